@@ -1,0 +1,2 @@
+//! The apiloom command.
+fn main() {}

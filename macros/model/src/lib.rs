@@ -1,0 +1,1 @@
+//! The vocabulary that macros and generator share. syn in, plain data out.

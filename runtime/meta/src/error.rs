@@ -1,0 +1,191 @@
+//! The error that every layer above storage speaks: a reason, a message and details, as a `Status` carries them.
+//!
+//! It has no HTTP status code on purpose: only the `http` layer of the server knows the table from reason to code.
+
+use crate::field::{FieldError, go_quote};
+use crate::gvk::{GroupKind, GroupResource};
+use crate::types::{StatusCause, StatusDetails};
+
+/// Why a request failed, spelled as `Status.reason` spells it (`metav1.StatusReason`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StatusReason {
+    /// The object, or the resource, does not exist.
+    NotFound,
+    /// An object of that name exists already.
+    AlreadyExists,
+    /// The write was based on a state that is no longer the present one.
+    Conflict,
+    /// The object was decoded, but breaks a rule.
+    Invalid,
+    /// The request itself cannot be understood.
+    BadRequest,
+    /// Who is asking could not be established.
+    Unauthorized,
+    /// The caller, or an admission rule, does not allow it.
+    Forbidden,
+    /// The resource does not have that verb.
+    MethodNotAllowed,
+    /// No representation that the caller accepts.
+    NotAcceptable,
+    /// The body is in a format that is not understood.
+    UnsupportedMediaType,
+    /// The body is larger than the limit.
+    RequestEntityTooLarge,
+    /// The item is gone for good.
+    Gone,
+    /// The revision asked for is no longer kept.
+    Expired,
+    /// Try again later.
+    TooManyRequests,
+    /// The server is at fault.
+    InternalError,
+    /// The server could not finish in time, nothing was changed.
+    ServerTimeout,
+    /// The server cannot answer now.
+    ServiceUnavailable,
+    /// The request ran out of time; it may have had an effect.
+    Timeout,
+}
+
+impl StatusReason {
+    /// The spelling on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFound => "NotFound",
+            Self::AlreadyExists => "AlreadyExists",
+            Self::Conflict => "Conflict",
+            Self::Invalid => "Invalid",
+            Self::BadRequest => "BadRequest",
+            Self::Unauthorized => "Unauthorized",
+            Self::Forbidden => "Forbidden",
+            Self::MethodNotAllowed => "MethodNotAllowed",
+            Self::NotAcceptable => "NotAcceptable",
+            Self::UnsupportedMediaType => "UnsupportedMediaType",
+            Self::RequestEntityTooLarge => "RequestEntityTooLarge",
+            Self::Gone => "Gone",
+            Self::Expired => "Expired",
+            Self::TooManyRequests => "TooManyRequests",
+            Self::InternalError => "InternalError",
+            Self::ServerTimeout => "ServerTimeout",
+            Self::ServiceUnavailable => "ServiceUnavailable",
+            Self::Timeout => "Timeout",
+        }
+    }
+}
+
+/// A failed request, before it becomes a `Status` on the wire.
+///
+/// `reason` is absent for internal errors whose text is passed through (the wire then has code 500 and no reason).
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// Why; absent means an internal error passed through as text.
+    pub reason: Option<StatusReason>,
+    /// What the caller reads.
+    pub message: String,
+    /// What the failure is about; `Some(default)` prints as `{}`, `None` is left out.
+    pub details: Option<Box<StatusDetails>>,
+    /// A continue token that goes into the Status' metadata (410 of a paged list).
+    pub continue_token: Option<String>,
+}
+
+impl ApiError {
+    /// An error with a reason and a message and no details.
+    pub fn new(reason: StatusReason, message: impl Into<String>) -> Self {
+        Self { reason: Some(reason), message: message.into(), details: None, continue_token: None }
+    }
+
+    /// An internal error whose text is passed on as it is: code 500, no reason, no details.
+    pub fn internal_text(message: impl Into<String>) -> Self {
+        Self { reason: None, message: message.into(), details: None, continue_token: None }
+    }
+
+    /// Puts details in.
+    #[must_use]
+    pub fn with_details(mut self, details: StatusDetails) -> Self {
+        self.details = Some(Box::new(details));
+        self
+    }
+
+    fn about(reason: StatusReason, resource: &GroupResource, name: &str, message: String) -> Self {
+        Self::new(reason, message).with_details(StatusDetails {
+            name: name.to_owned(),
+            group: resource.group.clone(),
+            kind: resource.resource.clone(),
+            ..StatusDetails::default()
+        })
+    }
+
+    /// `flunders.wardle.example.com "a" not found`.
+    pub fn not_found(resource: &GroupResource, name: &str) -> Self {
+        Self::about(StatusReason::NotFound, resource, name, format!("{resource} {} not found", go_quote(name)))
+    }
+
+    /// The path leads nowhere inside an installed group.
+    pub fn no_such_resource() -> Self {
+        Self::new(StatusReason::NotFound, "the server could not find the requested resource")
+            .with_details(StatusDetails::default())
+    }
+
+    /// `flunders.wardle.example.com "a" already exists`.
+    pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
+        Self::about(StatusReason::AlreadyExists, resource, name, format!("{resource} {} already exists", go_quote(name)))
+    }
+
+    /// `Operation cannot be fulfilled on flunders.wardle.example.com "a": WHY`.
+    pub fn conflict(resource: &GroupResource, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {resource} {}: {why}", go_quote(name));
+        Self::about(StatusReason::Conflict, resource, name, message)
+    }
+
+    /// `flunders.wardle.example.com "a" is forbidden: WHY`; without a name the name is left out.
+    pub fn forbidden(resource: &GroupResource, name: &str, why: &str) -> Self {
+        let message = if name.is_empty() {
+            format!("{resource} is forbidden: {why}")
+        } else {
+            format!("{resource} {} is forbidden: {why}", go_quote(name))
+        };
+        Self::about(StatusReason::Forbidden, resource, name, message)
+    }
+
+    /// The request cannot be understood.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusReason::BadRequest, message)
+    }
+
+    /// `Internal error occurred: WHY`, with the text as a cause.
+    pub fn internal(why: impl Into<String>) -> Self {
+        let why = why.into();
+        Self::new(StatusReason::InternalError, format!("Internal error occurred: {why}")).with_details(StatusDetails {
+            causes: vec![StatusCause { message: why, ..StatusCause::default() }],
+            ..StatusDetails::default()
+        })
+    }
+
+    /// `get is not supported on resources of kind "flunders.wardle.example.com"`: the kind lacks the verb.
+    pub fn method_not_supported(resource: &GroupResource, action: &str) -> Self {
+        let message = format!("{action} is not supported on resources of kind \"{resource}\"");
+        Self::about(StatusReason::MethodNotAllowed, resource, "", message)
+    }
+
+    /// `Kind.group "name" is invalid: ERRORS`, one cause per error, as the API conventions print it:
+    /// one error bare, several in brackets, identical texts once in the message but kept in the causes.
+    pub fn invalid(kind: &GroupKind, name: &str, errors: &[FieldError]) -> Self {
+        let mut texts: Vec<String> = Vec::with_capacity(errors.len());
+        for error in errors {
+            let text = error.to_string();
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        let aggregate = if texts.len() == 1 { texts.remove(0) } else { format!("[{}]", texts.join(", ")) };
+        Self::new(StatusReason::Invalid, format!("{kind} {} is invalid: {aggregate}", go_quote(name))).with_details(StatusDetails {
+            name: name.to_owned(),
+            group: kind.group.clone(),
+            kind: kind.kind.clone(),
+            causes: errors.iter().map(FieldError::cause).collect(),
+            ..StatusDetails::default()
+        })
+    }
+}

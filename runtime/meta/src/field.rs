@@ -1,0 +1,216 @@
+//! Where in an object something is wrong, and what: the field errors inside an `Invalid` answer.
+//!
+//! Bodies and cause reasons are those of `k8s.io/apimachinery/pkg/util/validation/field`, which clients match on.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::types::StatusCause;
+
+/// A path such as `spec.containers[0].name` or `metadata.annotations[foo]`. The root path is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FieldPath(String);
+
+impl FieldPath {
+    /// The path of the object itself; prints `<nil>` in an error.
+    pub fn root() -> Self {
+        Self::default()
+    }
+    /// A path that begins at a field of the object.
+    pub fn new(field: impl Into<String>) -> Self {
+        Self(field.into())
+    }
+    /// A field below this one.
+    #[must_use]
+    pub fn child(&self, field: &str) -> Self {
+        if self.0.is_empty() { Self(field.to_owned()) } else { Self(format!("{}.{field}", self.0)) }
+    }
+    /// An element of the list at this path.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        Self(format!("{}[{index}]", self.0))
+    }
+    /// An entry of the map at this path.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Self {
+        Self(format!("{}[{key}]", self.0))
+    }
+    /// The path as text; empty for the root.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "<nil>" } else { &self.0 })
+    }
+}
+
+impl From<&str> for FieldPath {
+    fn from(path: &str) -> Self {
+        Self(path.to_owned())
+    }
+}
+
+/// What kind of rule a field breaks; the cause reason on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FieldErrorKind {
+    /// A value must be given.
+    Required,
+    /// The value breaks a rule.
+    Invalid,
+    /// The value has another type than the field.
+    TypeInvalid,
+    /// The value is not among the supported ones.
+    NotSupported,
+    /// The value stands there twice.
+    Duplicate,
+    /// No value may be given.
+    Forbidden,
+    /// The value names something that does not exist.
+    NotFound,
+    /// The string is too long.
+    TooLong,
+    /// The string is too short.
+    TooShort,
+    /// The list or map has too many entries.
+    TooMany,
+    /// The list or map has too few entries.
+    TooFew,
+    /// The rule itself failed.
+    Internal,
+}
+
+impl FieldErrorKind {
+    /// The spelling of `StatusCause.reason`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Required => "FieldValueRequired",
+            Self::Invalid => "FieldValueInvalid",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::NotFound => "FieldValueNotFound",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooShort => "FieldValueTooShort",
+            Self::TooMany => "FieldValueTooMany",
+            Self::TooFew => "FieldValueTooFew",
+            Self::Internal => "InternalError",
+        }
+    }
+}
+
+/// One broken rule: where, which kind, and the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// Which kind of rule.
+    pub kind: FieldErrorKind,
+    /// Where.
+    pub path: FieldPath,
+    /// The text behind the path, complete: `Invalid value: "x": must be y`.
+    pub body: String,
+}
+
+/// Prints a value as error texts print it: strings quoted, numbers and booleans bare, the rest as JSON.
+fn shown(value: impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(text)) => go_quote(&text),
+        Ok(other) => other.to_string(),
+        Err(_) => "null".to_owned(),
+    }
+}
+
+/// Quotes like Go's `%q`: the form in which Kubernetes' error texts show strings.
+pub fn go_quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{b}' => out.push_str("\\v"),
+            '\u{c}' => out.push_str("\\f"),
+            c if c.is_control() && (c as u32) < 0x80 => out.push_str(&format!("\\x{:02x}", c as u32)),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+impl FieldError {
+    fn new(kind: FieldErrorKind, path: &FieldPath, body: String) -> Self {
+        Self { kind, path: path.clone(), body }
+    }
+    /// A value is missing; the detail may be empty.
+    pub fn required(path: &FieldPath, detail: &str) -> Self {
+        let body = if detail.is_empty() { "Required value".to_owned() } else { format!("Required value: {detail}") };
+        Self::new(FieldErrorKind::Required, path, body)
+    }
+    /// The value breaks the rule that the detail states.
+    pub fn invalid(path: &FieldPath, value: impl Serialize, detail: &str) -> Self {
+        Self::new(FieldErrorKind::Invalid, path, format!("Invalid value: {}: {detail}", shown(value)))
+    }
+    /// The value has the wrong type.
+    pub fn type_invalid(path: &FieldPath, value: impl Serialize, detail: &str) -> Self {
+        Self::new(FieldErrorKind::TypeInvalid, path, format!("Invalid value: {}: {detail}", shown(value)))
+    }
+    /// The value is not one of those listed.
+    pub fn not_supported<S: AsRef<str>>(path: &FieldPath, value: impl Serialize, supported: &[S]) -> Self {
+        let list: Vec<String> = supported.iter().map(|s| go_quote(s.as_ref())).collect();
+        let body = format!("Unsupported value: {}: supported values: {}", shown(value), list.join(", "));
+        Self::new(FieldErrorKind::NotSupported, path, body)
+    }
+    /// The value stands there twice.
+    pub fn duplicate(path: &FieldPath, value: impl Serialize) -> Self {
+        Self::new(FieldErrorKind::Duplicate, path, format!("Duplicate value: {}", shown(value)))
+    }
+    /// The field may not be set or changed here.
+    pub fn forbidden(path: &FieldPath, detail: &str) -> Self {
+        Self::new(FieldErrorKind::Forbidden, path, format!("Forbidden: {detail}"))
+    }
+    /// The value names something that is not there.
+    pub fn not_found(path: &FieldPath, value: impl Serialize) -> Self {
+        Self::new(FieldErrorKind::NotFound, path, format!("Not found: {}", shown(value)))
+    }
+    /// The string has more than `max_bytes` bytes.
+    pub fn too_long(path: &FieldPath, max_bytes: usize) -> Self {
+        Self::new(FieldErrorKind::TooLong, path, format!("Too long: may not be more than {max_bytes} bytes"))
+    }
+    /// The string has fewer than `min` characters.
+    pub fn too_short(path: &FieldPath, min: usize) -> Self {
+        Self::new(FieldErrorKind::TooShort, path, format!("Too short: must be at least {min} characters"))
+    }
+    /// The list or map has more than `max` entries.
+    pub fn too_many(path: &FieldPath, actual: usize, max: usize) -> Self {
+        Self::new(FieldErrorKind::TooMany, path, format!("Too many: {actual}: must have at most {max} items"))
+    }
+    /// The list or map has fewer than `min` entries.
+    pub fn too_few(path: &FieldPath, actual: usize, min: usize) -> Self {
+        Self::new(FieldErrorKind::TooFew, path, format!("Too few: {actual}: must have at least {min} items"))
+    }
+    /// The error as the cause of a Status.
+    pub fn cause(&self) -> StatusCause {
+        StatusCause {
+            reason: self.kind.as_str().to_owned(),
+            message: self.body.clone(),
+            field: self.path.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.body)
+    }
+}

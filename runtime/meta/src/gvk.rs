@@ -1,0 +1,94 @@
+//! The names by which the API addresses kinds and resources: group, version, kind, resource.
+
+use std::fmt;
+
+macro_rules! identity {
+    ($(#[$doc:meta])* $name:ident { $($field:ident),+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name { $(#[doc = concat!("The ", stringify!($field), ".")] pub $field: String,)+ }
+
+        impl $name {
+            /// Builds the identity from its parts, in the order of its name.
+            pub fn new($($field: impl Into<String>),+) -> Self {
+                Self { $($field: $field.into()),+ }
+            }
+        }
+    };
+}
+
+identity! {
+    /// A group and a version: `wardle.example.com/v1alpha1`; the core group is the empty string and prints as `v1`.
+    GroupVersion { group, version }
+}
+identity! {
+    /// A group and a kind; prints `Kind.group`, or `Kind` for the core group.
+    GroupKind { group, kind }
+}
+identity! {
+    /// A group and a resource; prints `resource.group`, or `resource` for the core group.
+    GroupResource { group, resource }
+}
+identity! {
+    /// A kind of one version.
+    GroupVersionKind { group, version, kind }
+}
+identity! {
+    /// A resource of one version.
+    GroupVersionResource { group, version, resource }
+}
+
+fn join(f: &mut fmt::Formatter<'_>, first: &str, separator: char, second: &str) -> fmt::Result {
+    if second.is_empty() { f.write_str(first) } else { write!(f, "{first}{separator}{second}") }
+}
+
+impl GroupVersion {
+    /// Reads an `apiVersion`: `v1` or `group/v1`. `None` when there is more than one slash.
+    pub fn parse(api_version: &str) -> Option<Self> {
+        match api_version.split_once('/') {
+            None => Some(Self::new("", api_version)),
+            Some((group, version)) if !version.contains('/') => Some(Self::new(group, version)),
+            Some(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for GroupVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.group.is_empty() { f.write_str(&self.version) } else { write!(f, "{}/{}", self.group, self.version) }
+    }
+}
+
+impl fmt::Display for GroupKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        join(f, &self.kind, '.', &self.group)
+    }
+}
+
+impl fmt::Display for GroupResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        join(f, &self.resource, '.', &self.group)
+    }
+}
+
+impl GroupVersionKind {
+    /// The group and version.
+    pub fn group_version(&self) -> GroupVersion {
+        GroupVersion::new(&self.group, &self.version)
+    }
+    /// The group and kind.
+    pub fn group_kind(&self) -> GroupKind {
+        GroupKind::new(&self.group, &self.kind)
+    }
+}
+
+impl GroupVersionResource {
+    /// The group and version.
+    pub fn group_version(&self) -> GroupVersion {
+        GroupVersion::new(&self.group, &self.version)
+    }
+    /// The group and resource.
+    pub fn group_resource(&self) -> GroupResource {
+        GroupResource::new(&self.group, &self.resource)
+    }
+}

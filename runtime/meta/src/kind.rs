@@ -1,0 +1,340 @@
+//! What a kind declares about itself: the data from which routes, discovery, OpenAPI, columns and manifests follow.
+//!
+//! A capability is data here, never a cast at run time: `#[apiloom::resource]` writes a [`ResourceDef`], everything
+//! else reads it.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::field::{FieldError, FieldPath};
+use crate::gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};
+use crate::path::JsonPath;
+use crate::types::ObjectMeta;
+
+/// A kind of one version, as a Rust type. Written by `#[apiloom::resource]` or `#[derive(Resource)]`.
+///
+/// The JSON form of the type holds neither `apiVersion` nor `kind`: the codec writes them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a Kubernetes kind",
+    note = "put `#[apiloom::resource(group = .., version = .., namespaced)]` on the struct"
+)]
+pub trait Resource: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
+    /// The API group; empty for the core group.
+    const GROUP: &'static str;
+    /// The version within the group.
+    const VERSION: &'static str;
+    /// The CamelCase kind.
+    const KIND: &'static str;
+    /// The lower-case plural in the path.
+    const PLURAL: &'static str;
+
+    /// Everything the kind declares.
+    fn definition() -> ResourceDef;
+    /// The object's metadata.
+    fn metadata(&self) -> &ObjectMeta;
+    /// The object's metadata, to change.
+    fn metadata_mut(&mut self) -> &mut ObjectMeta;
+}
+
+/// Whether objects live in a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Objects live in a namespace.
+    Namespaced,
+    /// Objects belong to the whole server.
+    Cluster,
+}
+
+/// A verb of the API, spelled as RBAC and discovery spell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the API's own verbs")]
+pub enum Verb {
+    Create,
+    Delete,
+    DeleteCollection,
+    Get,
+    List,
+    Patch,
+    Update,
+    Watch,
+}
+
+impl Verb {
+    /// Every verb, in the alphabetical order in which discovery lists them.
+    pub const ALL: [Verb; 8] = [
+        Verb::Create,
+        Verb::Delete,
+        Verb::DeleteCollection,
+        Verb::Get,
+        Verb::List,
+        Verb::Patch,
+        Verb::Update,
+        Verb::Watch,
+    ];
+
+    /// The spelling of discovery and RBAC.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verb::Create => "create",
+            Verb::Delete => "delete",
+            Verb::DeleteCollection => "deletecollection",
+            Verb::Get => "get",
+            Verb::List => "list",
+            Verb::Patch => "patch",
+            Verb::Update => "update",
+            Verb::Watch => "watch",
+        }
+    }
+}
+
+/// The API-machinery release a kind's lifecycle compares with: `1.2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Release {
+    /// Major number.
+    pub major: u32,
+    /// Minor number; compared as a number, so 1.10 comes after 1.9.
+    pub minor: u32,
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// When a kind came, is discouraged and goes (Kubernetes' deprecation policy).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lifecycle {
+    /// First release that has it.
+    pub introduced: Option<Release>,
+    /// From this release on every request gets a `Warning` header.
+    pub deprecated: Option<Release>,
+    /// From this release on it is no longer served.
+    pub removed: Option<Release>,
+    /// What to use instead.
+    pub replacement: Option<GroupVersionKind>,
+}
+
+/// A declared API group: its versions in order of preference and the release that lifecycles compare with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupDef {
+    /// The group's name, a DNS subdomain.
+    pub name: &'static str,
+    /// Versions, preferred first.
+    pub versions: &'static [&'static str],
+    /// The release this build is; `None` means that no lifecycle applies.
+    pub release: Option<Release>,
+}
+
+/// How names of a kind are checked on create.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NameFormat {
+    /// RFC 1123 subdomain, at most 253 characters: the default of custom resources.
+    #[default]
+    DnsSubdomain,
+    /// RFC 1123 label, at most 63 characters: namespaces, services.
+    DnsLabel,
+    /// Anything that can stand in a path: RBAC-like kinds.
+    PathSegment,
+}
+
+/// When `metadata.generation` counts up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GenerationRule {
+    /// Starts at 1 and counts every change outside metadata and, with a status subresource, outside status.
+    #[default]
+    Spec,
+    /// The kind has no generation.
+    None,
+}
+
+/// The type of a printer column (`TableColumnDefinition.type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnType {
+    /// Text.
+    String,
+    /// A whole number.
+    Integer,
+    /// A floating-point number.
+    Number,
+    /// true or false.
+    Boolean,
+    /// A time, shown as an age.
+    Date,
+}
+
+/// The content of one table cell, as JSON: a string, number, boolean or null.
+pub type Cell = Value;
+
+/// Where a column's cells come from.
+#[derive(Clone)]
+pub enum CellSource {
+    /// A value inside the object; a missing value is an empty cell (`<unknown>` for dates).
+    Path(JsonPath),
+    /// A function of the typed object: decodes, calls the user's function, and hands back its value.
+    With(fn(&Value) -> Result<Cell, String>),
+}
+
+impl fmt::Debug for CellSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => write!(f, "Path({path})"),
+            Self::With(_) => f.write_str("With(fn)"),
+        }
+    }
+}
+
+/// A printer column of a kind.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// The header, as declared; kubectl prints it in upper case.
+    pub name: &'static str,
+    /// The type of its cells.
+    pub column_type: ColumnType,
+    /// Format hint, such as `name`; mostly empty.
+    pub format: &'static str,
+    /// 0 is always shown, 1 only with `-o wide`.
+    pub priority: i32,
+    /// What the column shows.
+    pub description: &'static str,
+    /// Where its cells come from.
+    pub source: CellSource,
+}
+
+/// The one or two functions that carry objects between a version and its hub. Objects are whole documents; the
+/// functions leave `metadata` as it is and neither read nor write `apiVersion` and `kind`.
+#[derive(Clone, Copy)]
+pub struct Conversion {
+    /// The hub's version, in the same group.
+    pub hub_version: &'static str,
+    /// The hub's kind name; the same kind in another version.
+    pub hub_kind: &'static str,
+    /// From this version to the hub.
+    pub to_hub: fn(Value) -> Result<Value, String>,
+    /// From the hub to this version.
+    pub from_hub: fn(Value) -> Result<Value, String>,
+}
+
+impl fmt::Debug for Conversion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Conversion(to {} of {})", self.hub_kind, self.hub_version)
+    }
+}
+
+/// Everything a kind of one version declares.
+#[derive(Clone, Debug)]
+pub struct ResourceDef {
+    /// API group; empty for core.
+    pub group: &'static str,
+    /// Version.
+    pub version: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// Kind of its lists; `{kind}List` unless declared.
+    pub list_kind: String,
+    /// Resource, the lower-case plural.
+    pub plural: &'static str,
+    /// Singular, for kubectl; the lower-case kind unless declared.
+    pub singular: String,
+    /// Short names for kubectl.
+    pub short_names: &'static [&'static str],
+    /// Categories such as `all`.
+    pub categories: &'static [&'static str],
+    /// Namespaced or not.
+    pub scope: Scope,
+    /// Served verbs, sorted.
+    pub verbs: Vec<Verb>,
+    /// Whether there is a `status` subresource.
+    pub status: bool,
+    /// Whether objects are stored in this version.
+    pub storage: bool,
+    /// Whether the version is served at all.
+    pub served: bool,
+    /// How to reach the hub; `None` for the hub itself.
+    pub conversion: Option<Conversion>,
+    /// Columns behind the name.
+    pub columns: Vec<Column>,
+    /// Fields that field selectors may name besides name and namespace.
+    pub selectable: Vec<JsonPath>,
+    /// Lifecycle, if declared.
+    pub lifecycle: Option<Lifecycle>,
+    /// How names are checked.
+    pub name_format: NameFormat,
+    /// When generation counts.
+    pub generation: GenerationRule,
+    /// Whether an update without a resourceVersion overwrites the present state. Default true.
+    pub unconditional_update: bool,
+    /// Whether PUT on a missing name creates. Default false.
+    pub create_on_update: bool,
+    /// The type's documentation.
+    pub description: &'static str,
+    /// The structural schema of the type, without apiVersion, kind and the inside of metadata.
+    /// An error names the field whose type has no structural schema.
+    pub schema: fn() -> Result<crate::schema::Schema, crate::schema::SchemaErrors>,
+}
+
+impl ResourceDef {
+    /// Group, version and kind.
+    pub fn gvk(&self) -> GroupVersionKind {
+        GroupVersionKind::new(self.group, self.version, self.kind)
+    }
+    /// Group, version and resource.
+    pub fn gvr(&self) -> GroupVersionResource {
+        GroupVersionResource::new(self.group, self.version, self.plural)
+    }
+    /// Group and resource.
+    pub fn group_resource(&self) -> GroupResource {
+        GroupResource::new(self.group, self.plural)
+    }
+    /// Group and kind.
+    pub fn group_kind(&self) -> GroupKind {
+        GroupKind::new(self.group, self.kind)
+    }
+    /// The `apiVersion` of its objects.
+    pub fn api_version(&self) -> String {
+        GroupVersion::new(self.group, self.version).to_string()
+    }
+    /// Whether the kind is served with this verb.
+    pub fn has_verb(&self, verb: Verb) -> bool {
+        self.verbs.contains(&verb)
+    }
+}
+
+/// Typed rules of a type that a schema cannot say: custom checks and defaults computed from the parent.
+///
+/// `#[apiloom::api]` implements it; the tree follows the fields, and the schema engine runs it in its one walk.
+#[derive(Clone, Debug, Default)]
+pub struct Hooks {
+    /// Hooks of the fields, by JSON name.
+    pub fields: Vec<(&'static str, Hooks)>,
+    /// Hooks of every list element or map value.
+    pub items: Option<Box<Hooks>>,
+    /// Checks of the value itself.
+    pub checks: Vec<CheckFn>,
+    /// Defaults for fields of this value, computed from it while they are absent.
+    pub defaults: Vec<(&'static str, DefaultFn)>,
+}
+
+/// A user's check of one value. Runs after the schema found the value well-formed.
+pub type CheckFn = fn(&Value, &FieldPath) -> Vec<FieldError>;
+
+/// A default computed from the parent value; `None` sets nothing.
+pub type DefaultFn = fn(&Value) -> Option<Value>;
+
+impl Hooks {
+    /// Whether there is nothing to run here or below.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty() && self.items.is_none() && self.checks.is_empty() && self.defaults.is_empty()
+    }
+}
+
+/// A type that may stand inside an object: gives the hooks that its schema cannot hold.
+pub trait ApiType {
+    /// The hooks of the type and of everything below it.
+    fn hooks() -> Hooks {
+        Hooks::default()
+    }
+}

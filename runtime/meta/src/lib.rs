@@ -1,0 +1,26 @@
+//! What an object is: metadata, kinds, selectors, Status, Quantity, schema, patch, codecs.
+//!
+//! No I/O, no async, no HTTP: everything here is a pure function of its input. The one invariant: whatever the
+//! bytes that come in, the answer is a value or an error that names the field, never a panic.
+
+pub mod codec;
+pub mod error;
+pub mod field;
+pub mod gvk;
+pub mod kind;
+pub mod names;
+pub mod object;
+pub mod patch;
+pub mod path;
+pub mod schema;
+pub mod selector;
+pub mod types;
+pub mod validation;
+
+pub use error::{ApiError, StatusReason};
+pub use field::{FieldError, FieldErrorKind, FieldPath};
+pub use gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};
+pub use kind::{GroupDef, Resource, ResourceDef};
+pub use object::Object;
+pub use path::JsonPath;
+pub use types::*;

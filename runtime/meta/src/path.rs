@@ -1,0 +1,45 @@
+//! A path from the root of an object to one value: what columns and selectable fields name.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// A chain of JSON field names, such as `.spec.referenceType`.
+///
+/// Only plain fields: a column or a field selector names one value, so there are no wildcards, filters or indexes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JsonPath(Vec<String>);
+
+impl JsonPath {
+    /// A path of these JSON names.
+    pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
+        Self(names.into_iter().map(Into::into).collect())
+    }
+
+    /// Reads `.spec.referenceType` or `spec.referenceType`. `None` for an empty path or an empty name in it.
+    pub fn parse(text: &str) -> Option<Self> {
+        let names: Vec<String> = text.strip_prefix('.').unwrap_or(text).split('.').map(str::to_owned).collect();
+        if names.iter().any(|n| n.is_empty() || n.contains(['[', ']', '*', '?', '@', '$'])) { None } else { Some(Self(names)) }
+    }
+
+    /// The names in order.
+    pub fn names(&self) -> &[String] {
+        &self.0
+    }
+
+    /// The value at this path, `None` where a step is missing.
+    pub fn get<'a>(&self, root: &'a Value) -> Option<&'a Value> {
+        self.0.iter().try_fold(root, |value, name| value.get(name))
+    }
+
+    /// The path as field selectors write it: `spec.referenceType`.
+    pub fn as_field(&self) -> String {
+        self.0.join(".")
+    }
+}
+
+impl fmt::Display for JsonPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ".{}", self.0.join("."))
+    }
+}

@@ -1,0 +1,17 @@
+//! The meta types of the API (`meta/v1`) and the value types that kinds share.
+
+mod condition;
+mod int_or_string;
+mod label_selector;
+mod object_meta;
+mod quantity;
+mod status;
+mod time;
+
+pub use condition::{Condition, ConditionStatus};
+pub use int_or_string::IntOrString;
+pub use label_selector::{LabelSelector, LabelSelectorOperator, LabelSelectorRequirement};
+pub use object_meta::{ListMeta, ManagedFieldsEntry, ObjectMeta, OwnerReference};
+pub use quantity::Quantity;
+pub use status::{Status, StatusCause, StatusDetails};
+pub use time::{MicroTime, Time};

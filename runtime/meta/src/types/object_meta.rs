@@ -1,0 +1,124 @@
+//! `ObjectMeta`, `ListMeta` and what stands inside them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::types::Time;
+
+/// ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ObjectMeta {
+    /// Unique within a namespace (or the server, for cluster-scoped kinds). Cannot be updated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Prefix for a server-generated name, used only when `name` is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generate_name: Option<String>,
+    /// The namespace of a namespaced object. Cannot be updated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Legacy, never set by the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub self_link: Option<String>,
+    /// Unique in time and space, set by the server on creation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+    /// Opaque version of this object, for optimistic concurrency and watches. Set by the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_version: Option<String>,
+    /// Sequence number of the desired state. Set by the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<i64>,
+    /// When the object was created, in UTC with second precision. Set by the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creation_timestamp: Option<Time>,
+    /// When the object will be (or was asked to be) deleted. Set by the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion_timestamp: Option<Time>,
+    /// Seconds a graceful deletion may take. Set by the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion_grace_period_seconds: Option<i64>,
+    /// Keys and values to organize and select objects by.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Unstructured keys and values of external tools.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+    /// Objects this object depends on; it is garbage collected when all of them are gone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owner_references: Vec<OwnerReference>,
+    /// Must be empty before the object is removed from storage.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub finalizers: Vec<String>,
+    /// Which manager set which fields.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub managed_fields: Vec<ManagedFieldsEntry>,
+}
+
+/// OwnerReference names an owning object in the same namespace, or a cluster-scoped one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerReference {
+    /// API version of the owner.
+    pub api_version: String,
+    /// Kind of the owner.
+    pub kind: String,
+    /// Name of the owner.
+    pub name: String,
+    /// UID of the owner.
+    pub uid: String,
+    /// Whether the owner is the managing controller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<bool>,
+    /// Whether foreground deletion of the owner waits for this object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_owner_deletion: Option<bool>,
+}
+
+/// ManagedFieldsEntry says which fields one manager set by one operation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ManagedFieldsEntry {
+    /// Name of the manager.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manager: Option<String>,
+    /// `Apply` or `Update`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+    /// The version that `fieldsV1` is spelled in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_version: Option<String>,
+    /// When the entry was last changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Time>,
+    /// Always `FieldsV1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields_type: Option<String>,
+    /// The fields, as a trie of `f:`, `k:` and `v:` keys.
+    #[serde(rename = "fieldsV1", skip_serializing_if = "Option::is_none")]
+    pub fields_v1: Option<serde_json::Map<String, serde_json::Value>>,
+    /// The subresource the fields were set through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subresource: Option<String>,
+}
+
+/// ListMeta is the metadata of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ListMeta {
+    /// Legacy, never set by the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub self_link: Option<String>,
+    /// The state the list shows; a watch from it misses nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_version: Option<String>,
+    /// Token for the next page.
+    #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
+    pub continue_token: Option<String>,
+    /// How many items remain after this page, when that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remaining_item_count: Option<i64>,
+}

@@ -1,0 +1,77 @@
+//! `Status`, the answer that is not an object: failures, and deletions that returned none.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::types::ListMeta;
+
+/// Status is a return value for calls that do not return other objects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// Always `Status`.
+    pub kind: String,
+    /// Always `v1`.
+    pub api_version: String,
+    /// Mostly empty; carries a continue token in a 410 of a paged list.
+    #[serde(default)]
+    pub metadata: ListMeta,
+    /// `Success` or `Failure`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub status: String,
+    /// For people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// For programs; absent for unknown errors.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<StatusDetails>,
+    /// The HTTP status code; absent in the answer to a deletion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<u16>,
+}
+
+/// StatusDetails says what a Status is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StatusDetails {
+    /// Name of the object.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Its group.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Its resource; for `Invalid` its kind.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Its uid.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// One entry per cause.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<StatusCause>,
+    /// Seconds to wait before trying again; also the `Retry-After` header.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retry_after_seconds: u32,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// StatusCause is one cause of a failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StatusCause {
+    /// Which kind of cause.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// For people.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// The field, as a path.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub field: String,
+}

@@ -1,0 +1,140 @@
+//! What a request asks for beside the object: the `*Options` of the API, decoded, and who is asking.
+
+use parking_lot::Mutex;
+
+/// Who is asking.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserInfo {
+    /// Name; `system:anonymous` when unknown.
+    pub name: String,
+    /// Groups.
+    pub groups: Vec<String>,
+}
+
+/// What every operation gets besides its options: who asks, and where warnings go.
+#[derive(Debug, Default)]
+pub struct RequestContext {
+    /// Who is asking.
+    pub user: UserInfo,
+    warnings: Mutex<Vec<String>>,
+}
+
+impl RequestContext {
+    /// A context for this user.
+    pub fn new(user: UserInfo) -> Self {
+        Self { user, warnings: Mutex::new(Vec::new()) }
+    }
+    /// Adds a text that the client is shown as a `Warning`; a text already there is not added again.
+    pub fn warn(&self, text: impl Into<String>) {
+        let text = text.into();
+        let mut warnings = self.warnings.lock();
+        if !warnings.contains(&text) {
+            warnings.push(text);
+        }
+    }
+    /// Takes the warnings out.
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut self.warnings.lock())
+    }
+}
+
+/// What happens to unknown and duplicate fields of a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// They are dropped.
+    Ignore,
+    /// They are dropped and the client is warned; the default.
+    #[default]
+    Warn,
+    /// The request is refused.
+    Strict,
+}
+
+/// `CreateOptions`.
+#[derive(Clone, Debug, Default)]
+pub struct CreateOptions {
+    /// Do everything but write.
+    pub dry_run: bool,
+    /// Unknown and duplicate fields.
+    pub field_validation: FieldValidation,
+    /// Who manages the fields.
+    pub field_manager: String,
+}
+
+/// `UpdateOptions`.
+pub type UpdateOptions = CreateOptions;
+
+/// `PatchOptions`; `force` is for apply only and refused before it gets here.
+pub type PatchOptions = CreateOptions;
+
+/// `GetOptions`.
+#[derive(Clone, Debug, Default)]
+pub struct GetOptions {
+    /// `resourceVersion` as given; empty when absent.
+    pub resource_version: String,
+}
+
+/// `resourceVersionMatch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionMatch {
+    /// Exactly that state.
+    Exact,
+    /// That state or a newer one.
+    NotOlderThan,
+}
+
+/// `ListOptions`, for list, watch and deletecollection. Combinations are validated by http before they get here.
+#[derive(Clone, Debug, Default)]
+pub struct ListOptions {
+    /// Labels to select by.
+    pub label_selector: apiloom_meta::selector::LabelQuery,
+    /// Fields to select by.
+    pub field_selector: apiloom_meta::selector::FieldSelector,
+    /// At most so many items; 0 for all.
+    pub limit: u64,
+    /// Continue token; empty when absent.
+    pub continue_token: String,
+    /// `resourceVersion` as given; empty when absent.
+    pub resource_version: String,
+    /// How to read it.
+    pub version_match: Option<VersionMatch>,
+    /// Watch: begin with the present objects (`sendInitialEvents`), after the defaulting of the API.
+    pub send_initial_events: Option<bool>,
+    /// Watch: send bookmarks.
+    pub allow_watch_bookmarks: bool,
+    /// Watch: end after so many seconds.
+    pub timeout_seconds: Option<u64>,
+}
+
+/// `preconditions` of a delete.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preconditions {
+    /// The uid the object must have.
+    pub uid: Option<String>,
+    /// The resourceVersion the object must have.
+    pub resource_version: Option<String>,
+}
+
+/// What becomes of an object's dependents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are the API's own")]
+pub enum PropagationPolicy {
+    Orphan,
+    Background,
+    Foreground,
+}
+
+/// `DeleteOptions`, validated.
+#[derive(Clone, Debug, Default)]
+pub struct DeleteOptions {
+    /// Do everything but write.
+    pub dry_run: bool,
+    /// Seconds a graceful deletion may take.
+    pub grace_period_seconds: Option<i64>,
+    /// Deprecated form of the policy.
+    pub orphan_dependents: Option<bool>,
+    /// What becomes of dependents.
+    pub propagation_policy: Option<PropagationPolicy>,
+    /// What must hold.
+    pub preconditions: Preconditions,
+}

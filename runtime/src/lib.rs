@@ -1,0 +1,1 @@
+//! The facade that users and generated code name.

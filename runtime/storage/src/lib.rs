@@ -1,0 +1,10 @@
+//! Bytes with revisions: the [`Storage`] trait, its backends and their conformance suite.
+//!
+//! Nothing here knows what an object is. The one invariant: every write gets one revision from one counter, and what
+//! was acknowledged is there for every later read, watch and restart.
+
+mod storage;
+
+pub use storage::{
+    Entry, Event, EventKind, Key, ListRequest, Page, Revision, Storage, StorageError, WatchItem, WatchStart, WatchStream,
+};

@@ -1,0 +1,203 @@
+//! The [`Storage`] trait: its documentation is the contract that every backend keeps.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+
+/// A point in the history of a store. One counter for the whole store; the first write gets at least 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Revision(pub u64);
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The key of an object: `/registry/wardle.example.com/flunders/NAMESPACE/NAME`. Compared as bytes.
+pub type Key = String;
+
+/// A stored value with the revision that wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its key.
+    pub key: Key,
+    /// The bytes.
+    pub value: Bytes,
+    /// The revision of the write that put them there.
+    pub revision: Revision,
+}
+
+/// What to list.
+#[derive(Clone, Debug, Default)]
+pub struct ListRequest {
+    /// Every key that begins with this.
+    pub prefix: String,
+    /// Only keys at or after this one; empty for the whole prefix.
+    pub start: String,
+    /// At most so many entries; 0 for all.
+    pub limit: usize,
+    /// The state at exactly this revision; `None` for the present one.
+    pub at: Option<Revision>,
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Entries in ascending byte order of their keys.
+    pub entries: Vec<Entry>,
+    /// The revision whose state this is: the one asked for, or the store's present one.
+    pub revision: Revision,
+    /// Whether entries follow the last one.
+    pub more: bool,
+    /// How many entries follow the last one, when that is known without reading them.
+    pub remaining: Option<u64>,
+}
+
+/// What happened to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// It was written where nothing was.
+    Created,
+    /// It was overwritten.
+    Updated,
+    /// It was removed (by a delete or because its time to live ended).
+    Deleted,
+}
+
+/// One change of one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What happened.
+    pub kind: EventKind,
+    /// To which key.
+    pub key: Key,
+    /// The new bytes; empty for [`EventKind::Deleted`].
+    pub value: Bytes,
+    /// The bytes and revision before; `None` for [`EventKind::Created`].
+    pub previous: Option<(Bytes, Revision)>,
+    /// The revision of the change.
+    pub revision: Revision,
+}
+
+/// From where a watch begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatchStart {
+    /// Changes after this call.
+    Now,
+    /// Every change with a revision greater than this one.
+    After(Revision),
+}
+
+/// What a watch delivers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WatchItem {
+    /// A change below the prefix.
+    Event(Event),
+    /// Every change up to this revision was delivered.
+    Progress(Revision),
+}
+
+/// The changes below a prefix, in order of revision. Ends after an error; dropping it ends the watch.
+pub type WatchStream = BoxStream<'static, Result<WatchItem, StorageError>>;
+
+/// Why the store did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// `create`: the key is there; this is what it holds.
+    #[error("key {:?} exists at revision {}", .0.key, .0.revision)]
+    Exists(Box<Entry>),
+    /// `update_if`, `delete_if`: the key does not hold the expected revision; this is what it holds, if anything.
+    #[error("key {key:?} is not at the expected revision")]
+    Conflict {
+        /// The key.
+        key: Key,
+        /// What it holds now; `None` when it is absent.
+        present: Option<Box<Entry>>,
+    },
+    /// The revision asked for is no longer kept; history begins after `compacted`.
+    #[error("revision {requested} is compacted, history begins after {compacted}")]
+    Compacted {
+        /// What was asked for.
+        requested: Revision,
+        /// The newest revision that is gone.
+        compacted: Revision,
+    },
+    /// The revision asked for does not exist yet.
+    #[error("revision {requested} is in the future, the store is at {current}")]
+    Future {
+        /// What was asked for.
+        requested: Revision,
+        /// Where the store is.
+        current: Revision,
+    },
+    /// A watcher that did not read for too long was dropped; it resumes from its last revision.
+    #[error("the watcher was too slow and was dropped")]
+    Lagged,
+    /// What the disk returned is not what was written; names the key, or the file where no key is known.
+    #[error("corrupt store: {0}")]
+    Corrupt(String),
+    /// The store cannot be reached or cannot write (disk full, read-only, closed); reads may go on.
+    #[error("the store is unavailable: {0}")]
+    Unavailable(String),
+}
+
+/// A store of bytes under keys, with one history.
+///
+/// Every method may wait for I/O but never blocks the thread of the caller. A call whose future is dropped may still
+/// take effect. Keys are compared as bytes; values are opaque.
+#[async_trait]
+pub trait Storage: Send + Sync + fmt::Debug + 'static {
+    /// The value under a key and the revision at which the read was made, never older than the last write acknowledged
+    /// to anyone before the call.
+    async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError>;
+
+    /// A page of the keys below a prefix, all as of one revision.
+    ///
+    /// # Errors
+    /// [`StorageError::Compacted`] and [`StorageError::Future`] when `at` is not in the kept history.
+    async fn list(&self, request: ListRequest) -> Result<Page, StorageError>;
+
+    /// How many keys lie below a prefix now.
+    async fn count(&self, prefix: &str) -> Result<u64, StorageError>;
+
+    /// Writes where nothing is. With `ttl` the key is removed, as by a delete, when that time has passed.
+    ///
+    /// # Errors
+    /// [`StorageError::Exists`].
+    async fn create(&self, key: &str, value: Bytes, ttl: Option<Duration>) -> Result<Revision, StorageError>;
+
+    /// Overwrites what was written at `expected`. A `ttl` begins anew; `None` lets the key live for ever.
+    ///
+    /// # Errors
+    /// [`StorageError::Conflict`] with what is there.
+    async fn update_if(&self, key: &str, expected: Revision, value: Bytes, ttl: Option<Duration>) -> Result<Revision, StorageError>;
+
+    /// Removes what was written at `expected`; gives the revision of the removal.
+    ///
+    /// # Errors
+    /// [`StorageError::Conflict`] with what is there.
+    async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError>;
+
+    /// Changes below a prefix. Every write acknowledged after the call returns is delivered.
+    ///
+    /// # Errors
+    /// [`StorageError::Compacted`] when the start is no longer kept. A start in the future waits.
+    async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError>;
+
+    /// The revision of the newest write.
+    async fn current_revision(&self) -> Result<Revision, StorageError>;
+
+    /// Forgets history up to and including `revision`; present values stay.
+    ///
+    /// # Errors
+    /// [`StorageError::Future`] beyond the present revision. Below what is compacted already it does nothing.
+    async fn compact(&self, revision: Revision) -> Result<(), StorageError>;
+
+    /// Finishes what is queued and releases the store; later calls answer [`StorageError::Unavailable`].
+    async fn close(&self);
+}

@@ -1,0 +1,1 @@
+//! One template per artifact and the table of them. No logic.

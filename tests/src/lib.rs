@@ -1,0 +1,1 @@
+//! What crosses crates: real kubectl, the wire contract, goldens, macro UI tests.
