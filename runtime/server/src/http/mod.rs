@@ -1,5 +1,14 @@
 //! The wire: paths, negotiation, bodies, answers. Sees requests and responses, never sockets or TLS.
 
+mod accept;
+pub mod discovery;
+pub mod health;
+mod served;
+mod static_doc;
+#[cfg(test)]
+mod testing;
+pub mod version;
+
 use std::sync::Arc;
 
 use bytes::Bytes;

@@ -1,0 +1,134 @@
+//! The `Accept` header as clauses in order of preference. Knows no registered types: callers match the clauses
+//! against what they can produce.
+
+use http::HeaderMap;
+use http::header::ACCEPT;
+
+/// One clause: `application/json;g=meta.k8s.io;v=v1;as=Table;q=0.5`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Clause {
+    /// The part before the slash, in lower case.
+    pub(crate) main: String,
+    /// The part behind the slash, in lower case.
+    pub(crate) sub: String,
+    /// Parameters as given, names in lower case; `q` is taken out.
+    pub(crate) params: Vec<(String, String)>,
+    quality: f32,
+}
+
+impl Clause {
+    /// Whether the clause covers this media type, `*/*` and `main/*` included.
+    pub(crate) fn matches(&self, media_type: &str) -> bool {
+        let (main, sub) = media_type.split_once('/').unwrap_or((media_type, ""));
+        (self.main == "*" && self.sub == "*")
+            || (self.main == main && (self.sub == "*" || self.sub == sub))
+    }
+
+    /// The value of a parameter.
+    pub(crate) fn param(&self, name: &str) -> Option<&str> {
+        self.params
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(';').map(str::trim);
+        let (main, sub) = parts.next()?.split_once('/')?;
+        let mut clause = Self {
+            main: main.trim().to_ascii_lowercase(),
+            sub: sub.trim().to_ascii_lowercase(),
+            params: Vec::new(),
+            quality: 1.0,
+        };
+        for part in parts {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let (name, value) = (
+                name.trim().to_ascii_lowercase(),
+                value.trim().trim_matches('"'),
+            );
+            if name == "q" {
+                clause.quality = value
+                    .parse()
+                    .ok()
+                    .filter(|q: &f32| q.is_finite())
+                    .unwrap_or(1.0);
+            } else if !name.is_empty() {
+                clause.params.push((name, value.to_owned()));
+            }
+        }
+        (!clause.main.is_empty() && !clause.sub.is_empty()).then_some(clause)
+    }
+}
+
+/// The clauses of a request, best first; equal ones stay in the order given. A request that says nothing takes `*/*`.
+pub(crate) fn accepted(headers: &HeaderMap) -> Vec<Clause> {
+    let given: Vec<&str> = headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .collect();
+    let joined = given.join(",");
+    let text = if joined.trim().is_empty() {
+        "*/*"
+    } else {
+        joined.as_str()
+    };
+    let mut clauses: Vec<Clause> = text
+        .split(',')
+        .filter_map(|clause| Clause::parse(clause.trim()))
+        .collect();
+    clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
+    clauses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(accept: &str, expected: &[&str]) {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, accept.parse().unwrap());
+        let got: Vec<String> = accepted(&headers)
+            .iter()
+            .map(|c| {
+                let params: String = c.params.iter().map(|(k, v)| format!(";{k}={v}")).collect();
+                format!("{}/{}{params}", c.main, c.sub)
+            })
+            .collect();
+        assert_eq!(got, expected, "{accept}");
+    }
+
+    #[test]
+    fn clauses_come_in_order_of_quality_then_of_the_header() {
+        check("", &["*/*"]);
+        check(
+            "application/yaml;q=0.5, application/json , text/*;q=1",
+            &["application/json", "text/*", "application/yaml"],
+        );
+        check(
+            "application/json;as=Table;v=v1;Q=0.1,*/*",
+            &["*/*", "application/json;as=Table;v=v1"],
+        );
+        check(
+            "nonsense,,application/json;charset=\"utf-8\"",
+            &["application/json;charset=utf-8"],
+        );
+    }
+
+    #[test]
+    fn wildcards_cover_media_types() {
+        let any = Clause::parse("*/*").unwrap();
+        let main = Clause::parse("application/*").unwrap();
+        assert!(
+            any.matches("text/plain")
+                && main.matches("application/json")
+                && !main.matches("text/plain")
+        );
+        assert!(
+            !Clause::parse("application/json")
+                .unwrap()
+                .matches("application/yaml")
+        );
+    }
+}

@@ -1,0 +1,340 @@
+//! The shapes of the discovery documents, keys in upstream's order, and how they follow from what is served.
+
+use std::collections::BTreeMap;
+
+use apiloom_meta::ResourceDef;
+use apiloom_meta::kind::{Scope, Verb};
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::http::served::{Group, Kind, Version, sorted_verbs, subresources};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ApiVersions<'a> {
+    kind: &'static str,
+    versions: Vec<&'a str>,
+    #[serde(rename = "serverAddressByClientCIDRs")]
+    addresses: [ServerAddress<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct ServerAddress<'a> {
+    #[serde(rename = "clientCIDR")]
+    client_cidr: &'static str,
+    #[serde(rename = "serverAddress")]
+    server_address: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ApiGroupList<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    groups: Vec<ApiGroup<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ApiGroup<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    api_version: &'static str,
+    name: &'a str,
+    versions: Vec<GroupVersion<'a>>,
+    preferred_version: GroupVersion<'a>,
+}
+
+#[derive(Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GroupVersion<'a> {
+    group_version: String,
+    version: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ApiResourceList<'a> {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    api_version: &'static str,
+    group_version: String,
+    resources: Vec<ApiResource<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ApiResource<'a> {
+    name: String,
+    singular_name: &'a str,
+    namespaced: bool,
+    kind: &'a str,
+    verbs: Vec<&'static str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    short_names: &'a [&'a str],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    categories: &'a [&'a str],
+    #[serde(skip_serializing_if = "String::is_empty")]
+    storage_version_hash: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GroupDiscoveryList<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: Metadata<'a>,
+    items: Vec<GroupDiscovery<'a>>,
+}
+
+#[derive(Default, Serialize)]
+struct Metadata<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+struct GroupDiscovery<'a> {
+    metadata: Metadata<'a>,
+    versions: Vec<VersionDiscovery<'a>>,
+}
+
+#[derive(Serialize)]
+struct VersionDiscovery<'a> {
+    version: &'a str,
+    resources: Vec<ResourceDiscovery<'a>>,
+    freshness: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResourceDiscovery<'a> {
+    resource: &'a str,
+    response_kind: ResponseKind<'a>,
+    scope: &'static str,
+    singular_resource: &'a str,
+    verbs: Vec<&'static str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    short_names: &'a [&'a str],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    categories: &'a [&'a str],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    subresources: Vec<SubresourceDiscovery<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SubresourceDiscovery<'a> {
+    subresource: &'static str,
+    response_kind: ResponseKind<'a>,
+    verbs: Vec<&'static str>,
+}
+
+/// Group and version stay empty: they are those of the enclosing list.
+#[derive(Serialize)]
+struct ResponseKind<'a> {
+    group: &'static str,
+    version: &'static str,
+    kind: &'a str,
+}
+
+/// Every legacy document by its path.
+pub(super) fn legacy(groups: &[Group<'_>], server_address: &str) -> BTreeMap<String, Bytes> {
+    let mut documents = BTreeMap::new();
+    let (core, named): (Vec<_>, Vec<_>) = groups.iter().partition(|group| group.name.is_empty());
+    let core_versions: Vec<&str> = core
+        .iter()
+        .flat_map(|group| group.versions.iter().map(|v| v.name))
+        .collect();
+    documents.insert(
+        "/api".to_owned(),
+        json(&api_versions(core_versions, server_address)),
+    );
+    for version in core.iter().flat_map(|group| &group.versions) {
+        documents.insert(
+            format!("/api/{}", version.name),
+            json(&resource_list("", version)),
+        );
+    }
+    let list = named
+        .iter()
+        .filter_map(|group| api_group(group, false))
+        .collect();
+    documents.insert(
+        "/apis".to_owned(),
+        json(&ApiGroupList {
+            kind: "APIGroupList",
+            api_version: "v1",
+            groups: list,
+        }),
+    );
+    for group in named {
+        if let Some(document) = api_group(group, true) {
+            documents.insert(format!("/apis/{}", group.name), json(&document));
+        }
+        for version in &group.versions {
+            documents.insert(
+                format!("/apis/{}/{}", group.name, version.name),
+                json(&resource_list(group.name, version)),
+            );
+        }
+    }
+    documents
+}
+
+/// The aggregated documents: core at `/api`, everything else at `/apis`.
+pub(super) fn aggregated(groups: &[Group<'_>]) -> [(&'static str, Bytes); 2] {
+    let list = |core: bool| {
+        let items = groups
+            .iter()
+            .filter(|group| group.name.is_empty() == core)
+            .map(group_discovery)
+            .collect();
+        json(&GroupDiscoveryList {
+            kind: "APIGroupDiscoveryList",
+            api_version: "apidiscovery.k8s.io/v2",
+            metadata: Metadata::default(),
+            items,
+        })
+    };
+    [("/api", list(true)), ("/apis", list(false))]
+}
+
+/// base64 of the first 8 bytes of SHA-256 of `group/version/kind` of the storage version: changes when objects are
+/// stored in another version.
+pub(crate) fn storage_version_hash(kind: &Kind<'_>) -> String {
+    let text = format!(
+        "{}/{}/{}",
+        kind.def.group, kind.storage_version, kind.def.kind
+    );
+    BASE64_STANDARD.encode(&digest(&SHA256, text.as_bytes()).as_ref()[..8])
+}
+
+fn api_versions<'a>(versions: Vec<&'a str>, server_address: &'a str) -> ApiVersions<'a> {
+    let everyone = ServerAddress {
+        client_cidr: "0.0.0.0/0",
+        server_address,
+    };
+    ApiVersions {
+        kind: "APIVersions",
+        versions,
+        addresses: [everyone],
+    }
+}
+
+/// A group without served versions is not there.
+fn api_group<'a>(group: &Group<'a>, alone: bool) -> Option<ApiGroup<'a>> {
+    let version = |v: &Version<'a>| GroupVersion {
+        group_version: group_version(group.name, v.name),
+        version: v.name,
+    };
+    let versions: Vec<_> = group.versions.iter().map(version).collect();
+    let preferred_version = versions.first()?.clone();
+    let (kind, api_version) = if alone { ("APIGroup", "v1") } else { ("", "") };
+    Some(ApiGroup {
+        kind,
+        api_version,
+        name: group.name,
+        versions,
+        preferred_version,
+    })
+}
+
+fn resource_list<'a>(group: &str, version: &Version<'a>) -> ApiResourceList<'a> {
+    ApiResourceList {
+        kind: "APIResourceList",
+        // The list of the core group is older than the field.
+        api_version: if group.is_empty() { "" } else { "v1" },
+        group_version: group_version(group, version.name),
+        resources: version.kinds.iter().flat_map(api_resources).collect(),
+    }
+}
+
+/// The entry of a kind, then one for each subresource.
+fn api_resources<'a>(kind: &Kind<'a>) -> Vec<ApiResource<'a>> {
+    let def = kind.def;
+    let entry = ApiResource {
+        name: def.plural.to_owned(),
+        singular_name: &def.singular,
+        namespaced: is_namespaced(def),
+        kind: def.kind,
+        verbs: names(&sorted_verbs(def)),
+        short_names: def.short_names,
+        categories: def.categories,
+        storage_version_hash: storage_version_hash(kind),
+    };
+    let below = subresources(def).map(|sub| ApiResource {
+        name: format!("{}/{}", def.plural, sub.name),
+        singular_name: "",
+        namespaced: is_namespaced(def),
+        kind: def.kind,
+        verbs: names(sub.verbs),
+        short_names: &[],
+        categories: &[],
+        storage_version_hash: String::new(),
+    });
+    std::iter::once(entry).chain(below).collect()
+}
+
+fn group_discovery<'a>(group: &Group<'a>) -> GroupDiscovery<'a> {
+    let version = |version: &Version<'a>| VersionDiscovery {
+        version: version.name,
+        resources: version.kinds.iter().map(resource_discovery).collect(),
+        freshness: "Current",
+    };
+    GroupDiscovery {
+        metadata: Metadata { name: group.name },
+        versions: group.versions.iter().map(version).collect(),
+    }
+}
+
+fn resource_discovery<'a>(kind: &Kind<'a>) -> ResourceDiscovery<'a> {
+    let def = kind.def;
+    let response_kind = || ResponseKind {
+        group: "",
+        version: "",
+        kind: def.kind,
+    };
+    let below = |sub: crate::http::served::Subresource| SubresourceDiscovery {
+        subresource: sub.name,
+        response_kind: response_kind(),
+        verbs: names(sub.verbs),
+    };
+    ResourceDiscovery {
+        resource: def.plural,
+        response_kind: response_kind(),
+        scope: if is_namespaced(def) {
+            "Namespaced"
+        } else {
+            "Cluster"
+        },
+        singular_resource: &def.singular,
+        verbs: names(&sorted_verbs(def)),
+        short_names: def.short_names,
+        categories: def.categories,
+        subresources: subresources(def).map(below).collect(),
+    }
+}
+
+fn is_namespaced(def: &ResourceDef) -> bool {
+    def.scope == Scope::Namespaced
+}
+
+fn names(verbs: &[Verb]) -> Vec<&'static str> {
+    verbs.iter().map(|verb| verb.as_str()).collect()
+}
+
+fn group_version(group: &str, version: &str) -> String {
+    apiloom_meta::GroupVersion::new(group, version).to_string()
+}
+
+/// Compact JSON with the newline that Kubernetes ends it with. The documents are names, so nothing needs an escape.
+fn json(document: &impl Serialize) -> Bytes {
+    let mut bytes = serde_json::to_vec(document).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes.into()
+}

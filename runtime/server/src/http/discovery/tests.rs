@@ -1,0 +1,195 @@
+use http::StatusCode;
+
+use super::super::testing::{body, get, header, request, wardle, wardle_defs};
+use super::*;
+
+const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+fn discovery() -> Discovery {
+    let defs = wardle_defs();
+    Discovery::of(&wardle(&defs), "127.0.0.1:6443")
+}
+
+fn check(path: &str, expected: &str) {
+    let response = discovery().respond(&get(path, &[])).unwrap().unwrap();
+    assert_eq!(header(&response, "content-type"), "application/json");
+    assert_eq!(body(response), format!("{expected}\n"), "{path}");
+}
+
+#[test]
+fn api_versions_have_no_api_version() {
+    let expected = r#"{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[{"clientCIDR":"0.0.0.0/0","serverAddress":"127.0.0.1:6443"}]}"#;
+    check("/api", expected);
+    check("/api/", expected);
+}
+
+#[test]
+fn groups_are_listed_without_core() {
+    check(
+        "/apis?timeout=32s",
+        r#"{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"wardle.example.com","versions":[{"groupVersion":"wardle.example.com/v1beta1","version":"v1beta1"},{"groupVersion":"wardle.example.com/v1alpha1","version":"v1alpha1"}],"preferredVersion":{"groupVersion":"wardle.example.com/v1beta1","version":"v1beta1"}}]}"#,
+    );
+}
+
+#[test]
+fn one_group_says_what_it_is() {
+    check(
+        "/apis/wardle.example.com/",
+        r#"{"kind":"APIGroup","apiVersion":"v1","name":"wardle.example.com","versions":[{"groupVersion":"wardle.example.com/v1beta1","version":"v1beta1"},{"groupVersion":"wardle.example.com/v1alpha1","version":"v1alpha1"}],"preferredVersion":{"groupVersion":"wardle.example.com/v1beta1","version":"v1beta1"}}"#,
+    );
+}
+
+#[test]
+fn core_resources_have_no_api_version_and_namespaces_have_finalize() {
+    check(
+        "/api/v1",
+        r#"{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"namespaces","singularName":"namespace","namespaced":false,"kind":"Namespace","verbs":["create","delete","get","list","patch","update","watch"],"shortNames":["ns"],"storageVersionHash":"Q3oi5N2YM8M="},{"name":"namespaces/finalize","singularName":"","namespaced":false,"kind":"Namespace","verbs":["update"]},{"name":"namespaces/status","singularName":"","namespaced":false,"kind":"Namespace","verbs":["get","patch","update"]}]}"#,
+    );
+}
+
+#[test]
+fn resources_keep_their_order_and_sort_their_verbs() {
+    check(
+        "/apis/wardle.example.com/v1alpha1",
+        r#"{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"wardle.example.com/v1alpha1","resources":[{"name":"flunders","singularName":"flunder","namespaced":true,"kind":"Flunder","verbs":["create","delete","deletecollection","get","list","patch","update","watch"],"shortNames":["fl"],"categories":["all"],"storageVersionHash":"UHqNx5H3K7A="},{"name":"flunders/status","singularName":"","namespaced":true,"kind":"Flunder","verbs":["get","patch","update"]},{"name":"fischers","singularName":"fischer","namespaced":false,"kind":"Fischer","verbs":["create","delete","get","list","update","watch"],"storageVersionHash":"YS5qRiSxzNM="}]}"#,
+    );
+}
+
+#[test]
+fn a_version_that_is_not_stored_has_the_hash_of_the_one_that_is() {
+    let documents = documents::legacy(&wardle(&wardle_defs()), "");
+    assert!(
+        std::str::from_utf8(&documents["/apis/wardle.example.com/v1beta1"])
+            .unwrap()
+            .contains("UHqNx5H3K7A=")
+    );
+}
+
+#[test]
+fn aggregated_lists_core_and_the_rest_apart() {
+    let check = |path: &str, expected: &str| {
+        let response = discovery()
+            .respond(&get(path, &[("accept", V2)]))
+            .unwrap()
+            .unwrap();
+        assert_eq!(header(&response, "content-type"), V2);
+        assert_eq!(header(&response, "vary"), "Accept");
+        assert_eq!(header(&response, "cache-control"), "public");
+        let etag = header(&response, "etag").to_owned();
+        let text = body(response);
+        assert_eq!(
+            etag,
+            format!(
+                "\"{}\"",
+                super::super::static_doc::sha512_hex(text.as_bytes())
+            )
+        );
+        assert_eq!(text, format!("{expected}\n"));
+    };
+    check(
+        "/api",
+        r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{},"versions":[{"version":"v1","resources":[{"resource":"namespaces","responseKind":{"group":"","version":"","kind":"Namespace"},"scope":"Cluster","singularResource":"namespace","verbs":["create","delete","get","list","patch","update","watch"],"shortNames":["ns"],"subresources":[{"subresource":"finalize","responseKind":{"group":"","version":"","kind":"Namespace"},"verbs":["update"]},{"subresource":"status","responseKind":{"group":"","version":"","kind":"Namespace"},"verbs":["get","patch","update"]}]}],"freshness":"Current"}]}]}"#,
+    );
+    check(
+        "/apis",
+        r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{"name":"wardle.example.com"},"versions":[{"version":"v1beta1","resources":[{"resource":"flunders","responseKind":{"group":"","version":"","kind":"Flunder"},"scope":"Namespaced","singularResource":"flunder","verbs":["create","delete","deletecollection","get","list","patch","update","watch"],"shortNames":["fl"],"categories":["all"],"subresources":[{"subresource":"status","responseKind":{"group":"","version":"","kind":"Flunder"},"verbs":["get","patch","update"]}]}],"freshness":"Current"},{"version":"v1alpha1","resources":[{"resource":"flunders","responseKind":{"group":"","version":"","kind":"Flunder"},"scope":"Namespaced","singularResource":"flunder","verbs":["create","delete","deletecollection","get","list","patch","update","watch"],"shortNames":["fl"],"categories":["all"],"subresources":[{"subresource":"status","responseKind":{"group":"","version":"","kind":"Flunder"},"verbs":["get","patch","update"]}]},{"resource":"fischers","responseKind":{"group":"","version":"","kind":"Fischer"},"scope":"Cluster","singularResource":"fischer","verbs":["create","delete","get","list","update","watch"]}],"freshness":"Current"}]}]}"#,
+    );
+}
+
+#[test]
+fn a_known_etag_is_not_sent_again() {
+    let discovery = discovery();
+    let first = discovery
+        .respond(&get("/apis", &[("accept", V2)]))
+        .unwrap()
+        .unwrap();
+    let etag = header(&first, "etag").to_owned();
+    let second = discovery
+        .respond(&get("/apis", &[("accept", V2), ("if-none-match", &etag)]))
+        .unwrap()
+        .unwrap();
+    assert_eq!(second.status(), StatusCode::NOT_MODIFIED);
+    assert_eq!(header(&second, "etag"), etag);
+    assert_eq!(body(second), "");
+}
+
+#[test]
+fn accept_chooses_the_form() {
+    let check = |path: &str, accept: &str, expected: Option<&str>| {
+        let response = discovery()
+            .respond(&get(path, &[("accept", accept)]))
+            .unwrap();
+        let got = response.as_ref().map(|r| header(r, "content-type")).ok();
+        assert_eq!(got, expected, "{path} {accept}");
+    };
+    let v2_shuffled = "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io;charset=utf-8;profile=nopeer";
+    let v2beta1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+    let json = Some("application/json");
+    check("/apis", v2_shuffled, Some(V2));
+    check(
+        "/apis",
+        &format!("{V2},{v2beta1},application/json"),
+        Some(V2),
+    );
+    check("/apis", &format!("{v2beta1},application/json"), json);
+    check("/apis", v2beta1, None);
+    check("/apis", "*/*", json);
+    check(
+        "/apis",
+        "application/vnd.kubernetes.protobuf,application/json",
+        json,
+    );
+    check("/apis", "application/vnd.kubernetes.protobuf", None);
+    check("/apis/wardle.example.com", V2, None);
+    check(
+        "/apis/wardle.example.com",
+        &format!("{V2},application/json"),
+        json,
+    );
+}
+
+#[test]
+fn unknown_paths_are_left_to_others() {
+    for path in [
+        "/apis/nope",
+        "/apis/wardle.example.com/v9",
+        "/api/v1/namespaces",
+        "/apis//",
+        "/ap",
+        "/healthz",
+    ] {
+        assert!(discovery().respond(&get(path, &[])).is_none(), "{path}");
+    }
+}
+
+#[test]
+fn only_get_is_allowed() {
+    for (method, path) in [
+        (Method::HEAD, "/apis"),
+        (Method::POST, "/api/v1"),
+        (Method::OPTIONS, "/"),
+    ] {
+        let error = discovery()
+            .respond(&request(method, path, &[]))
+            .unwrap()
+            .unwrap_err();
+        assert_eq!(error.reason, Some(StatusReason::MethodNotAllowed));
+    }
+}
+
+#[test]
+fn pretty_is_for_people_and_whoever_asks() {
+    let check = |uri: &str, agent: &str, expected: bool| {
+        let parts = get(uri, &[("user-agent", agent)]);
+        assert_eq!(
+            is_pretty(&parts, &accepted(&parts.headers)[0]),
+            expected,
+            "{uri} {agent}"
+        );
+    };
+    check("/api", "kubectl/v1.36.0", false);
+    check("/api", "curl/8.1", true);
+    check("/api?pretty=false", "curl/8.1", false);
+    check("/api?pretty", "curl/8.1", false);
+    check("/api?x=1&pretty=1", "kubectl", true);
+}

@@ -1,0 +1,419 @@
+//! `/healthz`, `/livez`, `/readyz` and one path for each check below them, for probes that know nothing else.
+//!
+//! Anyone may read them, so a failing check is named but its reason goes to the log only; the path of the check
+//! itself tells it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+use http::header::X_CONTENT_TYPE_OPTIONS;
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode};
+
+use super::Body;
+use super::static_doc::ok;
+
+/// One of the three health endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// `/healthz`, the oldest one.
+    Healthz,
+    /// `/livez`: restart me when this fails.
+    Livez,
+    /// `/readyz`: send me no traffic when this fails.
+    Readyz,
+}
+
+impl Probe {
+    const ALL: [Probe; 3] = [Probe::Healthz, Probe::Livez, Probe::Readyz];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Healthz => "healthz",
+            Self::Livez => "livez",
+            Self::Readyz => "readyz",
+        }
+    }
+}
+
+/// A check that hangs is a failure; this is the patience of upstream's storage check.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+type Run = dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync;
+
+/// A named question with the answer "well" or a reason why not.
+#[derive(Clone)]
+pub struct Check {
+    name: String,
+    group: Option<&'static str>,
+    probes: Vec<Probe>,
+    run: Arc<Run>,
+}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Check")
+            .field("name", &self.name)
+            .field("probes", &self.probes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Check {
+    /// A check that answers at once; part of all three endpoints.
+    pub fn new(
+        name: impl Into<String>,
+        run: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        Self::from_async(name, move || std::future::ready(run()))
+    }
+
+    /// A check that waits for something; one that takes longer than 2 s has failed.
+    pub fn from_async<F>(
+        name: impl Into<String>,
+        run: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        Self {
+            name: name.into(),
+            group: None,
+            probes: Probe::ALL.to_vec(),
+            run: Arc::new(move || run().boxed()),
+        }
+    }
+
+    /// Fails from the moment the flag is set: ends readiness while the server still finishes its requests.
+    pub fn shutdown(stopping: Arc<AtomicBool>) -> Self {
+        let is_stopping = move || match stopping.load(Ordering::Relaxed) {
+            true => Err("process is shutting down".to_owned()),
+            false => Ok(()),
+        };
+        Self::new("shutdown", is_stopping).on(&[Probe::Readyz])
+    }
+
+    /// Limits the check to these endpoints.
+    #[must_use]
+    pub fn on(mut self, probes: &[Probe]) -> Self {
+        self.probes = probes.to_vec();
+        self
+    }
+
+    /// Lets `?exclude=GROUP` leave out this check with others.
+    #[must_use]
+    pub fn grouped(mut self, group: &'static str) -> Self {
+        self.group = Some(group);
+        self
+    }
+}
+
+/// The health endpoints and their checks, in the order in which they are reported.
+#[derive(Clone, Debug)]
+pub struct Health {
+    checks: Vec<Check>,
+}
+
+/// What became of one check.
+enum Outcome<'a> {
+    Excluded,
+    ExcludedWith(&'a str),
+    Finished(Result<(), String>),
+}
+
+impl Health {
+    /// `ping` and `log`, which always hold, then these.
+    pub fn new(checks: impl IntoIterator<Item = Check>) -> Self {
+        let always = ["ping", "log"].map(|name| Check::new(name, || Ok(())));
+        Self {
+            checks: always.into_iter().chain(checks).collect(),
+        }
+    }
+
+    /// Every path that is answered, for the list at `/`.
+    pub fn paths(&self) -> impl Iterator<Item = String> + use<'_> {
+        Probe::ALL.into_iter().flat_map(|probe| {
+            let checks = self
+                .checks_of(probe)
+                .map(move |check| format!("/{}/{}", probe.as_str(), check.name));
+            std::iter::once(format!("/{}", probe.as_str())).chain(checks)
+        })
+    }
+
+    /// Answers a health endpoint or the path of one check; `None` for anything else.
+    pub async fn respond(&self, request: &Parts) -> Option<Response<Body>> {
+        let (endpoint, check) = match request.uri.path().strip_prefix('/')?.split_once('/') {
+            Some((endpoint, check)) => (endpoint, Some(check)),
+            None => (request.uri.path().strip_prefix('/')?, None),
+        };
+        let probe = Probe::ALL
+            .into_iter()
+            .find(|probe| probe.as_str() == endpoint)?;
+        match check {
+            None => Some(
+                self.all(probe, request.uri.query().unwrap_or_default())
+                    .await,
+            ),
+            Some(name) => {
+                let check = self.checks_of(probe).find(|check| check.name == name)?;
+                Some(match finish(check).await {
+                    Ok(()) => text(StatusCode::OK, "ok".to_owned()),
+                    Err(why) => text(
+                        StatusCode::INTERNAL_SERVER_ERROR,
+                        format!("internal server error: {why}\n"),
+                    ),
+                })
+            }
+        }
+    }
+
+    fn checks_of(&self, probe: Probe) -> impl Iterator<Item = &Check> {
+        self.checks
+            .iter()
+            .filter(move |check| check.probes.contains(&probe))
+    }
+
+    async fn all(&self, probe: Probe, query: &str) -> Response<Body> {
+        let (verbose, excluded) = parameters(query);
+        let outcomes = join_all(self.checks_of(probe).map(async |check| {
+            let outcome = match check.group {
+                _ if excluded.contains(&check.name) => Outcome::Excluded,
+                Some(group) if excluded.contains(group) => Outcome::ExcludedWith(group),
+                _ => Outcome::Finished(finish(check).await),
+            };
+            (check.name.as_str(), outcome)
+        }))
+        .await;
+        let unmatched = excluded
+            .iter()
+            .filter(|name| !self.checks_of(probe).any(|check| is_called(check, name)));
+        let (report, failed) = report(&outcomes, unmatched);
+        let endpoint = probe.as_str();
+        match (failed, verbose) {
+            (true, _) => text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("{report}{endpoint} check failed\n"),
+            ),
+            (false, true) => text(StatusCode::OK, format!("{report}{endpoint} check passed\n")),
+            (false, false) => text(StatusCode::OK, "ok".to_owned()),
+        }
+    }
+}
+
+fn is_called(check: &Check, name: &str) -> bool {
+    check.name == name || check.group == Some(name)
+}
+
+async fn finish(check: &Check) -> Result<(), String> {
+    let outcome = tokio::time::timeout(PATIENCE, (check.run)()).await;
+    let outcome =
+        outcome.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())));
+    if let Err(why) = &outcome {
+        tracing::warn!(check = %check.name, %why, "health check failed");
+    }
+    outcome
+}
+
+/// One line for each check, and whether one failed.
+fn report<'a>(
+    outcomes: &[(&str, Outcome<'_>)],
+    unmatched: impl Iterator<Item = &'a String>,
+) -> (String, bool) {
+    let mut lines = String::new();
+    let mut failed = false;
+    for (name, outcome) in outcomes {
+        // Writing to a string cannot fail.
+        let _ = match outcome {
+            Outcome::Excluded => writeln!(lines, "[+]{name} excluded: ok"),
+            Outcome::ExcludedWith(group) => writeln!(lines, "[+]{name} excluded with {group}: ok"),
+            Outcome::Finished(Ok(())) => writeln!(lines, "[+]{name} ok"),
+            Outcome::Finished(Err(_)) => {
+                failed = true;
+                writeln!(lines, "[-]{name} failed: reason withheld")
+            }
+        };
+    }
+    let unmatched: Vec<String> = unmatched
+        .map(|name| apiloom_meta::field::go_quote(name))
+        .collect();
+    if !unmatched.is_empty() {
+        let _ = writeln!(
+            lines,
+            "warn: some health checks cannot be excluded: no matches for {}",
+            unmatched.join(",")
+        );
+    }
+    (lines, failed)
+}
+
+/// `verbose` (with any value or none) and every `exclude`.
+fn parameters(query: &str) -> (bool, BTreeSet<String>) {
+    let mut verbose = false;
+    let mut excluded = BTreeSet::new();
+    for pair in query.split('&') {
+        match pair.split_once('=').unwrap_or((pair, "")) {
+            ("verbose", _) => verbose = true,
+            ("exclude", name) => drop(excluded.insert(percent_decode(name))),
+            _ => {}
+        }
+    }
+    (verbose, excluded)
+}
+
+/// Decodes `%41` and `+`; what is not an escape stays as it is.
+fn percent_decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let escape = (byte == b'%').then(|| bytes.get(at + 1..at + 3)).flatten();
+        let decoded =
+            escape.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        out.push(decoded.unwrap_or(if byte == b'+' { b' ' } else { byte }));
+        at += if decoded.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn text(code: StatusCode, text: String) -> Response<Body> {
+    let mut response = ok("text/plain; charset=utf-8", text);
+    *response.status_mut() = code;
+    response
+        .headers_mut()
+        .insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{body, get, header};
+    use super::*;
+
+    fn health(storage: Result<(), &'static str>, stopping: bool) -> Health {
+        Health::new([
+            Check::from_async("storage", move || {
+                std::future::ready(storage.map_err(str::to_owned))
+            })
+            .grouped("etcd"),
+            Check::new("poststarthook/default-namespace", || Ok(())),
+            Check::shutdown(Arc::new(AtomicBool::new(stopping))),
+        ])
+    }
+
+    async fn check(health: &Health, uri: &str, code: u16, expected: &str) {
+        let response = health.respond(&get(uri, &[])).await.expect(uri);
+        assert_eq!(response.status().as_u16(), code, "{uri}");
+        assert_eq!(
+            header(&response, "content-type"),
+            "text/plain; charset=utf-8"
+        );
+        assert_eq!(header(&response, "x-content-type-options"), "nosniff");
+        assert_eq!(body(response), expected, "{uri}");
+    }
+
+    #[tokio::test]
+    async fn good_health_is_two_letters_or_a_list() {
+        let health = health(Ok(()), false);
+        check(&health, "/livez", 200, "ok").await;
+        let lines = "[+]ping ok\n[+]log ok\n[+]storage ok\n[+]poststarthook/default-namespace ok\n";
+        check(
+            &health,
+            "/healthz?verbose",
+            200,
+            &format!("{lines}healthz check passed\n"),
+        )
+        .await;
+        check(
+            &health,
+            "/readyz?verbose=1",
+            200,
+            &format!("{lines}[+]shutdown ok\nreadyz check passed\n"),
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_failure_lists_everything_but_its_reason() {
+        let failing = health(Err("disk full"), false);
+        let lines = "[+]ping ok\n[+]log ok\n[-]storage failed: reason withheld\n[+]poststarthook/default-namespace ok\n";
+        check(
+            &failing,
+            "/livez",
+            500,
+            &format!("{lines}livez check failed\n"),
+        )
+        .await;
+        check(
+            &failing,
+            "/livez/storage",
+            500,
+            "internal server error: disk full\n",
+        )
+        .await;
+        check(&failing, "/livez/ping", 200, "ok").await;
+    }
+
+    #[tokio::test]
+    async fn checks_are_excluded_by_name_and_by_group() {
+        let failing = health(Err("disk full"), false);
+        check(&failing, "/livez?exclude=storage", 200, "ok").await;
+        let lines = "[+]ping excluded: ok\n[+]log ok\n[+]storage excluded with etcd: ok\n[+]poststarthook/default-namespace ok\n\
+            warn: some health checks cannot be excluded: no matches for \"a b\",\"zz\"\nlivez check passed\n";
+        check(
+            &failing,
+            "/livez?verbose&exclude=etcd&exclude=ping&exclude=zz&exclude=a%20b",
+            200,
+            lines,
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn shutdown_ends_readiness_only() {
+        let stopping = health(Ok(()), true);
+        check(&stopping, "/livez", 200, "ok").await;
+        check(
+            &stopping,
+            "/readyz/shutdown",
+            500,
+            "internal server error: process is shutting down\n",
+        )
+        .await;
+        assert_eq!(
+            stopping
+                .respond(&get("/readyz", &[]))
+                .await
+                .unwrap()
+                .status()
+                .as_u16(),
+            500
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_check_that_hangs_has_failed() {
+        let hanging = Health::new([Check::from_async("storage", std::future::pending)]);
+        check(
+            &hanging,
+            "/readyz/storage",
+            500,
+            "internal server error: no answer within 2 s\n",
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn other_paths_are_left_to_others() {
+        let health = health(Ok(()), false);
+        for path in ["/livez/nope", "/livez/shutdown", "/livez/", "/health", "/"] {
+            assert!(health.respond(&get(path, &[])).await.is_none(), "{path}");
+        }
+        assert_eq!(health.paths().count(), 3 + 4 + 4 + 5);
+    }
+}

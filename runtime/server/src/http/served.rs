@@ -1,0 +1,95 @@
+//! What is served, as discovery and OpenAPI read it: groups, versions and resources as plain data.
+//!
+//! Documents are pure functions of this view, so they are tested without a registry.
+
+use apiloom_meta::ResourceDef;
+use apiloom_meta::kind::Verb;
+
+use crate::registry::Registry;
+
+/// A group with its served versions, preferred first.
+#[derive(Clone, Debug)]
+pub(crate) struct Group<'a> {
+    /// Empty for core.
+    pub(crate) name: &'a str,
+    pub(crate) versions: Vec<Version<'a>>,
+}
+
+/// A version of a group with its resources in order of registration.
+#[derive(Clone, Debug)]
+pub(crate) struct Version<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) kinds: Vec<Kind<'a>>,
+}
+
+/// A kind of one version.
+#[derive(Clone, Debug)]
+pub(crate) struct Kind<'a> {
+    pub(crate) def: &'a ResourceDef,
+    /// The version its objects are stored in.
+    pub(crate) storage_version: &'a str,
+}
+
+/// A subresource and its verbs, sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Subresource {
+    pub(crate) name: &'static str,
+    pub(crate) verbs: &'static [Verb],
+}
+
+const STATUS: Subresource = Subresource {
+    name: "status",
+    verbs: &[Verb::Get, Verb::Patch, Verb::Update],
+};
+const FINALIZE: Subresource = Subresource {
+    name: "finalize",
+    verbs: &[Verb::Update],
+};
+
+/// The subresources of a kind, sorted by name.
+pub(crate) fn subresources(def: &ResourceDef) -> impl Iterator<Item = Subresource> + use<> {
+    // Namespaces are the one kind whose finalizers of its own (`spec.finalizers`) are written through a path of their own.
+    let finalize = def.group.is_empty() && def.plural == "namespaces";
+    [finalize.then_some(FINALIZE), def.status.then_some(STATUS)]
+        .into_iter()
+        .flatten()
+}
+
+/// The verbs of a kind in the order in which discovery lists them.
+pub(crate) fn sorted_verbs(def: &ResourceDef) -> Vec<Verb> {
+    Verb::ALL
+        .into_iter()
+        .filter(|verb| def.has_verb(*verb))
+        .collect()
+}
+
+/// The view of a registry.
+pub(crate) fn served(registry: &Registry) -> Vec<Group<'_>> {
+    let kinds_of = |group: &str, version: &str| {
+        let endpoints = registry
+            .endpoints()
+            .iter()
+            .filter(|e| e.def().group == group && e.def().version == version);
+        endpoints
+            .map(|e| Kind {
+                def: e.def(),
+                storage_version: e.storage_version(),
+            })
+            .collect()
+    };
+    registry
+        .groups()
+        .iter()
+        .map(|group| Group {
+            name: &group.name,
+            versions: group
+                .versions
+                .iter()
+                .map(|version| Version {
+                    name: version,
+                    kinds: kinds_of(&group.name, version),
+                })
+                .collect(),
+        })
+        .collect()
+}

@@ -1,0 +1,140 @@
+//! Documents that change only with the build: their hash, conditional answers (`If-None-Match`), and plain answers.
+//!
+//! Equal content gives equal bytes and so an equal ETag, across restarts and replicas; nothing here may depend on time.
+
+use aws_lc_rs::digest::{SHA512, digest};
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+
+use super::Body;
+
+/// The bytes of a document and their hash.
+#[derive(Clone, Debug)]
+pub(crate) struct StaticDoc {
+    bytes: Bytes,
+    hash: String,
+}
+
+impl StaticDoc {
+    /// Hashes the bytes.
+    pub(crate) fn new(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        let hash = sha512_hex(&bytes);
+        Self { bytes, hash }
+    }
+
+    /// The document.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// SHA-512 of the bytes in upper-case hex.
+    pub(crate) fn hash(&self) -> &str {
+        &self.hash
+    }
+}
+
+/// SHA-512 in upper-case hex, the form of every hash in discovery and OpenAPI.
+pub(crate) fn sha512_hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let digest = digest(&SHA512, bytes);
+    let hex = |byte: &u8| {
+        [
+            DIGITS[usize::from(byte >> 4)] as char,
+            DIGITS[usize::from(byte & 15)] as char,
+        ]
+    };
+    digest.as_ref().iter().flat_map(hex).collect()
+}
+
+/// Whether the client already holds the document with this hash.
+pub(crate) fn is_fresh(headers: &HeaderMap, hash: &str) -> bool {
+    let known = |tag: &str| {
+        let tag = tag.trim();
+        tag == "*" || tag.strip_prefix("W/").unwrap_or(tag).trim_matches('"') == hash
+    };
+    headers
+        .get_all(IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|tags| tags.split(',').any(known))
+}
+
+/// A 200 with a body, or a 304 without one when `hash` is what the client holds.
+pub(crate) fn conditional(
+    headers: &HeaderMap,
+    hash: &str,
+    content_type: &'static str,
+    cache: &'static str,
+    body: impl FnOnce() -> Bytes,
+) -> Response<Body> {
+    let mut response = if is_fresh(headers, hash) {
+        status(StatusCode::NOT_MODIFIED)
+    } else {
+        ok(content_type, body())
+    };
+    let out = response.headers_mut();
+    out.insert(ETAG, quoted(hash));
+    out.insert(VARY, HeaderValue::from_static("Accept"));
+    out.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
+    response
+}
+
+/// A 200 with this body.
+pub(crate) fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(full(body.into()));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// An answer without a body.
+pub(crate) fn status(code: StatusCode) -> Response<Body> {
+    let mut response = Response::new(full(Bytes::new()));
+    *response.status_mut() = code;
+    response
+}
+
+/// A body of bytes that are all here.
+pub(crate) fn full(bytes: Bytes) -> Body {
+    Full::new(bytes).boxed_unsync()
+}
+
+/// A header value in double quotes. Hashes are hex, so the value is always well-formed.
+pub(crate) fn quoted(hash: &str) -> HeaderValue {
+    HeaderValue::try_from(format!("\"{hash}\"")).unwrap_or(HeaderValue::from_static("\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hash_is_upper_case_sha512() {
+        let empty = sha512_hex(b"");
+        assert!(
+            empty.starts_with("CF83E1357EEFB8BDF1542850D66D8007D620E4050B5715DC83F4A921D36CE9CE")
+                && empty.len() == 128,
+            "{empty}"
+        );
+    }
+
+    #[test]
+    fn tags_are_compared_without_quotes_and_weakness() {
+        let check = |header: &str, expected: bool| {
+            let mut headers = HeaderMap::new();
+            headers.insert(IF_NONE_MATCH, header.parse().unwrap());
+            assert_eq!(is_fresh(&headers, "AB"), expected, "{header}");
+        };
+        check("\"AB\"", true);
+        check("AB", true);
+        check("W/\"AB\"", true);
+        check("\"CD\", \"AB\"", true);
+        check("*", true);
+        check("\"CD\"", false);
+        assert!(!is_fresh(&HeaderMap::new(), "AB"));
+    }
+}

@@ -1,0 +1,178 @@
+//! What the tests of the documents share: requests, bodies, and two hand-written kinds.
+
+use apiloom_meta::kind::{CellSource, Column, ColumnType, GenerationRule, NameFormat, Scope, Verb};
+use apiloom_meta::{JsonPath, ResourceDef};
+use http::request::Parts;
+use http::{Method, Request, Response};
+use http_body_util::BodyExt;
+
+use super::Body;
+use super::served::{Group, Kind, Version};
+
+/// A request without a body.
+pub(crate) fn request(method: Method, uri: &str, headers: &[(&'static str, &str)]) -> Parts {
+    let mut builder = Request::builder().method(method).uri(uri);
+    for (name, value) in headers {
+        builder = builder.header(*name, *value);
+    }
+    builder.body(()).unwrap().into_parts().0
+}
+
+/// A GET.
+pub(crate) fn get(uri: &str, headers: &[(&'static str, &str)]) -> Parts {
+    request(Method::GET, uri, headers)
+}
+
+/// The whole body as text.
+pub(crate) fn body(response: Response<Body>) -> String {
+    let collected = futures_util::FutureExt::now_or_never(response.into_body().collect())
+        .unwrap()
+        .unwrap();
+    String::from_utf8(collected.to_bytes().to_vec()).unwrap()
+}
+
+/// A header's text.
+pub(crate) fn header<'a>(response: &'a Response<Body>, name: &str) -> &'a str {
+    response
+        .headers()
+        .get(name)
+        .map_or("", |value| value.to_str().unwrap())
+}
+
+/// Flunder of v1alpha1: namespaced, every verb, status, columns, a selectable field.
+pub(crate) fn flunder() -> ResourceDef {
+    ResourceDef {
+        group: "wardle.example.com",
+        version: "v1alpha1",
+        kind: "Flunder",
+        list_kind: "FlunderList".into(),
+        plural: "flunders",
+        singular: "flunder".into(),
+        short_names: &["fl"],
+        categories: &["all"],
+        scope: Scope::Namespaced,
+        verbs: Verb::ALL.to_vec(),
+        status: true,
+        storage: true,
+        served: true,
+        conversion: None,
+        columns: vec![Column {
+            name: "Type",
+            column_type: ColumnType::String,
+            format: "",
+            priority: 0,
+            description: "What it refers to.",
+            source: CellSource::Path(JsonPath::parse(".spec.referenceType").unwrap()),
+        }],
+        selectable: vec![JsonPath::parse(".spec.referenceType").unwrap()],
+        lifecycle: None,
+        name_format: NameFormat::DnsSubdomain,
+        generation: GenerationRule::Spec,
+        unconditional_update: true,
+        create_on_update: false,
+        description: "Flunder is an example type with a spec and a status.",
+        schema: || Err(apiloom_meta::schema::SchemaErrors(Vec::new())),
+    }
+}
+
+/// Fischer: cluster-scoped, without deletecollection and patch, no status.
+pub(crate) fn fischer() -> ResourceDef {
+    ResourceDef {
+        kind: "Fischer",
+        list_kind: "FischerList".into(),
+        plural: "fischers",
+        singular: "fischer".into(),
+        short_names: &[],
+        categories: &[],
+        scope: Scope::Cluster,
+        verbs: vec![
+            Verb::Watch,
+            Verb::Update,
+            Verb::Create,
+            Verb::Delete,
+            Verb::Get,
+            Verb::List,
+        ],
+        status: false,
+        columns: Vec::new(),
+        selectable: Vec::new(),
+        description: "Fischer lists names that Flunders may not have.",
+        ..flunder()
+    }
+}
+
+/// Flunder of v1beta1, stored as v1alpha1.
+pub(crate) fn flunder_beta() -> ResourceDef {
+    ResourceDef {
+        version: "v1beta1",
+        storage: false,
+        ..flunder()
+    }
+}
+
+/// core/v1 Namespace.
+pub(crate) fn namespace() -> ResourceDef {
+    ResourceDef {
+        group: "",
+        version: "v1",
+        kind: "Namespace",
+        list_kind: "NamespaceList".into(),
+        plural: "namespaces",
+        singular: "namespace".into(),
+        short_names: &["ns"],
+        categories: &[],
+        scope: Scope::Cluster,
+        verbs: Verb::ALL
+            .into_iter()
+            .filter(|v| *v != Verb::DeleteCollection)
+            .collect(),
+        columns: Vec::new(),
+        selectable: Vec::new(),
+        description: "Namespace provides a scope for names.",
+        ..flunder()
+    }
+}
+
+/// The four kinds as one server's view: core first, v1beta1 preferred.
+pub(crate) fn wardle(defs: &[ResourceDef; 4]) -> Vec<Group<'_>> {
+    let kind = |def| Kind {
+        def,
+        storage_version: storage_version(def),
+    };
+    let [flunder, fischer, beta, namespace] = defs;
+    vec![
+        Group {
+            name: "",
+            versions: vec![Version {
+                name: "v1",
+                kinds: vec![kind(namespace)],
+            }],
+        },
+        Group {
+            name: "wardle.example.com",
+            versions: vec![
+                Version {
+                    name: "v1beta1",
+                    kinds: vec![kind(beta)],
+                },
+                Version {
+                    name: "v1alpha1",
+                    kinds: vec![kind(flunder), kind(fischer)],
+                },
+            ],
+        },
+    ]
+}
+
+fn storage_version(def: &ResourceDef) -> &'static str {
+    if def.group.is_empty() {
+        "v1"
+    } else {
+        "v1alpha1"
+    }
+}
+
+/// The definitions behind [`wardle`].
+pub(crate) fn wardle_defs() -> [ResourceDef; 4] {
+    [flunder(), fischer(), flunder_beta(), namespace()]
+}
