@@ -1,0 +1,127 @@
+//! The rules that `#[api(..)]` can put on a value.
+
+use crate::{Code, Name, Spanned};
+
+/// Rules of one value: a field, a list element, a map key, a whole type.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// Must be set and not empty.
+    pub required: bool,
+    /// Must not be set.
+    pub forbidden: bool,
+    /// Null is a value of its own.
+    pub nullable: bool,
+    /// Smallest allowed number.
+    pub min: Option<Code>,
+    /// Largest allowed number.
+    pub max: Option<Code>,
+    /// The number must be greater.
+    pub gt: Option<Code>,
+    /// The number must be smaller.
+    pub lt: Option<Code>,
+    /// The number must be a multiple.
+    pub multiple_of: Option<Code>,
+    /// Length of a string in characters.
+    pub len: Bounds,
+    /// Length of a string in bytes.
+    pub bytes: Bounds,
+    /// Number of list elements.
+    pub items: Bounds,
+    /// Number of map entries.
+    pub props: Bounds,
+    /// Regular expression that the string must contain.
+    pub pattern: Option<Spanned<String>>,
+    /// Format of the string, in its JSON spelling: `dns-label`.
+    pub format: Option<Spanned<String>>,
+    /// The one value that is refused.
+    pub neq: Option<Code>,
+    /// Rules of every list element or map value.
+    pub each: Option<Box<Rules>>,
+    /// Rules of every map key.
+    pub keys: Option<Box<Rules>>,
+    /// Sibling fields that must be set with this one.
+    pub requires: Vec<Name>,
+    /// Sibling fields that must not be set with this one.
+    pub conflicts: Vec<Name>,
+    /// List elements must differ.
+    pub unique: bool,
+    /// Rules declared on the field's type are not run.
+    pub opaque: bool,
+    /// What an update may not do.
+    pub update: Vec<Transition>,
+    /// Checks written by the user: `fn(&T, &FieldPath) -> Vec<FieldError>`.
+    pub custom: Vec<Code>,
+    /// How a list merges.
+    pub list: Option<ListTopology>,
+    /// How a map or a struct merges.
+    pub map: Option<MapTopology>,
+    /// Unknown fields below are kept.
+    pub preserve_unknown: bool,
+    /// The value is a whole object with apiVersion and kind.
+    pub embedded_resource: bool,
+    /// The value is a number or a string.
+    pub int_or_string: bool,
+    /// An example for the documentation.
+    pub example: Option<Code>,
+    /// A title for the documentation.
+    pub title: Option<String>,
+    /// Deprecated, and why.
+    pub deprecated: Option<String>,
+}
+
+/// Least and most, both inclusive.
+#[derive(Clone, Debug, Default)]
+pub struct Bounds {
+    /// Least.
+    pub min: Option<Code>,
+    /// Most.
+    pub max: Option<Code>,
+}
+
+/// How a list merges under server-side apply, and what makes its elements equal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListTopology {
+    /// Replaced as a whole.
+    Atomic,
+    /// A set of scalars.
+    Set,
+    /// Elements are told apart by these fields.
+    Map(Vec<Name>),
+}
+
+/// How a map or a struct merges under server-side apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapTopology {
+    /// Replaced as a whole.
+    Atomic,
+    /// Merged entry by entry.
+    Granular,
+}
+
+/// What an update may not do to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are validation-gen's own")]
+pub enum Transition {
+    NoSet,
+    NoUnset,
+    NoModify,
+    NoAddItem,
+    NoRemoveItem,
+    Immutable,
+    Monotonic,
+}
+
+impl Transition {
+    /// The spelling in the schema.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoSet => "NoSet",
+            Self::NoUnset => "NoUnset",
+            Self::NoModify => "NoModify",
+            Self::NoAddItem => "NoAddItem",
+            Self::NoRemoveItem => "NoRemoveItem",
+            Self::Immutable => "Immutable",
+            Self::Monotonic => "Monotonic",
+        }
+    }
+}

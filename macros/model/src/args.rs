@@ -1,0 +1,1 @@
+//! Reads `key`, `key = value` and `key(..)`, going on after an error.

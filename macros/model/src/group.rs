@@ -1,0 +1,19 @@
+//! A group as `apiloom::group!` declares it.
+
+mod parse;
+
+pub use parse::parse_group;
+
+use crate::Spanned;
+use crate::kind::Release;
+
+/// A declared API group.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The group's name; empty for core.
+    pub name: Spanned<String>,
+    /// Versions, preferred first. Each is a module of the package with that name.
+    pub versions: Vec<Spanned<String>>,
+    /// The release this build is.
+    pub release: Option<Spanned<Release>>,
+}

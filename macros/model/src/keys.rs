@@ -1,0 +1,1 @@
+//! The vocabulary: which key may stand where.

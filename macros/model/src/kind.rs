@@ -1,0 +1,241 @@
+//! A kind as its root struct declares it: everything that `#[resource(..)]` says.
+
+mod parse;
+
+pub use parse::parse_kind;
+
+use crate::api::ApiStruct;
+use crate::{Code, Name, SourceSpan, Spanned};
+
+/// A kind of one version.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// The root struct: its Rust name, its doc comment, its fields (`metadata` among them).
+    pub root: ApiStruct,
+    /// API group; empty for core.
+    pub group: Spanned<String>,
+    /// Version: `v1alpha1`.
+    pub version: Spanned<String>,
+    /// CamelCase kind; the struct's name unless declared.
+    pub kind: Spanned<String>,
+    /// Lower-case plural, the resource in the path.
+    pub plural: Spanned<String>,
+    /// Lower-case singular.
+    pub singular: Spanned<String>,
+    /// Kind of its lists.
+    pub list_kind: Spanned<String>,
+    /// Short names for kubectl.
+    pub short_names: Vec<Spanned<String>>,
+    /// Categories such as `all`.
+    pub categories: Vec<Spanned<String>>,
+    /// Namespaced or cluster.
+    pub scope: Scope,
+    /// Whether there is a status subresource.
+    pub status: bool,
+    /// Served verbs, sorted as discovery lists them.
+    pub verbs: Vec<Verb>,
+    /// Whether no client is generated.
+    pub no_client: bool,
+    /// Printer columns behind the name.
+    pub columns: Vec<Column>,
+    /// Fields that field selectors may name.
+    pub selectable: Vec<FieldRef>,
+    /// Whether the user marked the version as hub.
+    pub hub: bool,
+    /// The hub's Rust type, as written: `v1beta1::Flunder`.
+    pub spoke_of: Option<Code>,
+    /// Whether objects are stored in this version.
+    pub storage: bool,
+    /// Whether the version is served.
+    pub served: bool,
+    /// When the kind came, is discouraged and goes.
+    pub lifecycle: Option<Lifecycle>,
+    /// How names are checked.
+    pub name_format: NameFormat,
+    /// Whether `metadata.generation` counts.
+    pub generation: bool,
+    /// Whether an update without a resourceVersion is allowed.
+    pub unconditional_update: bool,
+    /// Whether PUT on a missing name creates.
+    pub create_on_update: bool,
+    /// The `#[resource]` attribute.
+    pub span: SourceSpan,
+}
+
+impl Kind {
+    /// The `apiVersion` of its objects.
+    pub fn api_version(&self) -> String {
+        let (group, version) = (&self.group.value, &self.version.value);
+        if group.is_empty() {
+            version.clone()
+        } else {
+            format!("{group}/{version}")
+        }
+    }
+}
+
+/// Whether objects live in a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Objects live in a namespace.
+    Namespaced,
+    /// Objects belong to the whole server.
+    Cluster,
+}
+
+/// A verb, in the order in which discovery lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the API's own verbs")]
+pub enum Verb {
+    Create,
+    Delete,
+    DeleteCollection,
+    Get,
+    List,
+    Patch,
+    Update,
+    Watch,
+}
+
+impl Verb {
+    /// Every verb.
+    pub const ALL: [Verb; 8] = [
+        Verb::Create,
+        Verb::Delete,
+        Verb::DeleteCollection,
+        Verb::Get,
+        Verb::List,
+        Verb::Patch,
+        Verb::Update,
+        Verb::Watch,
+    ];
+    /// The spelling in `verbs(only = [..])`.
+    pub fn key(self) -> &'static str {
+        match self {
+            Verb::DeleteCollection => "delete_collection",
+            other => other.as_str(),
+        }
+    }
+    /// The spelling of discovery and RBAC.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verb::Create => "create",
+            Verb::Delete => "delete",
+            Verb::DeleteCollection => "deletecollection",
+            Verb::Get => "get",
+            Verb::List => "list",
+            Verb::Patch => "patch",
+            Verb::Update => "update",
+            Verb::Watch => "watch",
+        }
+    }
+    /// The name of the Rust variant.
+    pub fn variant(self) -> &'static str {
+        match self {
+            Verb::Create => "Create",
+            Verb::Delete => "Delete",
+            Verb::DeleteCollection => "DeleteCollection",
+            Verb::Get => "Get",
+            Verb::List => "List",
+            Verb::Patch => "Patch",
+            Verb::Update => "Update",
+            Verb::Watch => "Watch",
+        }
+    }
+}
+
+/// A reference to a value inside the object.
+#[derive(Clone, Debug)]
+pub enum FieldRef {
+    /// `spec.reference_type`: a chain of Rust field names that rustc checks.
+    Typed(Vec<Name>),
+    /// `".spec.referenceType"`: JSON names that the schema checks when the server is built.
+    Json(Spanned<String>),
+}
+
+/// A printer column.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// The header.
+    pub name: Spanned<String>,
+    /// Where its cells come from.
+    pub source: ColumnSource,
+    /// The declared type; `None` lets rustc infer it from the field.
+    pub column_type: Option<ColumnType>,
+    /// Format hint; mostly empty.
+    pub format: String,
+    /// 0 is always shown, 1 only with `-o wide`.
+    pub priority: i32,
+    /// What the column shows.
+    pub description: String,
+}
+
+/// Where a column's cells come from.
+#[derive(Clone, Debug)]
+pub enum ColumnSource {
+    /// A value inside the object.
+    Field(FieldRef),
+    /// A function of the typed object.
+    With(Code),
+}
+
+/// The type of a printer column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are the API's own")]
+pub enum ColumnType {
+    String,
+    Integer,
+    Number,
+    Boolean,
+    Date,
+}
+
+/// A release such as `1.2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Release {
+    /// Major number.
+    pub major: u32,
+    /// Minor number.
+    pub minor: u32,
+}
+
+impl Release {
+    /// Reads `MAJOR.MINOR`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (major, minor) = text.split_once('.')?;
+        let number = |s: &str| {
+            if s.bytes().all(|b| b.is_ascii_digit()) {
+                s.parse().ok()
+            } else {
+                None
+            }
+        };
+        Some(Self {
+            major: number(major)?,
+            minor: number(minor)?,
+        })
+    }
+}
+
+/// When a kind came, is discouraged and goes.
+#[derive(Clone, Debug, Default)]
+pub struct Lifecycle {
+    /// First release that has it.
+    pub introduced: Option<Spanned<Release>>,
+    /// First release that warns.
+    pub deprecated: Option<Spanned<Release>>,
+    /// First release without it.
+    pub removed: Option<Spanned<Release>>,
+    /// Group, version and kind to use instead.
+    pub replacement: Option<(String, String, String)>,
+}
+
+/// How names are checked on create.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are Kubernetes' own")]
+pub enum NameFormat {
+    #[default]
+    DnsSubdomain,
+    DnsLabel,
+    PathSegment,
+}

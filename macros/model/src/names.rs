@@ -1,0 +1,104 @@
+//! How names follow from names: JSON names, plurals. One place, so that server, client and manifests agree.
+
+/// The JSON name of a Rust field: `creation_timestamp` is `creationTimestamp`, as serde's `camelCase` has it.
+pub fn json_name(field: &str) -> String {
+    let mut out = String::with_capacity(field.len());
+    let mut upper = false;
+    for c in field.chars() {
+        match c {
+            '_' => upper = !out.is_empty(),
+            c if upper => {
+                out.push(c.to_ascii_uppercase());
+                upper = false;
+            }
+            c if out.is_empty() => out.push(c.to_ascii_lowercase()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Kinds whose plural is not regular; the last CamelCase word decides.
+const IRREGULAR: &[(&str, &str)] = &[
+    ("child", "children"),
+    ("data", "data"),
+    ("endpoints", "endpoints"),
+    ("foot", "feet"),
+    ("half", "halves"),
+    ("knife", "knives"),
+    ("leaf", "leaves"),
+    ("life", "lives"),
+    ("man", "men"),
+    ("metadata", "metadata"),
+    ("metrics", "metrics"),
+    ("mouse", "mice"),
+    ("person", "people"),
+    ("self", "selves"),
+    ("series", "series"),
+    ("shelf", "shelves"),
+    ("species", "species"),
+    ("woman", "women"),
+];
+
+/// The resource of a kind: `NetworkPolicy` is `networkpolicies`, `Ingress` is `ingresses`, `Gateway` is `gateways`.
+pub fn plural(kind: &str) -> String {
+    let start = kind.rfind(|c: char| c.is_ascii_uppercase()).unwrap_or(0);
+    let (head, last) = (
+        kind[..start].to_ascii_lowercase(),
+        kind[start..].to_ascii_lowercase(),
+    );
+    if let Some((_, plural)) = IRREGULAR.iter().find(|(singular, _)| *singular == last) {
+        return format!("{head}{plural}");
+    }
+    format!("{head}{}", regular_plural(&last))
+}
+
+fn regular_plural(word: &str) -> String {
+    let stem = &word[..word.len().saturating_sub(1)];
+    match word.as_bytes() {
+        [.., b'a' | b'e' | b'i' | b'o' | b'u', b'y'] => format!("{word}s"),
+        [_, .., b'y'] => format!("{stem}ies"),
+        [.., b's' | b'x' | b'z'] | [.., b'c' | b's', b'h'] => format!("{word}es"),
+        _ => format!("{word}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_names_are_camel_case() {
+        let check = |rust: &str, json: &str| assert_eq!(json_name(rust), json, "{rust}");
+        check("reference", "reference");
+        check("reference_type", "referenceType");
+        check("type_", "type");
+        check("_private", "private");
+        check("a_b_c", "aBC");
+        check("ipv4_address", "ipv4Address");
+    }
+
+    #[test]
+    fn plurals_are_those_of_kubernetes() {
+        let check = |kind: &str, resource: &str| assert_eq!(plural(kind), resource, "{kind}");
+        for (kind, resource) in [
+            ("Pod", "pods"),
+            ("Ingress", "ingresses"),
+            ("NetworkPolicy", "networkpolicies"),
+            ("Gateway", "gateways"),
+            ("Endpoints", "endpoints"),
+            ("StorageClass", "storageclasses"),
+            ("ComponentStatus", "componentstatuses"),
+            ("APIService", "apiservices"),
+            ("Fischer", "fischers"),
+            ("Mesh", "meshes"),
+            ("Proxy", "proxies"),
+            ("Box", "boxes"),
+            ("BookShelf", "bookshelves"),
+            ("Person", "people"),
+            ("Y", "ys"),
+        ] {
+            check(kind, resource);
+        }
+    }
+}
