@@ -5,6 +5,16 @@
 
 mod storage;
 
+mod memory;
+
+mod feed;
+mod keys;
+mod op;
+mod retention;
+
+pub use memory::Memory;
+pub use retention::Retention;
 pub use storage::{
-    Entry, Event, EventKind, Key, ListRequest, Page, Revision, Storage, StorageError, WatchItem, WatchStart, WatchStream,
+    Entry, Event, EventKind, Key, ListRequest, Page, Revision, Storage, StorageError, WatchItem,
+    WatchStart, WatchStream,
 };

@@ -101,7 +101,9 @@ pub enum WatchItem {
     Progress(Revision),
 }
 
-/// The changes below a prefix, in order of revision. Ends after an error; dropping it ends the watch.
+/// The changes below a prefix, in order of revision, with [`WatchItem::Progress`] among them: one when everything up to
+/// the present is delivered for the first time, one soon after [`Storage::request_progress`], and one about every second
+/// in which the store moved on without a change below the prefix. Ends after an error; dropping it ends the watch.
 pub type WatchStream = BoxStream<'static, Result<WatchItem, StorageError>>;
 
 /// Why the store did not do what was asked.
@@ -119,12 +121,12 @@ pub enum StorageError {
         /// What it holds now; `None` when it is absent.
         present: Option<Box<Entry>>,
     },
-    /// The revision asked for is no longer kept; history begins after `compacted`.
+    /// The revision asked for is no longer kept. The state at `compacted` itself and every change after it are.
     #[error("revision {requested} is compacted, history begins after {compacted}")]
     Compacted {
         /// What was asked for.
         requested: Revision,
-        /// The newest revision that is gone.
+        /// The newest revision whose change is gone.
         compacted: Revision,
     },
     /// The revision asked for does not exist yet.
@@ -135,7 +137,8 @@ pub enum StorageError {
         /// Where the store is.
         current: Revision,
     },
-    /// A watcher that did not read for too long was dropped; it resumes from its last revision.
+    /// A watcher that did not read for too long was dropped; it resumes from its last revision. The backends of this
+    /// crate never answer so: their slow watchers read on from history, until that is compacted.
     #[error("the watcher was too slow and was dropped")]
     Lagged,
     /// What the disk returned is not what was written; names the key, or the file where no key is known.
@@ -154,12 +157,17 @@ pub enum StorageError {
 pub trait Storage: Send + Sync + fmt::Debug + 'static {
     /// The value under a key and the revision at which the read was made, never older than the last write acknowledged
     /// to anyone before the call.
-    async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError>;
-
-    /// A page of the keys below a prefix, all as of one revision.
     ///
     /// # Errors
-    /// [`StorageError::Compacted`] and [`StorageError::Future`] when `at` is not in the kept history.
+    /// [`StorageError::Corrupt`] naming the key, never a wrong value.
+    async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError>;
+
+    /// A page of the keys below a prefix, all as of one revision. The prefix is compared as bytes: one that names a
+    /// collection ends with a slash. Pages of one list are read by passing the first page's revision as `at`.
+    ///
+    /// # Errors
+    /// [`StorageError::Compacted`] and [`StorageError::Future`] when `at` is not in the kept history;
+    /// [`StorageError::Corrupt`] for the whole page when one entry of it is.
     async fn list(&self, request: ListRequest) -> Result<Page, StorageError>;
 
     /// How many keys lie below a prefix now.
@@ -169,13 +177,24 @@ pub trait Storage: Send + Sync + fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`StorageError::Exists`].
-    async fn create(&self, key: &str, value: Bytes, ttl: Option<Duration>) -> Result<Revision, StorageError>;
+    async fn create(
+        &self,
+        key: &str,
+        value: Bytes,
+        ttl: Option<Duration>,
+    ) -> Result<Revision, StorageError>;
 
     /// Overwrites what was written at `expected`. A `ttl` begins anew; `None` lets the key live for ever.
     ///
     /// # Errors
     /// [`StorageError::Conflict`] with what is there.
-    async fn update_if(&self, key: &str, expected: Revision, value: Bytes, ttl: Option<Duration>) -> Result<Revision, StorageError>;
+    async fn update_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+        ttl: Option<Duration>,
+    ) -> Result<Revision, StorageError>;
 
     /// Removes what was written at `expected`; gives the revision of the removal.
     ///
@@ -183,21 +202,29 @@ pub trait Storage: Send + Sync + fmt::Debug + 'static {
     /// [`StorageError::Conflict`] with what is there.
     async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError>;
 
-    /// Changes below a prefix. Every write acknowledged after the call returns is delivered.
+    /// Changes below a prefix. Every write acknowledged after the call returns is delivered, once, in order of revision.
+    /// A start in the future waits, and what happens until then is left out.
     ///
     /// # Errors
-    /// [`StorageError::Compacted`] when the start is no longer kept. A start in the future waits.
+    /// [`StorageError::Compacted`] when the start is no longer kept, at once or, for a watcher that stayed behind for
+    /// longer than history is kept, as the last item of the stream.
     async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError>;
+
+    /// Asks every open watch for a [`WatchItem::Progress`] soon, so that whoever waits for a revision need not wait for
+    /// the next one that comes by itself.
+    async fn request_progress(&self) -> Result<(), StorageError>;
 
     /// The revision of the newest write.
     async fn current_revision(&self) -> Result<Revision, StorageError>;
 
-    /// Forgets history up to and including `revision`; present values stay.
+    /// Forgets the changes up to and including `revision`; present values and the state at `revision` stay. Backends
+    /// also compact by themselves.
     ///
     /// # Errors
     /// [`StorageError::Future`] beyond the present revision. Below what is compacted already it does nothing.
     async fn compact(&self, revision: Revision) -> Result<(), StorageError>;
 
-    /// Finishes what is queued and releases the store; later calls answer [`StorageError::Unavailable`].
+    /// Finishes what is queued and releases the store; later calls answer [`StorageError::Unavailable`], and open
+    /// watches end with it. Closing again does nothing.
     async fn close(&self);
 }

@@ -1,0 +1,460 @@
+//! The memory backend: present values and recent history in persistent maps, gone with the process.
+//!
+//! Readers copy the maps' roots under the lock and read without it, so none of them holds up a writer. Lock order: the
+//! state, then the feed, so that changes are published in the order in which they were made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use imbl::{OrdMap, Vector};
+use parking_lot::Mutex;
+
+use crate::feed::{Change, Feed, History, Replay};
+use crate::keys::{prefix_end, range_start};
+use crate::op::Op;
+use crate::retention::Horizon;
+use crate::{
+    Entry, Event, ListRequest, Page, Retention, Revision, Storage, StorageError, WatchStart,
+    WatchStream,
+};
+
+/// How many changes one write forgets at most: more than one, so that history shrinks after a burst, and few, so that no
+/// write waits.
+const FORGET_STEP: usize = 64;
+
+/// How many revisions a watcher replays at a time.
+const REPLAY_STEP: usize = 4_096;
+
+/// A store in memory.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use apiloom_storage::{Memory, Storage};
+///
+/// let store = Memory::new();
+/// let revision = store.create("/registry/pods/ns/a", "{}".into(), None).await?;
+/// let (entry, _) = store.get("/registry/pods/ns/a").await?;
+/// assert_eq!(entry.map(|entry| entry.revision), Some(revision));
+/// # Ok::<(), apiloom_storage::StorageError>(())
+/// # }).unwrap();
+/// ```
+#[derive(Debug)]
+pub struct Memory {
+    state: Mutex<State>,
+    feed: Arc<Feed>,
+    me: Weak<Memory>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// What readers take a copy of.
+    view: View,
+    horizon: Horizon,
+    /// The keys with a time to live, the first to go first.
+    deadlines: BTreeSet<(Instant, Arc<str>)>,
+    /// Tells the thread that removes expired keys of an earlier deadline; started by the first key with one.
+    reaper: Option<mpsc::Sender<()>>,
+    closed: bool,
+}
+
+/// The store at one revision, and how it came there.
+#[derive(Clone, Debug, Default)]
+struct View {
+    revision: Revision,
+    /// The newest revision that `log` no longer holds.
+    compacted: Revision,
+    objects: OrdMap<Arc<str>, Stored>,
+    /// The changes after `compacted`, one per revision.
+    log: Vector<Arc<Event>>,
+}
+
+#[derive(Clone, Debug)]
+struct Stored {
+    value: Bytes,
+    revision: Revision,
+    deadline: Option<Instant>,
+}
+
+impl Stored {
+    fn entry(&self, key: &str) -> Entry {
+        Entry {
+            key: key.to_owned(),
+            value: self.value.clone(),
+            revision: self.revision,
+        }
+    }
+}
+
+impl Memory {
+    /// An empty store with the usual [`Retention`].
+    pub fn new() -> Arc<Self> {
+        Self::with_retention(Retention::default())
+    }
+
+    /// An empty store.
+    pub fn with_retention(retention: Retention) -> Arc<Self> {
+        let state = State {
+            view: View::default(),
+            horizon: Horizon::new(retention),
+            deadlines: BTreeSet::new(),
+            reaper: None,
+            closed: false,
+        };
+        Arc::new_cyclic(|me| Self {
+            state: Mutex::new(state),
+            feed: Feed::new(Revision(0)),
+            me: me.clone(),
+        })
+    }
+
+    fn view(&self) -> Result<View, StorageError> {
+        let state = self.state.lock();
+        state.check_open()?;
+        Ok(state.view.clone())
+    }
+
+    fn write(&self, key: &str, op: &Op) -> Result<Revision, StorageError> {
+        let mut state = self.state.lock();
+        state.check_open()?;
+        let event = state.apply(key, op)?;
+        let revision = event.revision;
+        if op.ttl().is_some() {
+            state.wake_reaper(&self.me);
+        }
+        self.feed.publish(&[Change::Loaded(event)], revision);
+        Ok(revision)
+    }
+
+    /// Deletes what has expired; gives the time until the next key does.
+    fn expire(&self) -> Option<Duration> {
+        let mut state = self.state.lock();
+        let now = Instant::now();
+        if state.closed {
+            return None;
+        }
+        while let Some((deadline, key)) = state.deadlines.first().cloned() {
+            if deadline > now {
+                return Some(deadline - now);
+            }
+            state.deadlines.pop_first();
+            let Some(expected) = state.view.objects.get(&*key).map(|stored| stored.revision) else {
+                continue;
+            };
+            if let Ok(event) = state.apply(&key, &Op::Delete { expected }) {
+                let revision = event.revision;
+                self.feed.publish(&[Change::Loaded(event)], revision);
+            }
+        }
+        None
+    }
+}
+
+impl State {
+    fn check_open(&self) -> Result<(), StorageError> {
+        if self.closed {
+            Err(StorageError::Unavailable("the store is closed".into()))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Does a write if it may be done.
+    fn apply(&mut self, key: &str, op: &Op) -> Result<Arc<Event>, StorageError> {
+        let present = self.view.objects.get(key);
+        if !op.is_allowed(present.map(|stored| stored.revision)) {
+            return Err(op.refusal(key, present.map(|stored| stored.entry(key))));
+        }
+        let revision = Revision(self.view.revision.0 + 1);
+        let shared_key: Arc<str> = key.into();
+        let deadline = op.ttl().and_then(|ttl| Instant::now().checked_add(ttl));
+        let previous = match op.value() {
+            Some(value) => {
+                let stored = Stored {
+                    value: value.clone(),
+                    revision,
+                    deadline,
+                };
+                self.view.objects.insert(Arc::clone(&shared_key), stored)
+            }
+            None => self.view.objects.remove(key),
+        };
+        if let Some(old) = previous.as_ref().and_then(|stored| stored.deadline) {
+            self.deadlines.remove(&(old, Arc::clone(&shared_key)));
+        }
+        if let Some(deadline) = deadline {
+            self.deadlines.insert((deadline, shared_key));
+        }
+        let event = Arc::new(Event {
+            kind: op.kind(),
+            key: key.to_owned(),
+            value: op.value().cloned().unwrap_or_default(),
+            previous: previous.map(|stored| (stored.value, stored.revision)),
+            revision,
+        });
+        self.view.revision = revision;
+        self.view.log.push_back(Arc::clone(&event));
+        self.forget_old(Instant::now());
+        Ok(event)
+    }
+
+    fn forget_old(&mut self, now: Instant) {
+        self.horizon.observe(now, self.view.revision);
+        let floor = self.horizon.floor(now, self.view.revision);
+        for _ in 0..FORGET_STEP {
+            if self.view.compacted >= floor {
+                break;
+            }
+            self.view.log.pop_front();
+            self.view.compacted.0 += 1;
+        }
+    }
+
+    fn wake_reaper(&mut self, store: &Weak<Memory>) {
+        let reaper = self.reaper.get_or_insert_with(|| {
+            let (sender, receiver) = mpsc::channel();
+            let store = Weak::clone(store);
+            let thread = std::thread::Builder::new().name("apiloom-expiry".into());
+            if let Err(error) = thread.spawn(move || reap(&store, &receiver)) {
+                tracing::error!(%error, "no thread to remove expired keys");
+            }
+            sender
+        });
+        // It cannot have ended: it does so when the store is dropped.
+        let _ = reaper.send(());
+    }
+}
+
+/// Removes expired keys until the store is dropped.
+fn reap(store: &Weak<Memory>, earlier_deadline: &mpsc::Receiver<()>) {
+    loop {
+        let Some(wait) = store.upgrade().map(|store| store.expire()) else {
+            return;
+        };
+        let woken = match wait {
+            Some(wait) => earlier_deadline.recv_timeout(wait),
+            None => earlier_deadline
+                .recv()
+                .map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        if woken == Err(RecvTimeoutError::Disconnected) {
+            return;
+        }
+    }
+}
+
+impl View {
+    fn check_kept(&self, requested: Revision) -> Result<(), StorageError> {
+        if requested < self.compacted {
+            return Err(StorageError::Compacted {
+                requested,
+                compacted: self.compacted,
+            });
+        }
+        Ok(())
+    }
+
+    fn check_past(&self, requested: Revision) -> Result<(), StorageError> {
+        if requested > self.revision {
+            return Err(StorageError::Future {
+                requested,
+                current: self.revision,
+            });
+        }
+        Ok(())
+    }
+
+    /// The changes after a kept revision, oldest first.
+    fn changes_after(&self, revision: Revision) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
+        let skipped = usize::try_from(revision.0 - self.compacted.0).unwrap_or(usize::MAX);
+        self.log.iter().skip(skipped)
+    }
+
+    /// The objects in a range of keys.
+    fn range(&self, from: &str, prefix: &str) -> impl Iterator<Item = (&Arc<str>, &Stored)> {
+        let end = prefix_end(prefix);
+        self.objects
+            .range::<_, str>((std::ops::Bound::Included(from), std::ops::Bound::Unbounded))
+            .take_while(move |(key, _)| end.as_deref().is_none_or(|end| ***key < *end))
+    }
+
+    /// This view as it was at an earlier revision, in a range of keys: what changed since, undone.
+    fn rewound(&self, at: Revision, from: &str, prefix: &str) -> OrdMap<Arc<str>, Stored> {
+        let mut undone: BTreeMap<&str, &Option<(Bytes, Revision)>> = BTreeMap::new();
+        for event in self.changes_after(at) {
+            if event.key.starts_with(prefix) && &*event.key >= from {
+                undone.entry(&event.key).or_insert(&event.previous);
+            }
+        }
+        let mut objects = self.objects.clone();
+        for (key, previous) in undone {
+            match previous {
+                Some((value, revision)) => {
+                    let stored = Stored {
+                        value: value.clone(),
+                        revision: *revision,
+                        deadline: None,
+                    };
+                    objects.insert(key.into(), stored);
+                }
+                None => {
+                    objects.remove(key);
+                }
+            }
+        }
+        objects
+    }
+
+    fn list(mut self, request: &ListRequest) -> Result<Page, StorageError> {
+        let from = range_start(&request.prefix, &request.start);
+        if let Some(at) = request.at {
+            self.check_kept(at)?;
+            self.check_past(at)?;
+            self.objects = self.rewound(at, from, &request.prefix);
+        }
+        let limit = if request.limit == 0 {
+            usize::MAX
+        } else {
+            request.limit
+        };
+        let mut range = self.range(from, &request.prefix);
+        let entries: Vec<_> = range
+            .by_ref()
+            .take(limit)
+            .map(|(key, stored)| stored.entry(key))
+            .collect();
+        let remaining = range.count() as u64;
+        let revision = request.at.unwrap_or(self.revision);
+        Ok(Page {
+            entries,
+            revision,
+            more: remaining > 0,
+            remaining: Some(remaining),
+        })
+    }
+}
+
+#[async_trait]
+impl History for Memory {
+    async fn replay(
+        &self,
+        prefix: &str,
+        after: Revision,
+        upto: Revision,
+    ) -> Result<Replay, StorageError> {
+        let view = self.view()?;
+        view.check_kept(after)?;
+        let step = view
+            .changes_after(after)
+            .take(REPLAY_STEP)
+            .take_while(|event| event.revision <= upto);
+        let mut replay = Replay {
+            events: Vec::new(),
+            reached: after,
+        };
+        for event in step {
+            replay.reached = event.revision;
+            if event.key.starts_with(prefix) {
+                replay.events.push(Event::clone(event));
+            }
+        }
+        Ok(replay)
+    }
+}
+
+#[async_trait]
+impl Storage for Memory {
+    async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
+        let state = self.state.lock();
+        state.check_open()?;
+        Ok((
+            state.view.objects.get(key).map(|stored| stored.entry(key)),
+            state.view.revision,
+        ))
+    }
+
+    async fn list(&self, request: ListRequest) -> Result<Page, StorageError> {
+        self.view()?.list(&request)
+    }
+
+    async fn count(&self, prefix: &str) -> Result<u64, StorageError> {
+        Ok(self.view()?.range(prefix, prefix).count() as u64)
+    }
+
+    async fn create(
+        &self,
+        key: &str,
+        value: Bytes,
+        ttl: Option<Duration>,
+    ) -> Result<Revision, StorageError> {
+        self.write(key, &Op::Create { value, ttl })
+    }
+
+    async fn update_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+        ttl: Option<Duration>,
+    ) -> Result<Revision, StorageError> {
+        self.write(
+            key,
+            &Op::Update {
+                expected,
+                value,
+                ttl,
+            },
+        )
+    }
+
+    async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
+        self.write(key, &Op::Delete { expected })
+    }
+
+    async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError> {
+        let state = self.state.lock();
+        state.check_open()?;
+        if let WatchStart::After(revision) = start {
+            state.view.check_kept(revision)?;
+        }
+        let store = self
+            .me
+            .upgrade()
+            .expect("whoever calls this holds the store");
+        Ok(self.feed.watch(prefix, start, store))
+    }
+
+    async fn request_progress(&self) -> Result<(), StorageError> {
+        self.state.lock().check_open()?;
+        self.feed.request_progress();
+        Ok(())
+    }
+
+    async fn current_revision(&self) -> Result<Revision, StorageError> {
+        let state = self.state.lock();
+        state.check_open()?;
+        Ok(state.view.revision)
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
+        let mut state = self.state.lock();
+        state.check_open()?;
+        state.view.check_past(revision)?;
+        if revision > state.view.compacted {
+            let forgotten =
+                usize::try_from(revision.0 - state.view.compacted.0).unwrap_or(usize::MAX);
+            let length = state.view.log.len();
+            state.view.log = state.view.log.skip(forgotten.min(length));
+            state.view.compacted = revision;
+        }
+        Ok(())
+    }
+
+    async fn close(&self) {
+        self.state.lock().closed = true;
+        self.feed.close();
+    }
+}

@@ -1,0 +1,68 @@
+//! A write as a backend sees it, and when it may be done.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::{Entry, EventKind, Revision, StorageError};
+
+/// What a write asks for.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    Create {
+        value: Bytes,
+        ttl: Option<Duration>,
+    },
+    Update {
+        expected: Revision,
+        value: Bytes,
+        ttl: Option<Duration>,
+    },
+    Delete {
+        expected: Revision,
+    },
+}
+
+impl Op {
+    /// Whether it may be done where the key now holds `present`.
+    pub(crate) fn is_allowed(&self, present: Option<Revision>) -> bool {
+        match self {
+            Op::Create { .. } => present.is_none(),
+            Op::Update { expected, .. } | Op::Delete { expected } => present == Some(*expected),
+        }
+    }
+
+    /// The answer where it may not.
+    pub(crate) fn refusal(&self, key: &str, present: Option<Entry>) -> StorageError {
+        match (self, present) {
+            (Op::Create { .. }, Some(present)) => StorageError::Exists(Box::new(present)),
+            (_, present) => StorageError::Conflict {
+                key: key.to_owned(),
+                present: present.map(Box::new),
+            },
+        }
+    }
+
+    pub(crate) fn kind(&self) -> EventKind {
+        match self {
+            Op::Create { .. } => EventKind::Created,
+            Op::Update { .. } => EventKind::Updated,
+            Op::Delete { .. } => EventKind::Deleted,
+        }
+    }
+
+    /// The new value; `None` for a delete.
+    pub(crate) fn value(&self) -> Option<&Bytes> {
+        match self {
+            Op::Create { value, .. } | Op::Update { value, .. } => Some(value),
+            Op::Delete { .. } => None,
+        }
+    }
+
+    pub(crate) fn ttl(&self) -> Option<Duration> {
+        match self {
+            Op::Create { ttl, .. } | Op::Update { ttl, .. } => *ttl,
+            Op::Delete { .. } => None,
+        }
+    }
+}
