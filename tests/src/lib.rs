@@ -1,1 +1,11 @@
-//! What crosses crates: real kubectl, the wire contract, goldens, macro UI tests.
+//! What end-to-end tests stand on: a server as a process, an HTTP client that shows everything, real kubectl.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics, and says where")]
+
+mod client;
+mod kubectl;
+mod server;
+
+pub use client::{Answer, Client, Watch};
+pub use kubectl::{Kubectl, Output};
+pub use server::{Server, build, repository};

@@ -1,0 +1,175 @@
+//! An HTTP client that hides nothing: status, headers and body as they came, over TLS with the kubeconfig's authority.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use serde_json::Value;
+
+/// No answer takes longer than this; a test that waits for ever says nothing.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A client of one server.
+#[derive(Clone)]
+pub struct Client {
+    http: hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    url: String,
+    token: String,
+}
+
+/// An answer, whole.
+#[derive(Debug)]
+pub struct Answer {
+    /// HTTP status code.
+    pub code: u16,
+    /// Headers.
+    pub headers: HeaderMap,
+    /// Body.
+    pub body: Bytes,
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("not JSON ({error}): {}", self.text()))
+    }
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+    /// A header, empty when absent.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
+    }
+    /// Every value of a header.
+    pub fn header_all(&self, name: &str) -> Vec<&str> {
+        self.headers.get_all(name).iter().map(|value| value.to_str().unwrap()).collect()
+    }
+}
+
+impl Client {
+    /// A client with the credentials of a kubeconfig as our servers write it; HTTP/2 where the server offers it.
+    pub fn new(kubeconfig: &Path) -> Self {
+        let text = std::fs::read_to_string(kubeconfig).unwrap();
+        let config: Value = serde_saphyr::from_str(&text).unwrap();
+        let cluster = &config["clusters"][0]["cluster"];
+        let authority = STANDARD.decode(cluster["certificate-authority-data"].as_str().unwrap()).unwrap();
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add_parsable_certificates(CertificateDer::pem_slice_iter(&authority).map(|der| der.unwrap()));
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let connector = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_only().enable_http1().enable_http2().build();
+        Self {
+            http: hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector),
+            url: cluster["server"].as_str().unwrap().to_owned(),
+            token: config["users"][0]["user"]["token"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    /// The same client without credentials.
+    #[must_use]
+    pub fn anonymous(mut self) -> Self {
+        self.token.clear();
+        self
+    }
+
+    async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Bytes) -> http::Response<Incoming> {
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.url));
+        if !self.token.is_empty() {
+            request = request.header("authorization", format!("Bearer {}", self.token));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(body)).unwrap();
+        tokio::time::timeout(PATIENCE, self.http.request(request)).await.expect("no answer in time").unwrap()
+    }
+
+    /// One request and its whole answer.
+    pub async fn call(&self, method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let (parts, body) = self.send(method, path, headers, body.into()).await.into_parts();
+        let body = tokio::time::timeout(PATIENCE, body.collect()).await.expect("no body in time").unwrap().to_bytes();
+        Answer { code: parts.status.as_u16(), headers: parts.headers, body }
+    }
+
+    /// GET.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.call("GET", path, &[], "").await
+    }
+    /// POST of a JSON document.
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.call("POST", path, &[("content-type", "application/json")], body.to_string()).await
+    }
+    /// PUT of a JSON document.
+    pub async fn put(&self, path: &str, body: &Value) -> Answer {
+        self.call("PUT", path, &[("content-type", "application/json")], body.to_string()).await
+    }
+    /// DELETE with options in the body; `null` sends none.
+    pub async fn delete(&self, path: &str, options: &Value) -> Answer {
+        let body = if options.is_null() { String::new() } else { options.to_string() };
+        self.call("DELETE", path, &[("content-type", "application/json")], body).await
+    }
+    /// JSON merge patch.
+    pub async fn merge(&self, path: &str, patch: &Value) -> Answer {
+        self.call("PATCH", path, &[("content-type", "application/merge-patch+json")], patch.to_string()).await
+    }
+    /// JSON patch.
+    pub async fn json_patch(&self, path: &str, patch: &Value) -> Answer {
+        self.call("PATCH", path, &[("content-type", "application/json-patch+json")], patch.to_string()).await
+    }
+    /// Opens a watch; it must be answered with 200.
+    pub async fn watch(&self, path: &str) -> Watch {
+        let response = self.send(Method::GET, path, &[], Bytes::new()).await;
+        assert_eq!(response.status(), 200);
+        Watch { body: response.into_body(), buffer: Vec::new() }
+    }
+}
+
+/// An open watch.
+pub struct Watch {
+    body: Incoming,
+    buffer: Vec<u8>,
+}
+
+impl Watch {
+    /// The next event, `None` at the end of the stream.
+    pub async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                return Some(serde_json::from_slice(&line).unwrap());
+            }
+            let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.expect("no event in time")?;
+            if let Ok(data) = frame.unwrap().into_data() {
+                self.buffer.extend_from_slice(&data);
+            }
+        }
+    }
+
+    /// The next event that is no bookmark; panics at the end of the stream.
+    pub async fn event(&mut self) -> Value {
+        loop {
+            let event = self.next().await.expect("the watch ended");
+            if event["type"] != "BOOKMARK" {
+                return event;
+            }
+        }
+    }
+}
+

@@ -1,0 +1,59 @@
+//! Real kubectl, never the one on PATH: each of the releases that `tests/tools` obtains.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::repository;
+
+/// One release of kubectl, talking to one server.
+pub struct Kubectl {
+    binary: PathBuf,
+    kubeconfig: PathBuf,
+    home: tempfile::TempDir,
+}
+
+/// What one run of kubectl did.
+#[derive(Debug)]
+pub struct Output {
+    /// Exit code.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Kubectl {
+    /// The releases under test.
+    pub const RELEASES: [&'static str; 2] = ["1.32", "1.36"];
+
+    /// A release, with the kubeconfig of a server and a home of its own, so that no cache of another server is read.
+    pub fn new(release: &str, kubeconfig: &Path) -> Self {
+        let binary = repository().join(format!("target/tools/kubectl-{release}/kubectl"));
+        assert!(binary.exists(), "{} is missing: run tests/tools", binary.display());
+        Self { binary, kubeconfig: kubeconfig.to_owned(), home: tempfile::tempdir().unwrap() }
+    }
+
+    /// The command with these arguments, ready to run.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.args(args).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.home.path()).env("KUBECONFIG", &self.kubeconfig).current_dir(self.home.path());
+        command
+    }
+
+    /// Runs it with this on standard input.
+    pub fn run(&self, args: &[&str], stdin: &str) -> Output {
+        let mut command = self.command(args);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // A kubectl that fails early does not read its input, which is no failure of the test.
+        let _ = process.stdin.take().unwrap().write_all(stdin.as_bytes());
+        let output = process.wait_with_output().unwrap();
+        Output {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! A generated server as a process of its own, on a free port, over a folder of its own.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::Client;
+
+/// The root of the repository.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests crate lies in the repository").to_owned()
+}
+
+/// Builds a binary of the workspace and gives its path. Cargo finds out that nothing changed in no time, so a test
+/// never runs against yesterday's server.
+pub fn build(package: &str) -> PathBuf {
+    static BUILT: OnceLock<std::sync::Mutex<Vec<String>>> = OnceLock::new();
+    let mut built = BUILT.get_or_init(Default::default).lock().unwrap();
+    // target/debug/deps/TEST-HASH -> target/debug
+    let profile = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned();
+    if !built.iter().any(|name| name == package) {
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args(["build", "--quiet", "--package", package]).current_dir(repository());
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().unwrap().success(), "cannot build {package}");
+        built.push(package.to_owned());
+    }
+    let binary = if package == "apiloom-cli" { "apiloom" } else { package };
+    profile.join(binary)
+}
+
+/// A running server; killed when dropped.
+pub struct Server {
+    process: Child,
+    url: String,
+    kubeconfig: PathBuf,
+    /// The line it printed when it was ready.
+    pub ready_line: String,
+    dir: Option<tempfile::TempDir>,
+    data_dir: PathBuf,
+}
+
+impl Server {
+    /// Starts wardle-server over a new folder, with further arguments.
+    pub fn start(args: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let data_dir = dir.path().join("data");
+        let mut server = Self::start_in(&data_dir, args);
+        server.dir = Some(dir);
+        server
+    }
+
+    /// Starts wardle-server over an existing folder.
+    pub fn start_in(data_dir: &Path, args: &[&str]) -> Self {
+        let mut command = Command::new(build("wardle-server"));
+        command.arg("--secure-port=0").arg("--data-dir").arg(data_dir).args(args);
+        let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut ready_line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut ready_line).unwrap();
+        if ready_line.is_empty() {
+            let mut stderr = String::new();
+            process.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+            panic!("wardle-server did not start: {stderr}");
+        }
+        let url = ready_line.split_whitespace().find(|word| word.starts_with("https://")).unwrap().to_owned();
+        let kubeconfig = PathBuf::from(ready_line.trim_end().split_once("kubeconfig: ").unwrap().1);
+        // Whatever it logs must not fill the pipe and stop it.
+        let mut stderr = process.stderr.take().unwrap();
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        Self { process, url, kubeconfig, ready_line, dir: None, data_dir: data_dir.to_owned() }
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+    /// Its administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+    /// Its data folder.
+    pub fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+    /// A client with the administrator's credentials.
+    pub fn client(&self) -> Client {
+        Client::new(&self.kubeconfig)
+    }
+    /// Ends it as a power cut would, and gives the folder back to start over it again.
+    pub fn kill(mut self) -> (PathBuf, Option<tempfile::TempDir>) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        (self.data_dir.clone(), self.dir.take())
+    }
+    /// Asks it to stop, waits, and gives the folder back. Panics when it does not end well.
+    pub fn stop(mut self) -> (PathBuf, Option<tempfile::TempDir>) {
+        let pid = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        assert!(self.process.wait().unwrap().success(), "SIGTERM ends the server with exit code 0");
+        (self.data_dir.clone(), self.dir.take())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already, which is what is wanted.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
