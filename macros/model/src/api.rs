@@ -4,6 +4,7 @@ mod parse;
 mod rules;
 
 pub use parse::parse_api;
+pub(crate) use parse::parse_struct;
 pub use rules::{Bounds, ListTopology, MapTopology, Rules, Transition};
 
 use crate::{Code, Name, SourceSpan, Spanned};

@@ -1,1 +1,523 @@
-//! Reads `key`, `key = value` and `key(..)`, going on after an error.
+//! Reads `key`, `key = value` and `key(..)`, going on after an error so that every error of an item is seen.
+
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use syn::ext::IdentExt as _;
+use syn::parse::{ParseStream, Parser as _};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Expr, ExprLit, Lit, Member, Meta, RangeLimits, Token};
+
+use crate::api::Bounds;
+use crate::diagnostics::DiagnosticId as Id;
+use crate::keys::{self, Target};
+use crate::kind::FieldRef;
+use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, is_attribute};
+
+/// One argument, its key resolved against the vocabulary.
+pub(crate) struct Arg {
+    /// The canonical key, whatever alias the user wrote.
+    pub(crate) key: &'static str,
+    /// The key as written.
+    pub(crate) written: Name,
+    value: Value,
+}
+
+enum Value {
+    Flag,
+    Value(Expr),
+    List(TokenStream),
+}
+
+/// The arguments of all attributes of this name on an item, keys checked for their target, contradictions reported.
+pub(crate) fn of_attributes(
+    attrs: &[Attribute],
+    name: &str,
+    target: Target,
+    d: &mut Diagnostics,
+) -> Vec<Arg> {
+    let mut args = Vec::new();
+    for attribute in attrs.iter().filter(|a| is_attribute(a, name)) {
+        match &attribute.meta {
+            Meta::Path(_) => {}
+            Meta::List(list) => args.extend(raw_args(list.tokens.clone(), d)),
+            Meta::NameValue(value) => {
+                d.error(
+                    Id::Syntax,
+                    value.eq_token.spans[0],
+                    format!("expected `#[{name}(..)]`"),
+                );
+            }
+        }
+    }
+    resolve(args, target, d)
+}
+
+/// The arguments inside a list such as `verbs(..)`.
+pub(crate) fn of_tokens(tokens: TokenStream, target: Target, d: &mut Diagnostics) -> Vec<Arg> {
+    let args = raw_args(tokens, d);
+    resolve(args, target, d)
+}
+
+fn resolve(raw: Vec<(Name, Value)>, target: Target, d: &mut Diagnostics) -> Vec<Arg> {
+    let mut args: Vec<Arg> = Vec::new();
+    for (written, value) in raw {
+        let Some(key) = keys::resolve(target, &written, d) else {
+            continue;
+        };
+        if !key.repeats && args.iter().any(|earlier| earlier.key == key.name) {
+            d.error(
+                Id::DuplicateKey,
+                written.span,
+                format!("`{}` stands here twice", written.text),
+            );
+            continue;
+        }
+        args.push(Arg {
+            key: key.name,
+            written,
+            value,
+        });
+    }
+    keys::check_contradictions(target, &args, d);
+    args
+}
+
+fn raw_args(tokens: TokenStream, d: &mut Diagnostics) -> Vec<(Name, Value)> {
+    let parser = |input: ParseStream<'_>| {
+        let mut args = Vec::new();
+        while !input.is_empty() {
+            match raw_arg(input) {
+                Ok(arg) => args.push(arg),
+                Err(error) => {
+                    d.error(Id::Syntax, error.span(), error.to_string());
+                    skip_to_comma(input)?;
+                }
+            }
+            if input.is_empty() {
+                break;
+            }
+            if !input.peek(Token![,]) {
+                d.error(Id::Syntax, input.span(), "expected `,`");
+                skip_to_comma(input)?;
+            }
+            input.parse::<Option<Token![,]>>()?;
+        }
+        Ok(args)
+    };
+    // The parser above never fails: it turns every error into a diagnostic.
+    parser.parse2(tokens).unwrap_or_default()
+}
+
+fn raw_arg(input: ParseStream<'_>) -> syn::Result<(Name, Value)> {
+    let key = Name::from(&Ident::parse_any(input)?);
+    if input.peek(Token![=]) {
+        input.parse::<Token![=]>()?;
+        return Ok((key, Value::Value(input.parse()?)));
+    }
+    if input.peek(syn::token::Paren) {
+        let inner;
+        syn::parenthesized!(inner in input);
+        return Ok((key, Value::List(inner.parse()?)));
+    }
+    Ok((key, Value::Flag))
+}
+
+fn skip_to_comma(input: ParseStream<'_>) -> syn::Result<()> {
+    while !input.is_empty() && !input.peek(Token![,]) {
+        input.parse::<TokenTree>()?;
+    }
+    Ok(())
+}
+
+/// Expressions that come out of `macro_rules!` are wrapped in invisible groups.
+fn peel(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Group(group) => peel(&group.expr),
+        other => other,
+    }
+}
+
+fn string_of(expr: &Expr) -> Option<Spanned<String>> {
+    match peel(expr) {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        }) => Some(Spanned::new(text.value(), text.span())),
+        _ => None,
+    }
+}
+
+fn ident_of(expr: &Expr) -> Option<Name> {
+    match peel(expr) {
+        Expr::Path(path) if path.qself.is_none() => path.path.get_ident().map(Name::from),
+        _ => None,
+    }
+}
+
+/// A word, written bare or as a string: `get` or `"get"`.
+fn word_of(expr: &Expr) -> Option<Spanned<String>> {
+    string_of(expr).or_else(|| ident_of(expr).map(|name| Spanned::new(name.text, name.span)))
+}
+
+fn chain_of(expr: &Expr) -> Option<Vec<Name>> {
+    match peel(expr) {
+        Expr::Field(field) => {
+            let Member::Named(name) = &field.member else {
+                return None;
+            };
+            let mut chain = chain_of(&field.base)?;
+            chain.push(Name::from(name));
+            Some(chain)
+        }
+        other => ident_of(other).map(|name| vec![name]),
+    }
+}
+
+impl Arg {
+    pub(crate) fn span(&self) -> SourceSpan {
+        self.written.span.into()
+    }
+
+    fn value_span(&self) -> SourceSpan {
+        match &self.value {
+            Value::Value(expr) => SourceSpan::of(expr),
+            Value::List(tokens) if !tokens.is_empty() => SourceSpan::of(tokens),
+            _ => self.span(),
+        }
+    }
+
+    fn bad_form(&self, d: &mut Diagnostics, form: &str) {
+        let key = &self.written.text;
+        d.error(
+            Id::KeyForm,
+            self.span(),
+            format!("`{key}` is written `{}`", form.replace('@', key)),
+        );
+    }
+
+    fn bad_value(&self, d: &mut Diagnostics, what: &str) {
+        d.error(
+            Id::ValueType,
+            self.value_span(),
+            format!("`{}` takes {what}", self.written.text),
+        );
+    }
+
+    fn expr(&self, d: &mut Diagnostics, form: &str) -> Option<&Expr> {
+        match &self.value {
+            Value::Value(expr) => Some(expr),
+            _ => {
+                self.bad_form(d, form);
+                None
+            }
+        }
+    }
+
+    /// The elements of `key = x`, `key = [x, y]` or `key(x, y)`.
+    fn exprs(&self, d: &mut Diagnostics, form: &str) -> Vec<Expr> {
+        match &self.value {
+            Value::Flag => {
+                self.bad_form(d, form);
+                Vec::new()
+            }
+            Value::Value(expr) => match peel(expr) {
+                Expr::Array(array) => array.elems.iter().cloned().collect(),
+                other => vec![other.clone()],
+            },
+            Value::List(tokens) => {
+                match Punctuated::<Expr, Token![,]>::parse_terminated.parse2(tokens.clone()) {
+                    Ok(list) => list.into_iter().collect(),
+                    Err(error) => {
+                        d.error(Id::Syntax, error.span(), error.to_string());
+                        Vec::new()
+                    }
+                }
+            }
+        }
+    }
+
+    /// `key`.
+    pub(crate) fn flag(&self, d: &mut Diagnostics) -> bool {
+        if !matches!(self.value, Value::Flag) {
+            self.bad_form(d, "@");
+        }
+        true
+    }
+
+    /// `key` or `key = true`.
+    pub(crate) fn boolean(&self, d: &mut Diagnostics) -> Option<bool> {
+        match &self.value {
+            Value::Flag => Some(true),
+            Value::Value(expr) => match peel(expr) {
+                Expr::Lit(ExprLit {
+                    lit: Lit::Bool(value),
+                    ..
+                }) => Some(value.value),
+                _ => {
+                    self.bad_value(d, "`true` or `false`");
+                    None
+                }
+            },
+            Value::List(_) => {
+                self.bad_form(d, "@ = true");
+                None
+            }
+        }
+    }
+
+    /// `key = "text"`.
+    pub(crate) fn string(&self, d: &mut Diagnostics) -> Option<Spanned<String>> {
+        let text = string_of(self.expr(d, "@ = \"..\"")?);
+        if text.is_none() {
+            self.bad_value(d, "a string");
+        }
+        text
+    }
+
+    /// `key` or `key = "text"`.
+    pub(crate) fn optional_string(&self, d: &mut Diagnostics) -> Option<String> {
+        match &self.value {
+            Value::Flag => Some(String::new()),
+            _ => self.string(d).map(|text| text.value),
+        }
+    }
+
+    /// `key = "x"`, `key = ["x", "y"]` or `key("x", "y")`.
+    pub(crate) fn strings(&self, d: &mut Diagnostics) -> Vec<Spanned<String>> {
+        let exprs = self.exprs(d, "@ = \"..\"` or `@ = [\"..\", \"..\"]");
+        exprs
+            .iter()
+            .filter_map(|expr| self.or_bad(string_of(expr), expr, "strings", d))
+            .collect()
+    }
+
+    /// `key = word` (or a string).
+    pub(crate) fn word(&self, d: &mut Diagnostics) -> Option<Spanned<String>> {
+        let word = word_of(self.expr(d, "@ = name")?);
+        if word.is_none() {
+            self.bad_value(d, "a name");
+        }
+        word
+    }
+
+    /// `key = [word, word]` or `key(word, word)`.
+    pub(crate) fn words(&self, d: &mut Diagnostics) -> Vec<Spanned<String>> {
+        let exprs = self.exprs(d, "@ = [..]");
+        exprs
+            .iter()
+            .filter_map(|expr| self.or_bad(word_of(expr), expr, "names", d))
+            .collect()
+    }
+
+    /// `key = field` or `key(field, field)`.
+    pub(crate) fn names(&self, d: &mut Diagnostics) -> Vec<Name> {
+        let exprs = self.exprs(d, "@(field)");
+        exprs
+            .iter()
+            .filter_map(|expr| self.or_bad(ident_of(expr), expr, "field names", d))
+            .collect()
+    }
+
+    fn or_bad<T>(
+        &self,
+        value: Option<T>,
+        expr: &Expr,
+        what: &str,
+        d: &mut Diagnostics,
+    ) -> Option<T> {
+        if value.is_none() {
+            d.error(
+                Id::ValueType,
+                SourceSpan::of(expr),
+                format!("`{}` takes {what}", self.written.text),
+            );
+        }
+        value
+    }
+
+    /// `key = -1`.
+    pub(crate) fn integer(&self, d: &mut Diagnostics) -> Option<i32> {
+        let number = match self.expr(d, "@ = 1").map(peel)? {
+            Expr::Lit(ExprLit {
+                lit: Lit::Int(number),
+                ..
+            }) => number.base10_parse().ok(),
+            _ => None,
+        };
+        if number.is_none() {
+            self.bad_value(d, "a whole number");
+        }
+        number
+    }
+
+    /// `key = EXPRESSION`, for rustc to understand.
+    pub(crate) fn code(&self, d: &mut Diagnostics) -> Option<Code> {
+        self.expr(d, "@ = ..").map(|expr| Code::new(peel(expr)))
+    }
+
+    /// `key = (A, B)`.
+    pub(crate) fn code_pair(&self, d: &mut Diagnostics) -> Option<(Code, Code)> {
+        match self.expr(d, "@ = (to, from)").map(peel)? {
+            Expr::Tuple(tuple) if tuple.elems.len() == 2 => {
+                Some((Code::new(&tuple.elems[0]), Code::new(&tuple.elems[1])))
+            }
+            _ => {
+                self.bad_value(d, "two functions: `(to, from)`");
+                None
+            }
+        }
+    }
+
+    /// `key(field = EXPRESSION, ..)`.
+    pub(crate) fn assignments(&self, d: &mut Diagnostics) -> Vec<(Name, Code)> {
+        let Value::List(tokens) = &self.value else {
+            self.bad_form(d, "@(field = ..)");
+            return Vec::new();
+        };
+        let mut out = Vec::new();
+        for (name, value) in raw_args(tokens.clone(), d) {
+            match value {
+                Value::Value(expr) => out.push((name, Code::new(&expr))),
+                _ => {
+                    d.error(
+                        Id::KeyForm,
+                        name.span,
+                        format!("expected `{} = ..`", name.text),
+                    );
+                }
+            }
+        }
+        out
+    }
+
+    /// `key(..)`, to be read with another target.
+    pub(crate) fn list(&self, target: Target, d: &mut Diagnostics) -> Option<Vec<Arg>> {
+        match &self.value {
+            Value::List(tokens) => Some(of_tokens(tokens.clone(), target, d)),
+            _ => {
+                self.bad_form(d, "@(..)");
+                None
+            }
+        }
+    }
+
+    /// The values inside `key(..)`.
+    pub(crate) fn values(&self, d: &mut Diagnostics) -> Vec<Expr> {
+        self.exprs(d, "@(..)")
+    }
+
+    /// One reference to a value inside the object: `a.b` or `".a.b"`.
+    pub(crate) fn field_ref(&self, d: &mut Diagnostics) -> Option<FieldRef> {
+        field_ref_of(self.expr(d, "@ = spec.field")?, d)
+    }
+
+    /// Several such references.
+    pub(crate) fn field_refs(&self, d: &mut Diagnostics) -> Vec<FieldRef> {
+        self.exprs(d, "@(spec.field)")
+            .iter()
+            .filter_map(|expr| field_ref_of(expr, d))
+            .collect()
+    }
+
+    /// `key = 1..=9` or `key(min = 1, max = 9)`.
+    pub(crate) fn bounds(&self, d: &mut Diagnostics) -> Bounds {
+        match &self.value {
+            Value::Flag => {
+                self.bad_form(d, "@ = 1..=9` or `@(min = 1, max = 9)");
+                Bounds::default()
+            }
+            Value::Value(expr) => self.range_of(expr, d),
+            Value::List(tokens) => {
+                let mut bounds = Bounds::default();
+                for arg in of_tokens(tokens.clone(), Target::Bounds, d) {
+                    let side = if arg.key == "min" {
+                        &mut bounds.min
+                    } else {
+                        &mut bounds.max
+                    };
+                    *side = arg.code(d);
+                }
+                bounds
+            }
+        }
+    }
+
+    fn range_of(&self, expr: &Expr, d: &mut Diagnostics) -> Bounds {
+        match peel(expr) {
+            Expr::Range(range)
+                if range.end.is_none() || matches!(range.limits, RangeLimits::Closed(_)) =>
+            {
+                Bounds {
+                    min: range.start.as_ref().map(Code::new),
+                    max: range.end.as_ref().map(Code::new),
+                }
+            }
+            Expr::Range(_) => {
+                d.error(
+                    Id::ValueType,
+                    SourceSpan::of(expr),
+                    "both ends of a range belong to it",
+                )
+                .help("write `..=`");
+                Bounds::default()
+            }
+            _ => {
+                self.bad_value(d, "a range such as `1..=9`");
+                Bounds::default()
+            }
+        }
+    }
+
+    /// The word of `key = word` or `key = word(a, b)`, and the names in parentheses.
+    pub(crate) fn call(&self, d: &mut Diagnostics) -> Option<(Spanned<String>, Vec<Name>)> {
+        let expr = peel(self.expr(d, "@ = name")?);
+        if let Expr::Call(call) = expr {
+            let word = ident_of(&call.func)?;
+            let names = call
+                .args
+                .iter()
+                .filter_map(|e| self.or_bad(ident_of(e), e, "field names", d))
+                .collect();
+            return Some((Spanned::new(word.text, word.span), names));
+        }
+        self.word(d).map(|word| (word, Vec::new()))
+    }
+}
+
+/// A chain of field names, or a string with JSON names.
+fn field_ref_of(expr: &Expr, d: &mut Diagnostics) -> Option<FieldRef> {
+    if let Some(text) = string_of(expr) {
+        return json_ref(text, d);
+    }
+    let chain = chain_of(expr);
+    if chain.is_none() {
+        d.error(
+            Id::BadPath,
+            SourceSpan::of(expr),
+            "expected a chain of field names",
+        )
+        .help("write `spec.field`, or `json_path = \".spec.field\"` for a type of another crate");
+    }
+    chain.map(FieldRef::Typed)
+}
+
+/// A path of JSON names.
+pub(crate) fn json_ref(text: Spanned<String>, d: &mut Diagnostics) -> Option<FieldRef> {
+    let path = text.value.strip_prefix('.').unwrap_or(&text.value);
+    let plain =
+        |name: &str| !name.is_empty() && !name.contains(['[', ']', '*', '?', '@', '$', ' ']);
+    if path.split('.').all(plain) {
+        return Some(FieldRef::Json(text));
+    }
+    d.error(
+        Id::BadPath,
+        text.span,
+        format!("`{}` is not a chain of field names", text.value),
+    )
+    .help("write `.spec.field`; indexes, filters and wildcards are not supported");
+    None
+}
+
+/// The string in an expression; used for lists of values of several kinds.
+pub(crate) fn string_or_path(expr: &Expr) -> Option<Spanned<String>> {
+    string_of(expr).or_else(|| ident_of(expr).map(|name| Spanned::new(name.text, name.span)))
+}

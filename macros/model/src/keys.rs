@@ -1,1 +1,386 @@
-//! The vocabulary: which key may stand where.
+//! The vocabulary: which key may stand where, which belong to a later version, which contradict each other.
+
+use crate::args::Arg;
+use crate::diagnostics::{DiagnosticId as Id, nearest};
+use crate::{Diagnostics, Name};
+
+/// Where keys stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Resource,
+    Column,
+    Verbs,
+    Lifecycle,
+    Struct,
+    Enum,
+    Field,
+    Variant,
+    Each,
+    Keys,
+    Bounds,
+    Union,
+    Convert,
+    FieldConvert,
+    Group,
+}
+
+impl Target {
+    fn shown(self) -> &'static str {
+        match self {
+            Self::Resource => "#[resource]",
+            Self::Column => "printcolumn(..)",
+            Self::Verbs => "verbs(..)",
+            Self::Lifecycle => "lifecycle(..)",
+            Self::Struct => "#[api] on a struct",
+            Self::Enum => "#[api] on an enum",
+            Self::Field => "#[api] on a field",
+            Self::Variant => "#[api] on a variant",
+            Self::Each => "each(..)",
+            Self::Keys => "keys(..)",
+            Self::Bounds => "len(..), bytes(..), items(..), props(..) and range(..)",
+            Self::Union => "union(..)",
+            Self::Convert => "convert(..) on a type",
+            Self::FieldConvert => "convert(..) on a field",
+            Self::Group => "group!",
+        }
+    }
+}
+
+/// A key of the vocabulary.
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    /// Whether it may be said more than once.
+    pub(crate) repeats: bool,
+    aliases: &'static [&'static str],
+    targets: &'static [Target],
+    later: bool,
+}
+
+use Target::{
+    Bounds, Column, Convert, Each, Enum, Field, FieldConvert, Group, Keys, Lifecycle, Resource,
+    Struct, Union, Variant, Verbs,
+};
+
+const fn key(name: &'static str, targets: &'static [Target]) -> Key {
+    Key {
+        name,
+        repeats: false,
+        aliases: &[],
+        targets,
+        later: false,
+    }
+}
+const fn alias(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    targets: &'static [Target],
+) -> Key {
+    Key {
+        name,
+        repeats: false,
+        aliases,
+        targets,
+        later: false,
+    }
+}
+const fn many(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    targets: &'static [Target],
+) -> Key {
+    Key {
+        name,
+        repeats: true,
+        aliases,
+        targets,
+        later: false,
+    }
+}
+const fn later(name: &'static str, targets: &'static [Target]) -> Key {
+    Key {
+        name,
+        repeats: true,
+        aliases: &[],
+        targets,
+        later: true,
+    }
+}
+
+/// Rules of a value wherever it stands.
+const VALUE: &[Target] = &[Field, Each];
+const TEXT: &[Target] = &[Field, Each, Keys];
+/// `#[api]` on a type.
+const TYPE: &[Target] = &[Struct, Enum];
+const API: &[Target] = &[Struct, Enum, Field, Variant, Each, Keys];
+
+/// Every key. A name may stand here several times when it means different things in different places.
+const KEYS: &[Key] = &[
+    // #[resource] and group!
+    key("group", &[Resource]),
+    key("version", &[Resource]),
+    key("kind", &[Resource]),
+    key("plural", &[Resource]),
+    key("singular", &[Resource]),
+    key("list_kind", &[Resource]),
+    many("shortname", &["short"], &[Resource]),
+    many("category", &["categories"], &[Resource]),
+    key("namespaced", &[Resource]),
+    key("cluster", &[Resource]),
+    key("status", &[Resource]),
+    key("verbs", &[Resource]),
+    key("readonly", &[Resource]),
+    key("no_client", &[Resource]),
+    many("printcolumn", &["column"], &[Resource]),
+    many("selectable", &["select"], &[Resource]),
+    key("hub", &[Resource]),
+    key("spoke_of", &[Resource]),
+    key("storage", &[Resource]),
+    key("served", &[Resource]),
+    key("lifecycle", &[Resource]),
+    key("name_format", &[Resource]),
+    key("generation", &[Resource]),
+    key("unconditional_update", &[Resource]),
+    key("create_on_update", &[Resource]),
+    key("name", &[Column, Group]),
+    key("path", &[Column]),
+    key("with", &[Column, FieldConvert]),
+    key("json_path", &[Column]),
+    alias("type", &["type_"], &[Column]),
+    key("format", &[Column]),
+    key("wide", &[Column]),
+    key("priority", &[Column]),
+    alias("doc", &["description"], &[Column]),
+    key("only", &[Verbs]),
+    key("skip", &[Verbs]),
+    key("introduced", &[Lifecycle]),
+    key("deprecated", &[Lifecycle]),
+    key("removed", &[Lifecycle]),
+    key("replacement", &[Lifecycle]),
+    key("versions", &[Group]),
+    key("release", &[Group]),
+    later("scale", &[Resource]),
+    later("connect", &[Resource]),
+    later("subresource", &[Resource]),
+    later("method", &[Resource]),
+    later("index", &[Resource]),
+    later("graceful_delete", &[Resource]),
+    later("strategy", &[Resource]),
+    later("store", &[Resource]),
+    later("rbac", &[Resource]),
+    later("crd", &[Resource]),
+    later("labels", &[Resource]),
+    later("annotations", &[Resource]),
+    later("model", &[Resource]),
+    later("proto", &[Resource]),
+    later("cel", &[Resource]),
+    later("gate", &[Resource]),
+    later("warning", &[Lifecycle]),
+    // #[api]
+    key("required", &[Field]),
+    key("forbidden", &[Field]),
+    key("nullable", &[Field]),
+    key("default", &[Field]),
+    key("default_with", &[Field]),
+    key("min", VALUE),
+    key("max", VALUE),
+    key("range", VALUE),
+    key("gt", VALUE),
+    key("lt", VALUE),
+    key("multiple_of", VALUE),
+    key("len", TEXT),
+    key("bytes", TEXT),
+    key("pattern", TEXT),
+    key("format", TEXT),
+    key("neq", TEXT),
+    key("items", VALUE),
+    key("props", &[Struct, Field, Each]),
+    key("each", VALUE),
+    key("keys", VALUE),
+    key("requires", &[Field]),
+    key("conflicts", &[Field]),
+    key("unique", VALUE),
+    key("opaque", &[Field]),
+    key("immutable", &[Field]),
+    key("update", &[Field]),
+    key("monotonic", &[Field]),
+    many("custom", &[], &[Struct, Enum, Field, Each]),
+    key("union", &[Struct]),
+    key("member", &[Field]),
+    key("unknown", &[Variant]),
+    key("list", VALUE),
+    key("map", &[Struct, Field, Each]),
+    key("atomic", &[Struct, Field, Each]),
+    many("convert", &[], TYPE),
+    key("convert", &[Field]),
+    key("json", &[Field, Variant]),
+    key("flatten", &[Field]),
+    key("preserve_unknown", &[Struct, Field, Each]),
+    key("embedded_resource", VALUE),
+    key("int_or_string", VALUE),
+    key("example", &[Struct, Enum, Field]),
+    key("title", &[Struct, Enum, Field]),
+    key("deprecated", &[Struct, Enum, Field]),
+    key("min", &[Bounds]),
+    key("max", &[Bounds]),
+    key("tag", &[Union]),
+    key("allow_none", &[Union]),
+    key("peer", &[Convert]),
+    key("manual", &[Convert]),
+    key("hub_only", &[Convert]),
+    key("lossy", &[Convert]),
+    key("rename", &[FieldConvert]),
+    key("drop", &[FieldConvert]),
+    key("default", &[FieldConvert]),
+    later("union", &[Enum]),
+    later("proto", API),
+    later("cel", API),
+    later("gate", API),
+    later("if_gate", API),
+    later("unless_gate", API),
+    later("alpha", API),
+    later("beta", API),
+    later("patch", &[Struct, Field]),
+    later("item", &[Field]),
+    later("at", &[Field]),
+    later("when", &[Field]),
+    later("since", API),
+    later("sensitive", &[Field]),
+    later("schema_with", &[Struct, Enum, Field]),
+    later("schema_doc", &[Struct, Enum, Field]),
+];
+
+/// Keys that cannot both be said in one place.
+const CONTRADICTIONS: &[(&[Target], &str, &str)] = &[
+    (&[Resource], "namespaced", "cluster"),
+    (&[Resource], "hub", "spoke_of"),
+    (&[Resource], "readonly", "verbs"),
+    (&[Column], "path", "with"),
+    (&[Column], "path", "json_path"),
+    (&[Column], "with", "json_path"),
+    (&[Column], "wide", "priority"),
+    (&[Verbs], "only", "skip"),
+    (&[Field], "required", "forbidden"),
+    (&[Field], "required", "default"),
+    (&[Field], "required", "default_with"),
+    (&[Field], "forbidden", "default"),
+    (&[Field], "forbidden", "default_with"),
+    (&[Field], "default", "default_with"),
+    (&[Field], "flatten", "json"),
+    (&[Field], "flatten", "default"),
+    (&[Field], "flatten", "default_with"),
+    (&[Field], "flatten", "required"),
+    (&[Field], "flatten", "member"),
+    (&[Field, Each], "min", "gt"),
+    (&[Field, Each], "max", "lt"),
+    (&[Field, Each], "range", "min"),
+    (&[Field, Each], "range", "max"),
+    (&[Field, Each], "range", "gt"),
+    (&[Field, Each], "range", "lt"),
+    (&[Field, Each], "list", "map"),
+    (&[Struct, Field, Each], "atomic", "list"),
+    (&[Struct, Field, Each], "atomic", "map"),
+    (&[Field, Each], "int_or_string", "embedded_resource"),
+    (&[Field, Each], "len", "items"),
+    (&[Field, Each], "len", "props"),
+    (&[Field, Each], "items", "props"),
+    (&[Variant], "unknown", "json"),
+    (&[Convert], "manual", "hub_only"),
+    (&[Convert], "manual", "lossy"),
+    (&[FieldConvert], "drop", "rename"),
+    (&[FieldConvert], "drop", "with"),
+];
+
+fn spelled(key: &Key, written: &str) -> bool {
+    key.name == written || key.aliases.contains(&written)
+}
+
+/// The key that a word means at a target; reports why there is none.
+pub(crate) fn resolve(target: Target, written: &Name, d: &mut Diagnostics) -> Option<&'static Key> {
+    let word = written.text.as_str();
+    if let Some(key) = KEYS
+        .iter()
+        .find(|key| key.targets.contains(&target) && spelled(key, word))
+    {
+        if key.later {
+            d.error(
+                Id::NotSupportedYet,
+                written.span,
+                format!("`{word}` is not supported yet"),
+            );
+            return None;
+        }
+        return Some(key);
+    }
+    let elsewhere: Vec<&str> = KEYS
+        .iter()
+        .filter(|key| spelled(key, word))
+        .flat_map(|key| key.targets)
+        .map(|t| t.shown())
+        .collect();
+    if let Some((last, others)) = elsewhere.split_last() {
+        let places = if others.is_empty() {
+            (*last).to_owned()
+        } else {
+            format!("{} and {last}", others.join(", "))
+        };
+        d.error(
+            Id::MisplacedKey,
+            written.span,
+            format!("`{word}` has no meaning in {}", target.shown()),
+        )
+        .help(format!("it is a key of {places}"));
+        return None;
+    }
+    report_unknown(target, written, d);
+    None
+}
+
+fn report_unknown(target: Target, written: &Name, d: &mut Diagnostics) {
+    let word = written.text.as_str();
+    let names = |key: &'static Key| std::iter::once(key.name).chain(key.aliases.iter().copied());
+    let here = || {
+        KEYS.iter()
+            .filter(move |key| key.targets.contains(&target) && !key.later)
+            .flat_map(names)
+    };
+    let error = d.error(
+        Id::UnknownKey,
+        written.span,
+        format!("unknown key `{word}` in {}", target.shown()),
+    );
+    if nearest(word, here()).is_some() {
+        error.suggest(word, here());
+    } else if let Some(near) = nearest(word, KEYS.iter().flat_map(names)) {
+        let place = KEYS
+            .iter()
+            .find(|key| spelled(key, near))
+            .and_then(|key| key.targets.first());
+        let place = place.map_or("", |target| target.shown());
+        error.help(format!("did you mean `{near}`? It is a key of {place}"));
+    } else {
+        let mut known: Vec<&str> = KEYS
+            .iter()
+            .filter(|k| k.targets.contains(&target) && !k.later)
+            .map(|k| k.name)
+            .collect();
+        known.sort_unstable();
+        error.help(format!("the keys are: {}", known.join(", ")));
+    }
+}
+
+/// Reports pairs of keys that cannot both hold.
+pub(crate) fn check_contradictions(target: Target, args: &[Arg], d: &mut Diagnostics) {
+    let find = |key: &str| args.iter().find(|arg| arg.key == key);
+    for (_, first, second) in CONTRADICTIONS
+        .iter()
+        .filter(|(targets, ..)| targets.contains(&target))
+    {
+        if let (Some(a), Some(b)) = (find(first), find(second)) {
+            d.error(
+                Id::Contradiction,
+                b.span(),
+                format!("`{}` contradicts `{}`", b.written.text, a.written.text),
+            );
+        }
+    }
+}

@@ -2,7 +2,8 @@
 
 mod parse;
 
-pub use parse::parse_kind;
+pub(crate) use parse::{check_group, check_label, look_up, read_release};
+pub use parse::{parse_derived_kind, parse_kind};
 
 use crate::api::ApiStruct;
 use crate::{Code, Name, SourceSpan, Spanned};

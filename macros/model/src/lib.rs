@@ -31,5 +31,7 @@ pub use api::{ApiEnum, ApiStruct, ApiType, Field, Rules, Variant, parse_api};
 pub use diagnostics::{Diagnostic, DiagnosticId, Diagnostics};
 pub use group::{Group, parse_group};
 pub use item::is_attribute;
-pub use kind::{Column, ColumnSource, Kind, Lifecycle, Scope, Verb, parse_kind};
+pub use kind::{
+    Column, ColumnSource, FieldRef, Kind, Lifecycle, Scope, Verb, parse_derived_kind, parse_kind,
+};
 pub use source::{Code, Name, SourceSpan, Spanned};

@@ -1,13 +1,528 @@
-//! Reads `#[api(..)]`.
+//! Reads `#[api(..)]` on structs, enums, fields and variants.
 
-use syn::DeriveInput;
+use syn::{Data, DeriveInput, Fields, GenericArgument, PathArguments, Type};
 
-use super::ApiType;
-use crate::Diagnostics;
+use super::rules::read_rule;
+use super::{
+    ApiEnum, ApiStruct, ApiType, Content, Conversion, Field, FieldConversion, Rules, Shape, Union,
+    Variant,
+};
+use crate::args::{self, Arg};
+use crate::diagnostics::DiagnosticId as Id;
+use crate::item::{self, Form};
+use crate::keys::Target;
+use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, names};
 
 /// Reads a struct or an enum with `#[api(..)]` attributes (also spelled `#[apiloom::api(..)]`).
 ///
 /// `None` when the item is too broken to go on; `diagnostics` then says why. There may be diagnostics beside a type too.
-pub fn parse_api(_item: &DeriveInput, _diagnostics: &mut Diagnostics) -> Option<ApiType> {
-    todo!()
+pub fn parse_api(item: &DeriveInput, diagnostics: &mut Diagnostics) -> Option<ApiType> {
+    match &item.data {
+        Data::Struct(_) => parse_struct(item, Form::Attribute, diagnostics).map(ApiType::Struct),
+        Data::Enum(_) => parse_enum(item, diagnostics).map(ApiType::Enum),
+        Data::Union(_) => {
+            not_named_fields(item, diagnostics);
+            None
+        }
+    }
+}
+
+fn not_named_fields(item: &DeriveInput, d: &mut Diagnostics) {
+    d.error(
+        Id::NotNamedFields,
+        item.ident.span(),
+        format!("`{}` has no named fields", item.ident),
+    )
+    .help("an API type is a struct with named fields or an enum");
+}
+
+fn check_generics(item: &DeriveInput, d: &mut Diagnostics) {
+    if !item.generics.params.is_empty() {
+        d.error(
+            Id::Generics,
+            SourceSpan::of(&item.generics),
+            "an API type has no generic parameters",
+        )
+        .help("write one type for each use: its schema has one name");
+    }
+}
+
+/// Reads a struct, a root or not.
+pub(crate) fn parse_struct(
+    item: &DeriveInput,
+    form: Form,
+    d: &mut Diagnostics,
+) -> Option<ApiStruct> {
+    check_generics(item, d);
+    let Data::Struct(data) = &item.data else {
+        return None;
+    };
+    let Fields::Named(named) = &data.fields else {
+        not_named_fields(item, d);
+        return None;
+    };
+    if form == Form::Attribute {
+        item::check_foreign(&item.attrs, d);
+    }
+    let args = args::of_attributes(&item.attrs, "api", Target::Struct, d);
+    let (mut rules, mut union, mut conversions) = (Rules::default(), None, Vec::new());
+    for arg in &args {
+        match arg.key {
+            "union" => union = read_union(arg, d),
+            "convert" => conversions.extend(read_conversion(arg, d)),
+            _ => read_rule(&mut rules, arg, d),
+        }
+    }
+    let rename_all = item::serde_rename_all(&item.attrs);
+    let camel = form == Form::Attribute || rename_all.as_deref() == Some("camelCase");
+    let fields: Vec<Field> = named
+        .named
+        .iter()
+        .filter_map(|field| parse_field(field, form, camel, d))
+        .collect();
+    check_siblings(&fields, union.as_ref(), d);
+    if !item.generics.params.is_empty() {
+        return None;
+    }
+    Some(ApiStruct {
+        name: Name::from(&item.ident),
+        description: item::description(&item.attrs),
+        rules,
+        union,
+        conversions,
+        fields,
+        derives: item::derives(&item.attrs),
+    })
+}
+
+fn parse_field(field: &syn::Field, form: Form, camel: bool, d: &mut Diagnostics) -> Option<Field> {
+    let name = Name::from(field.ident.as_ref()?);
+    if form == Form::Attribute {
+        item::check_foreign(&field.attrs, d);
+    }
+    let args = args::of_attributes(&field.attrs, "api", Target::Field, d);
+    let written = if form == Form::Derive {
+        item::serde_rename(&field.attrs)
+    } else {
+        None
+    };
+    let by_rule = if camel {
+        names::json_name(&name.text)
+    } else {
+        name.text.clone()
+    };
+    let mut out = Field {
+        json_name: written.unwrap_or(by_rule),
+        ty: Code::new(&field.ty),
+        shape: shape_of(&field.ty),
+        description: item::description(&field.attrs),
+        rules: Rules::default(),
+        flatten: form == Form::Derive && item::has_serde_key(&field.attrs, "flatten"),
+        default: None,
+        default_with: None,
+        member: None,
+        convert: FieldConversion::default(),
+        name,
+    };
+    for arg in &args {
+        read_field_key(&mut out, arg, d);
+    }
+    Some(out)
+}
+
+fn read_field_key(field: &mut Field, arg: &Arg, d: &mut Diagnostics) {
+    match arg.key {
+        "json" => {
+            field.json_name = read_json_name(arg, d).unwrap_or_else(|| field.json_name.clone())
+        }
+        "flatten" => field.flatten = arg.flag(d),
+        "default" => field.default = arg.code(d),
+        "default_with" => {
+            field.default_with = arg.code(d);
+            if matches!(field.shape, Shape::List | Shape::Map) {
+                d.error(
+                    Id::DefaultTarget,
+                    arg.span(),
+                    "a list or a map cannot be told absent from empty",
+                )
+                .help("make the field an `Option`");
+            }
+        }
+        "member" => field.member = arg.string(d),
+        "convert" => field.convert = read_field_conversion(arg, d).unwrap_or_default(),
+        _ => read_rule(&mut field.rules, arg, d),
+    }
+}
+
+fn read_json_name(arg: &Arg, d: &mut Diagnostics) -> Option<String> {
+    let name = arg.string(d)?;
+    if name.is_empty() || name.contains(['.', '[', ']', '/', ' ', '"']) {
+        d.error(
+            Id::BadName,
+            name.span,
+            format!("{:?} is not a JSON name", name.value),
+        )
+        .help("write a camelCase word");
+    }
+    Some(name.value)
+}
+
+fn read_union(arg: &Arg, d: &mut Diagnostics) -> Option<Union> {
+    let mut union = Union {
+        tag: None,
+        allow_none: false,
+        span: arg.span(),
+    };
+    for arg in &arg.list(Target::Union, d)? {
+        match arg.key {
+            "tag" => union.tag = arg.names(d).into_iter().next(),
+            "allow_none" => union.allow_none = arg.flag(d),
+            _ => {}
+        }
+    }
+    Some(union)
+}
+
+fn read_conversion(arg: &Arg, d: &mut Diagnostics) -> Option<Conversion> {
+    let args = arg.list(Target::Convert, d)?;
+    let (mut peer, mut manual, mut hub_only, mut lossy) = (None, false, Vec::new(), Vec::new());
+    for arg in &args {
+        match arg.key {
+            "peer" => peer = arg.code(d),
+            "manual" => manual = arg.flag(d),
+            "hub_only" => hub_only = arg.assignments(d),
+            "lossy" => lossy = arg.names(d),
+            _ => {}
+        }
+    }
+    if !args.iter().any(|arg| arg.key == "peer") {
+        d.error(Id::MissingKey, arg.span(), "`peer` is missing")
+            .help("add `peer = v1::Spec`, the type of the other version");
+    }
+    Some(Conversion {
+        peer: peer?,
+        manual,
+        hub_only,
+        lossy,
+    })
+}
+
+fn read_field_conversion(arg: &Arg, d: &mut Diagnostics) -> Option<FieldConversion> {
+    let args = arg.list(Target::FieldConvert, d)?;
+    let mut convert = FieldConversion {
+        span: Some(arg.span()),
+        ..FieldConversion::default()
+    };
+    for arg in &args {
+        match arg.key {
+            "rename" => convert.rename = arg.names(d).into_iter().next(),
+            "with" => convert.with = arg.code_pair(d),
+            "drop" => convert.drop = arg.flag(d),
+            "default" => convert.default = arg.code(d),
+            _ => {}
+        }
+    }
+    if let (false, Some(default)) = (convert.drop, args.iter().find(|arg| arg.key == "default")) {
+        d.error(Id::MissingKey, default.span(), "`default` needs `drop`")
+            .help("it is what a dropped field gets on the way back");
+    }
+    Some(convert)
+}
+
+/// What the last segment of a type says it is.
+fn shape_of(ty: &Type) -> Shape {
+    let ty = match ty {
+        Type::Group(group) => &*group.elem,
+        other => other,
+    };
+    let Type::Path(path) = ty else {
+        return Shape::Other;
+    };
+    let Some(last) = path.path.segments.last() else {
+        return Shape::Other;
+    };
+    match (last.ident.to_string().as_str(), &last.arguments) {
+        ("Option", PathArguments::AngleBracketed(generics)) => match generics.args.first() {
+            Some(GenericArgument::Type(inner)) => Shape::Option(Code::new(inner)),
+            _ => Shape::Other,
+        },
+        ("Vec" | "BTreeSet" | "HashSet" | "VecDeque", PathArguments::AngleBracketed(_)) => {
+            Shape::List
+        }
+        ("BTreeMap" | "HashMap", PathArguments::AngleBracketed(_)) => Shape::Map,
+        _ => Shape::Other,
+    }
+}
+
+/// Checks what one field says about others.
+fn check_siblings(fields: &[Field], union: Option<&Union>, d: &mut Diagnostics) {
+    let names: Vec<&str> = fields
+        .iter()
+        .map(|field| field.name.text.as_str())
+        .collect();
+    let check_name = |name: &Name, d: &mut Diagnostics| {
+        if !names.contains(&name.text.as_str()) {
+            d.error(
+                Id::UnknownField,
+                name.span,
+                format!("there is no field `{}` here", name.text),
+            )
+            .suggest(&name.text, names.iter().copied());
+        }
+    };
+    let mut json_names: Vec<&str> = Vec::new();
+    for field in fields {
+        field
+            .rules
+            .requires
+            .iter()
+            .chain(&field.rules.conflicts)
+            .for_each(|name| check_name(name, d));
+        check_requires(field, d);
+        if !field.flatten && json_names.contains(&field.json_name.as_str()) {
+            d.error(
+                Id::DuplicateName,
+                field.name.span,
+                format!("two fields are {:?} in JSON", field.json_name),
+            );
+        }
+        json_names.push(&field.json_name);
+    }
+    if let Some(tag) = union.and_then(|union| union.tag.as_ref()) {
+        check_name(tag, d);
+    }
+    check_union(fields, union, d);
+}
+
+fn check_requires(field: &Field, d: &mut Diagnostics) {
+    for name in field
+        .rules
+        .requires
+        .iter()
+        .filter(|name| field.rules.conflicts.contains(name))
+    {
+        d.error(
+            Id::Contradiction,
+            name.span,
+            format!(
+                "`{}` is both required and refused beside this field",
+                name.text
+            ),
+        );
+    }
+    for name in field
+        .rules
+        .requires
+        .iter()
+        .chain(&field.rules.conflicts)
+        .filter(|name| **name == field.name)
+    {
+        d.error(
+            Id::Contradiction,
+            name.span,
+            format!("`{}` is the field itself", name.text),
+        );
+    }
+}
+
+fn check_union(fields: &[Field], union: Option<&Union>, d: &mut Diagnostics) {
+    let members: Vec<&Spanned<String>> = fields
+        .iter()
+        .filter_map(|field| field.member.as_ref())
+        .collect();
+    let Some(union) = union else {
+        for member in members {
+            d.error(Id::UnionShape, member.span, "`member` needs a union")
+                .help("put `#[api(union(tag = field))]` on the struct");
+        }
+        return;
+    };
+    if members.is_empty() {
+        d.error(Id::UnionShape, union.span, "the union has no members")
+            .help("put `#[api(member = \"Name\")]` on its fields");
+    }
+    for (index, member) in members.iter().enumerate() {
+        if members[..index].contains(member) {
+            d.error(
+                Id::DuplicateName,
+                member.span,
+                format!("two members are {:?}", member.value),
+            );
+        }
+    }
+    for field in fields
+        .iter()
+        .filter(|field| field.member.is_some() && union.tag.as_ref() == Some(&field.name))
+    {
+        d.error(
+            Id::UnionShape,
+            field.name.span,
+            "the tag cannot be a member",
+        );
+    }
+}
+
+fn parse_enum(item: &DeriveInput, d: &mut Diagnostics) -> Option<ApiEnum> {
+    check_generics(item, d);
+    let Data::Enum(data) = &item.data else {
+        return None;
+    };
+    item::check_foreign(&item.attrs, d);
+    let args = args::of_attributes(&item.attrs, "api", Target::Enum, d);
+    let (mut rules, mut conversions) = (Rules::default(), Vec::new());
+    for arg in &args {
+        match arg.key {
+            "convert" => conversions.extend(read_conversion(arg, d)),
+            _ => read_rule(&mut rules, arg, d),
+        }
+    }
+    if data.variants.is_empty() {
+        d.error(
+            Id::EmptyEnum,
+            item.ident.span(),
+            format!("`{}` has no variants, so no value is valid", item.ident),
+        );
+    }
+    let tagged = ["tag", "untagged"]
+        .iter()
+        .any(|key| item::has_serde_key(&item.attrs, key));
+    let variants: Vec<Variant> = data
+        .variants
+        .iter()
+        .filter_map(|variant| parse_variant(variant, tagged, d))
+        .collect();
+    check_variants(&variants, d);
+    Some(ApiEnum {
+        name: Name::from(&item.ident),
+        description: item::description(&item.attrs),
+        rules,
+        conversions,
+        variants,
+        derives: item::derives(&item.attrs),
+    })
+}
+
+fn parse_variant(variant: &syn::Variant, tagged: bool, d: &mut Diagnostics) -> Option<Variant> {
+    item::check_foreign(&variant.attrs, d);
+    let args = args::of_attributes(&variant.attrs, "api", Target::Variant, d);
+    let name = Name::from(&variant.ident);
+    let content = read_content(variant, d)?;
+    // A variant that is a string keeps its name, as Kubernetes' enums do; one that is a field of an object is camelCase.
+    let is_field = !tagged && !matches!(content, Content::Unit);
+    let json_name = if is_field {
+        lower_first(&name.text)
+    } else {
+        name.text.clone()
+    };
+    let mut out = Variant {
+        json_name,
+        description: item::description(&variant.attrs),
+        unknown: false,
+        content,
+        name,
+    };
+    for arg in &args {
+        match arg.key {
+            "json" => {
+                out.json_name = arg
+                    .string(d)
+                    .map(|name| name.value)
+                    .unwrap_or(out.json_name)
+            }
+            "unknown" => out.unknown = arg.flag(d) && check_unknown(variant, &out.content, d),
+            _ => {}
+        }
+    }
+    Some(out)
+}
+
+fn lower_first(name: &str) -> String {
+    let mut chars = name.chars();
+    chars
+        .next()
+        .map(|first| first.to_ascii_lowercase().to_string() + chars.as_str())
+        .unwrap_or_default()
+}
+
+fn read_content(variant: &syn::Variant, d: &mut Diagnostics) -> Option<Content> {
+    match &variant.fields {
+        Fields::Unit => Some(Content::Unit),
+        Fields::Unnamed(values) if values.unnamed.len() == 1 => values
+            .unnamed
+            .first()
+            .map(|field| Content::Value(Code::new(&field.ty))),
+        Fields::Unnamed(values) => {
+            d.error(
+                Id::VariantShape,
+                SourceSpan::of(values),
+                "a variant holds one value or named fields",
+            )
+            .help("JSON objects have named fields: write `{ .. }`");
+            None
+        }
+        Fields::Named(named) => {
+            let fields = named
+                .named
+                .iter()
+                .filter_map(|field| parse_field(field, Form::Attribute, true, d))
+                .collect();
+            Some(Content::Fields(fields))
+        }
+    }
+}
+
+fn check_unknown(variant: &syn::Variant, content: &Content, d: &mut Diagnostics) -> bool {
+    let holds_string = matches!(content, Content::Value(ty) if ty.text() == "String" || ty.text().ends_with("::String"));
+    if !holds_string {
+        d.error(
+            Id::UnknownVariant,
+            variant.ident.span(),
+            "an `unknown` variant holds the string that was sent",
+        )
+        .help(format!("write `{}(String)`", variant.ident));
+    }
+    holds_string
+}
+
+fn check_variants(variants: &[Variant], d: &mut Diagnostics) {
+    let unknown: Vec<&Variant> = variants.iter().filter(|variant| variant.unknown).collect();
+    for second in unknown.iter().skip(1) {
+        d.error(
+            Id::UnknownVariant,
+            second.name.span,
+            "there is an `unknown` variant already",
+        );
+    }
+    if let (Some(open), Some(data)) = (
+        unknown.first(),
+        variants
+            .iter()
+            .find(|v| !v.unknown && !matches!(v.content, Content::Unit)),
+    ) {
+        d.error(
+            Id::UnknownVariant,
+            open.name.span,
+            format!(
+                "an enum with values, such as `{}`, cannot be open",
+                data.name.text
+            ),
+        )
+        .help("only an enum that is a string on the wire can keep what it does not know");
+    }
+    for (index, variant) in variants
+        .iter()
+        .enumerate()
+        .filter(|(_, variant)| !variant.unknown)
+    {
+        if variants[..index]
+            .iter()
+            .any(|earlier| earlier.json_name == variant.json_name)
+        {
+            d.error(
+                Id::DuplicateName,
+                variant.name.span,
+                format!("two variants are {:?} in JSON", variant.json_name),
+            );
+        }
+    }
 }

@@ -1,5 +1,9 @@
 //! The rules that `#[api(..)]` can put on a value.
 
+mod read;
+
+pub(crate) use read::read_rule;
+
 use crate::{Code, Name, Spanned};
 
 /// Rules of one value: a field, a list element, a map key, a whole type.
@@ -55,6 +59,8 @@ pub struct Rules {
     pub list: Option<ListTopology>,
     /// How a map or a struct merges.
     pub map: Option<MapTopology>,
+    /// Replaced as a whole, whether it is a list, a map or a struct.
+    pub atomic: bool,
     /// Unknown fields below are kept.
     pub preserve_unknown: bool,
     /// The value is a whole object with apiVersion and kind.

@@ -1,11 +1,70 @@
 //! Reads the inside of `group! { .. }`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 
 use super::Group;
-use crate::Diagnostics;
+use crate::args;
+use crate::diagnostics::DiagnosticId as Id;
+use crate::keys::Target;
+use crate::kind::{check_group, check_label, read_release};
+use crate::{Diagnostics, SourceSpan, Spanned};
 
 /// Reads the tokens inside `apiloom::group! { .. }`.
-pub fn parse_group(_tokens: TokenStream, _diagnostics: &mut Diagnostics) -> Option<Group> {
-    todo!()
+///
+/// `None` when the name or the versions are missing; `diagnostics` then says why.
+pub fn parse_group(tokens: TokenStream, diagnostics: &mut Diagnostics) -> Option<Group> {
+    let d = diagnostics;
+    let span = if tokens.is_empty() {
+        Span::call_site().into()
+    } else {
+        SourceSpan::of(&tokens)
+    };
+    let (mut name, mut versions, mut release) = (None, None, None);
+    let args = args::of_tokens(tokens, Target::Group, d);
+    for arg in &args {
+        match arg.key {
+            "name" => name = arg.string(d).inspect(|name| check_group(name, d)),
+            "versions" => versions = Some(read_versions(arg, d)),
+            "release" => release = read_release(arg, d),
+            _ => {}
+        }
+    }
+    for (key, example) in [
+        ("name", "name = \"wardle.example.com\""),
+        ("versions", "versions = [v1beta1, v1alpha1]"),
+    ] {
+        if !args.iter().any(|arg| arg.key == key) {
+            d.error(Id::MissingKey, span, format!("`{key}` is missing"))
+                .help(format!("add `{example}`"));
+        }
+    }
+    Some(Group {
+        name: name?,
+        versions: versions?,
+        release,
+    })
+}
+
+fn read_versions(arg: &args::Arg, d: &mut Diagnostics) -> Vec<Spanned<String>> {
+    let mut versions: Vec<Spanned<String>> = Vec::new();
+    for version in arg.words(d) {
+        check_label("version", &version, d);
+        if versions.contains(&version) {
+            d.error(
+                Id::DuplicateName,
+                version.span,
+                format!("the version `{}` stands here twice", version.value),
+            );
+        }
+        versions.push(version);
+    }
+    if versions.is_empty() {
+        d.error(
+            Id::MissingKey,
+            arg.span(),
+            "a group has at least one version",
+        )
+        .help("write `versions = [v1]`");
+    }
+    versions
 }

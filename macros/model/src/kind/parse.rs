@@ -1,13 +1,511 @@
 //! Reads `#[resource(..)]`.
 
-use syn::DeriveInput;
+use syn::{Data, DeriveInput};
 
-use super::Kind;
-use crate::Diagnostics;
+use super::{
+    Column, ColumnSource, ColumnType, FieldRef, Kind, Lifecycle, NameFormat, Release, Scope, Verb,
+};
+use crate::api::{ApiStruct, parse_struct};
+use crate::args::{self, Arg, string_or_path};
+use crate::diagnostics::DiagnosticId as Id;
+use crate::item::{self, Form};
+use crate::keys::Target;
+use crate::{Code, Diagnostics, SourceSpan, Spanned, is_attribute, names};
 
 /// Reads a root struct with `#[resource(..)]` attributes (also spelled `#[apiloom::resource(..)]`).
 ///
 /// `None` when the item is too broken to go on; `diagnostics` then says why. There may be diagnostics beside a kind too.
-pub fn parse_kind(_item: &DeriveInput, _diagnostics: &mut Diagnostics) -> Option<Kind> {
-    todo!()
+pub fn parse_kind(item: &DeriveInput, diagnostics: &mut Diagnostics) -> Option<Kind> {
+    let derives = item::derives(&item.attrs);
+    let form = if derives.iter().any(|name| name == "Resource") {
+        Form::Derive
+    } else {
+        Form::Attribute
+    };
+    parse(item, form, diagnostics)
+}
+
+/// Reads the root struct of a `#[derive(Resource)]`, whose serde and schemars derives are the user's own.
+pub fn parse_derived_kind(item: &DeriveInput, diagnostics: &mut Diagnostics) -> Option<Kind> {
+    parse(item, Form::Derive, diagnostics)
+}
+
+fn parse(item: &DeriveInput, form: Form, d: &mut Diagnostics) -> Option<Kind> {
+    let args = args::of_attributes(&item.attrs, "resource", Target::Resource, d);
+    let span = attribute_span(item);
+    let keys = Keys::read(&args, span, d);
+    if !matches!(item.data, Data::Struct(_)) {
+        d.error(
+            Id::RootNotStruct,
+            item.ident.span(),
+            "the root of a kind is a struct",
+        )
+        .help("give it `metadata: ObjectMeta` and put the enum into a field");
+        return None;
+    }
+    let root = parse_struct(item, form, d)?;
+    check_root(&root, d);
+    let kind = keys.into_kind(root, span, d);
+    Some(kind)
+}
+
+fn attribute_span(item: &DeriveInput) -> SourceSpan {
+    let attribute = item.attrs.iter().find(|a| is_attribute(a, "resource"));
+    attribute.map_or_else(|| item.ident.span().into(), |a| SourceSpan::of(a.path()))
+}
+
+fn check_root(root: &ApiStruct, d: &mut Diagnostics) {
+    if !root
+        .fields
+        .iter()
+        .any(|field| field.json_name == "metadata")
+    {
+        d.error(
+            Id::MissingMetadata,
+            root.name.span,
+            format!("`{}` has no field `metadata`", root.name.text),
+        )
+        .help("add `pub metadata: ObjectMeta`");
+    }
+    for field in &root.fields {
+        if matches!(field.json_name.as_str(), "apiVersion" | "kind") {
+            d.error(
+                Id::ReservedField,
+                field.name.span,
+                format!("`{}` is not a field of the type", field.json_name),
+            )
+            .help("remove it: `#[resource(..)]` says it, the codec writes it");
+        }
+    }
+}
+
+/// What the arguments say, before defaults that need the struct.
+#[derive(Default)]
+struct Keys {
+    group: Option<Spanned<String>>,
+    version: Option<Spanned<String>>,
+    kind: Option<Spanned<String>>,
+    plural: Option<Spanned<String>>,
+    singular: Option<Spanned<String>>,
+    list_kind: Option<Spanned<String>>,
+    short_names: Vec<Spanned<String>>,
+    categories: Vec<Spanned<String>>,
+    scope: Option<Scope>,
+    status: bool,
+    verbs: Option<Vec<Verb>>,
+    no_client: bool,
+    columns: Vec<Column>,
+    selectable: Vec<FieldRef>,
+    hub: bool,
+    spoke_of: Option<Code>,
+    storage: bool,
+    served: Option<bool>,
+    lifecycle: Option<Lifecycle>,
+    name_format: NameFormat,
+    generation: Option<bool>,
+    unconditional_update: Option<bool>,
+    create_on_update: bool,
+}
+
+impl Keys {
+    fn read(args: &[Arg], span: SourceSpan, d: &mut Diagnostics) -> Self {
+        let mut keys = Self::default();
+        for arg in args {
+            keys.read_one(arg, d);
+        }
+        let missing = |key: &str| !args.iter().any(|arg| arg.key == key);
+        for (key, example) in [("group", "wardle.example.com"), ("version", "v1alpha1")] {
+            if missing(key) {
+                d.error(Id::MissingKey, span, format!("`{key}` is missing"))
+                    .help(format!("add `{key} = \"{example}\"`"));
+            }
+        }
+        if missing("namespaced") && missing("cluster") {
+            d.error(Id::MissingScope, span, "the scope is missing")
+                .help("add `namespaced` or `cluster`");
+        }
+        keys
+    }
+
+    /// A flat table of keys.
+    fn read_one(&mut self, arg: &Arg, d: &mut Diagnostics) {
+        match arg.key {
+            "group" => self.group = arg.string(d).inspect(|name| check_group(name, d)),
+            "version" => {
+                self.version = arg
+                    .string(d)
+                    .inspect(|name| check_label("version", name, d))
+            }
+            "kind" => self.kind = arg.string(d).inspect(|name| check_camel("kind", name, d)),
+            "list_kind" => {
+                self.list_kind = arg
+                    .string(d)
+                    .inspect(|name| check_camel("list kind", name, d))
+            }
+            "plural" => self.plural = arg.string(d).inspect(|name| check_label("plural", name, d)),
+            "singular" => {
+                self.singular = arg
+                    .string(d)
+                    .inspect(|name| check_label("singular", name, d))
+            }
+            "shortname" => add_labels(&mut self.short_names, "short name", arg, d),
+            "category" => add_labels(&mut self.categories, "category", arg, d),
+            "namespaced" if arg.flag(d) => self.scope = Some(Scope::Namespaced),
+            "cluster" if arg.flag(d) => self.scope = Some(Scope::Cluster),
+            "status" => self.status = arg.flag(d),
+            "verbs" => self.verbs = Some(read_verbs(arg, d)),
+            "readonly" if arg.flag(d) => {
+                self.verbs = Some(vec![Verb::Get, Verb::List, Verb::Watch])
+            }
+            "no_client" => self.no_client = arg.flag(d),
+            "printcolumn" => self.add_column(arg, d),
+            "selectable" => self.selectable.extend(arg.field_refs(d)),
+            "hub" => self.hub = arg.flag(d),
+            "spoke_of" => self.spoke_of = arg.code(d),
+            "storage" => self.storage = arg.flag(d),
+            "served" => self.served = arg.boolean(d),
+            "lifecycle" => self.lifecycle = read_lifecycle(arg, d),
+            "name_format" => self.name_format = read_name_format(arg, d).unwrap_or_default(),
+            "generation" => {
+                self.generation = one_of(
+                    arg,
+                    "generation rule",
+                    &[("spec", true), ("none", false)],
+                    d,
+                )
+            }
+            "unconditional_update" => self.unconditional_update = arg.boolean(d),
+            "create_on_update" => self.create_on_update = arg.boolean(d).unwrap_or_default(),
+            _ => {}
+        }
+    }
+
+    fn add_column(&mut self, arg: &Arg, d: &mut Diagnostics) {
+        let Some(column) = read_column(arg, d) else {
+            return;
+        };
+        if self
+            .columns
+            .iter()
+            .any(|earlier| earlier.name == column.name)
+        {
+            d.error(
+                Id::DuplicateName,
+                column.name.span,
+                format!("there are two columns {:?}", column.name.value),
+            );
+        }
+        self.columns.push(column);
+    }
+
+    fn into_kind(self, root: ApiStruct, span: SourceSpan, d: &mut Diagnostics) -> Kind {
+        let kind = self.kind.unwrap_or_else(|| {
+            let name = Spanned::new(root.name.text.clone(), root.name.span);
+            check_camel("kind", &name, d);
+            name
+        });
+        let derived = |name: String| Spanned::new(name, kind.span);
+        Kind {
+            group: self
+                .group
+                .unwrap_or_else(|| Spanned::new(String::new(), span)),
+            version: self
+                .version
+                .unwrap_or_else(|| Spanned::new("v1".to_owned(), span)),
+            plural: self.plural.unwrap_or_else(|| derived(names::plural(&kind))),
+            singular: self
+                .singular
+                .unwrap_or_else(|| derived(kind.to_ascii_lowercase())),
+            list_kind: self
+                .list_kind
+                .unwrap_or_else(|| derived(format!("{}List", kind.value))),
+            kind,
+            short_names: self.short_names,
+            categories: self.categories,
+            scope: self.scope.unwrap_or(Scope::Namespaced),
+            status: self.status,
+            verbs: self.verbs.unwrap_or_else(|| Verb::ALL.to_vec()),
+            no_client: self.no_client,
+            columns: self.columns,
+            selectable: self.selectable,
+            hub: self.hub,
+            spoke_of: self.spoke_of,
+            storage: self.storage,
+            served: self.served.unwrap_or(true),
+            lifecycle: self.lifecycle,
+            name_format: self.name_format,
+            generation: self.generation.unwrap_or(true),
+            unconditional_update: self.unconditional_update.unwrap_or(true),
+            create_on_update: self.create_on_update,
+            root,
+            span,
+        }
+    }
+}
+
+/// The value of a word from a closed list.
+fn one_of<T: Copy>(arg: &Arg, what: &str, known: &[(&str, T)], d: &mut Diagnostics) -> Option<T> {
+    let word = arg.word(d)?;
+    look_up(&word, what, known, d)
+}
+
+/// The value of a word; an unknown one is reported with the near spelling or the whole list.
+pub(crate) fn look_up<T: Copy>(
+    word: &Spanned<String>,
+    what: &str,
+    known: &[(&str, T)],
+    d: &mut Diagnostics,
+) -> Option<T> {
+    if let Some((_, value)) = known.iter().find(|(name, _)| *word == *name) {
+        return Some(*value);
+    }
+    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    let error = d.error(
+        Id::UnknownValue,
+        word.span,
+        format!("unknown {what} `{}`", word.value),
+    );
+    error.help(format!("one of: {}", names.join(", ")));
+    error.suggest(word, names);
+    None
+}
+
+fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
+    let Some(args) = arg.list(Target::Verbs, d) else {
+        return Verb::ALL.to_vec();
+    };
+    let known: Vec<(&str, Verb)> = Verb::ALL.iter().map(|verb| (verb.key(), *verb)).collect();
+    let mut verbs = Vec::new();
+    let mut skip = Vec::new();
+    for arg in &args {
+        let side = if arg.key == "only" {
+            &mut verbs
+        } else {
+            &mut skip
+        };
+        for mut word in arg.words(d) {
+            if word == "deletecollection" {
+                word.value = Verb::DeleteCollection.key().to_owned();
+            }
+            let Some(verb) = look_up(&word, "verb", &known, d) else {
+                continue;
+            };
+            if side.contains(&verb) {
+                d.error(
+                    Id::DuplicateName,
+                    word.span,
+                    format!("the verb `{}` stands here twice", word.value),
+                );
+            }
+            side.push(verb);
+        }
+    }
+    if args.iter().any(|arg| arg.key == "skip") {
+        verbs = Verb::ALL.to_vec();
+    }
+    verbs.retain(|verb| !skip.contains(verb));
+    verbs.sort_unstable();
+    verbs.dedup();
+    verbs
+}
+
+fn read_column(arg: &Arg, d: &mut Diagnostics) -> Option<Column> {
+    let types = [
+        ("string", ColumnType::String),
+        ("integer", ColumnType::Integer),
+        ("number", ColumnType::Number),
+        ("boolean", ColumnType::Boolean),
+        ("date", ColumnType::Date),
+    ];
+    let args = arg.list(Target::Column, d)?;
+    let (mut name, mut source, mut column_type) = (None, None, None);
+    let (mut format, mut priority, mut description) = (String::new(), 0, String::new());
+    for arg in &args {
+        match arg.key {
+            "name" => name = arg.string(d),
+            "path" => source = arg.field_ref(d).map(ColumnSource::Field),
+            "json_path" => {
+                source = arg
+                    .string(d)
+                    .and_then(|text| args::json_ref(text, d))
+                    .map(ColumnSource::Field)
+            }
+            "with" => source = arg.code(d).map(ColumnSource::With),
+            "type" => column_type = one_of(arg, "column type", &types, d),
+            "format" => format = arg.string(d).map(|text| text.value).unwrap_or_default(),
+            "wide" if arg.flag(d) => priority = 1,
+            "priority" => priority = arg.integer(d).unwrap_or_default(),
+            "doc" => description = arg.string(d).map(|text| text.value).unwrap_or_default(),
+            _ => {}
+        }
+    }
+    let has = |key: &str| args.iter().any(|arg| arg.key == key);
+    if !has("name") {
+        d.error(Id::MissingKey, arg.span(), "`name` is missing")
+            .help("add `name = \"Type\"`, the column's header");
+    }
+    if !has("path") && !has("json_path") && !has("with") {
+        d.error(Id::MissingKey, arg.span(), "the column's source is missing")
+            .help("add `path = spec.field` or `with = function`");
+    }
+    Some(Column {
+        name: name?,
+        source: source?,
+        column_type,
+        format,
+        priority,
+        description,
+    })
+}
+
+fn read_lifecycle(arg: &Arg, d: &mut Diagnostics) -> Option<Lifecycle> {
+    let mut lifecycle = Lifecycle::default();
+    for arg in &arg.list(Target::Lifecycle, d)? {
+        match arg.key {
+            "introduced" => lifecycle.introduced = read_release(arg, d),
+            "deprecated" => lifecycle.deprecated = read_release(arg, d),
+            "removed" => lifecycle.removed = read_release(arg, d),
+            "replacement" => lifecycle.replacement = read_replacement(arg, d),
+            _ => {}
+        }
+    }
+    let releases = [
+        ("introduced", &lifecycle.introduced),
+        ("deprecated", &lifecycle.deprecated),
+        ("removed", &lifecycle.removed),
+    ];
+    let said: Vec<_> = releases
+        .iter()
+        .filter_map(|(name, release)| release.as_ref().map(|r| (*name, r)))
+        .collect();
+    for pair in said.windows(2) {
+        let ((earlier, first), (later, second)) = (pair[0], pair[1]);
+        if second.value <= first.value {
+            d.error(
+                Id::LifecycleOrder,
+                second.span,
+                format!("`{later}` does not come after `{earlier}`"),
+            );
+        }
+    }
+    Some(lifecycle)
+}
+
+/// A release written as a string: `"1.10"` is not the number 1.1.
+pub(crate) fn read_release(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<Release>> {
+    let text = arg.string(d)?;
+    let release = Release::parse(&text);
+    if release.is_none() {
+        d.error(
+            Id::BadRelease,
+            text.span,
+            format!("{:?} is not a release", text.value),
+        )
+        .help("write major and minor number: \"1.2\"");
+    }
+    release.map(|value| Spanned {
+        value,
+        span: text.span,
+    })
+}
+
+fn read_replacement(arg: &Arg, d: &mut Diagnostics) -> Option<(String, String, String)> {
+    let words: Vec<String> = arg
+        .values(d)
+        .iter()
+        .filter_map(string_or_path)
+        .map(|word| word.value)
+        .collect();
+    match <[String; 3]>::try_from(words) {
+        Ok([group, version, kind]) => Some((group, version, kind)),
+        Err(_) => {
+            d.error(
+                Id::KeyForm,
+                arg.span(),
+                "`replacement` is written `replacement(\"group\", \"version\", Kind)`",
+            );
+            None
+        }
+    }
+}
+
+fn read_name_format(arg: &Arg, d: &mut Diagnostics) -> Option<NameFormat> {
+    let known = [
+        ("dns_subdomain", NameFormat::DnsSubdomain),
+        ("dns_label", NameFormat::DnsLabel),
+        ("path_segment", NameFormat::PathSegment),
+    ];
+    one_of(arg, "name format", &known, d)
+}
+
+fn add_labels(names: &mut Vec<Spanned<String>>, what: &str, arg: &Arg, d: &mut Diagnostics) {
+    for name in arg.strings(d) {
+        check_label(what, &name, d);
+        if names.contains(&name) {
+            d.error(
+                Id::DuplicateName,
+                name.span,
+                format!("the {what} {:?} stands here twice", name.value),
+            );
+        }
+        names.push(name);
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    let start = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let bytes = text.as_bytes();
+    bytes.len() <= 63
+        && bytes.iter().all(|b| inner(*b))
+        && start(bytes.first())
+        && start(bytes.last())
+}
+
+fn bad_name(what: &str, name: &Spanned<String>, rule: &str, d: &mut Diagnostics) {
+    d.error(
+        Id::BadName,
+        name.span,
+        format!("{:?} is not a {what}", name.value),
+    )
+    .help(rule);
+}
+
+/// A group is a DNS subdomain; the empty name is the core group.
+pub(crate) fn check_group(name: &Spanned<String>, d: &mut Diagnostics) {
+    let valid = name.is_empty() || name.len() <= 253 && name.split('.').all(is_label);
+    if !valid {
+        bad_name(
+            "group",
+            name,
+            "a group is a DNS subdomain such as \"wardle.example.com\"",
+            d,
+        );
+    }
+}
+
+/// Versions, plurals, short names are lower-case DNS labels that begin with a letter.
+pub(crate) fn check_label(what: &str, name: &Spanned<String>, d: &mut Diagnostics) {
+    if !is_label(name) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        bad_name(
+            what,
+            name,
+            "write lower-case letters, digits and `-`, beginning with a letter, at most 63",
+            d,
+        );
+    }
+}
+
+fn check_camel(what: &str, name: &Spanned<String>, d: &mut Diagnostics) {
+    let valid = name.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric())
+        && name.len() <= 63;
+    if !valid {
+        bad_name(
+            what,
+            name,
+            "write a CamelCase word of at most 63 letters and digits",
+            d,
+        );
+    }
 }

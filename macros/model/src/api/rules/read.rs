@@ -1,0 +1,223 @@
+//! Reads the rules of one value.
+
+use syn::{Expr, Lit, UnOp};
+
+use super::{Bounds, ListTopology, MapTopology, Rules, Transition};
+use crate::args::Arg;
+use crate::diagnostics::DiagnosticId as Id;
+use crate::keys::Target;
+use crate::kind::look_up;
+use crate::{Code, Diagnostics, Name, Spanned};
+
+/// Formats: the key's word and its JSON spelling.
+const FORMATS: &[(&str, &str)] = &[
+    ("dns_label", "dns-label"),
+    ("dns_subdomain", "dns-subdomain"),
+    ("label_key", "label-key"),
+    ("label_value", "label-value"),
+    ("path_segment", "path-segment"),
+    ("qualified_name", "qualified-name"),
+    ("uuid", "uuid"),
+    ("ip", "ip"),
+    ("ipv4", "ipv4"),
+    ("ipv6", "ipv6"),
+    ("cidr", "cidr"),
+    ("uri", "uri"),
+    ("email", "email"),
+    ("date", "date"),
+    ("date_time", "date-time"),
+    ("duration", "duration"),
+    ("byte", "byte"),
+];
+
+const TRANSITIONS: &[(&str, Transition)] = &[
+    ("no_set", Transition::NoSet),
+    ("no_unset", Transition::NoUnset),
+    ("no_modify", Transition::NoModify),
+    ("no_add_item", Transition::NoAddItem),
+    ("no_remove_item", Transition::NoRemoveItem),
+];
+
+/// Reads one key into the rules; keys that are not rules are the caller's. A flat table.
+pub(crate) fn read_rule(rules: &mut Rules, arg: &Arg, d: &mut Diagnostics) {
+    match arg.key {
+        "required" => rules.required = arg.flag(d),
+        "forbidden" => rules.forbidden = arg.flag(d),
+        "nullable" => rules.nullable = arg.flag(d),
+        "min" => rules.min = arg.code(d),
+        "max" => rules.max = arg.code(d),
+        "gt" => rules.gt = arg.code(d),
+        "lt" => rules.lt = arg.code(d),
+        "range" => {
+            let Bounds { min, max } = read_bounds(arg, d);
+            (rules.min, rules.max) = (min, max);
+        }
+        "multiple_of" => rules.multiple_of = arg.code(d),
+        "len" => rules.len = read_bounds(arg, d),
+        "bytes" => rules.bytes = read_bounds(arg, d),
+        "items" => rules.items = read_bounds(arg, d),
+        "props" => rules.props = read_bounds(arg, d),
+        "pattern" => rules.pattern = arg.string(d),
+        "format" => rules.format = read_format(arg, d),
+        "neq" => rules.neq = arg.code(d),
+        "each" => rules.each = read_nested(arg, Target::Each, d),
+        "keys" => rules.keys = read_nested(arg, Target::Keys, d),
+        "requires" => rules.requires = arg.names(d),
+        "conflicts" => rules.conflicts = arg.names(d),
+        "unique" => rules.unique = arg.flag(d),
+        "opaque" => rules.opaque = arg.flag(d),
+        "immutable" if arg.flag(d) => rules.update.push(Transition::Immutable),
+        "monotonic" if arg.flag(d) => rules.update.push(Transition::Monotonic),
+        "update" => read_update(rules, arg, d),
+        "custom" => rules.custom.extend(arg.code(d)),
+        "list" => rules.list = read_list(arg, d),
+        "map" => rules.map = read_map(arg, d),
+        "atomic" if arg.flag(d) => rules.atomic = true,
+        "preserve_unknown" => rules.preserve_unknown = arg.flag(d),
+        "embedded_resource" => rules.embedded_resource = arg.flag(d),
+        "int_or_string" => rules.int_or_string = arg.flag(d),
+        "example" => rules.example = arg.code(d),
+        "title" => rules.title = arg.string(d).map(|text| text.value),
+        "deprecated" => rules.deprecated = arg.optional_string(d),
+        _ => {}
+    }
+    if matches!(arg.key, "min" | "max" | "gt" | "lt") {
+        let strict = rules.gt.is_some() || rules.lt.is_some();
+        let (low, high) = (
+            rules.min.as_ref().or(rules.gt.as_ref()),
+            rules.max.as_ref().or(rules.lt.as_ref()),
+        );
+        check_order(low, high, strict, d);
+    }
+}
+
+fn read_bounds(arg: &Arg, d: &mut Diagnostics) -> Bounds {
+    let bounds = arg.bounds(d);
+    check_order(bounds.min.as_ref(), bounds.max.as_ref(), false, d);
+    bounds
+}
+
+/// The value of a literal; constants are rustc's to know.
+fn literal(code: &Code) -> Option<f64> {
+    fn number(expr: &Expr) -> Option<f64> {
+        match expr {
+            Expr::Lit(lit) => match &lit.lit {
+                Lit::Int(int) => int.base10_parse().ok(),
+                Lit::Float(float) => float.base10_parse().ok(),
+                _ => None,
+            },
+            Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
+                number(&unary.expr).map(|n| -n)
+            }
+            _ => None,
+        }
+    }
+    number(&syn::parse2(quote::ToTokens::to_token_stream(code)).ok()?)
+}
+
+fn check_order(low: Option<&Code>, high: Option<&Code>, strict: bool, d: &mut Diagnostics) {
+    let (Some(low), Some(high)) = (low, high) else {
+        return;
+    };
+    let (Some(least), Some(most)) = (literal(low), literal(high)) else {
+        return;
+    };
+    if least > most || strict && least >= most {
+        d.error(
+            Id::EmptyRange,
+            high.span(),
+            format!(
+                "no value is at least {} and at most {}",
+                low.text(),
+                high.text()
+            ),
+        )
+        .help("the lower bound comes first");
+    }
+}
+
+fn read_format(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<String>> {
+    let mut word = arg.word(d)?;
+    word.value = word.value.replace('-', "_");
+    let json = look_up(&word, "format", FORMATS, d)?;
+    Some(Spanned {
+        value: json.to_owned(),
+        span: word.span,
+    })
+}
+
+fn read_nested(arg: &Arg, target: Target, d: &mut Diagnostics) -> Option<Box<Rules>> {
+    let mut rules = Rules::default();
+    for arg in &arg.list(target, d)? {
+        read_rule(&mut rules, arg, d);
+    }
+    Some(Box::new(rules))
+}
+
+fn read_update(rules: &mut Rules, arg: &Arg, d: &mut Diagnostics) {
+    for word in arg.words(d) {
+        let Some(transition) = look_up(&word, "transition", TRANSITIONS, d) else {
+            continue;
+        };
+        if rules.update.contains(&transition) {
+            d.error(
+                Id::DuplicateName,
+                word.span,
+                format!("`{}` stands here twice", word.value),
+            );
+        }
+        rules.update.push(transition);
+    }
+}
+
+fn read_list(arg: &Arg, d: &mut Diagnostics) -> Option<ListTopology> {
+    let (word, keys) = arg.call(d)?;
+    let topology = look_up(
+        &word,
+        "list topology",
+        &[("atomic", 0), ("set", 1), ("map", 2)],
+        d,
+    )?;
+    if topology == 2 && keys.is_empty() {
+        d.error(Id::MissingKey, word.span, "a list map has at least one key")
+            .help("write `list = map(name)`");
+    }
+    if topology != 2 && !keys.is_empty() {
+        d.error(
+            Id::KeyForm,
+            word.span,
+            format!("`{}` takes no keys", word.value),
+        );
+    }
+    check_twice(&keys, d);
+    Some(match topology {
+        0 => ListTopology::Atomic,
+        1 => ListTopology::Set,
+        _ => ListTopology::Map(keys),
+    })
+}
+
+fn check_twice(keys: &[Name], d: &mut Diagnostics) {
+    for (index, key) in keys.iter().enumerate() {
+        if keys[..index].contains(key) {
+            d.error(
+                Id::DuplicateName,
+                key.span,
+                format!("the key `{}` stands here twice", key.text),
+            );
+        }
+    }
+}
+
+fn read_map(arg: &Arg, d: &mut Diagnostics) -> Option<MapTopology> {
+    let word = arg.word(d)?;
+    look_up(
+        &word,
+        "map topology",
+        &[
+            ("atomic", MapTopology::Atomic),
+            ("granular", MapTopology::Granular),
+        ],
+        d,
+    )
+}
