@@ -2,7 +2,7 @@
 //!
 //! It has no HTTP status code on purpose: only the `http` layer of the server knows the table from reason to code.
 
-use crate::field::{FieldError, go_quote};
+use crate::field::{FieldError, aggregate, go_quote};
 use crate::gvk::{GroupKind, GroupResource};
 use crate::types::{StatusCause, StatusDetails};
 
@@ -93,12 +93,22 @@ pub struct ApiError {
 impl ApiError {
     /// An error with a reason and a message and no details.
     pub fn new(reason: StatusReason, message: impl Into<String>) -> Self {
-        Self { reason: Some(reason), message: message.into(), details: None, continue_token: None }
+        Self {
+            reason: Some(reason),
+            message: message.into(),
+            details: None,
+            continue_token: None,
+        }
     }
 
     /// An internal error whose text is passed on as it is: code 500, no reason, no details.
     pub fn internal_text(message: impl Into<String>) -> Self {
-        Self { reason: None, message: message.into(), details: None, continue_token: None }
+        Self {
+            reason: None,
+            message: message.into(),
+            details: None,
+            continue_token: None,
+        }
     }
 
     /// Puts details in.
@@ -119,23 +129,39 @@ impl ApiError {
 
     /// `flunders.wardle.example.com "a" not found`.
     pub fn not_found(resource: &GroupResource, name: &str) -> Self {
-        Self::about(StatusReason::NotFound, resource, name, format!("{resource} {} not found", go_quote(name)))
+        Self::about(
+            StatusReason::NotFound,
+            resource,
+            name,
+            format!("{resource} {} not found", go_quote(name)),
+        )
     }
 
     /// The path leads nowhere inside an installed group.
     pub fn no_such_resource() -> Self {
-        Self::new(StatusReason::NotFound, "the server could not find the requested resource")
-            .with_details(StatusDetails::default())
+        Self::new(
+            StatusReason::NotFound,
+            "the server could not find the requested resource",
+        )
+        .with_details(StatusDetails::default())
     }
 
     /// `flunders.wardle.example.com "a" already exists`.
     pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
-        Self::about(StatusReason::AlreadyExists, resource, name, format!("{resource} {} already exists", go_quote(name)))
+        Self::about(
+            StatusReason::AlreadyExists,
+            resource,
+            name,
+            format!("{resource} {} already exists", go_quote(name)),
+        )
     }
 
     /// `Operation cannot be fulfilled on flunders.wardle.example.com "a": WHY`.
     pub fn conflict(resource: &GroupResource, name: &str, why: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {resource} {}: {why}", go_quote(name));
+        let message = format!(
+            "Operation cannot be fulfilled on {resource} {}: {why}",
+            go_quote(name)
+        );
         Self::about(StatusReason::Conflict, resource, name, message)
     }
 
@@ -157,8 +183,15 @@ impl ApiError {
     /// `Internal error occurred: WHY`, with the text as a cause.
     pub fn internal(why: impl Into<String>) -> Self {
         let why = why.into();
-        Self::new(StatusReason::InternalError, format!("Internal error occurred: {why}")).with_details(StatusDetails {
-            causes: vec![StatusCause { message: why, ..StatusCause::default() }],
+        Self::new(
+            StatusReason::InternalError,
+            format!("Internal error occurred: {why}"),
+        )
+        .with_details(StatusDetails {
+            causes: vec![StatusCause {
+                message: why,
+                ..StatusCause::default()
+            }],
             ..StatusDetails::default()
         })
     }
@@ -172,15 +205,12 @@ impl ApiError {
     /// `Kind.group "name" is invalid: ERRORS`, one cause per error, as the API conventions print it:
     /// one error bare, several in brackets, identical texts once in the message but kept in the causes.
     pub fn invalid(kind: &GroupKind, name: &str, errors: &[FieldError]) -> Self {
-        let mut texts: Vec<String> = Vec::with_capacity(errors.len());
-        for error in errors {
-            let text = error.to_string();
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
-        let aggregate = if texts.len() == 1 { texts.remove(0) } else { format!("[{}]", texts.join(", ")) };
-        Self::new(StatusReason::Invalid, format!("{kind} {} is invalid: {aggregate}", go_quote(name))).with_details(StatusDetails {
+        let aggregate = aggregate(errors);
+        Self::new(
+            StatusReason::Invalid,
+            format!("{kind} {} is invalid: {aggregate}", go_quote(name)),
+        )
+        .with_details(StatusDetails {
             name: name.to_owned(),
             group: kind.group.clone(),
             kind: kind.kind.clone(),

@@ -2,6 +2,7 @@
 //!
 //! Bodies and cause reasons are those of `k8s.io/apimachinery/pkg/util/validation/field`, which clients match on.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::Serialize;
@@ -25,7 +26,11 @@ impl FieldPath {
     /// A field below this one.
     #[must_use]
     pub fn child(&self, field: &str) -> Self {
-        if self.0.is_empty() { Self(field.to_owned()) } else { Self(format!("{}.{field}", self.0)) }
+        if self.0.is_empty() {
+            Self(field.to_owned())
+        } else {
+            Self(format!("{}.{field}", self.0))
+        }
     }
     /// An element of the list at this path.
     #[must_use]
@@ -115,13 +120,31 @@ pub struct FieldError {
     pub body: String,
 }
 
-/// Prints a value as error texts print it: strings quoted, numbers and booleans bare, the rest as JSON.
+/// Prints a value as error texts print it: strings quoted, numbers and booleans bare, the rest as JSON with the fields
+/// of structs in declared order.
 fn shown(value: impl Serialize) -> String {
-    match serde_json::to_value(value) {
+    let Ok(json) = serde_json::to_string(&value) else {
+        return "null".to_owned();
+    };
+    match serde_json::from_str::<Value>(&json) {
         Ok(Value::String(text)) => go_quote(&text),
-        Ok(other) => other.to_string(),
-        Err(_) => "null".to_owned(),
+        Ok(Value::Object(_) | Value::Array(_)) => html_escaped(&json),
+        _ => json,
     }
+}
+
+/// Go's JSON encoder writes these characters, which can stand only inside strings, as escapes.
+fn html_escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(c)))
+            }
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// Quotes like Go's `%q`: the form in which Kubernetes' error texts show strings.
@@ -139,65 +162,145 @@ pub fn go_quote(text: &str) -> String {
             '\u{8}' => out.push_str("\\b"),
             '\u{b}' => out.push_str("\\v"),
             '\u{c}' => out.push_str("\\f"),
-            c if c.is_control() && (c as u32) < 0x80 => out.push_str(&format!("\\x{:02x}", c as u32)),
-            c if c.is_control() => out.push_str(&format!("\\u{:04x}", c as u32)),
-            c => out.push(c),
+            c if is_printable(c) => out.push(c),
+            c if c.is_ascii() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if u32::from(c) <= 0xffff => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push_str(&format!("\\U{:08x}", u32::from(c))),
         }
     }
     out.push('"');
     out
 }
 
+/// Whether Go calls the character printable: letters, marks, numbers, punctuation, symbols, and the ASCII space.
+pub(crate) fn is_printable(c: char) -> bool {
+    if c.is_ascii() {
+        return !c.is_ascii_control();
+    }
+    // std's debug form escapes exactly the others; behind another character it leaves combining marks alone.
+    let mut buffer = [b'a', 0, 0, 0, 0];
+    let len = 1 + c.encode_utf8(&mut buffer[1..]).len();
+    std::str::from_utf8(&buffer[..len]).is_ok_and(|text| text.escape_debug().nth(1) != Some('\\'))
+}
+
+/// Several errors as one text: one stands bare, several in brackets, and the same text only once.
+pub fn aggregate(errors: &[FieldError]) -> String {
+    let mut texts: Vec<String> = Vec::with_capacity(errors.len());
+    let mut seen = HashSet::with_capacity(errors.len());
+    for text in errors.iter().map(ToString::to_string) {
+        if seen.insert(text.clone()) {
+            texts.push(text);
+        }
+    }
+    if texts.len() == 1 {
+        texts.remove(0)
+    } else {
+        format!("[{}]", texts.join(", "))
+    }
+}
+
 impl FieldError {
     fn new(kind: FieldErrorKind, path: &FieldPath, body: String) -> Self {
-        Self { kind, path: path.clone(), body }
+        Self {
+            kind,
+            path: path.clone(),
+            body,
+        }
     }
     /// A value is missing; the detail may be empty.
     pub fn required(path: &FieldPath, detail: &str) -> Self {
-        let body = if detail.is_empty() { "Required value".to_owned() } else { format!("Required value: {detail}") };
+        let body = if detail.is_empty() {
+            "Required value".to_owned()
+        } else {
+            format!("Required value: {detail}")
+        };
         Self::new(FieldErrorKind::Required, path, body)
     }
     /// The value breaks the rule that the detail states.
     pub fn invalid(path: &FieldPath, value: impl Serialize, detail: &str) -> Self {
-        Self::new(FieldErrorKind::Invalid, path, format!("Invalid value: {}: {detail}", shown(value)))
+        Self::new(
+            FieldErrorKind::Invalid,
+            path,
+            format!("Invalid value: {}: {detail}", shown(value)),
+        )
     }
     /// The value has the wrong type.
     pub fn type_invalid(path: &FieldPath, value: impl Serialize, detail: &str) -> Self {
-        Self::new(FieldErrorKind::TypeInvalid, path, format!("Invalid value: {}: {detail}", shown(value)))
+        Self::new(
+            FieldErrorKind::TypeInvalid,
+            path,
+            format!("Invalid value: {}: {detail}", shown(value)),
+        )
     }
     /// The value is not one of those listed.
-    pub fn not_supported<S: AsRef<str>>(path: &FieldPath, value: impl Serialize, supported: &[S]) -> Self {
+    pub fn not_supported<S: AsRef<str>>(
+        path: &FieldPath,
+        value: impl Serialize,
+        supported: &[S],
+    ) -> Self {
         let list: Vec<String> = supported.iter().map(|s| go_quote(s.as_ref())).collect();
-        let body = format!("Unsupported value: {}: supported values: {}", shown(value), list.join(", "));
+        let body = format!(
+            "Unsupported value: {}: supported values: {}",
+            shown(value),
+            list.join(", ")
+        );
         Self::new(FieldErrorKind::NotSupported, path, body)
     }
     /// The value stands there twice.
     pub fn duplicate(path: &FieldPath, value: impl Serialize) -> Self {
-        Self::new(FieldErrorKind::Duplicate, path, format!("Duplicate value: {}", shown(value)))
+        Self::new(
+            FieldErrorKind::Duplicate,
+            path,
+            format!("Duplicate value: {}", shown(value)),
+        )
     }
     /// The field may not be set or changed here.
     pub fn forbidden(path: &FieldPath, detail: &str) -> Self {
-        Self::new(FieldErrorKind::Forbidden, path, format!("Forbidden: {detail}"))
+        Self::new(
+            FieldErrorKind::Forbidden,
+            path,
+            format!("Forbidden: {detail}"),
+        )
     }
     /// The value names something that is not there.
     pub fn not_found(path: &FieldPath, value: impl Serialize) -> Self {
-        Self::new(FieldErrorKind::NotFound, path, format!("Not found: {}", shown(value)))
+        Self::new(
+            FieldErrorKind::NotFound,
+            path,
+            format!("Not found: {}", shown(value)),
+        )
     }
     /// The string has more than `max_bytes` bytes.
     pub fn too_long(path: &FieldPath, max_bytes: usize) -> Self {
-        Self::new(FieldErrorKind::TooLong, path, format!("Too long: may not be more than {max_bytes} bytes"))
+        Self::new(
+            FieldErrorKind::TooLong,
+            path,
+            format!("Too long: may not be more than {max_bytes} bytes"),
+        )
     }
     /// The string has fewer than `min` characters.
     pub fn too_short(path: &FieldPath, min: usize) -> Self {
-        Self::new(FieldErrorKind::TooShort, path, format!("Too short: must be at least {min} characters"))
+        Self::new(
+            FieldErrorKind::TooShort,
+            path,
+            format!("Too short: must be at least {min} characters"),
+        )
     }
     /// The list or map has more than `max` entries.
     pub fn too_many(path: &FieldPath, actual: usize, max: usize) -> Self {
-        Self::new(FieldErrorKind::TooMany, path, format!("Too many: {actual}: must have at most {max} items"))
+        Self::new(
+            FieldErrorKind::TooMany,
+            path,
+            format!("Too many: {actual}: must have at most {max} items"),
+        )
     }
     /// The list or map has fewer than `min` entries.
     pub fn too_few(path: &FieldPath, actual: usize, min: usize) -> Self {
-        Self::new(FieldErrorKind::TooFew, path, format!("Too few: {actual}: must have at least {min} items"))
+        Self::new(
+            FieldErrorKind::TooFew,
+            path,
+            format!("Too few: {actual}: must have at least {min} items"),
+        )
     }
     /// The error as the cause of a Status.
     pub fn cause(&self) -> StatusCause {

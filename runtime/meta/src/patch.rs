@@ -1,15 +1,34 @@
 //! JSON patch (RFC 6902) and JSON merge patch (RFC 7386) over an erased object.
+//!
+//! What Kubernetes allows beyond RFC 6902: an index below zero counts from the end, and a `test` for null holds where
+//! there is nothing. A patch is applied whole or not at all, and whatever it says, the document stays one that can be
+//! stored and read again.
 
+use std::io;
+
+use json_patch::jsonptr::{Pointer, Token};
+use json_patch::{PatchOperation, merge};
 use serde_json::Value;
 
+/// The most operations a JSON patch may hold, as kube-apiserver has it.
+pub const MAX_OPERATIONS: usize = 10_000;
+/// The most bytes of JSON that the `copy` operations of one patch may add, as kube-apiserver has it: the limit of a body.
+pub const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
+/// The deepest nesting a JSON patch may make. serde_json reads back 127 levels, and lists and events add a few.
+pub const MAX_DEPTH: usize = 120;
+
 /// A parsed patch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Patch {
     /// RFC 6902.
-    Json(json_patch::Patch),
-    /// RFC 7386.
+    Json(JsonPatch),
+    /// RFC 7386; always a JSON object.
     Merge(Value),
 }
+
+/// The operations of a JSON patch, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonPatch(Vec<PatchOperation>);
 
 /// Why a patch was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,29 +44,262 @@ pub enum PatchError {
     NotApplicable(String),
 }
 
-/// The most operations a JSON patch may hold, as kube-apiserver has it.
-pub const MAX_OPERATIONS: usize = 10_000;
-
 impl Patch {
     /// Reads a JSON patch.
     ///
     /// # Errors
     /// [`PatchError::Malformed`], [`PatchError::TooManyOperations`].
-    pub fn parse_json(_body: &[u8]) -> Result<Self, PatchError> {
-        todo!()
+    pub fn parse_json(body: &[u8]) -> Result<Self, PatchError> {
+        let document = parse(body)?;
+        let Value::Array(operations) = document else {
+            return Err(wrong_type(&document, "jsonpatch.Patch"));
+        };
+        if operations.len() > MAX_OPERATIONS {
+            return Err(PatchError::TooManyOperations(operations.len()));
+        }
+        let operation = |(i, value)| {
+            serde_json::from_value(value)
+                .map_err(|why| PatchError::Malformed(format!("operation {i}: {why}")))
+        };
+        let operations = operations
+            .into_iter()
+            .enumerate()
+            .map(operation)
+            .collect::<Result<_, _>>()?;
+        Ok(Self::Json(JsonPatch(operations)))
     }
+
     /// Reads a merge patch; it must be a JSON object.
     ///
     /// # Errors
     /// [`PatchError::Malformed`].
-    pub fn parse_merge(_body: &[u8]) -> Result<Self, PatchError> {
-        todo!()
+    pub fn parse_merge(body: &[u8]) -> Result<Self, PatchError> {
+        let document = parse(body)?;
+        if document.is_object() {
+            Ok(Self::Merge(document))
+        } else {
+            Err(wrong_type(&document, "map[string]interface {}"))
+        }
     }
+
     /// Applies the patch; the target is unchanged when it fails.
     ///
     /// # Errors
     /// [`PatchError::NotApplicable`].
-    pub fn apply(&self, _target: &mut Value) -> Result<(), PatchError> {
-        todo!()
+    pub fn apply(&self, target: &mut Value) -> Result<(), PatchError> {
+        match self {
+            Self::Json(patch) => {
+                let mut patched = target.clone();
+                patch
+                    .apply(&mut patched)
+                    .map_err(PatchError::NotApplicable)?;
+                *target = patched;
+            }
+            Self::Merge(document) => merge(target, document),
+        }
+        Ok(())
     }
 }
+
+fn parse(body: &[u8]) -> Result<Value, PatchError> {
+    serde_json::from_slice(body).map_err(|why| PatchError::Malformed(why.to_string()))
+}
+
+fn wrong_type(document: &Value, wanted: &str) -> PatchError {
+    let found = match document {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    PatchError::Malformed(format!(
+        "json: cannot unmarshal {found} into Go value of type {wanted}"
+    ))
+}
+
+impl JsonPatch {
+    /// Applies every operation; when one fails the document is left as far as it came.
+    fn apply(&self, document: &mut Value) -> Result<(), String> {
+        let mut copied_bytes = 0;
+        for operation in &self.0 {
+            apply_one(document, operation, &mut copied_bytes)?;
+        }
+        Ok(())
+    }
+}
+
+fn apply_one(
+    document: &mut Value,
+    operation: &PatchOperation,
+    copied_bytes: &mut usize,
+) -> Result<(), String> {
+    match operation {
+        PatchOperation::Add(op) => add(document, &op.path, op.value.clone()),
+        PatchOperation::Remove(op) => remove(document, &op.path).map(drop),
+        PatchOperation::Replace(op) => replace(document, &op.path, op.value.clone()),
+        PatchOperation::Move(op) => {
+            if op.path.starts_with(&op.from) && op.path != op.from {
+                return Err(format!(
+                    "move operation does not apply: {} is inside {}",
+                    op.path, op.from
+                ));
+            }
+            let value = remove(document, &op.from)?;
+            add(document, &op.path, value)
+        }
+        PatchOperation::Copy(op) => {
+            let value = find(document, &op.from)
+                .ok_or_else(|| missing("copy", &op.from))?
+                .clone();
+            *copied_bytes += json_len(&value);
+            if *copied_bytes > MAX_COPIED_BYTES {
+                return Err(format!(
+                    "Unable to complete the copy, the accumulated size increase of copy is {copied_bytes}, exceeding the limit {MAX_COPIED_BYTES}"
+                ));
+            }
+            add(document, &op.path, value)
+        }
+        PatchOperation::Test(op) => test(document, &op.path, &op.value),
+    }
+}
+
+fn missing(operation: &str, path: &Pointer) -> String {
+    format!("{operation} operation does not apply: doc is missing path: \"{path}\": missing value")
+}
+
+fn add(document: &mut Value, path: &Pointer, value: Value) -> Result<(), String> {
+    check_depth(path, &value)?;
+    let Some((parent, last)) = path.split_back() else {
+        *document = value;
+        return Ok(());
+    };
+    match find_mut(document, parent) {
+        Some(Value::Object(fields)) => {
+            fields.insert(last.decoded().into_owned(), value);
+        }
+        Some(Value::Array(items)) => {
+            let index = insertion_index(&last, items.len()).ok_or_else(|| missing("add", path))?;
+            items.insert(index, value);
+        }
+        _ => return Err(missing("add", path)),
+    }
+    Ok(())
+}
+
+fn remove(document: &mut Value, path: &Pointer) -> Result<Value, String> {
+    let removed = path
+        .split_back()
+        .and_then(|(parent, last)| match find_mut(document, parent)? {
+            Value::Object(fields) => fields.remove(last.decoded().as_ref()),
+            Value::Array(items) => Some(items.remove(index(&last, items.len())?)),
+            _ => None,
+        });
+    removed.ok_or_else(|| missing("remove", path))
+}
+
+fn replace(document: &mut Value, path: &Pointer, value: Value) -> Result<(), String> {
+    check_depth(path, &value)?;
+    *find_mut(document, path).ok_or_else(|| missing("replace", path))? = value;
+    Ok(())
+}
+
+fn test(document: &Value, path: &Pointer, expected: &Value) -> Result<(), String> {
+    let held = match find(document, path) {
+        Some(found) => found == expected,
+        // A field that is not there reads as null; an element of a list, or a field of nothing, does not.
+        None => {
+            expected.is_null()
+                && path
+                    .split_back()
+                    .and_then(|(parent, _)| find(document, parent))
+                    .is_some_and(Value::is_object)
+        }
+    };
+    if held {
+        Ok(())
+    } else {
+        Err(format!("testing value {path} failed"))
+    }
+}
+
+fn find<'v>(document: &'v Value, path: &Pointer) -> Option<&'v Value> {
+    path.tokens()
+        .try_fold(document, |value, token| match value {
+            Value::Object(fields) => fields.get(token.decoded().as_ref()),
+            Value::Array(items) => items.get(index(&token, items.len())?),
+            _ => None,
+        })
+}
+
+fn find_mut<'v>(document: &'v mut Value, path: &Pointer) -> Option<&'v mut Value> {
+    path.tokens()
+        .try_fold(document, |value, token| match value {
+            Value::Object(fields) => fields.get_mut(token.decoded().as_ref()),
+            Value::Array(items) => {
+                let index = index(&token, items.len())?;
+                items.get_mut(index)
+            }
+            _ => None,
+        })
+}
+
+/// The element that a token names in a list of `len`; -1 is the last one.
+fn index(token: &Token<'_>, len: usize) -> Option<usize> {
+    let index: i64 = token.decoded().parse().ok()?;
+    let index = if index < 0 {
+        len.checked_sub(usize::try_from(index.unsigned_abs()).ok()?)?
+    } else {
+        usize::try_from(index).ok()?
+    };
+    (index < len).then_some(index)
+}
+
+/// Where a token inserts into a list of `len`: `-` and -1 behind the last element, -2 before it.
+fn insertion_index(token: &Token<'_>, len: usize) -> Option<usize> {
+    if token.decoded() == "-" {
+        Some(len)
+    } else {
+        index(token, len + 1)
+    }
+}
+
+/// Refuses a value that would nest the document too deep where `path` puts it: what recurses over a document must be
+/// able to, and what is stored must be readable.
+fn check_depth(path: &Pointer, value: &Value) -> Result<(), String> {
+    if path.count() + depth(value) > MAX_DEPTH {
+        return Err(format!(
+            "the value would nest the document deeper than {MAX_DEPTH} levels"
+        ));
+    }
+    Ok(())
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+fn json_len(value: &Value) -> usize {
+    struct Counter(usize);
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // Neither the writer nor a `Value` can fail.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,15 +1,410 @@
 //! What is checked of every object's metadata, whatever its kind (`ValidateObjectMeta`, `ValidateObjectMetaUpdate`).
+//!
+//! Works on the erased object: the schema refused values of the wrong type before, so here such a value counts as absent.
 
-use crate::field::FieldError;
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::field::{FieldError, FieldPath, go_quote, is_printable};
+use crate::gvk::GroupVersion;
 use crate::kind::{NameFormat, Scope};
+use crate::names;
 use crate::object::Object;
+use crate::types::{ManagedFieldsEntry, OwnerReference, Time};
+
+/// The most bytes that keys and values of all annotations may have together.
+pub const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
+/// The most bytes of a field manager's name.
+pub const FIELD_MANAGER_MAX_BYTES: usize = 128;
+const SUBRESOURCE_MAX_BYTES: usize = 256;
+
+const ORPHAN: &str = "orphan";
+const FOREGROUND_DELETION: &str = "foregroundDeletion";
+/// The finalizers that need no domain before them.
+const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", ORPHAN, FOREGROUND_DELETION];
+
+const IMMUTABLE: &str = "field is immutable";
 
 /// Checks the metadata of an object about to be created: name, namespace, labels, annotations, owners, finalizers.
-pub fn validate_create(_object: &Object, _scope: Scope, _format: NameFormat) -> Vec<FieldError> {
-    todo!()
+///
+/// A name must have been generated before, and the namespace put in.
+pub fn validate_create(object: &Object, scope: Scope, format: NameFormat) -> Vec<FieldError> {
+    let root = FieldPath::new("metadata");
+    let mut errors = name_errors(object, format, &root);
+    errors.extend(namespace_errors(
+        object.namespace(),
+        scope,
+        &root.child("namespace"),
+    ));
+    let generation = number(object, "generation");
+    if generation < 0 {
+        errors.push(FieldError::invalid(
+            &root.child("generation"),
+            generation,
+            "must be greater than or equal to 0",
+        ));
+    }
+    errors.extend(common_errors(object, &root, finalizer_errors));
+    errors
 }
 
-/// Checks what an update did to the metadata: immutable fields, finalizers of an object being deleted.
-pub fn validate_update(_new: &Object, _old: &Object, _scope: Scope) -> Vec<FieldError> {
-    todo!()
+/// Checks what an update did to the metadata: immutable fields, finalizers of an object being deleted, and what is
+/// checked on creation of labels, annotations, owners and finalizers.
+///
+/// The registry must have carried over what a client may leave out (`uid`, `creationTimestamp`, `generation`,
+/// `deletionTimestamp`, `deletionGracePeriodSeconds`, `namespace`), and it alone judges the resourceVersion.
+pub fn validate_update(new: &Object, old: &Object, _scope: Scope) -> Vec<FieldError> {
+    let root = FieldPath::new("metadata");
+    let mut errors = Vec::new();
+    if old.is_deleting() {
+        errors.extend(new_finalizers_error(new, old, &root.child("finalizers")));
+    }
+    let generation = number(new, "generation");
+    if generation < number(old, "generation") {
+        errors.push(FieldError::invalid(
+            &root.child("generation"),
+            generation,
+            "must not be decremented",
+        ));
+    }
+    for field in ["name", "namespace", "uid"] {
+        if new.meta_str(field) != old.meta_str(field) {
+            errors.push(FieldError::invalid(
+                &root.child(field),
+                new.meta_str(field),
+                IMMUTABLE,
+            ));
+        }
+    }
+    for field in [
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ] {
+        let (value, before) = (meta_value(new, field), meta_value(old, field));
+        if !same_value(value, before) {
+            errors.push(FieldError::invalid(&root.child(field), value, IMMUTABLE));
+        }
+    }
+    errors.extend(common_errors(new, &root, |_, _| Vec::new()));
+    errors
 }
+
+/// Complaints about a name, or with `prefix` about the beginning of a generated one.
+pub fn name_complaints(name: &str, format: NameFormat, prefix: bool) -> Vec<String> {
+    match format {
+        NameFormat::DnsSubdomain => names::dns_subdomain(&complete(name, prefix)),
+        NameFormat::DnsLabel => names::dns_label(&complete(name, prefix)),
+        NameFormat::PathSegment if prefix => names::path_segment_prefix(name),
+        NameFormat::PathSegment => names::path_segment(name),
+    }
+}
+
+/// A prefix may end in a dash, behind which the suffix comes: what is judged has a letter in place of the dash and of
+/// the character before it, since any character is fine there that is fine in the whole name.
+fn complete(name: &str, prefix: bool) -> Cow<'_, str> {
+    let mut before = name.strip_suffix('-').unwrap_or_default().chars();
+    match before.next_back() {
+        Some(last) if prefix && last.is_ascii() => Cow::Owned(format!("{}a", before.as_str())),
+        _ => Cow::Borrowed(name),
+    }
+}
+
+fn name_errors(object: &Object, format: NameFormat, root: &FieldPath) -> Vec<FieldError> {
+    let invalid = |field: &str, value: &str, complaints: Vec<String>| -> Vec<FieldError> {
+        complaints
+            .iter()
+            .map(|c| FieldError::invalid(&root.child(field), value, c))
+            .collect()
+    };
+    let prefix = object.meta_str("generateName");
+    let mut errors = Vec::new();
+    if !prefix.is_empty() {
+        errors.extend(invalid(
+            "generateName",
+            prefix,
+            name_complaints(prefix, format, true),
+        ));
+    }
+    match object.name() {
+        "" => errors.push(FieldError::required(
+            &root.child("name"),
+            "name or generateName is required",
+        )),
+        name => errors.extend(invalid("name", name, name_complaints(name, format, false))),
+    }
+    errors
+}
+
+fn namespace_errors(namespace: &str, scope: Scope, path: &FieldPath) -> Vec<FieldError> {
+    match (scope, namespace) {
+        (Scope::Namespaced, "") => vec![FieldError::required(path, "")],
+        (Scope::Namespaced, name) => names::dns_label(name)
+            .iter()
+            .map(|c| FieldError::invalid(path, name, c))
+            .collect(),
+        (Scope::Cluster, "") => Vec::new(),
+        (Scope::Cluster, _) => vec![FieldError::forbidden(path, "not allowed on this type")],
+    }
+}
+
+/// What creation and update check alike. Creation judges the grammar of finalizers, an update only whether they are
+/// qualified: an object may carry one that was let in when rules were looser.
+fn common_errors(
+    object: &Object,
+    root: &FieldPath,
+    finalizers: fn(&[&str], &FieldPath) -> Vec<FieldError>,
+) -> Vec<FieldError> {
+    let names = object.finalizers();
+    let path = root.child("finalizers");
+    let mut errors = label_errors(strings(object, "labels"), &root.child("labels"));
+    errors.extend(annotation_errors(
+        strings(object, "annotations"),
+        &root.child("annotations"),
+    ));
+    errors.extend(owner_errors(
+        &list(object, "ownerReferences"),
+        &root.child("ownerReferences"),
+    ));
+    errors.extend(finalizers(&names, &path));
+    errors.extend(managed_fields_errors(
+        &list(object, "managedFields"),
+        &root.child("managedFields"),
+    ));
+    errors.extend(unqualified_finalizer_errors(&names, &path));
+    errors
+}
+
+/// Checks labels: keys are label keys, values label values.
+pub fn label_errors<'a>(
+    labels: impl Iterator<Item = (&'a str, &'a str)>,
+    path: &FieldPath,
+) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (key, value) in labels {
+        errors.extend(
+            names::label_key(key)
+                .iter()
+                .map(|c| FieldError::invalid(path, key, c)),
+        );
+        errors.extend(
+            names::label_value(value)
+                .iter()
+                .map(|c| FieldError::invalid(path, value, c)),
+        );
+    }
+    errors
+}
+
+fn annotation_errors<'a>(
+    annotations: impl Iterator<Item = (&'a str, &'a str)>,
+    path: &FieldPath,
+) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut bytes = 0;
+    for (key, value) in annotations {
+        // Case does not matter in the key of an annotation, not even in its domain.
+        errors.extend(
+            names::label_key(&key.to_lowercase())
+                .iter()
+                .map(|c| FieldError::invalid(path, key, c)),
+        );
+        bytes += key.len() + value.len();
+    }
+    if bytes > ANNOTATIONS_MAX_BYTES {
+        errors.push(FieldError::too_long(path, ANNOTATIONS_MAX_BYTES));
+    }
+    errors
+}
+
+fn owner_errors(owners: &[OwnerReference], path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut controller = None;
+    for owner in owners {
+        let version = GroupVersion::parse(&owner.api_version)
+            .map(|gv| gv.version)
+            .unwrap_or_default();
+        if version.is_empty() {
+            errors.push(FieldError::invalid(
+                &path.child("apiVersion"),
+                &owner.api_version,
+                "version must not be empty",
+            ));
+        }
+        for (field, value) in [
+            ("kind", &owner.kind),
+            ("name", &owner.name),
+            ("uid", &owner.uid),
+        ] {
+            if value.is_empty() {
+                errors.push(FieldError::invalid(
+                    &path.child(field),
+                    value,
+                    "must not be empty",
+                ));
+            }
+        }
+        if owner.api_version == "v1" && owner.kind == "Event" {
+            errors.push(FieldError::invalid(
+                path,
+                owner,
+                "/v1, Kind=Event is disallowed from being an owner",
+            ));
+        }
+        if owner.controller == Some(true) {
+            let name = format!("{}/{}", owner.kind, owner.name);
+            match &controller {
+                None => controller = Some(name),
+                Some(first) => {
+                    let detail = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
+                    );
+                    errors.push(FieldError::invalid(path, owners, &detail));
+                }
+            }
+        }
+    }
+    errors
+}
+
+fn finalizer_errors(finalizers: &[&str], path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for name in finalizers {
+        errors.extend(
+            names::qualified_name(name)
+                .iter()
+                .map(|c| FieldError::invalid(path, name, c)),
+        );
+    }
+    if finalizers.contains(&ORPHAN) && finalizers.contains(&FOREGROUND_DELETION) {
+        let detail = format!("finalizer {ORPHAN} and {FOREGROUND_DELETION} cannot be both set");
+        errors.push(FieldError::invalid(path, finalizers, &detail));
+    }
+    errors
+}
+
+fn unqualified_finalizer_errors(finalizers: &[&str], path: &FieldPath) -> Vec<FieldError> {
+    let detail = "name is neither a standard finalizer name nor is it fully qualified";
+    let unqualified = finalizers
+        .iter()
+        .enumerate()
+        .filter(|(_, name)| !name.contains('/') && !STANDARD_FINALIZERS.contains(name));
+    unqualified
+        .map(|(i, name)| FieldError::invalid(&path.index(i), name, detail))
+        .collect()
+}
+
+fn new_finalizers_error(new: &Object, old: &Object, path: &FieldPath) -> Option<FieldError> {
+    let old = old.finalizers();
+    let mut added: Vec<&str> = new
+        .finalizers()
+        .into_iter()
+        .filter(|name| !old.contains(name))
+        .collect();
+    added.sort_unstable();
+    added.dedup();
+    let quoted: Vec<String> = added.iter().map(|name| go_quote(name)).collect();
+    let rule =
+        "no new finalizers can be added if the object is being deleted, found new finalizers";
+    (!added.is_empty())
+        .then(|| FieldError::forbidden(path, &format!("{rule} []string{{{}}}", quoted.join(", "))))
+}
+
+fn managed_fields_errors(entries: &[ManagedFieldsEntry], path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (i, entry) in entries.iter().enumerate() {
+        let path = path.index(i);
+        let operation = entry.operation.as_deref().unwrap_or_default();
+        if !matches!(operation, "Apply" | "Update") {
+            errors.push(FieldError::invalid(
+                &path.child("operation"),
+                operation,
+                "must be `Apply` or `Update`",
+            ));
+        }
+        if let Some(other) = entry
+            .fields_type
+            .as_deref()
+            .filter(|t| !matches!(*t, "" | "FieldsV1"))
+        {
+            errors.push(FieldError::invalid(
+                &path.child("fieldsType"),
+                other,
+                "must be `FieldsV1`",
+            ));
+        }
+        errors.extend(field_manager_errors(
+            entry.manager.as_deref().unwrap_or_default(),
+            &path.child("manager"),
+        ));
+        if entry
+            .subresource
+            .as_deref()
+            .is_some_and(|name| name.len() > SUBRESOURCE_MAX_BYTES)
+        {
+            errors.push(FieldError::too_long(
+                &path.child("subresource"),
+                SUBRESOURCE_MAX_BYTES,
+            ));
+        }
+    }
+    errors
+}
+
+/// Checks the name of a field manager: at most 128 bytes, printable characters only. Empty means not given.
+pub fn field_manager_errors(manager: &str, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if manager.len() > FIELD_MANAGER_MAX_BYTES {
+        errors.push(FieldError::too_long(path, FIELD_MANAGER_MAX_BYTES));
+    }
+    if !manager.chars().all(is_printable) {
+        errors.push(FieldError::invalid(
+            path,
+            manager,
+            "should only contain printable characters",
+        ));
+    }
+    errors
+}
+
+/// A field of the metadata; `null` is the same as absent.
+fn meta_value<'a>(object: &'a Object, field: &str) -> Option<&'a Value> {
+    object.meta()?.get(field).filter(|value| !value.is_null())
+}
+
+fn number(object: &Object, field: &str) -> i64 {
+    meta_value(object, field)
+        .and_then(Value::as_i64)
+        .unwrap_or_default()
+}
+
+fn strings<'a>(object: &'a Object, field: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let map = meta_value(object, field).and_then(Value::as_object);
+    map.into_iter()
+        .flat_map(Map::iter)
+        .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+}
+
+fn list<'a, T: Deserialize<'a>>(object: &'a Object, field: &str) -> Vec<T> {
+    let items = meta_value(object, field).and_then(Value::as_array);
+    items
+        .into_iter()
+        .flatten()
+        .filter_map(|item| T::deserialize(item).ok())
+        .collect()
+}
+
+/// Whether two values say the same; two spellings of one point in time do.
+fn same_value(a: Option<&Value>, b: Option<&Value>) -> bool {
+    let time = |value: Option<&Value>| {
+        value
+            .and_then(Value::as_str)
+            .and_then(|text| text.parse::<Time>().ok())
+    };
+    a == b || time(a).is_some_and(|a| Some(a) == time(b))
+}
+
+#[cfg(test)]
+mod tests;

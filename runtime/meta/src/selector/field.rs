@@ -1,8 +1,16 @@
 //! The field selector grammar: `metadata.name=a,spec.referenceType!=Flunder`.
+//!
+//! A backslash in a value escapes a backslash, a comma or an equals sign; fields know no escapes. Which fields there
+//! are is the kind's business, not the grammar's.
 
-/// A parsed field selector; the empty one selects everything.
+use std::borrow::Cow;
+use std::fmt;
+
+/// A parsed field selector; the empty one selects everything. Requirements are kept sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldSelector {}
+pub struct FieldSelector {
+    requirements: Vec<FieldRequirement>,
+}
 
 /// One requirement of a field selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,23 +28,135 @@ impl FieldSelector {
     ///
     /// # Errors
     /// The parse error, verbatim as Kubernetes words it.
-    pub fn parse(_text: &str) -> Result<Self, String> {
-        todo!()
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut terms = terms(text);
+        // The first bad term in this order is the one that the error names.
+        terms.sort_unstable();
+        let mut requirements = Vec::new();
+        for term in terms.into_iter().filter(|t| !t.is_empty()) {
+            let Some((field, equals, value)) = split(term) else {
+                return Err(format!(
+                    "invalid selector: '{text}'; can't understand '{term}'"
+                ));
+            };
+            requirements.push(FieldRequirement {
+                field: field.to_owned(),
+                equals,
+                value: unescape(value)?,
+            });
+        }
+        Ok(Self::new(requirements))
     }
+
+    /// The selector of these requirements; all of them must hold.
+    pub fn new(mut requirements: Vec<FieldRequirement>) -> Self {
+        requirements.sort_by_cached_key(ToString::to_string);
+        Self { requirements }
+    }
+
     /// Whether it selects everything.
     pub fn is_everything(&self) -> bool {
-        todo!()
+        self.requirements.is_empty()
     }
-    /// The requirements, in order.
+
+    /// The requirements, sorted.
     pub fn requirements(&self) -> &[FieldRequirement] {
-        todo!()
+        &self.requirements
     }
+
     /// The value that `field` must equal, when the selector says so.
-    pub fn requires(&self, _field: &str) -> Option<&str> {
-        todo!()
+    pub fn requires(&self, field: &str) -> Option<&str> {
+        self.requirements
+            .iter()
+            .find(|r| r.equals && r.field == field)
+            .map(|r| r.value.as_str())
     }
+
     /// Whether an object whose fields read so is selected; a missing field reads as the empty string.
-    pub fn matches<'a>(&self, _field: impl Fn(&str) -> std::borrow::Cow<'a, str>) -> bool {
-        todo!()
+    pub fn matches<'a>(&self, field: impl Fn(&str) -> Cow<'a, str>) -> bool {
+        self.requirements
+            .iter()
+            .all(|r| (field(&r.field) == r.value.as_str()) == r.equals)
     }
 }
+
+/// The terms between commas, escaped commas left inside them.
+fn terms(text: &str) -> Vec<&str> {
+    let mut terms = Vec::new();
+    let (mut start, mut escaped) = (0, false);
+    for (i, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b',' => {
+                terms.push(&text[start..i]);
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    terms.push(&text[start..]);
+    terms
+}
+
+/// Field, whether equal, and the value still escaped; split at the first operator.
+fn split(term: &str) -> Option<(&str, bool, &str)> {
+    let equals_at = term.find('=')?;
+    let (before, after) = (&term[..equals_at], &term[equals_at + 1..]);
+    match before.strip_suffix('!') {
+        Some(field) => Some((field, false, after)),
+        None => Some((before, true, after.strip_prefix('=').unwrap_or(after))),
+    }
+}
+
+fn unescape(value: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(value.len());
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some(escaped @ ('\\' | ',' | '=')) => out.push(escaped),
+                other => {
+                    let unknown = other.map(String::from).unwrap_or_default();
+                    return Err(format!(
+                        "invalid field selector: invalid escape sequence: \\{unknown}"
+                    ));
+                }
+            },
+            // The number of the character, not the character: Kubernetes prints it so.
+            ',' | '=' => {
+                return Err(format!(
+                    "invalid field selector: unescaped character in value: {}",
+                    u32::from(c)
+                ));
+            }
+            c => out.push(c),
+        }
+    }
+    Ok(out)
+}
+
+impl fmt::Display for FieldRequirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.field, if self.equals { "=" } else { "!=" })?;
+        for c in self.value.chars() {
+            if matches!(c, '\\' | ',' | '=') {
+                f.write_str("\\")?;
+            }
+            write!(f, "{c}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for FieldSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, requirement) in self.requirements.iter().enumerate() {
+            write!(f, "{}{requirement}", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,23 +1,256 @@
 //! The label selector grammar: `k=v,k2 in (a,b),!k3,k4>5`.
+//!
+//! A requirement that no well-formed label could be held against is refused when the selector is read, so matching
+//! never fails. Texts and tokens are those of `k8s.io/apimachinery/pkg/labels`.
 
-/// A parsed label selector; the empty one selects everything.
+mod parse;
+
+use std::fmt;
+
+use crate::field::{FieldError, FieldPath, aggregate};
+use crate::names;
+
+/// A parsed label selector; the empty one selects everything. Requirements are kept sorted by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LabelSelector {}
+pub struct LabelSelector {
+    requirements: Vec<Requirement>,
+}
 
 impl LabelSelector {
     /// Reads the query form. The error is the text that the API answers with 400.
     ///
+    /// ```
+    /// use apiloom_meta::selector::LabelQuery;
+    /// let selector = LabelQuery::parse("app in (web, api), !canary").unwrap();
+    /// assert!(selector.matches(|key| (key == "app").then_some("web")));
+    /// assert_eq!(LabelQuery::parse("a===b").unwrap_err(), "unable to parse requirement: found '=', expected: identifier");
+    /// ```
+    ///
     /// # Errors
     /// The parse error, verbatim as Kubernetes words it.
-    pub fn parse(_text: &str) -> Result<Self, String> {
-        todo!()
+    pub fn parse(text: &str) -> Result<Self, String> {
+        parse::requirements(text).map(Self::new)
     }
+
+    /// The selector of these requirements; all of them must hold.
+    pub fn new(mut requirements: Vec<Requirement>) -> Self {
+        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        Self { requirements }
+    }
+
     /// Whether it selects everything.
     pub fn is_everything(&self) -> bool {
-        todo!()
+        self.requirements.is_empty()
     }
+
     /// Whether an object with these labels (looked up by key) is selected.
-    pub fn matches<'a>(&self, _label: impl Fn(&str) -> Option<&'a str>) -> bool {
-        todo!()
+    pub fn matches<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
+        self.requirements.iter().all(|r| r.matches(label(&r.key)))
+    }
+
+    /// The requirements, sorted by key.
+    pub fn requirements(&self) -> &[Requirement] {
+        &self.requirements
+    }
+
+    /// The one value that the label must have, when the selector says so.
+    pub fn requires(&self, key: &str) -> Option<&str> {
+        let exact = |r: &&Requirement| {
+            r.key == key
+                && matches!(
+                    r.operator,
+                    Operator::Equals | Operator::DoubleEquals | Operator::In
+                )
+        };
+        match self.requirements.iter().find(exact)?.values.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
     }
 }
+
+impl fmt::Display for LabelSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, requirement) in self.requirements.iter().enumerate() {
+            write!(f, "{}{requirement}", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+/// How a [`Requirement`] relates a label to its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operator {
+    /// `k=v`.
+    Equals,
+    /// `k==v`, the same as `=`.
+    DoubleEquals,
+    /// `k!=v`; also holds when the label is absent.
+    NotEquals,
+    /// `k in (a,b)`.
+    In,
+    /// `k notin (a,b)`; also holds when the label is absent.
+    NotIn,
+    /// `k`.
+    Exists,
+    /// `!k`.
+    DoesNotExist,
+    /// `k>5`: the label is an integer, and greater.
+    GreaterThan,
+    /// `k<5`: the label is an integer, and less.
+    LessThan,
+}
+
+/// One requirement of a label selector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    key: String,
+    operator: Operator,
+    values: Vec<String>,
+}
+
+impl Requirement {
+    /// A requirement; the values are sorted and each is kept once.
+    ///
+    /// # Errors
+    /// When the key or a value is not well formed, or the operator takes another number of values.
+    pub fn new(
+        key: impl Into<String>,
+        operator: Operator,
+        mut values: Vec<String>,
+    ) -> Result<Self, String> {
+        values.sort();
+        values.dedup();
+        let requirement = Self {
+            key: key.into(),
+            operator,
+            values,
+        };
+        match requirement.errors().as_slice() {
+            [] => Ok(requirement),
+            errors => Err(aggregate(errors)),
+        }
+    }
+
+    /// The label.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// How it relates to the values.
+    pub fn operator(&self) -> Operator {
+        self.operator
+    }
+
+    /// The values, sorted; none for `Exists` and `DoesNotExist`.
+    pub fn values(&self) -> &[String] {
+        &self.values
+    }
+
+    /// Whether an object with this value of the label meets the requirement.
+    pub fn matches(&self, value: Option<&str>) -> bool {
+        let Some(value) = value else {
+            return matches!(
+                self.operator,
+                Operator::NotEquals | Operator::NotIn | Operator::DoesNotExist
+            );
+        };
+        match self.operator {
+            Operator::Exists => true,
+            Operator::DoesNotExist => false,
+            Operator::Equals | Operator::DoubleEquals | Operator::In => self.has_value(value),
+            Operator::NotEquals | Operator::NotIn => !self.has_value(value),
+            Operator::GreaterThan => self
+                .compared(value)
+                .is_some_and(|(label, limit)| label > limit),
+            Operator::LessThan => self
+                .compared(value)
+                .is_some_and(|(label, limit)| label < limit),
+        }
+    }
+
+    fn has_value(&self, value: &str) -> bool {
+        self.values.iter().any(|v| v == value)
+    }
+
+    /// The label's value and the requirement's as integers; a label that is none is neither greater nor less.
+    fn compared(&self, value: &str) -> Option<(i64, i64)> {
+        Some((value.parse().ok()?, self.values.first()?.parse().ok()?))
+    }
+
+    fn errors(&self) -> Vec<FieldError> {
+        let mut errors: Vec<FieldError> = key_error(&self.key, &FieldPath::new("key"))
+            .into_iter()
+            .collect();
+        let path = FieldPath::new("values");
+        if let Some(complaint) = self.count_complaint() {
+            errors.push(FieldError::invalid(&path, &self.values, complaint));
+        }
+        let integer = matches!(self.operator, Operator::GreaterThan | Operator::LessThan);
+        for (i, value) in self.values.iter().enumerate().filter(|_| integer) {
+            if value.parse::<i64>().is_err() {
+                errors.push(FieldError::invalid(
+                    &path.index(i),
+                    value,
+                    "for 'Gt', 'Lt' operators, the value must be an integer",
+                ));
+            }
+        }
+        for (i, value) in self.values.iter().enumerate() {
+            let complaints = names::label_value(value);
+            if !complaints.is_empty() {
+                errors.push(FieldError::invalid(
+                    &path.index(i).key(&self.key),
+                    value,
+                    &complaints.join("; "),
+                ));
+            }
+        }
+        errors
+    }
+
+    fn count_complaint(&self) -> Option<&'static str> {
+        let count = self.values.len();
+        match self.operator {
+            Operator::In | Operator::NotIn if count == 0 => {
+                Some("for 'in', 'notin' operators, values set can't be empty")
+            }
+            Operator::Equals | Operator::DoubleEquals | Operator::NotEquals if count != 1 => {
+                Some("exact-match compatibility requires one single value")
+            }
+            Operator::Exists | Operator::DoesNotExist if count != 0 => {
+                Some("values set must be empty for exists and does not exist")
+            }
+            Operator::GreaterThan | Operator::LessThan if count != 1 => {
+                Some("for 'Gt', 'Lt' operators, exactly one value is required")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What is wrong with a label's key, as one error at `path`.
+fn key_error(key: &str, path: &FieldPath) -> Option<FieldError> {
+    let complaints = names::label_key(key);
+    (!complaints.is_empty()).then(|| FieldError::invalid(path, key, &complaints.join("; ")))
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (key, values) = (&self.key, self.values.join(","));
+        match self.operator {
+            Operator::Exists => write!(f, "{key}"),
+            Operator::DoesNotExist => write!(f, "!{key}"),
+            Operator::Equals => write!(f, "{key}={values}"),
+            Operator::DoubleEquals => write!(f, "{key}=={values}"),
+            Operator::NotEquals => write!(f, "{key}!={values}"),
+            Operator::In => write!(f, "{key} in ({values})"),
+            Operator::NotIn => write!(f, "{key} notin ({values})"),
+            Operator::GreaterThan => write!(f, "{key}>{values}"),
+            Operator::LessThan => write!(f, "{key}<{values}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,408 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+#[track_caller]
+fn check(patch: Value, document: Value, expected: Value) {
+    let mut target = document;
+    Patch::parse_json(patch.to_string().as_bytes())
+        .unwrap()
+        .apply(&mut target)
+        .unwrap_or_else(|why| panic!("{patch}: {why}"));
+    assert_eq!(target, expected, "{patch}");
+}
+
+#[track_caller]
+fn check_not_applicable(patch: Value, document: Value) -> String {
+    let mut target = document.clone();
+    let refused = Patch::parse_json(patch.to_string().as_bytes())
+        .unwrap()
+        .apply(&mut target);
+    assert_eq!(
+        target, document,
+        "a patch that fails changes nothing: {patch}"
+    );
+    match refused {
+        Err(PatchError::NotApplicable(why)) => why,
+        other => panic!("{patch}: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn check_malformed(patch: &str, why: &str) {
+    assert_eq!(
+        Patch::parse_json(patch.as_bytes()).unwrap_err().to_string(),
+        format!("error decoding patch: {why}")
+    );
+}
+
+#[track_caller]
+fn check_merge(patch: Value, document: Value, expected: Value) {
+    let mut target = document;
+    Patch::parse_merge(patch.to_string().as_bytes())
+        .unwrap()
+        .apply(&mut target)
+        .unwrap();
+    assert_eq!(target, expected, "{patch}");
+}
+
+#[test]
+fn every_operation_does_what_it_says() {
+    let document = json!({"a": 1, "l": [1, 2], "o": {"x": 1}});
+    check(json!([]), document.clone(), document.clone());
+    check(
+        json!([{"op": "add", "path": "/b", "value": 2}]),
+        json!({"a": 1}),
+        json!({"a": 1, "b": 2}),
+    );
+    check(
+        json!([{"op": "add", "path": "/a", "value": null}]),
+        json!({"a": 1}),
+        json!({"a": null}),
+    );
+    check(
+        json!([{"op": "add", "path": "/l/1", "value": 9}]),
+        json!({"l": [1, 2]}),
+        json!({"l": [1, 9, 2]}),
+    );
+    check(
+        json!([{"op": "add", "path": "/l/-", "value": 9}]),
+        json!({"l": [1, 2]}),
+        json!({"l": [1, 2, 9]}),
+    );
+    check(
+        json!([{"op": "remove", "path": "/o/x"}]),
+        json!({"o": {"x": 1}}),
+        json!({"o": {}}),
+    );
+    check(
+        json!([{"op": "remove", "path": "/l/0"}]),
+        json!({"l": [1, 2]}),
+        json!({"l": [2]}),
+    );
+    check(
+        json!([{"op": "replace", "path": "/a", "value": {"b": 1}}]),
+        json!({"a": 1}),
+        json!({"a": {"b": 1}}),
+    );
+    check(
+        json!([{"op": "move", "from": "/a", "path": "/o/a"}]),
+        json!({"a": 1, "o": {}}),
+        json!({"o": {"a": 1}}),
+    );
+    check(
+        json!([{"op": "copy", "from": "/o", "path": "/p"}]),
+        json!({"o": {"x": 1}}),
+        json!({"o": {"x": 1}, "p": {"x": 1}}),
+    );
+    check(
+        json!([{"op": "test", "path": "/o", "value": {"x": 1}}]),
+        document.clone(),
+        document,
+    );
+}
+
+#[test]
+fn later_operations_see_the_earlier_ones() {
+    let patch = json!([
+        {"op": "add", "path": "/l", "value": []},
+        {"op": "add", "path": "/l/-", "value": 1},
+        {"op": "test", "path": "/l/0", "value": 1},
+        {"op": "move", "from": "/l/0", "path": "/x"},
+    ]);
+    check(patch, json!({}), json!({"l": [], "x": 1}));
+}
+
+#[test]
+fn tokens_are_unescaped() {
+    check(
+        json!([{"op": "add", "path": "/a~1b~0c", "value": 1}]),
+        json!({}),
+        json!({"a/b~c": 1}),
+    );
+    check(
+        json!([{"op": "remove", "path": "/"}]),
+        json!({"": 1, "a": 2}),
+        json!({"a": 2}),
+    );
+}
+
+#[test]
+fn indices_below_zero_count_from_the_end() {
+    let document = json!({"l": [1, 2, 3]});
+    check(
+        json!([{"op": "remove", "path": "/l/-1"}]),
+        document.clone(),
+        json!({"l": [1, 2]}),
+    );
+    check(
+        json!([{"op": "replace", "path": "/l/-3", "value": 9}]),
+        document.clone(),
+        json!({"l": [9, 2, 3]}),
+    );
+    check(
+        json!([{"op": "add", "path": "/l/-1", "value": 9}]),
+        document.clone(),
+        json!({"l": [1, 2, 3, 9]}),
+    );
+    check(
+        json!([{"op": "add", "path": "/l/-2", "value": 9}]),
+        document.clone(),
+        json!({"l": [1, 2, 9, 3]}),
+    );
+    check(
+        json!([{"op": "test", "path": "/l/-1", "value": 3}]),
+        document.clone(),
+        document.clone(),
+    );
+    check(
+        json!([{"op": "copy", "from": "/l/-1", "path": "/l/0"}]),
+        document.clone(),
+        json!({"l": [3, 1, 2, 3]}),
+    );
+    check(
+        json!([{"op": "add", "path": "/l/-1/x", "value": 9}]),
+        json!({"l": [{}, {}]}),
+        json!({"l": [{}, {"x": 9}]}),
+    );
+    check_not_applicable(json!([{"op": "remove", "path": "/l/-4"}]), document.clone());
+    check_not_applicable(
+        json!([{"op": "add", "path": "/l/-5", "value": 1}]),
+        document,
+    );
+}
+
+#[test]
+fn what_does_not_fit_the_document_is_not_applicable() {
+    let document = json!({"a": 1, "l": [1], "o": {}});
+    for patch in [
+        json!([{"op": "test", "path": "/a", "value": 2}]),
+        json!([{"op": "test", "path": "/a", "value": "1"}]),
+        json!([{"op": "test", "path": "/l/5", "value": null}]),
+        json!([{"op": "test", "path": "/missing/x", "value": null}]),
+        json!([{"op": "remove", "path": "/missing"}]),
+        json!([{"op": "remove", "path": ""}]),
+        json!([{"op": "remove", "path": "/l/-"}]),
+        json!([{"op": "replace", "path": "/missing", "value": 1}]),
+        json!([{"op": "replace", "path": "/l/1", "value": 1}]),
+        json!([{"op": "add", "path": "/missing/x", "value": 1}]),
+        json!([{"op": "add", "path": "/a/x", "value": 1}]),
+        json!([{"op": "add", "path": "/l/2", "value": 1}]),
+        json!([{"op": "add", "path": "/l/x", "value": 1}]),
+        json!([{"op": "add", "path": "/l/99999999999999999999", "value": 1}]),
+        json!([{"op": "add", "path": "/l/-9223372036854775808", "value": 1}]),
+        json!([{"op": "move", "from": "/missing", "path": "/x"}]),
+        json!([{"op": "move", "from": "/o", "path": "/o/x"}]),
+        json!([{"op": "copy", "from": "/missing", "path": "/x"}]),
+        json!([{"op": "add", "path": "/b", "value": 1}, {"op": "test", "path": "/a", "value": 2}]),
+    ] {
+        check_not_applicable(patch, document.clone());
+    }
+}
+
+#[test]
+fn a_missing_field_is_null_to_a_test() {
+    check(
+        json!([{"op": "test", "path": "/missing", "value": null}]),
+        json!({}),
+        json!({}),
+    );
+}
+
+#[test]
+fn the_whole_document_can_be_replaced_and_tested() {
+    check(
+        json!([{"op": "test", "path": "", "value": {"a": 1}}]),
+        json!({"a": 1}),
+        json!({"a": 1}),
+    );
+    check(
+        json!([{"op": "replace", "path": "", "value": {"b": 1}}]),
+        json!({"a": 1}),
+        json!({"b": 1}),
+    );
+}
+
+#[test]
+fn a_document_that_is_no_patch_is_malformed() {
+    check_malformed(
+        "{}",
+        "json: cannot unmarshal object into Go value of type jsonpatch.Patch",
+    );
+    check_malformed(
+        "\"x\"",
+        "json: cannot unmarshal string into Go value of type jsonpatch.Patch",
+    );
+    for (patch, why) in [
+        ("[", "EOF while parsing"),
+        ("", "EOF while parsing"),
+        ("[5]", "operation 0: "),
+        (
+            r#"[{"op":"bogus","path":"/a"}]"#,
+            "operation 0: unknown variant `bogus`",
+        ),
+        (r#"[{"path":"/a"}]"#, "operation 0: missing field `op`"),
+        (r#"[{"op":"remove"}]"#, "operation 0: missing field `path`"),
+        (
+            r#"[{"op":"add","path":"/a"}]"#,
+            "operation 0: missing field `value`",
+        ),
+        (
+            r#"[{"op":"copy","path":"/a"}]"#,
+            "operation 0: missing field `from`",
+        ),
+        (
+            r#"[{"op":"remove","path":"/a"},{"op":"remove","path":"a"}]"#,
+            "operation 1: ",
+        ),
+    ] {
+        let error = Patch::parse_json(patch.as_bytes()).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("error decoding patch: {why}")),
+            "{patch}: {error}"
+        );
+    }
+}
+
+#[test]
+fn ten_thousand_operations_are_the_limit() {
+    let patch = |n: usize| {
+        serde_json::to_vec(&vec![json!({"op": "add", "path": "/a", "value": 1}); n]).unwrap()
+    };
+    let mut target = json!({});
+    Patch::parse_json(&patch(MAX_OPERATIONS))
+        .unwrap()
+        .apply(&mut target)
+        .unwrap();
+    let refused = Patch::parse_json(&patch(MAX_OPERATIONS + 1)).unwrap_err();
+    assert_eq!(refused, PatchError::TooManyOperations(10_001));
+    assert_eq!(
+        refused.to_string(),
+        "The allowed maximum operations in a JSON patch is 10000, got 10001"
+    );
+}
+
+#[test]
+fn copies_may_not_grow_the_document_without_bound() {
+    let doubling = vec![json!({"op": "copy", "from": "/a", "path": "/a/-"}); 40];
+    let why = check_not_applicable(json!(doubling), json!({"a": ["x".repeat(100)]}));
+    assert!(
+        why.starts_with("Unable to complete the copy, the accumulated size increase of copy is "),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_patch_may_not_nest_the_document_without_bound() {
+    let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!({"a": inner}));
+    check(
+        json!([{"op": "add", "path": "/a", "value": nested(119)}]),
+        json!({}),
+        nested(120),
+    );
+    let why = check_not_applicable(
+        json!([{"op": "add", "path": "/a", "value": nested(120)}]),
+        json!({}),
+    );
+    assert_eq!(
+        why,
+        "the value would nest the document deeper than 120 levels"
+    );
+    let wrapping = vec![json!({"op": "copy", "from": "/a", "path": "/a/a"}); 1000];
+    check_not_applicable(json!(wrapping), json!({"a": {}}));
+}
+
+#[test]
+fn merge_replaces_removes_and_recurses() {
+    check_merge(json!({}), json!({"a": 1}), json!({"a": 1}));
+    check_merge(
+        json!({"a": {"x": 2}}),
+        json!({"a": {"x": 1, "y": 1}}),
+        json!({"a": {"x": 2, "y": 1}}),
+    );
+    check_merge(json!({"a": null}), json!({"a": 1, "b": 2}), json!({"b": 2}));
+    check_merge(json!({"l": [3]}), json!({"l": [1, 2]}), json!({"l": [3]}));
+    check_merge(
+        json!({"a": {"b": {"c": null, "d": 1}}}),
+        json!({}),
+        json!({"a": {"b": {"d": 1}}}),
+    );
+    check_merge(
+        json!({"a": {"b": 1}}),
+        json!({"a": [1]}),
+        json!({"a": {"b": 1}}),
+    );
+}
+
+#[test]
+fn a_merge_patch_is_an_object() {
+    for (patch, why) in [
+        (
+            "[]",
+            "json: cannot unmarshal array into Go value of type map[string]interface {}",
+        ),
+        (
+            "null",
+            "json: cannot unmarshal null into Go value of type map[string]interface {}",
+        ),
+        ("{", "EOF while parsing an object at line 1 column 1"),
+    ] {
+        let refused = Patch::parse_merge(patch.as_bytes()).unwrap_err();
+        assert_eq!(refused.to_string(), format!("error decoding patch: {why}"));
+    }
+}
+
+fn document() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<i8>().prop_map(Value::from),
+        "[ab]?".prop_map(Value::from)
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map("[abl0]", inner, 0..3)
+                .prop_map(|m| m.into_iter().collect::<Value>()),
+        ]
+    })
+}
+
+fn operation() -> impl Strategy<Value = Value> {
+    let path = || "(/([abl]|-|-?[0-3])){0,3}";
+    let op = prop::sample::select(vec!["add", "remove", "replace", "move", "copy", "test"]);
+    (op, path(), path(), document()).prop_map(
+        |(op, path, from, value)| json!({"op": op, "path": path, "from": from, "value": value}),
+    )
+}
+
+proptest! {
+    #[test]
+    fn any_patch_applies_whole_or_not_at_all(target in document(), operations in prop::collection::vec(operation(), 0..6)) {
+        let patch = Patch::parse_json(json!(operations).to_string().as_bytes()).unwrap();
+        let mut patched = target.clone();
+        if patch.apply(&mut patched).is_err() {
+            prop_assert_eq!(patched, target);
+        }
+    }
+
+    /// Where RFC 6902 suffices, the operations agree with the crate that reads them.
+    #[test]
+    fn plain_operations_are_those_of_the_rfc(target in document(), operations in prop::collection::vec(operation(), 0..4)) {
+        let text = json!(operations).to_string();
+        prop_assume!(!text.contains("/-"));
+        let reference: json_patch::Patch = serde_json::from_str(&text).unwrap();
+        let mut expected = target.clone();
+        if json_patch::patch(&mut expected, &reference).is_ok() {
+            let mut patched = target;
+            Patch::parse_json(text.as_bytes()).unwrap().apply(&mut patched).unwrap();
+            prop_assert_eq!(patched, expected);
+        }
+    }
+
+    #[test]
+    fn any_body_is_read_or_refused(body in prop::collection::vec(any::<u8>(), 0..40)) {
+        let _ = Patch::parse_json(&body);
+        let _ = Patch::parse_merge(&body);
+    }
+}
