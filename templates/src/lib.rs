@@ -1,1 +1,13 @@
 //! One template per artifact and the table of them. No logic.
+//!
+//! Every name and condition is decided by the generator's views; a template only places finished text.
+
+/// Every template: its name and its text.
+pub const TEMPLATES: &[(&str, &str)] = &[
+    ("apiservice.yaml.tera", include_str!("../apiservice.yaml.tera")),
+    ("install.rs.tera", include_str!("../install.rs.tera")),
+    ("main.rs.tera", include_str!("../main.rs.tera")),
+    ("mod.rs.tera", include_str!("../mod.rs.tera")),
+    ("rbac.yaml.tera", include_str!("../rbac.yaml.tera")),
+    ("registry.rs.tera", include_str!("../registry.rs.tera")),
+];

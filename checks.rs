@@ -1,0 +1,391 @@
+//! What only the whole package can tell: groups, versions, storage, hubs, names; then the plain model.
+
+use std::collections::BTreeMap;
+
+use apiloom_model::kind::Release;
+use apiloom_model::{Code, Group, Kind, Scope, SourceSpan, Spanned};
+
+use crate::collect::{Declarations, Declared, location};
+use crate::model;
+use crate::problem::{Location, Problem};
+use crate::source::{Crate, Definition, Lookup, Module, ModuleId, Namespace};
+
+/// Turns declarations into the model, or says everything that does not fit together.
+pub(crate) fn check(
+    krate: &Crate,
+    found: &Declarations,
+    package: &str,
+    crate_name: &str,
+) -> Result<model::Model, Vec<Problem>> {
+    let mut checker = Checker { krate, found, problems: Vec::new() };
+    checker.anything();
+    checker.groups();
+    checker.kinds();
+    let hubs = checker.versions();
+    checker.names();
+    if !checker.problems.is_empty() {
+        return Err(checker.problems);
+    }
+    Ok(Assembly { krate, found, hubs: &hubs }.model(package, crate_name))
+}
+
+/// The hub's version, by group and kind.
+type Hubs = BTreeMap<(String, String), String>;
+
+struct Checker<'a> {
+    krate: &'a Crate,
+    found: &'a Declarations,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Checker<'a> {
+    fn at(&self, module: ModuleId, span: SourceSpan) -> Location {
+        location(self.krate, module, span)
+    }
+
+    fn kind_at(&self, kind: &Declared<Kind>) -> Location {
+        self.krate.locate(kind.module, kind.value.name.span)
+    }
+
+    fn anything(&mut self) {
+        if !self.found.incomplete && self.found.kinds.is_empty() {
+            self.problems.push(Problem::error("the package declares no kind").help(
+                "put `#[apiloom::resource(group = \"..\", version = \"..\", namespaced, storage)]` on a struct with `metadata: ObjectMeta`",
+            ));
+        }
+        if self.krate.generated.is_none() {
+            self.problems.push(
+                Problem::error("the crate root does not declare the generated module")
+                    .help("add to it: `#[rustfmt::skip] pub mod generated;`"),
+            );
+        } else if !matches!(self.krate.generated, Some(syn::Visibility::Public(_))) {
+            self.problems.push(
+                Problem::error("the generated module is private").help("write `pub mod generated;`: main calls it"),
+            );
+        }
+    }
+
+    fn groups(&mut self) {
+        let mut seen: BTreeMap<&str, &Declared<Group>> = BTreeMap::new();
+        for group in &self.found.groups {
+            let name = &group.value.name;
+            if let Some(first) = seen.insert(&name.value, group) {
+                self.problems.push(
+                    Problem::error(format!("group `{}` is declared twice", name.value))
+                        .at(self.at(group.module, name.span))
+                        .related(self.at(first.module, first.value.name.span), "declared here"),
+                );
+            }
+            for version in &group.value.versions {
+                let mut kinds = self.found.kinds.iter().map(|kind| &kind.value);
+                let used =
+                    kinds.any(|kind| kind.group.value == name.value && kind.version.value == version.value);
+                if !used && !self.found.incomplete {
+                    self.problems.push(
+                        Problem::error(format!("version `{}` of group `{}` has no kind", version.value, name.value))
+                            .at(self.at(group.module, version.span))
+                            .help("remove it here, or add a kind of this version"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn kinds(&mut self) {
+        for kind in &self.found.kinds {
+            let (group, version) = (&kind.value.group, &kind.value.version);
+            let Some(declared) = self.found.groups.iter().find(|other| other.value.name.value == group.value) else {
+                self.undeclared_group(kind);
+                continue;
+            };
+            let versions = &declared.value.versions;
+            if !versions.iter().any(|other| other.value == version.value) {
+                let problem = Problem::error(format!(
+                    "version `{}` is not declared for group `{}`",
+                    version.value, group.value
+                ))
+                .at(self.at(kind.module, version.span))
+                .related(self.at(declared.module, declared.value.name.span), "the group is declared here");
+                self.problems.push(suggest(problem, &version.value, versions, "add it to `versions`"));
+            }
+            self.lifecycle(kind, declared);
+        }
+    }
+
+    fn undeclared_group(&mut self, kind: &Declared<Kind>) {
+        if self.found.incomplete && self.found.groups.is_empty() {
+            return;
+        }
+        let (group, version) = (&kind.value.group, &kind.value.version.value);
+        let problem = Problem::error(format!("group `{}` is not declared", group.value))
+            .at(self.at(kind.module, group.span));
+        let names: Vec<_> = self.found.groups.iter().map(|group| group.value.name.clone()).collect();
+        let advice =
+            format!("add to lib.rs: `apiloom::group! {{ name = {:?}, versions = [{version}] }}`", group.value);
+        self.problems.push(suggest(problem, &group.value, &names, &advice));
+    }
+
+    fn lifecycle(&mut self, kind: &Declared<Kind>, group: &Declared<Group>) {
+        let Some(lifecycle) = &kind.value.lifecycle else { return };
+        let release = group.value.release.as_ref().map(|release| release.value);
+        let dated = [&lifecycle.introduced, &lifecycle.deprecated, &lifecycle.removed];
+        let first = dated.into_iter().flatten().next();
+        if let (None, Some(date)) = (release, first) {
+            self.problems.push(
+                Problem::error("the lifecycle has nothing to compare with")
+                    .at(self.at(kind.module, date.span))
+                    .related(self.at(group.module, group.value.name.span), "this group has no release")
+                    .help("add `release = \"..\"` to the `group!`"),
+            );
+        }
+        let removed = lifecycle.removed.as_ref().filter(|removed| release.is_some_and(|now| now >= removed.value));
+        if let Some(removed) = removed
+            && kind.value.storage
+            && self.same_kind(&kind.value).any(|other| !gone(&other.value, release))
+        {
+            self.problems.push(
+                Problem::error(format!("`{}` is stored in a version that is removed", kind.value.kind.value))
+                    .at(self.at(kind.module, removed.span))
+                    .help("store it in a version that is still served, or remove the type"),
+            );
+        }
+        if let Some((group, version, name)) = &lifecycle.replacement {
+            let ours = self.found.groups.iter().any(|other| other.value.name.value == *group);
+            let exists = self.found.kinds.iter().any(|other| {
+                let other = &other.value;
+                other.group.value == *group && other.version.value == *version && other.kind.value == *name
+            });
+            if ours && !exists && !self.found.incomplete {
+                self.problems.push(
+                    Problem::error(format!("the replacement {name} of {group}/{version} does not exist"))
+                        .at(self.at(kind.module, kind.value.span)),
+                );
+            }
+        }
+    }
+
+    /// Every version of a kind, itself among them.
+    fn same_kind<'b>(&self, kind: &'b Kind) -> impl Iterator<Item = &'a Declared<Kind>> + use<'a, 'b> {
+        self.found.kinds.iter().filter(|other| {
+            other.value.group.value == kind.group.value && other.value.kind.value == kind.kind.value
+        })
+    }
+
+    /// Storage and hub of every kind.
+    fn versions(&mut self) -> Hubs {
+        let mut hubs = Hubs::new();
+        let mut done = Vec::new();
+        for kind in &self.found.kinds {
+            let key = (kind.value.group.value.clone(), kind.value.kind.value.clone());
+            if done.contains(&key) {
+                continue;
+            }
+            let versions: Vec<_> = self.same_kind(&kind.value).collect();
+            self.storage(&versions);
+            if let Some(hub) = self.hub(&versions) {
+                hubs.insert(key.clone(), hub);
+            }
+            done.push(key);
+        }
+        hubs
+    }
+
+    fn storage(&mut self, versions: &[&Declared<Kind>]) {
+        let stored: Vec<_> = versions.iter().filter(|kind| kind.value.storage).collect();
+        let name = &versions[0].value.kind.value;
+        match stored.as_slice() {
+            [] if self.found.incomplete => {}
+            [] => {
+                let mut problem = Problem::error(format!("no version of `{name}` is stored"))
+                    .at(self.kind_at(versions[0]))
+                    .help("add `storage` to the version in which objects are kept");
+                for other in &versions[1..] {
+                    problem = problem.related(self.kind_at(other), "the same kind");
+                }
+                self.problems.push(problem);
+            }
+            [_] => {}
+            [first, others @ ..] => {
+                for other in others {
+                    self.problems.push(
+                        Problem::error(format!("`{name}` is stored in two versions"))
+                            .at(self.kind_at(other))
+                            .related(self.kind_at(first), "stored in this version, too")
+                            .help("leave `storage` on one of them"),
+                    );
+                }
+            }
+        }
+    }
+
+    /// The hub's version, when every other version names it.
+    fn hub(&mut self, versions: &[&Declared<Kind>]) -> Option<String> {
+        let (spokes, rest): (Vec<&Declared<Kind>>, Vec<&Declared<Kind>>) =
+            versions.iter().partition(|kind| kind.value.spoke_of.is_some());
+        let hub = rest.iter().find(|kind| kind.value.hub).or(rest.first()).copied();
+        let Some(hub) = hub else {
+            if !self.found.incomplete {
+                self.problems.push(
+                    Problem::error(format!("`{}` has no hub", versions[0].value.kind.value))
+                        .at(self.kind_at(versions[0]))
+                        .help("one version must not have `spoke_of`: every other version converts to and from it"),
+                );
+            }
+            return None;
+        };
+        for kind in rest.iter().filter(|kind| kind.module != hub.module || kind.value.name != hub.value.name) {
+            let name = &kind.value.kind.value;
+            let problem = if kind.value.hub {
+                Problem::error(format!("`{name}` has two hubs")).help("leave `hub` on one of them")
+            } else {
+                let path = self.path_of(hub);
+                Problem::error(format!("nothing says how this version of `{name}` converts"))
+                    .help(format!("add `spoke_of = {path}`"))
+            };
+            self.problems.push(problem.at(self.kind_at(kind)).related(self.kind_at(hub), "the hub"));
+        }
+        for spoke in spokes {
+            if let Some(path) = &spoke.value.spoke_of {
+                self.spoke(spoke, path, hub);
+            }
+        }
+        Some(hub.value.version.value.clone())
+    }
+
+    fn spoke(&mut self, spoke: &Declared<Kind>, code: &Code, hub: &Declared<Kind>) {
+        let place = self.at(spoke.module, code.span());
+        let text = code.text();
+        let target = syn::parse2::<syn::Path>(quote::ToTokens::to_token_stream(code))
+            .map(|path| self.krate.resolve(spoke.module, &path, Namespace::Type));
+        let right = format!("write `spoke_of = {}`", self.path_of(hub));
+        let problem = match target {
+            Ok(Lookup::Found(Definition::Item(module, name))) => {
+                if module == hub.module && name == hub.value.name.text {
+                    return;
+                }
+                Problem::error(format!("`{text}` is not the hub of `{}`", spoke.value.kind.value))
+            }
+            Ok(Lookup::Found(_)) | Err(_) => Problem::error(format!("`{text}` is not a kind of this package")),
+            Ok(Lookup::Missing | Lookup::Unknown) => Problem::error(format!("cannot find `{text}` in this package")),
+        };
+        self.problems.push(problem.at(place).related(self.kind_at(hub), "the hub").help(right));
+    }
+
+    fn path_of(&self, kind: &Declared<Kind>) -> String {
+        rust_type(self.krate.module(kind.module), &kind.value)
+    }
+
+    /// Kinds and plurals are unique in a version, and a kind keeps its plural and scope in every version.
+    fn names(&mut self) {
+        for (index, kind) in self.found.kinds.iter().enumerate() {
+            for first in &self.found.kinds[..index] {
+                if first.value.group.value == kind.value.group.value {
+                    self.pair(first, kind);
+                }
+            }
+        }
+    }
+
+    fn pair(&mut self, first: &Declared<Kind>, kind: &Declared<Kind>) {
+        let (a, b) = (&first.value, &kind.value);
+        let same_kind = a.kind.value == b.kind.value;
+        let same_plural = a.plural.value == b.plural.value;
+        let same_version = a.version.value == b.version.value;
+        let message = if same_kind && same_version {
+            format!("kind `{}` is declared twice in {}", b.kind.value, b.api_version())
+        } else if same_kind && !same_plural {
+            format!("kind `{}` has another plural here: `{}`, not `{}`", b.kind.value, b.plural.value, a.plural.value)
+        } else if same_kind && a.scope != b.scope {
+            format!("kind `{}` has another scope here", b.kind.value)
+        } else if same_plural && !same_kind {
+            format!("resource `{}` belongs to two kinds, `{}` and `{}`", b.plural.value, a.kind.value, b.kind.value)
+        } else {
+            return;
+        };
+        self.problems.push(
+            Problem::error(message).at(self.kind_at(kind)).related(self.kind_at(first), "the other declaration"),
+        );
+    }
+}
+
+/// Adds "did you mean", or else the advice.
+fn suggest(problem: Problem, written: &str, known: &[Spanned<String>], advice: &str) -> Problem {
+    let names = known.iter().map(|name| name.value.as_str());
+    match apiloom_model::diagnostics::nearest(written, names) {
+        Some(near) => problem.help(format!("did you mean `{near}`?")),
+        None => problem.help(advice),
+    }
+}
+
+/// Whether the release no longer has, or does not have yet, this version of the kind.
+fn gone(kind: &Kind, release: Option<Release>) -> bool {
+    let (Some(lifecycle), Some(now)) = (&kind.lifecycle, release) else { return false };
+    lifecycle.removed.as_ref().is_some_and(|removed| now >= removed.value)
+        || lifecycle.introduced.as_ref().is_some_and(|introduced| now < introduced.value)
+}
+
+/// `crate::v1alpha1::Flunder`.
+fn rust_type(module: &Module, kind: &Kind) -> String {
+    let names = module.path.iter().map(|name| match syn::parse_str::<syn::Ident>(name) {
+        Ok(_) => name.clone(),
+        Err(_) => format!("r#{name}"),
+    });
+    let mut path = vec!["crate".to_owned()];
+    path.extend(names);
+    path.push(kind.name.to_source());
+    path.join("::")
+}
+
+/// Checked declarations on their way to the model.
+struct Assembly<'a> {
+    krate: &'a Crate,
+    found: &'a Declarations,
+    hubs: &'a Hubs,
+}
+
+impl Assembly<'_> {
+    fn model(&self, package: &str, crate_name: &str) -> model::Model {
+        let mut groups: Vec<_> = self.found.groups.iter().map(|group| self.group(&group.value)).collect();
+        groups.sort_by(|a, b| a.name.cmp(&b.name));
+        model::Model {
+            package: package.to_owned(),
+            crate_name: crate_name.to_owned(),
+            configure: self.found.configure,
+            groups,
+        }
+    }
+
+    fn group(&self, group: &Group) -> model::Group {
+        let versions: Vec<String> = group.versions.iter().map(|version| version.value.clone()).collect();
+        let release = group.release.as_ref().map(|release| release.value);
+        let members = self.found.kinds.iter().filter(|kind| kind.value.group.value == group.name.value);
+        let mut kinds: Vec<_> = members.map(|kind| self.kind(kind, release)).collect();
+        kinds.sort_by_key(|kind| {
+            (kind.kind.clone(), versions.iter().position(|version| *version == kind.version))
+        });
+        model::Group {
+            name: group.name.value.clone(),
+            versions,
+            release: release.map(|Release { major, minor }| model::Release { major, minor }),
+            kinds,
+        }
+    }
+
+    fn kind(&self, declared: &Declared<Kind>, release: Option<Release>) -> model::Kind {
+        let kind = &declared.value;
+        let key = (kind.group.value.clone(), kind.kind.value.clone());
+        model::Kind {
+            kind: kind.kind.value.clone(),
+            version: kind.version.value.clone(),
+            plural: kind.plural.value.clone(),
+            rust_type: rust_type(self.krate.module(declared.module), kind),
+            namespaced: kind.scope == Scope::Namespaced,
+            verbs: kind.verbs.iter().map(|verb| verb.as_str().to_owned()).collect(),
+            status: kind.status,
+            served: kind.served && !gone(kind, release),
+            storage: kind.storage,
+            hub: self.hubs.get(&key).unwrap_or(&kind.version.value).clone(),
+            fields: kind.fields.iter().map(|field| field.json_name.clone()).collect(),
+        }
+    }
+}

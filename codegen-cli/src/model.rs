@@ -1,0 +1,69 @@
+//! What the generator knows about a package: plain data, sorted, without tokens or places. `apiloom model` prints it.
+
+use serde::Serialize;
+
+/// A package with its groups and kinds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Model {
+    /// The package's name.
+    pub package: String,
+    /// The library's name as a path segment.
+    pub crate_name: String,
+    /// Whether `lib.rs` has `pub fn configure`.
+    pub configure: bool,
+    /// Declared groups, by name.
+    pub groups: Vec<Group>,
+}
+
+/// A declared group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Group {
+    /// Its name; empty for core.
+    pub name: String,
+    /// Its versions, preferred first.
+    pub versions: Vec<String>,
+    /// The release that lifecycles compare with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release: Option<Release>,
+    /// Its kinds in every version, by kind, then by preference of the version.
+    pub kinds: Vec<Kind>,
+}
+
+/// A release: `1.10` comes after `1.9`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Release {
+    /// Major number.
+    pub major: u32,
+    /// Minor number.
+    pub minor: u32,
+}
+
+/// A kind of one version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Kind {
+    /// The kind.
+    pub kind: String,
+    /// The version.
+    pub version: String,
+    /// The resource.
+    pub plural: String,
+    /// The Rust type: `crate::v1alpha1::Flunder`.
+    pub rust_type: String,
+    /// Whether objects live in a namespace.
+    pub namespaced: bool,
+    /// Served verbs, as RBAC spells them.
+    pub verbs: Vec<String>,
+    /// Whether there is a status subresource.
+    pub status: bool,
+    /// Whether the version is served.
+    pub served: bool,
+    /// Whether objects are stored in this version.
+    pub storage: bool,
+    /// The version that is this kind's hub; its own for the hub itself.
+    pub hub: String,
+    /// The root's fields, by JSON name.
+    pub fields: Vec<String>,
+}

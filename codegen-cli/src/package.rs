@@ -1,0 +1,220 @@
+//! Which package PATH names, where its source and its server are, as cargo sees them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{MetadataCommand, Package as CargoPackage, Target};
+
+use crate::source::Externs;
+
+/// Something the user can put right, said in one or a few lines: the error text, without `error: `.
+pub(crate) type Complaint = String;
+
+/// Where in the server package the generated `main` is.
+pub(crate) const MAIN: &str = "generated/main.rs";
+
+/// A package of annotated types.
+#[derive(Debug)]
+pub(crate) struct Package {
+    /// The folder, as the user would name it from here.
+    pub(crate) dir: PathBuf,
+    /// Its name.
+    pub(crate) name: String,
+    /// The name of its library as a path segment.
+    pub(crate) crate_name: String,
+    /// The library's root file.
+    pub(crate) root: PathBuf,
+    /// What its library can name from outside.
+    pub(crate) externs: Externs,
+    /// The package that holds the server's binary.
+    pub(crate) server: Server,
+    /// The folder of cargo's output.
+    pub(crate) target_dir: PathBuf,
+}
+
+/// The package with the generated `main`; may be the package of types itself.
+#[derive(Debug)]
+pub(crate) struct Server {
+    /// Its Cargo.toml.
+    pub(crate) manifest: PathBuf,
+    /// Its folder relative to the package of types, with `/`; empty for the same folder.
+    pub(crate) dir: String,
+    /// The binary's name.
+    pub(crate) bin: String,
+}
+
+impl Package {
+    /// Finds the package; `path` is a folder or a Cargo.toml.
+    pub(crate) fn locate(path: &Path) -> Result<Package, Complaint> {
+        let manifest = manifest_of(path)?;
+        let metadata = metadata(&manifest)?;
+        let package = package_at(&metadata.packages, &manifest).ok_or_else(|| not_a_package(&manifest, &metadata))?;
+        let library = library(package).ok_or_else(|| {
+            format!("package `{}` has no library: the annotated types live in src/lib.rs and its modules", package.name)
+        })?;
+        let externs = externs(package);
+        if externs.apiloom.is_empty() {
+            return Err(format!(
+                "package `{}` does not depend on apiloom\n  help: add `apiloom` to [dependencies] in {}",
+                package.name,
+                manifest.display()
+            ));
+        }
+        let dir = parent(&manifest);
+        Ok(Package {
+            server: server(package, &dir, &metadata.packages)?,
+            name: package.name.to_string(),
+            crate_name: library.name.replace('-', "_"),
+            root: relative_to(library.src_path.as_std_path(), &dir),
+            externs,
+            target_dir: metadata.target_directory.clone().into_std_path_buf(),
+            dir,
+        })
+    }
+}
+
+/// The folder of a file; the empty path becomes `.`.
+fn parent(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn manifest_of(path: &Path) -> Result<PathBuf, Complaint> {
+    if !path.exists() {
+        return Err(format!("no such path: {}", path.display()));
+    }
+    if path.is_file() {
+        return if path.file_name().is_some_and(|name| name == "Cargo.toml") {
+            Ok(path.to_path_buf())
+        } else {
+            Err(format!("{} is neither a folder nor a Cargo.toml", path.display()))
+        };
+    }
+    let manifest = path.join("Cargo.toml");
+    if manifest.is_file() {
+        return Ok(manifest);
+    }
+    let mut message = format!("no Cargo.toml in {}", path.display());
+    let inside = packages_inside(path);
+    if !inside.is_empty() {
+        message.push_str(&format!("\n  help: did you mean {}?", inside.join(" or ")));
+    }
+    Err(message)
+}
+
+/// Folders one level down that hold a Cargo.toml.
+fn packages_inside(dir: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let mut found: Vec<String> = entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.join("Cargo.toml").is_file())
+        .map(|path| path.display().to_string())
+        .collect();
+    found.sort();
+    found.truncate(5);
+    found
+}
+
+fn metadata(manifest: &Path) -> Result<cargo_metadata::Metadata, Complaint> {
+    MetadataCommand::new().manifest_path(manifest).no_deps().exec().map_err(|error| match error {
+        cargo_metadata::Error::CargoMetadata { stderr } => {
+            let text = stderr.trim();
+            let text = text.strip_prefix("error: ").unwrap_or(text);
+            format!("cargo cannot read {}: {text}", manifest.display())
+        }
+        other => format!("cargo cannot read {}: {other}", manifest.display()),
+    })
+}
+
+fn package_at<'a>(packages: &'a [CargoPackage], manifest: &Path) -> Option<&'a CargoPackage> {
+    let manifest = manifest.canonicalize().ok()?;
+    packages
+        .iter()
+        .find(|package| package.manifest_path.as_std_path().canonicalize().is_ok_and(|other| other == manifest))
+}
+
+fn not_a_package(manifest: &Path, metadata: &cargo_metadata::Metadata) -> Complaint {
+    let mut message = format!("{} is a workspace, not a package", manifest.display());
+    let root = parent(manifest);
+    let members: Vec<String> = metadata
+        .packages
+        .iter()
+        .filter(|package| library(package).is_some() && !externs(package).apiloom.is_empty())
+        .map(|package| relative_to(package.manifest_path.as_std_path(), &root))
+        .map(|manifest| parent(&manifest).display().to_string())
+        .collect();
+    if !members.is_empty() {
+        message.push_str(&format!("\n  help: name the folder of one of its members: {}", members.join(", ")));
+    }
+    message
+}
+
+fn library(package: &CargoPackage) -> Option<&Target> {
+    package.targets.iter().find(|target| target.is_lib())
+}
+
+/// `path` below `dir` as the user names `dir`, when it is below it.
+fn relative_to(path: &Path, dir: &Path) -> PathBuf {
+    match dir.canonicalize().ok().zip(path.canonicalize().ok()) {
+        Some((base, full)) => match full.strip_prefix(&base) {
+            Ok(rest) if dir == Path::new(".") => rest.to_path_buf(),
+            Ok(rest) => dir.join(rest),
+            Err(_) => path.to_path_buf(),
+        },
+        None => path.to_path_buf(),
+    }
+}
+
+fn externs(package: &CargoPackage) -> Externs {
+    let mut externs = Externs::default();
+    for dependency in &package.dependencies {
+        let name = dependency.rename.as_ref().unwrap_or(&dependency.name).replace('-', "_");
+        let list = if dependency.name == "apiloom" { &mut externs.apiloom } else { &mut externs.others };
+        if !list.contains(&name) {
+            list.push(name);
+        }
+    }
+    externs
+}
+
+/// `[package.metadata.apiloom] server`, else `server/` when it is a package, else the package itself.
+fn server(package: &CargoPackage, dir: &Path, siblings: &[CargoPackage]) -> Result<Server, Complaint> {
+    let declared = package.metadata.get("apiloom").and_then(|table| table.get("server"));
+    let relative = match declared {
+        Some(value) => {
+            let text = value.as_str().ok_or("package.metadata.apiloom.server must be the path of a folder")?;
+            let text = text.replace('\\', "/");
+            let text = text.trim_end_matches('/');
+            if text == "." { String::new() } else { text.strip_prefix("./").unwrap_or(text).to_owned() }
+        }
+        None if dir.join("server/Cargo.toml").is_file() => "server".to_owned(),
+        None => String::new(),
+    };
+    let manifest = dir.join(&relative).join("Cargo.toml");
+    if !manifest.is_file() {
+        return Err(format!("no server package: {} does not exist", manifest.display()));
+    }
+    let own;
+    let found = match package_at(siblings, &manifest) {
+        Some(found) => found,
+        None => {
+            own = metadata(&manifest)?;
+            package_at(&own.packages, &manifest)
+                .ok_or_else(|| format!("{} is a workspace, not a package", manifest.display()))?
+        }
+    };
+    let main = found.manifest_path.as_std_path().with_file_name("").join(MAIN);
+    let bin = found.targets.iter().find(|target| target.is_bin() && target.src_path.as_std_path() == main);
+    let bin = bin.ok_or_else(|| no_bin(&manifest, &package.name))?;
+    Ok(Server { manifest, dir: relative, bin: bin.name.clone() })
+}
+
+fn no_bin(manifest: &Path, package: &str) -> Complaint {
+    format!(
+        "{} has no binary for the generated server\n  help: add\n    [[bin]]\n    name = \"{package}-server\"\n    path = \"{MAIN}\"",
+        manifest.display()
+    )
+}

@@ -1,0 +1,134 @@
+//! What is wrong with the user's source, and how it is shown: like rustc, with file, line, caret and help.
+
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use crate::source::SourceFile;
+
+/// A range of bytes in one of the crate's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Location {
+    /// Index of the file.
+    pub(crate) file: usize,
+    /// Bytes of its text.
+    pub(crate) range: Range<usize>,
+}
+
+/// One thing that stops generation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    id: Option<&'static str>,
+    message: String,
+    location: Option<Location>,
+    label: String,
+    related: Vec<(Location, String)>,
+    help: Vec<String>,
+}
+
+impl Problem {
+    /// An error with this title: lower case, no full stop.
+    pub(crate) fn error(message: impl Into<String>) -> Problem {
+        Problem {
+            id: None,
+            message: message.into(),
+            location: None,
+            label: String::new(),
+            related: Vec::new(),
+            help: Vec::new(),
+        }
+    }
+
+    /// Names the error, as the macros do.
+    pub(crate) fn id(mut self, id: &'static str) -> Problem {
+        self.id = Some(id);
+        self
+    }
+
+    /// Puts the caret.
+    pub(crate) fn at(mut self, location: Location) -> Problem {
+        self.location = Some(location);
+        self
+    }
+
+    /// Says something beside the caret.
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Problem {
+        self.label = label.into();
+        self
+    }
+
+    /// Points at another place that matters.
+    pub(crate) fn related(mut self, location: Location, label: impl Into<String>) -> Problem {
+        self.related.push((location, label.into()));
+        self
+    }
+
+    /// Says what to do.
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Problem {
+        self.help.push(help.into());
+        self
+    }
+
+    /// Where it is; problems without a place come first.
+    fn order(&self) -> Option<(usize, usize)> {
+        self.location.as_ref().map(|location| (location.file, location.range.start))
+    }
+}
+
+/// Renders every problem in source order, each once, followed by an empty line.
+pub(crate) fn render(problems: &[Problem], files: &[SourceFile], color: bool) -> String {
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let mut sorted: Vec<&Problem> = problems.iter().collect();
+    sorted.sort_by_key(|problem| problem.order());
+    sorted.dedup();
+    let mut text = String::new();
+    for problem in sorted {
+        text.push_str(&render_one(problem, files, &renderer));
+        text.push_str("\n\n");
+    }
+    text
+}
+
+fn render_one(problem: &Problem, files: &[SourceFile], renderer: &Renderer) -> String {
+    let mut title = Level::ERROR.primary_title(problem.message.as_str());
+    if let Some(id) = problem.id {
+        title = title.id(id);
+    }
+    let mut group = Group::with_title(title);
+    if let Some(location) = &problem.location {
+        let mut snippet = snippet(location, AnnotationKind::Primary, &problem.label, files);
+        let (same, other): (Vec<_>, Vec<_>) =
+            problem.related.iter().partition(|(related, _)| related.file == location.file);
+        for (related, label) in same {
+            let range = clamp(&related.range, files[related.file].text.len());
+            snippet = snippet.annotation(AnnotationKind::Context.span(range).label(label.as_str()));
+        }
+        group = group.element(snippet);
+        for (related, label) in other {
+            group = group.element(self::snippet(related, AnnotationKind::Context, label, files));
+        }
+    }
+    for help in &problem.help {
+        group = group.element(Level::HELP.message(help.as_str()));
+    }
+    renderer.render(&[group])
+}
+
+fn snippet<'a>(
+    location: &Location,
+    kind: AnnotationKind,
+    label: &'a str,
+    files: &'a [SourceFile],
+) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+    let file = &files[location.file];
+    let mut annotation = kind.span(clamp(&location.range, file.text.len()));
+    if !label.is_empty() {
+        annotation = annotation.label(label);
+    }
+    Snippet::source(file.text.as_str()).path(file.name.as_str()).annotation(annotation)
+}
+
+/// An error at the end of the input points behind the text.
+fn clamp(range: &Range<usize>, len: usize) -> Range<usize> {
+    range.start.min(len)..range.end.min(len)
+}

@@ -1,0 +1,58 @@
+//! Templates to text: the only module that knows tera. Rust is parsed and printed by prettyplease, so a template's
+//! line breaks do not matter and broken Rust cannot be written.
+
+use serde::Serialize;
+use tera::{Context, Tera};
+
+/// A template that does not fit its view, or does not make Rust. A defect of the generator, never of the user.
+#[derive(Debug)]
+pub struct RenderError {
+    template: String,
+    reason: String,
+}
+
+impl std::fmt::Display for RenderError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "template {} failed (a bug in apiloom): {}", self.template, self.reason)
+    }
+}
+
+impl std::error::Error for RenderError {}
+
+/// Every template, loaded, and the first line of what they make.
+pub(crate) struct Renderer {
+    tera: Tera,
+    header: String,
+}
+
+impl Renderer {
+    pub(crate) fn new(header: String) -> Result<Renderer, RenderError> {
+        let mut tera = Tera::new();
+        tera.autoescape_on(Vec::<&str>::new());
+        let fail = |reason: tera::Error| RenderError { template: "table".to_owned(), reason: reason.to_string() };
+        tera.add_raw_templates(apiloom_templates::TEMPLATES.iter().copied()).map_err(fail)?;
+        Ok(Renderer { tera, header })
+    }
+
+    /// A formatted Rust file.
+    pub(crate) fn rust<View: Serialize>(&self, template: &str, view: &View) -> Result<Vec<u8>, RenderError> {
+        let text = self.text(template, view)?;
+        let file = syn::parse_file(&text).map_err(|error| RenderError {
+            template: template.to_owned(),
+            reason: format!("{error} at line {} of\n{text}", error.span().start().line),
+        })?;
+        Ok(format!("// {}\n{}", self.header, prettyplease::unparse(&file)).into_bytes())
+    }
+
+    /// A YAML file.
+    pub(crate) fn yaml<View: Serialize>(&self, template: &str, view: &View) -> Result<Vec<u8>, RenderError> {
+        let text = self.text(template, view)?;
+        Ok(format!("# {}\n{}\n", self.header, text.trim_end()).into_bytes())
+    }
+
+    fn text<View: Serialize>(&self, template: &str, view: &View) -> Result<String, RenderError> {
+        let fail = |reason: tera::Error| RenderError { template: template.to_owned(), reason: reason.to_string() };
+        let context = Context::from_serialize(view).map_err(fail)?;
+        self.tera.render(template, &context).map_err(fail)
+    }
+}

@@ -1,0 +1,83 @@
+//! What `cfg` says about an item, as far as it can be known without a build: only `test` is (it is off).
+
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Meta, Token};
+
+/// Whether an item is part of the build that the generator speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// It is there in every build.
+    Present,
+    /// It is only there in tests.
+    Absent,
+    /// It depends on features, the platform or flags.
+    Unknown,
+}
+
+/// The presence of an item with these attributes.
+pub(crate) fn presence(attrs: &[Attribute]) -> Presence {
+    let conditions = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+    all(conditions.map(|attr| attr.parse_args::<Meta>().map_or(Presence::Unknown, |meta| evaluate(&meta))))
+}
+
+fn evaluate(condition: &Meta) -> Presence {
+    match condition {
+        Meta::Path(path) if path.is_ident("test") => Presence::Absent,
+        Meta::Path(path) if path.is_ident("true") => Presence::Present,
+        Meta::Path(path) if path.is_ident("false") => Presence::Absent,
+        Meta::List(list) => {
+            let Ok(parts) = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated) else {
+                return Presence::Unknown;
+            };
+            let parts = parts.iter().map(evaluate);
+            if list.path.is_ident("all") {
+                all(parts)
+            } else if list.path.is_ident("any") {
+                not(all(parts.map(not)))
+            } else if list.path.is_ident("not") {
+                not(all(parts))
+            } else {
+                Presence::Unknown
+            }
+        }
+        _ => Presence::Unknown,
+    }
+}
+
+fn all(parts: impl Iterator<Item = Presence>) -> Presence {
+    parts.fold(Presence::Present, |left, right| match (left, right) {
+        (Presence::Absent, _) | (_, Presence::Absent) => Presence::Absent,
+        (Presence::Present, Presence::Present) => Presence::Present,
+        _ => Presence::Unknown,
+    })
+}
+
+fn not(presence: Presence) -> Presence {
+    match presence {
+        Presence::Present => Presence::Absent,
+        Presence::Absent => Presence::Present,
+        Presence::Unknown => Presence::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(attributes: &str, expected: Presence) {
+        let item: syn::ItemStruct = syn::parse_str(&format!("{attributes} struct S;")).expect("the test's own Rust");
+        assert_eq!(presence(&item.attrs), expected, "{attributes}");
+    }
+
+    #[test]
+    fn only_test_is_known() {
+        check("", Presence::Present);
+        check("#[cfg(test)]", Presence::Absent);
+        check("#[cfg(not(test))]", Presence::Present);
+        check("#[cfg(all(test, unix))]", Presence::Absent);
+        check("#[cfg(any(test, unix))]", Presence::Unknown);
+        check("#[cfg(any(test, not(test)))]", Presence::Present);
+        check("#[cfg(feature = \"x\")]", Presence::Unknown);
+        check("#[cfg(unix)] #[cfg(test)]", Presence::Absent);
+    }
+}

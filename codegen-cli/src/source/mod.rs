@@ -1,0 +1,364 @@
+//! The source of one crate: files read, module tree followed, nothing interpreted.
+//!
+//! Generated files are never opened, so a missing, stale or broken `generated/` cannot stop its own regeneration.
+//! Whatever cannot be followed becomes a [`Problem`]; nothing is skipped in silence.
+
+mod cfg;
+mod resolve;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+pub(crate) use cfg::{Presence, presence};
+pub(crate) use resolve::{Definition, Lookup, Namespace};
+
+use crate::problem::{Location, Problem};
+
+/// The root module that holds the generator's own output.
+pub(crate) const GENERATED: &str = "generated";
+
+/// One file as it was read.
+#[derive(Debug)]
+pub(crate) struct SourceFile {
+    /// How messages name it: as the user would from where the command runs.
+    pub(crate) name: String,
+    /// Its text, without a byte order mark.
+    pub(crate) text: String,
+}
+
+/// Index of a module in [`Crate::modules`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ModuleId(usize);
+
+/// A module with its items, except the modules inside it.
+#[derive(Debug)]
+pub(crate) struct Module {
+    /// Names from the crate root; empty for the root.
+    pub(crate) path: Vec<String>,
+    /// The module around it.
+    pub(crate) parent: Option<ModuleId>,
+    /// The file its items stand in.
+    pub(crate) file: usize,
+    /// Whether the whole crate can name it, as far as its own declaration says.
+    pub(crate) visible: bool,
+    /// Whether the module or one around it stands behind a `cfg` that is not known here.
+    pub(crate) conditional: bool,
+    /// Everything in it that is not a module.
+    pub(crate) items: Vec<syn::Item>,
+    /// Modules inside it, by name.
+    pub(crate) children: BTreeMap<String, ModuleId>,
+    imports: Vec<resolve::Import>,
+}
+
+/// Names that come from outside the crate.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Externs {
+    /// What the crate calls apiloom; more than one name only with a renamed second version.
+    pub(crate) apiloom: Vec<String>,
+    /// Every other dependency.
+    pub(crate) others: Vec<String>,
+}
+
+/// A whole crate.
+#[derive(Debug)]
+pub(crate) struct Crate {
+    /// The files, in the order in which they were found.
+    pub(crate) files: Vec<SourceFile>,
+    /// The modules; the root comes first.
+    pub(crate) modules: Vec<Module>,
+    /// How the root declares the generated module, if it does.
+    pub(crate) generated: Option<syn::Visibility>,
+    /// What could not be followed.
+    pub(crate) problems: Vec<Problem>,
+    externs: Externs,
+}
+
+impl Crate {
+    /// Reads the crate whose root file is `root`. `name` turns a path into what messages call it.
+    pub(crate) fn load(root: &Path, externs: Externs, name: &dyn Fn(&Path) -> String) -> Crate {
+        let mut loader = Loader {
+            name,
+            krate: Crate { files: Vec::new(), modules: Vec::new(), generated: None, problems: Vec::new(), externs },
+        };
+        loader.root(root);
+        loader.krate
+    }
+
+    /// The root module.
+    pub(crate) const ROOT: ModuleId = ModuleId(0);
+
+    /// Every module with its id.
+    pub(crate) fn modules(&self) -> impl Iterator<Item = (ModuleId, &Module)> {
+        self.modules.iter().enumerate().map(|(index, module)| (ModuleId(index), module))
+    }
+
+    /// One module.
+    pub(crate) fn module(&self, id: ModuleId) -> &Module {
+        &self.modules[id.0]
+    }
+
+    /// Where a span of a module's items lies.
+    pub(crate) fn locate(&self, module: ModuleId, span: Span) -> Location {
+        locate(self.module(module).file, span)
+    }
+}
+
+fn locate(file: usize, span: Span) -> Location {
+    Location { file, range: span.byte_range() }
+}
+
+/// Where files of a module's children are looked for.
+#[derive(Clone)]
+struct Place {
+    /// `mod x;` is `children/x.rs` or `children/x/mod.rs`.
+    children: PathBuf,
+    /// `#[path = ".."]` starts here.
+    attribute: PathBuf,
+}
+
+impl Place {
+    /// The place of a file that owns its whole folder: the crate root, `mod.rs`, and whatever `#[path]` names.
+    fn owner(file: &Path) -> Place {
+        let dir = file.parent().unwrap_or(Path::new("")).to_path_buf();
+        Place { children: dir.clone(), attribute: dir }
+    }
+
+    fn plain(file: &Path) -> Place {
+        let dir = file.parent().unwrap_or(Path::new("")).to_path_buf();
+        Place { children: file.with_extension(""), attribute: dir }
+    }
+}
+
+struct Loader<'a> {
+    name: &'a dyn Fn(&Path) -> String,
+    krate: Crate,
+}
+
+/// A `mod` item's surroundings.
+struct Nested {
+    parent: ModuleId,
+    path: Vec<String>,
+    visible: bool,
+    conditional: bool,
+}
+
+impl Loader<'_> {
+    fn root(&mut self, root: &Path) {
+        let nested =
+            Module { path: Vec::new(), parent: None, file: 0, visible: true, conditional: false, items: Vec::new(), children: BTreeMap::new(), imports: Vec::new() };
+        self.krate.modules.push(nested);
+        match fs::read_to_string(root) {
+            Ok(text) => {
+                if let Some((file, parsed)) = self.parse(root, text) {
+                    self.fill(Crate::ROOT, file, parsed.items, &Place::owner(root));
+                }
+            }
+            Err(error) => {
+                self.krate.problems.push(Problem::error(format!("cannot read {}: {error}", (self.name)(root))));
+            }
+        }
+    }
+
+    fn parse(&mut self, path: &Path, text: String) -> Option<(usize, syn::File)> {
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let file = self.krate.files.len();
+        let parsed = syn::parse_file(&text);
+        self.krate.files.push(SourceFile { name: (self.name)(path), text });
+        match parsed {
+            Ok(parsed) => Some((file, parsed)),
+            Err(error) => {
+                self.krate.problems.push(Problem::error(error.to_string()).at(locate(file, error.span())));
+                None
+            }
+        }
+    }
+
+    /// Puts items into a module that was already added, and adds the modules among them.
+    fn fill(&mut self, id: ModuleId, file: usize, items: Vec<syn::Item>, place: &Place) {
+        self.krate.modules[id.0].file = file;
+        for item in items {
+            match item {
+                syn::Item::Mod(item) => self.nested(id, item, place),
+                syn::Item::Use(item) => self.import(id, &item),
+                syn::Item::ExternCrate(item) => {
+                    let import = resolve::Import::extern_crate(&item);
+                    self.krate.modules[id.0].imports.push(import);
+                }
+                item => self.item(id, file, item),
+            }
+        }
+    }
+
+    fn import(&mut self, id: ModuleId, item: &syn::ItemUse) {
+        if cfg::presence(&item.attrs) != Presence::Absent {
+            resolve::Import::flatten(item, &mut self.krate.modules[id.0].imports);
+        }
+    }
+
+    fn item(&mut self, id: ModuleId, file: usize, item: syn::Item) {
+        if cfg::presence(attributes(&item)) == Presence::Absent {
+            return;
+        }
+        if let syn::Item::Macro(invocation) = &item
+            && invocation.mac.path.is_ident("include")
+        {
+            self.include(file, invocation);
+        }
+        self.krate.modules[id.0].items.push(item);
+    }
+
+    /// The items of an included file belong to this module, so a kind among them would be overlooked.
+    fn include(&mut self, file: usize, invocation: &syn::ItemMacro) {
+        self.krate.problems.push(
+            Problem::error("the generator cannot look inside `include!`")
+                .at(locate(file, invocation.mac.path.span()))
+                .help("declare the file as a module: `mod x;` or `#[path = \"..\"] mod x;`"),
+        );
+    }
+
+    fn nested(&mut self, parent: ModuleId, item: syn::ItemMod, place: &Place) {
+        let presence = cfg::presence(&item.attrs);
+        if presence == Presence::Absent {
+            return;
+        }
+        let name = unraw(&item.ident);
+        if parent == Crate::ROOT && name == GENERATED {
+            self.krate.generated = Some(item.vis);
+            return;
+        }
+        let around = self.krate.module(parent);
+        let mut path = around.path.clone();
+        path.push(name.clone());
+        let nested = Nested {
+            parent,
+            path,
+            visible: reachable(&item.vis, &around.path),
+            conditional: around.conditional || presence == Presence::Unknown,
+        };
+        match item.content {
+            Some((_, items)) => {
+                let dir = match path_attribute(&item.attrs) {
+                    Some(path) => place.attribute.join(path),
+                    None => place.children.join(&name),
+                };
+                let file = self.krate.module(parent).file;
+                let id = self.add(nested, file);
+                self.fill(id, file, items, &Place { children: dir.clone(), attribute: dir });
+            }
+            None => self.file_module(nested, &name, &item.attrs, item.ident.span(), place),
+        }
+    }
+
+    fn file_module(&mut self, nested: Nested, name: &str, attrs: &[syn::Attribute], span: Span, place: &Place) {
+        let candidates = match path_attribute(attrs) {
+            Some(path) => {
+                let path = place.attribute.join(path);
+                vec![(path.clone(), Place::owner(&path))]
+            }
+            None => {
+                let plain = place.children.join(format!("{name}.rs"));
+                let folder = place.children.join(name).join("mod.rs");
+                vec![(plain.clone(), Place::plain(&plain)), (folder.clone(), Place::owner(&folder))]
+            }
+        };
+        let declared_in = self.krate.module(nested.parent).file;
+        let found = candidates.iter().find(|(path, _)| path.is_file());
+        let Some((path, place)) = found else {
+            let names: Vec<_> = candidates.iter().map(|(path, _)| format!("`{}`", (self.name)(path))).collect();
+            self.krate.problems.push(
+                Problem::error(format!("file not found for module `{name}`"))
+                    .at(locate(declared_in, span))
+                    .help(format!("create {}", names.join(" or "))),
+            );
+            return;
+        };
+        match fs::read_to_string(path) {
+            Ok(text) => {
+                if let Some((file, parsed)) = self.parse(path, text) {
+                    if cfg::presence(&parsed.attrs) == Presence::Absent {
+                        return;
+                    }
+                    let id = self.add(nested, file);
+                    self.fill(id, file, parsed.items, place);
+                }
+            }
+            Err(error) => self.krate.problems.push(
+                Problem::error(format!("cannot read `{}`: {error}", (self.name)(path))).at(locate(declared_in, span)),
+            ),
+        }
+    }
+
+    fn add(&mut self, nested: Nested, file: usize) -> ModuleId {
+        let id = ModuleId(self.krate.modules.len());
+        if let Some(name) = nested.path.last() {
+            self.krate.modules[nested.parent.0].children.insert(name.clone(), id);
+        }
+        self.krate.modules.push(Module {
+            path: nested.path,
+            parent: Some(nested.parent),
+            file,
+            visible: nested.visible,
+            conditional: nested.conditional,
+            items: Vec::new(),
+            children: BTreeMap::new(),
+            imports: Vec::new(),
+        });
+        id
+    }
+}
+
+/// Whether the whole crate can name an item of this visibility that stands in `parent`.
+pub(crate) fn reachable(visibility: &syn::Visibility, parent: &[String]) -> bool {
+    // What is private to the root, or to the parent of a module of the root, is seen by every module.
+    match visibility {
+        _ if parent.is_empty() => true,
+        syn::Visibility::Public(_) => true,
+        syn::Visibility::Restricted(restricted) if restricted.path.is_ident("super") => parent.len() == 1,
+        syn::Visibility::Restricted(restricted) => restricted.path.is_ident("crate"),
+        syn::Visibility::Inherited => false,
+    }
+}
+
+/// An identifier without `r#`.
+pub(crate) fn unraw(ident: &proc_macro2::Ident) -> String {
+    let text = ident.to_string();
+    text.strip_prefix("r#").map(str::to_owned).unwrap_or(text)
+}
+
+fn path_attribute(attrs: &[syn::Attribute]) -> Option<String> {
+    attrs.iter().find_map(|attr| match &attr.meta {
+        syn::Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// The attributes of any item.
+pub(crate) fn attributes(item: &syn::Item) -> &[syn::Attribute] {
+    match item {
+        syn::Item::Const(item) => &item.attrs,
+        syn::Item::Enum(item) => &item.attrs,
+        syn::Item::ExternCrate(item) => &item.attrs,
+        syn::Item::Fn(item) => &item.attrs,
+        syn::Item::ForeignMod(item) => &item.attrs,
+        syn::Item::Impl(item) => &item.attrs,
+        syn::Item::Macro(item) => &item.attrs,
+        syn::Item::Mod(item) => &item.attrs,
+        syn::Item::Static(item) => &item.attrs,
+        syn::Item::Struct(item) => &item.attrs,
+        syn::Item::Trait(item) => &item.attrs,
+        syn::Item::TraitAlias(item) => &item.attrs,
+        syn::Item::Type(item) => &item.attrs,
+        syn::Item::Union(item) => &item.attrs,
+        syn::Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}

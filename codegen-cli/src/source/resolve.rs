@@ -1,0 +1,255 @@
+//! What a path means inside a crate: `use`, renames, globs, `self`, `super`, `crate` and the extern prelude.
+//!
+//! It answers only what the generator asks: is this attribute or macro apiloom's, and which struct does this path
+//! name. Where a glob of a foreign crate could hold the name, the answer is [`Lookup::Unknown`], never a guess.
+
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use super::{Crate, ModuleId, unraw};
+
+/// A name brought into a module, or everything of another (`name` is `None`).
+#[derive(Clone, Debug)]
+pub(crate) struct Import {
+    name: Option<String>,
+    path: Vec<String>,
+    global: bool,
+    /// The name in the `use` that brought it in.
+    pub(crate) span: Span,
+    /// Whether it is `pub`.
+    pub(crate) public: bool,
+}
+
+impl Import {
+    /// `extern crate x as y;`
+    pub(super) fn extern_crate(item: &syn::ItemExternCrate) -> Import {
+        let name = item.rename.as_ref().map_or(&item.ident, |(_, rename)| rename);
+        Import {
+            name: Some(unraw(name)),
+            path: vec![unraw(&item.ident)],
+            global: item.ident != "self",
+            span: item.span(),
+            public: matches!(item.vis, syn::Visibility::Public(_)),
+        }
+    }
+
+    /// Adds one import per leaf of a `use` tree.
+    pub(super) fn flatten(item: &syn::ItemUse, into: &mut Vec<Import>) {
+        let seed = Import {
+            name: None,
+            path: Vec::new(),
+            global: item.leading_colon.is_some(),
+            span: item.span(),
+            public: matches!(item.vis, syn::Visibility::Public(_)),
+        };
+        flatten_tree(&item.tree, &seed, into);
+    }
+}
+
+fn flatten_tree(tree: &syn::UseTree, prefix: &Import, into: &mut Vec<Import>) {
+    match tree {
+        syn::UseTree::Path(path) => {
+            let mut prefix = prefix.clone();
+            prefix.path.push(unraw(&path.ident));
+            flatten_tree(&path.tree, &prefix, into);
+        }
+        syn::UseTree::Name(name) => into.push(leaf(prefix, &name.ident, &name.ident)),
+        syn::UseTree::Rename(rename) => into.push(leaf(prefix, &rename.ident, &rename.rename)),
+        syn::UseTree::Glob(_) => into.push(prefix.clone()),
+        syn::UseTree::Group(group) => {
+            for tree in &group.items {
+                flatten_tree(tree, prefix, into);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `a::b` as `b`; `a::{self}` is `a` as `a`.
+fn leaf(prefix: &Import, ident: &proc_macro2::Ident, name: &proc_macro2::Ident) -> Import {
+    let mut import = Import { span: name.span(), ..prefix.clone() };
+    let ident_text = unraw(ident);
+    let inner_self = ident_text == "self" && !import.path.is_empty();
+    if !inner_self {
+        import.path.push(ident_text);
+    }
+    let name = if inner_self && name == "self" { import.path.last().cloned() } else { Some(unraw(name)) };
+    import.name = name;
+    import
+}
+
+/// The namespaces that matter here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Namespace {
+    /// Modules, structs, aliases.
+    Type,
+    /// Attribute, derive and `name!` macros.
+    Macro,
+    /// Functions.
+    Value,
+}
+
+/// What a path names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Definition {
+    /// Something of apiloom, by its last name; empty for the crate itself.
+    Apiloom(String),
+    /// A module of this crate.
+    Module(ModuleId),
+    /// Another item of this crate.
+    Item(ModuleId, String),
+    /// Something of another crate.
+    Foreign,
+}
+
+/// The answer to a look-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lookup {
+    /// It is this.
+    Found(Definition),
+    /// It may come from somewhere that cannot be seen.
+    Unknown,
+    /// There is no such name.
+    Missing,
+}
+
+/// `use` chains longer than this are cycles.
+const MAX_DEPTH: usize = 32;
+
+impl Crate {
+    /// What `path` means inside `module`; its last segment is looked up in `namespace`.
+    pub(crate) fn resolve(&self, module: ModuleId, path: &syn::Path, namespace: Namespace) -> Lookup {
+        let names: Vec<String> = path.segments.iter().map(|segment| unraw(&segment.ident)).collect();
+        self.resolve_names(module, &names, path.leading_colon.is_some(), namespace, 0)
+    }
+
+    /// What `name` means when it is reached through `module`, as in `module::name`.
+    pub(crate) fn member(&self, module: ModuleId, name: &str, namespace: Namespace) -> Lookup {
+        self.in_module(module, name, namespace, 0)
+    }
+
+    /// The import that brings `name` into a module, if one does by name.
+    pub(crate) fn import(&self, module: ModuleId, name: &str) -> Option<&Import> {
+        self.module(module).imports.iter().find(|import| import.name.as_deref() == Some(name))
+    }
+
+    fn resolve_names(
+        &self,
+        module: ModuleId,
+        names: &[String],
+        global: bool,
+        namespace: Namespace,
+        depth: usize,
+    ) -> Lookup {
+        let Some((first, rest)) = names.split_first() else { return Lookup::Missing };
+        let first_namespace = if rest.is_empty() { namespace } else { Namespace::Type };
+        let mut found = if global {
+            self.external(first)
+        } else {
+            match first.as_str() {
+                "crate" => Lookup::Found(Definition::Module(Crate::ROOT)),
+                "self" => Lookup::Found(Definition::Module(module)),
+                "super" => self.parent(module),
+                name => self.unqualified(module, name, first_namespace, depth),
+            }
+        };
+        for (index, name) in rest.iter().enumerate() {
+            let namespace = if index + 1 == rest.len() { namespace } else { Namespace::Type };
+            found = match found {
+                Lookup::Found(Definition::Module(inner)) if name == "super" => self.parent(inner),
+                Lookup::Found(Definition::Module(inner)) => self.in_module(inner, name, namespace, depth),
+                Lookup::Found(Definition::Apiloom(_)) => Lookup::Found(Definition::Apiloom(name.clone())),
+                Lookup::Found(Definition::Item(..)) => Lookup::Missing,
+                other => other,
+            };
+        }
+        found
+    }
+
+    fn parent(&self, module: ModuleId) -> Lookup {
+        self.module(module).parent.map_or(Lookup::Missing, |parent| Lookup::Found(Definition::Module(parent)))
+    }
+
+    fn unqualified(&self, module: ModuleId, name: &str, namespace: Namespace, depth: usize) -> Lookup {
+        match self.in_module(module, name, namespace, depth) {
+            Lookup::Missing if namespace == Namespace::Type => self.external(name),
+            Lookup::Unknown if namespace == Namespace::Type && self.external(name) != Lookup::Missing => {
+                self.external(name)
+            }
+            other => other,
+        }
+    }
+
+    fn external(&self, name: &str) -> Lookup {
+        if self.externs.apiloom.iter().any(|apiloom| apiloom == name) {
+            Lookup::Found(Definition::Apiloom(String::new()))
+        } else if matches!(name, "std" | "core" | "alloc") || self.externs.others.iter().any(|other| other == name) {
+            Lookup::Found(Definition::Foreign)
+        } else {
+            Lookup::Missing
+        }
+    }
+
+    fn in_module(&self, module: ModuleId, name: &str, namespace: Namespace, depth: usize) -> Lookup {
+        if depth > MAX_DEPTH {
+            return Lookup::Missing;
+        }
+        if let Some(found) = self.own_item(module, name, namespace) {
+            return Lookup::Found(found);
+        }
+        let mut answer = Lookup::Missing;
+        // A name brought in by name wins over one from a glob.
+        let imports = &self.module(module).imports;
+        let (named, globs): (Vec<_>, Vec<_>) = imports.iter().partition(|import| import.name.is_some());
+        for import in named.into_iter().filter(|import| import.name.as_deref() == Some(name)) {
+            match self.resolve_names(module, &import.path, import.global, namespace, depth + 1) {
+                Lookup::Missing => {}
+                other => return other,
+            }
+        }
+        for import in globs {
+            let target = self.resolve_names(module, &import.path, import.global, Namespace::Type, depth + 1);
+            let found = match target {
+                Lookup::Found(Definition::Module(inner)) if inner != module => {
+                    self.in_module(inner, name, namespace, depth + 1)
+                }
+                Lookup::Found(Definition::Apiloom(_)) if in_prelude(name, namespace) => {
+                    Lookup::Found(Definition::Apiloom(name.to_owned()))
+                }
+                Lookup::Found(Definition::Foreign) | Lookup::Unknown => Lookup::Unknown,
+                _ => Lookup::Missing,
+            };
+            match found {
+                Lookup::Found(_) => return found,
+                Lookup::Unknown => answer = Lookup::Unknown,
+                Lookup::Missing => {}
+            }
+        }
+        answer
+    }
+
+    fn own_item(&self, id: ModuleId, name: &str, namespace: Namespace) -> Option<Definition> {
+        let module = self.module(id);
+        if namespace == Namespace::Type
+            && let Some(child) = module.children.get(name)
+        {
+            return Some(Definition::Module(*child));
+        }
+        let declares = |item: &syn::Item| match (namespace, item) {
+            (Namespace::Type, syn::Item::Struct(item)) => item.ident == name,
+            (Namespace::Type, syn::Item::Enum(item)) => item.ident == name,
+            (Namespace::Type, syn::Item::Union(item)) => item.ident == name,
+            (Namespace::Type, syn::Item::Trait(item)) => item.ident == name,
+            (Namespace::Type, syn::Item::Type(item)) => item.ident == name,
+            (Namespace::Value, syn::Item::Fn(item)) => item.sig.ident == name,
+            (Namespace::Macro, syn::Item::Macro(item)) => item.ident.as_ref().is_some_and(|ident| ident == name),
+            _ => false,
+        };
+        module.items.iter().any(declares).then(|| Definition::Item(id, name.to_owned()))
+    }
+}
+
+/// What a glob of apiloom or of its prelude can bring in, among the names that matter here.
+fn in_prelude(name: &str, namespace: Namespace) -> bool {
+    namespace == Namespace::Macro && matches!(name, "resource" | "api" | "Resource" | "group")
+}

@@ -1,0 +1,270 @@
+//! What each template is given: finished text, every name and condition already decided.
+
+use serde::Serialize;
+
+use crate::generate::Settings;
+use crate::model::{Group, Kind, Model};
+
+/// The verbs that read.
+const READ: [&str; 3] = ["get", "list", "watch"];
+/// The status verbs: controllers report with them, so only admins get the writing ones.
+const STATUS_WRITE: [&str; 2] = ["patch", "update"];
+/// Where aggregated groups of their own usually stand; CustomResourceDefinitions get the same.
+const GROUP_PRIORITY: u32 = 1000;
+/// Room between two versions, so that a hand-made one fits between.
+const VERSION_PRIORITY_STEP: usize = 10;
+
+/// `registry.rs`.
+#[derive(Debug, Serialize)]
+pub(crate) struct RegistryView {
+    pub(crate) package: String,
+    pub(crate) stores: Vec<StoreView>,
+}
+
+/// One kind of one version.
+#[derive(Debug, Serialize)]
+pub(crate) struct StoreView {
+    pub(crate) function: String,
+    pub(crate) rust_type: String,
+    pub(crate) doc: String,
+}
+
+/// `install.rs`.
+#[derive(Debug, Serialize)]
+pub(crate) struct InstallView {
+    pub(crate) package: String,
+    pub(crate) groups: Vec<GroupView>,
+}
+
+/// A group and its stores.
+#[derive(Debug, Serialize)]
+pub(crate) struct GroupView {
+    /// A Rust string literal.
+    pub(crate) name: String,
+    /// Rust string literals, joined by commas.
+    pub(crate) versions: String,
+    /// `None` or `Some((1, 2))`.
+    pub(crate) release: String,
+    pub(crate) stores: Vec<String>,
+}
+
+/// `mod.rs`.
+#[derive(Debug, Serialize)]
+pub(crate) struct ModView {
+    pub(crate) package: String,
+}
+
+/// `main.rs`.
+#[derive(Debug, Serialize)]
+pub(crate) struct MainView {
+    pub(crate) package: String,
+    /// A Rust string literal.
+    pub(crate) server: String,
+    pub(crate) contract: u32,
+    /// The builder's way through `install` and `configure`.
+    pub(crate) assemble: String,
+}
+
+/// `rbac.yaml`.
+#[derive(Debug, Serialize)]
+pub(crate) struct RbacView {
+    pub(crate) roles: Vec<RoleView>,
+}
+
+/// A ClusterRole that one of the default roles takes in.
+#[derive(Debug, Serialize)]
+pub(crate) struct RoleView {
+    pub(crate) name: String,
+    pub(crate) aggregate_to: &'static str,
+    pub(crate) rules: Vec<RuleView>,
+}
+
+/// A rule of a role; lists are YAML flow sequences' insides.
+#[derive(Debug, Serialize)]
+pub(crate) struct RuleView {
+    pub(crate) group: String,
+    pub(crate) resource: String,
+    pub(crate) verbs: String,
+}
+
+/// `apiservice.yaml`.
+#[derive(Debug, Serialize)]
+pub(crate) struct ApiServiceView {
+    pub(crate) services: Vec<VersionView>,
+}
+
+/// One version of a group, as the aggregator knows it.
+#[derive(Debug, Serialize)]
+pub(crate) struct VersionView {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) group_priority: u32,
+    pub(crate) version_priority: usize,
+    pub(crate) service: String,
+    pub(crate) namespace: String,
+}
+
+impl RegistryView {
+    pub(crate) fn new(model: &Model) -> RegistryView {
+        let stores = model.groups.iter().flat_map(|group| {
+            group.kinds.iter().map(|kind| StoreView {
+                function: store_function(model, group, kind),
+                rust_type: kind.rust_type.clone(),
+                doc: format!("Serves `{}` of `{}`.", kind.plural, api_version(group, &kind.version)),
+            })
+        });
+        RegistryView { package: model.package.clone(), stores: stores.collect() }
+    }
+}
+
+impl InstallView {
+    pub(crate) fn new(model: &Model) -> InstallView {
+        let groups = model.groups.iter().map(|group| GroupView {
+            name: literal(&group.name),
+            versions: group.versions.iter().map(|version| literal(version)).collect::<Vec<_>>().join(", "),
+            release: match group.release {
+                Some(release) => format!("Some(({}, {}))", release.major, release.minor),
+                None => "None".to_owned(),
+            },
+            stores: group.kinds.iter().map(|kind| store_function(model, group, kind)).collect(),
+        });
+        InstallView { package: model.package.clone(), groups: groups.collect() }
+    }
+}
+
+impl ModView {
+    pub(crate) fn new(model: &Model) -> ModView {
+        ModView { package: model.package.clone() }
+    }
+}
+
+impl MainView {
+    pub(crate) fn new(model: &Model, settings: &Settings) -> MainView {
+        let krate = rust_path(&model.crate_name);
+        let install = format!("::{krate}::generated::install(builder)");
+        MainView {
+            package: model.package.clone(),
+            server: literal(&settings.server),
+            contract: settings.contract,
+            assemble: if model.configure { format!("::{krate}::configure({install})") } else { install },
+        }
+    }
+}
+
+impl RbacView {
+    pub(crate) fn new(model: &Model) -> RbacView {
+        let mut roles = Vec::new();
+        for group in &model.groups {
+            for (aggregate_to, verbs) in [("view", view_verbs as Verbs), ("edit", edit_verbs), ("admin", admin_verbs)] {
+                let rules = rules(group, verbs);
+                if !rules.is_empty() {
+                    let name = format!("{}-{aggregate_to}", if group.name.is_empty() { "core" } else { &group.name });
+                    roles.push(RoleView { name, aggregate_to, rules });
+                }
+            }
+        }
+        RbacView { roles }
+    }
+}
+
+impl ApiServiceView {
+    pub(crate) fn new(model: &Model, settings: &Settings) -> ApiServiceView {
+        // The core group is never aggregated.
+        let groups = model.groups.iter().filter(|group| !group.name.is_empty());
+        let services = groups.flat_map(|group| {
+            let served = |version: &&String| group.kinds.iter().any(|kind| kind.served && kind.version == **version);
+            let versions: Vec<&String> = group.versions.iter().filter(served).collect();
+            let count = versions.len();
+            versions.into_iter().enumerate().map(move |(index, version)| VersionView {
+                group: group.name.clone(),
+                version: version.clone(),
+                group_priority: GROUP_PRIORITY,
+                version_priority: (count - index) * VERSION_PRIORITY_STEP,
+                service: settings.server.clone(),
+                namespace: model.package.clone(),
+            })
+        });
+        ApiServiceView { services: services.collect() }
+    }
+}
+
+/// The verbs that a role has on a kind, and on its status.
+type Verbs = fn(&Kind) -> (Vec<&str>, Vec<&'static str>);
+
+fn view_verbs(kind: &Kind) -> (Vec<&str>, Vec<&'static str>) {
+    let readable = kind.verbs.iter().any(|verb| verb == "get");
+    (served(kind, |verb| READ.contains(&verb)), if kind.status && readable { vec!["get"] } else { Vec::new() })
+}
+
+fn edit_verbs(kind: &Kind) -> (Vec<&str>, Vec<&'static str>) {
+    (served(kind, |verb| !READ.contains(&verb)), Vec::new())
+}
+
+fn admin_verbs(kind: &Kind) -> (Vec<&str>, Vec<&'static str>) {
+    (Vec::new(), if kind.status { STATUS_WRITE.to_vec() } else { Vec::new() })
+}
+
+fn served(kind: &Kind, wanted: impl Fn(&str) -> bool) -> Vec<&str> {
+    kind.verbs.iter().map(String::as_str).filter(|verb| wanted(verb)).collect()
+}
+
+/// One rule per resource, however many versions it has: RBAC knows no versions.
+fn rules(group: &Group, verbs: Verbs) -> Vec<RuleView> {
+    let mut resources: std::collections::BTreeMap<String, std::collections::BTreeSet<&str>> = Default::default();
+    for kind in group.kinds.iter().filter(|kind| kind.served) {
+        let (own, status) = verbs(kind);
+        resources.entry(kind.plural.clone()).or_default().extend(own);
+        resources.entry(format!("{}/status", kind.plural)).or_default().extend(status);
+    }
+    resources
+        .into_iter()
+        .filter(|(_, verbs)| !verbs.is_empty())
+        .map(|(resource, verbs)| RuleView {
+            group: group.name.clone(),
+            resource,
+            verbs: verbs.into_iter().collect::<Vec<_>>().join(", "),
+        })
+        .collect()
+}
+
+fn api_version(group: &Group, version: &str) -> String {
+    if group.name.is_empty() { version.to_owned() } else { format!("{}/{version}", group.name) }
+}
+
+/// `flunder_v1alpha1`; with several groups `wardle_flunder_v1alpha1`.
+fn store_function(model: &Model, group: &Group, kind: &Kind) -> String {
+    let name = format!("{}_{}", snake_case(&kind.kind), snake_case(&kind.version));
+    if model.groups.len() == 1 { name } else { format!("{}_{name}", snake_case(&group.name)) }
+}
+
+/// Lower case with `_` before each word; other characters become `_`.
+fn snake_case(name: &str) -> String {
+    let characters: Vec<char> = name.chars().collect();
+    let mut text = String::new();
+    for (index, character) in characters.iter().enumerate() {
+        if character.is_ascii_uppercase() {
+            let after_lower = index > 0 && !characters[index - 1].is_ascii_uppercase();
+            let before_lower = characters.get(index + 1).is_some_and(char::is_ascii_lowercase);
+            if index > 0 && characters[index - 1] != '_' && (after_lower || before_lower) {
+                text.push('_');
+            }
+            text.push(character.to_ascii_lowercase());
+        } else {
+            text.push(if character.is_ascii_alphanumeric() { *character } else { '_' });
+        }
+    }
+    text
+}
+
+/// A Rust string literal.
+fn literal(text: &str) -> String {
+    proc_macro2::Literal::string(text).to_string()
+}
+
+/// A crate's name where a path segment stands: keywords become raw.
+fn rust_path(name: &str) -> String {
+    match syn::parse_str::<syn::Ident>(name) {
+        Ok(_) => name.to_owned(),
+        Err(_) => format!("r#{name}"),
+    }
+}
