@@ -40,7 +40,10 @@ pub(crate) struct Declared<T> {
 
 /// Collects from every module.
 pub(crate) fn collect(krate: &Crate) -> Declarations {
-    let mut collector = Collector { krate, found: Declarations::default() };
+    let mut collector = Collector {
+        krate,
+        found: Declarations::default(),
+    };
     for (id, module) in krate.modules() {
         for item in &module.items {
             collector.item(id, module, item);
@@ -54,7 +57,10 @@ pub(crate) fn collect(krate: &Crate) -> Declarations {
 pub(crate) fn location(krate: &Crate, module: ModuleId, span: SourceSpan) -> Location {
     let start = krate.locate(module, span.start);
     let end = krate.locate(module, span.end);
-    Location { file: start.file, range: start.range.start..end.range.end.max(start.range.end) }
+    Location {
+        file: start.file,
+        range: start.range.start..end.range.end.max(start.range.end),
+    }
 }
 
 struct Collector<'a> {
@@ -145,7 +151,10 @@ impl Collector<'_> {
             self.problem(
                 Problem::error(format!("the kind `{}` is private", item.ident))
                     .at(self.krate.locate(id, item.ident.span()))
-                    .help(format!("write `pub struct {}`: generated code names it", item.ident)),
+                    .help(format!(
+                        "write `pub struct {}`: generated code names it",
+                        item.ident
+                    )),
             );
         }
         let mut around = Some(id);
@@ -154,9 +163,14 @@ impl Collector<'_> {
             if !module.visible {
                 let name = module.path.join("::");
                 self.problem(
-                    Problem::error(format!("the kind `{}` is in the private module `{name}`", item.ident))
-                        .at(self.krate.locate(id, item.ident.span()))
-                        .help(format!("declare `{name}` as `pub mod`: generated code names what is in it")),
+                    Problem::error(format!(
+                        "the kind `{}` is in the private module `{name}`",
+                        item.ident
+                    ))
+                    .at(self.krate.locate(id, item.ident.span()))
+                    .help(format!(
+                        "declare `{name}` as `pub mod`: generated code names what is in it"
+                    )),
                 );
             }
             around = module.parent;
@@ -198,12 +212,18 @@ impl Collector<'_> {
 
     /// Whether apiloom's `Resource` is derived (true), or another `Resource` (false).
     fn derive(&self, id: ModuleId, attr: &Attribute) -> Option<bool> {
-        let paths = attr.parse_args_with(Punctuated::<syn::Path, Token![,]>::parse_terminated).ok()?;
+        let paths = attr
+            .parse_args_with(Punctuated::<syn::Path, Token![,]>::parse_terminated)
+            .ok()?;
         let mut answer = None;
         for path in &paths {
             match self.krate.resolve(id, path, Namespace::Macro) {
-                Lookup::Found(Definition::Apiloom(name)) if name == "Resource" => return Some(true),
-                Lookup::Found(Definition::Foreign) if path.segments.last().is_some_and(|s| s.ident == "Resource") => {
+                Lookup::Found(Definition::Apiloom(name)) if name == "Resource" => {
+                    return Some(true);
+                }
+                Lookup::Found(Definition::Foreign)
+                    if path.segments.last().is_some_and(|s| s.ident == "Resource") =>
+                {
                     answer = Some(false);
                 }
                 _ => {}
@@ -213,7 +233,9 @@ impl Collector<'_> {
     }
 
     fn conditional_attribute(&mut self, id: ModuleId, attr: &Attribute) {
-        let syn::Meta::List(list) = &attr.meta else { return };
+        let syn::Meta::List(list) = &attr.meta else {
+            return;
+        };
         if hidden::names_resource_inside(self.krate, id, &list.tokens) {
             self.problem(
                 Problem::error("a kind cannot depend on a `cfg`")
@@ -226,13 +248,19 @@ impl Collector<'_> {
     /// Gives apiloom's attributes the path that the vocabulary knows, whatever they are called here.
     fn canonical_paths(&self, id: ModuleId, attrs: &mut [Attribute]) {
         for attr in attrs {
-            let Lookup::Found(Definition::Apiloom(name)) = self.krate.resolve(id, attr.path(), Namespace::Macro) else {
+            let Lookup::Found(Definition::Apiloom(name)) =
+                self.krate.resolve(id, attr.path(), Namespace::Macro)
+            else {
                 continue;
             };
             if !matches!(name.as_str(), "resource" | "api") {
                 continue;
             }
-            let span = attr.path().segments.last().map_or_else(Span::call_site, |last| last.ident.span());
+            let span = attr
+                .path()
+                .segments
+                .last()
+                .map_or_else(Span::call_site, |last| last.ident.span());
             let ident = proc_macro2::Ident::new(&name, span);
             let path = match &mut attr.meta {
                 syn::Meta::Path(path) => path,
@@ -247,9 +275,12 @@ impl Collector<'_> {
         let path = &item.mac.path;
         match self.krate.resolve(id, path, Namespace::Macro) {
             Lookup::Found(Definition::Apiloom(name)) if name == "group" => {
-                if source::presence(&item.attrs) == Presence::Unknown || self.krate.module(id).conditional {
+                if source::presence(&item.attrs) == Presence::Unknown
+                    || self.krate.module(id).conditional
+                {
                     self.problem(
-                        Problem::error("a group cannot depend on a `cfg`").at(self.krate.locate(id, path.span())),
+                        Problem::error("a group cannot depend on a `cfg`")
+                            .at(self.krate.locate(id, path.span())),
                     );
                 }
                 self.group(id, item.mac.tokens.clone());
@@ -281,11 +312,16 @@ impl Collector<'_> {
         let doors = self.doors(id, source::attributes(item));
         if let Some(span) = doors.resource {
             self.problem(
-                Problem::error("`#[apiloom::resource]` goes on a struct").at(self.krate.locate(id, span)),
+                Problem::error("`#[apiloom::resource]` goes on a struct")
+                    .at(self.krate.locate(id, span)),
             );
         }
         match item {
-            Item::Fn(item) => self.hidden(id, &quote::ToTokens::to_token_stream(&item.block), "a function body"),
+            Item::Fn(item) => self.hidden(
+                id,
+                &quote::ToTokens::to_token_stream(&item.block),
+                "a function body",
+            ),
             Item::Impl(_) | Item::Trait(_) | Item::Const(_) | Item::Static(_) => {
                 self.hidden(id, &quote::ToTokens::to_token_stream(item), "a body");
             }
@@ -296,9 +332,11 @@ impl Collector<'_> {
     fn hidden(&mut self, id: ModuleId, tokens: &TokenStream, place: &str) {
         if let Some(span) = hidden::resource_attribute(self.krate, id, tokens.clone()) {
             self.problem(
-                Problem::error(format!("a kind inside {place} cannot be seen by the generator"))
-                    .at(self.krate.locate(id, span))
-                    .help("move the struct with its `#[apiloom::resource(..)]` to a module"),
+                Problem::error(format!(
+                    "a kind inside {place} cannot be seen by the generator"
+                ))
+                .at(self.krate.locate(id, span))
+                .help("move the struct with its `#[apiloom::resource(..)]` to a module"),
             );
         }
     }
@@ -326,12 +364,19 @@ impl Collector<'_> {
     }
 
     fn private_function(&self, name: &str) -> Option<Span> {
-        self.krate.module(Crate::ROOT).items.iter().find_map(|item| match item {
-            Item::Fn(item) if item.sig.ident == name && !matches!(item.vis, syn::Visibility::Public(_)) => {
-                Some(item.sig.ident.span())
-            }
-            _ => None,
-        })
+        self.krate
+            .module(Crate::ROOT)
+            .items
+            .iter()
+            .find_map(|item| match item {
+                Item::Fn(item)
+                    if item.sig.ident == name
+                        && !matches!(item.vis, syn::Visibility::Public(_)) =>
+                {
+                    Some(item.sig.ident.span())
+                }
+                _ => None,
+            })
     }
 
     fn diagnostics(&mut self, id: ModuleId, diagnostics: &Diagnostics) {

@@ -48,7 +48,8 @@ impl Package {
     pub(crate) fn locate(path: &Path) -> Result<Package, Complaint> {
         let manifest = manifest_of(path)?;
         let metadata = metadata(&manifest)?;
-        let package = package_at(&metadata.packages, &manifest).ok_or_else(|| not_a_package(&manifest, &metadata))?;
+        let package = package_at(&metadata.packages, &manifest)
+            .ok_or_else(|| not_a_package(&manifest, &metadata))?;
         let library = library(package).ok_or_else(|| {
             format!("package `{}` has no library: the annotated types live in src/lib.rs and its modules", package.name)
         })?;
@@ -89,7 +90,10 @@ fn manifest_of(path: &Path) -> Result<PathBuf, Complaint> {
         return if path.file_name().is_some_and(|name| name == "Cargo.toml") {
             Ok(path.to_path_buf())
         } else {
-            Err(format!("{} is neither a folder nor a Cargo.toml", path.display()))
+            Err(format!(
+                "{} is neither a folder nor a Cargo.toml",
+                path.display()
+            ))
         };
     }
     let manifest = path.join("Cargo.toml");
@@ -106,7 +110,9 @@ fn manifest_of(path: &Path) -> Result<PathBuf, Complaint> {
 
 /// Folders one level down that hold a Cargo.toml.
 fn packages_inside(dir: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(dir) else {
+        return Vec::new();
+    };
     let mut found: Vec<String> = entries
         .filter_map(Result::ok)
         .map(|entry| entry.path())
@@ -119,21 +125,29 @@ fn packages_inside(dir: &Path) -> Vec<String> {
 }
 
 fn metadata(manifest: &Path) -> Result<cargo_metadata::Metadata, Complaint> {
-    MetadataCommand::new().manifest_path(manifest).no_deps().exec().map_err(|error| match error {
-        cargo_metadata::Error::CargoMetadata { stderr } => {
-            let text = stderr.trim();
-            let text = text.strip_prefix("error: ").unwrap_or(text);
-            format!("cargo cannot read {}: {text}", manifest.display())
-        }
-        other => format!("cargo cannot read {}: {other}", manifest.display()),
-    })
+    MetadataCommand::new()
+        .manifest_path(manifest)
+        .no_deps()
+        .exec()
+        .map_err(|error| match error {
+            cargo_metadata::Error::CargoMetadata { stderr } => {
+                let text = stderr.trim();
+                let text = text.strip_prefix("error: ").unwrap_or(text);
+                format!("cargo cannot read {}: {text}", manifest.display())
+            }
+            other => format!("cargo cannot read {}: {other}", manifest.display()),
+        })
 }
 
 fn package_at<'a>(packages: &'a [CargoPackage], manifest: &Path) -> Option<&'a CargoPackage> {
     let manifest = manifest.canonicalize().ok()?;
-    packages
-        .iter()
-        .find(|package| package.manifest_path.as_std_path().canonicalize().is_ok_and(|other| other == manifest))
+    packages.iter().find(|package| {
+        package
+            .manifest_path
+            .as_std_path()
+            .canonicalize()
+            .is_ok_and(|other| other == manifest)
+    })
 }
 
 fn not_a_package(manifest: &Path, metadata: &cargo_metadata::Metadata) -> Complaint {
@@ -147,7 +161,10 @@ fn not_a_package(manifest: &Path, metadata: &cargo_metadata::Metadata) -> Compla
         .map(|manifest| parent(&manifest).display().to_string())
         .collect();
     if !members.is_empty() {
-        message.push_str(&format!("\n  help: name the folder of one of its members: {}", members.join(", ")));
+        message.push_str(&format!(
+            "\n  help: name the folder of one of its members: {}",
+            members.join(", ")
+        ));
     }
     message
 }
@@ -171,8 +188,16 @@ fn relative_to(path: &Path, dir: &Path) -> PathBuf {
 fn externs(package: &CargoPackage) -> Externs {
     let mut externs = Externs::default();
     for dependency in &package.dependencies {
-        let name = dependency.rename.as_ref().unwrap_or(&dependency.name).replace('-', "_");
-        let list = if dependency.name == "apiloom" { &mut externs.apiloom } else { &mut externs.others };
+        let name = dependency
+            .rename
+            .as_ref()
+            .unwrap_or(&dependency.name)
+            .replace('-', "_");
+        let list = if dependency.name == "apiloom" {
+            &mut externs.apiloom
+        } else {
+            &mut externs.others
+        };
         if !list.contains(&name) {
             list.push(name);
         }
@@ -181,21 +206,37 @@ fn externs(package: &CargoPackage) -> Externs {
 }
 
 /// `[package.metadata.apiloom] server`, else `server/` when it is a package, else the package itself.
-fn server(package: &CargoPackage, dir: &Path, siblings: &[CargoPackage]) -> Result<Server, Complaint> {
-    let declared = package.metadata.get("apiloom").and_then(|table| table.get("server"));
+fn server(
+    package: &CargoPackage,
+    dir: &Path,
+    siblings: &[CargoPackage],
+) -> Result<Server, Complaint> {
+    let declared = package
+        .metadata
+        .get("apiloom")
+        .and_then(|table| table.get("server"));
     let relative = match declared {
         Some(value) => {
-            let text = value.as_str().ok_or("package.metadata.apiloom.server must be the path of a folder")?;
+            let text = value
+                .as_str()
+                .ok_or("package.metadata.apiloom.server must be the path of a folder")?;
             let text = text.replace('\\', "/");
             let text = text.trim_end_matches('/');
-            if text == "." { String::new() } else { text.strip_prefix("./").unwrap_or(text).to_owned() }
+            if text == "." {
+                String::new()
+            } else {
+                text.strip_prefix("./").unwrap_or(text).to_owned()
+            }
         }
         None if dir.join("server/Cargo.toml").is_file() => "server".to_owned(),
         None => String::new(),
     };
     let manifest = dir.join(&relative).join("Cargo.toml");
     if !manifest.is_file() {
-        return Err(format!("no server package: {} does not exist", manifest.display()));
+        return Err(format!(
+            "no server package: {} does not exist",
+            manifest.display()
+        ));
     }
     let own;
     let found = match package_at(siblings, &manifest) {
@@ -206,10 +247,21 @@ fn server(package: &CargoPackage, dir: &Path, siblings: &[CargoPackage]) -> Resu
                 .ok_or_else(|| format!("{} is a workspace, not a package", manifest.display()))?
         }
     };
-    let main = found.manifest_path.as_std_path().with_file_name("").join(MAIN);
-    let bin = found.targets.iter().find(|target| target.is_bin() && target.src_path.as_std_path() == main);
+    let main = found
+        .manifest_path
+        .as_std_path()
+        .with_file_name("")
+        .join(MAIN);
+    let bin = found
+        .targets
+        .iter()
+        .find(|target| target.is_bin() && target.src_path.as_std_path() == main);
     let bin = bin.ok_or_else(|| no_bin(&manifest, &package.name))?;
-    Ok(Server { manifest, dir: relative, bin: bin.name.clone() })
+    Ok(Server {
+        manifest,
+        dir: relative,
+        bin: bin.name.clone(),
+    })
 }
 
 fn no_bin(manifest: &Path, package: &str) -> Complaint {

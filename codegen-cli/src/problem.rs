@@ -71,13 +71,19 @@ impl Problem {
 
     /// Where it is; problems without a place come first.
     fn order(&self) -> Option<(usize, usize)> {
-        self.location.as_ref().map(|location| (location.file, location.range.start))
+        self.location
+            .as_ref()
+            .map(|location| (location.file, location.range.start))
     }
 }
 
 /// Renders every problem in source order, each once, followed by an empty line.
 pub(crate) fn render(problems: &[Problem], files: &[SourceFile], color: bool) -> String {
-    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let renderer = if color {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
     let mut sorted: Vec<&Problem> = problems.iter().collect();
     sorted.sort_by_key(|problem| problem.order());
     sorted.dedup();
@@ -97,15 +103,22 @@ fn render_one(problem: &Problem, files: &[SourceFile], renderer: &Renderer) -> S
     let mut group = Group::with_title(title);
     if let Some(location) = &problem.location {
         let mut snippet = snippet(location, AnnotationKind::Primary, &problem.label, files);
-        let (same, other): (Vec<_>, Vec<_>) =
-            problem.related.iter().partition(|(related, _)| related.file == location.file);
+        let (same, other): (Vec<_>, Vec<_>) = problem
+            .related
+            .iter()
+            .partition(|(related, _)| related.file == location.file);
         for (related, label) in same {
             let range = clamp(&related.range, files[related.file].text.len());
             snippet = snippet.annotation(AnnotationKind::Context.span(range).label(label.as_str()));
         }
         group = group.element(snippet);
         for (related, label) in other {
-            group = group.element(self::snippet(related, AnnotationKind::Context, label, files));
+            group = group.element(self::snippet(
+                related,
+                AnnotationKind::Context,
+                label,
+                files,
+            ));
         }
     }
     for help in &problem.help {
@@ -125,7 +138,9 @@ fn snippet<'a>(
     if !label.is_empty() {
         annotation = annotation.label(label);
     }
-    Snippet::source(file.text.as_str()).path(file.name.as_str()).annotation(annotation)
+    Snippet::source(file.text.as_str())
+        .path(file.name.as_str())
+        .annotation(annotation)
 }
 
 /// An error at the end of the input points behind the text.

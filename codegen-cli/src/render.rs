@@ -13,7 +13,11 @@ pub struct RenderError {
 
 impl std::fmt::Display for RenderError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "template {} failed (a bug in apiloom): {}", self.template, self.reason)
+        write!(
+            f,
+            "template {} failed (a bug in apiloom): {}",
+            self.template, self.reason
+        )
     }
 }
 
@@ -29,13 +33,21 @@ impl Renderer {
     pub(crate) fn new(header: String) -> Result<Renderer, RenderError> {
         let mut tera = Tera::new();
         tera.autoescape_on(Vec::<&str>::new());
-        let fail = |reason: tera::Error| RenderError { template: "table".to_owned(), reason: reason.to_string() };
-        tera.add_raw_templates(apiloom_templates::TEMPLATES.iter().copied()).map_err(fail)?;
+        let fail = |reason: tera::Error| RenderError {
+            template: "table".to_owned(),
+            reason: reason.to_string(),
+        };
+        tera.add_raw_templates(apiloom_templates::TEMPLATES.iter().copied())
+            .map_err(fail)?;
         Ok(Renderer { tera, header })
     }
 
     /// A formatted Rust file.
-    pub(crate) fn rust<View: Serialize>(&self, template: &str, view: &View) -> Result<Vec<u8>, RenderError> {
+    pub(crate) fn rust<View: Serialize>(
+        &self,
+        template: &str,
+        view: &View,
+    ) -> Result<Vec<u8>, RenderError> {
         let text = self.text(template, view)?;
         let file = syn::parse_file(&text).map_err(|error| RenderError {
             template: template.to_owned(),
@@ -45,13 +57,20 @@ impl Renderer {
     }
 
     /// A YAML file.
-    pub(crate) fn yaml<View: Serialize>(&self, template: &str, view: &View) -> Result<Vec<u8>, RenderError> {
+    pub(crate) fn yaml<View: Serialize>(
+        &self,
+        template: &str,
+        view: &View,
+    ) -> Result<Vec<u8>, RenderError> {
         let text = self.text(template, view)?;
         Ok(format!("# {}\n{}\n", self.header, text.trim_end()).into_bytes())
     }
 
     fn text<View: Serialize>(&self, template: &str, view: &View) -> Result<String, RenderError> {
-        let fail = |reason: tera::Error| RenderError { template: template.to_owned(), reason: reason.to_string() };
+        let fail = |reason: tera::Error| RenderError {
+            template: template.to_owned(),
+            reason: reason.to_string(),
+        };
         let context = Context::from_serialize(view).map_err(fail)?;
         self.tera.render(template, &context).map_err(fail)
     }

@@ -110,10 +110,17 @@ impl RegistryView {
             group.kinds.iter().map(|kind| StoreView {
                 function: store_function(model, group, kind),
                 rust_type: kind.rust_type.clone(),
-                doc: format!("Serves `{}` of `{}`.", kind.plural, api_version(group, &kind.version)),
+                doc: format!(
+                    "Serves `{}` of `{}`.",
+                    kind.plural,
+                    api_version(group, &kind.version)
+                ),
             })
         });
-        RegistryView { package: model.package.clone(), stores: stores.collect() }
+        RegistryView {
+            package: model.package.clone(),
+            stores: stores.collect(),
+        }
     }
 }
 
@@ -121,20 +128,34 @@ impl InstallView {
     pub(crate) fn new(model: &Model) -> InstallView {
         let groups = model.groups.iter().map(|group| GroupView {
             name: literal(&group.name),
-            versions: group.versions.iter().map(|version| literal(version)).collect::<Vec<_>>().join(", "),
+            versions: group
+                .versions
+                .iter()
+                .map(|version| literal(version))
+                .collect::<Vec<_>>()
+                .join(", "),
             release: match group.release {
                 Some(release) => format!("Some(({}, {}))", release.major, release.minor),
                 None => "None".to_owned(),
             },
-            stores: group.kinds.iter().map(|kind| store_function(model, group, kind)).collect(),
+            stores: group
+                .kinds
+                .iter()
+                .map(|kind| store_function(model, group, kind))
+                .collect(),
         });
-        InstallView { package: model.package.clone(), groups: groups.collect() }
+        InstallView {
+            package: model.package.clone(),
+            groups: groups.collect(),
+        }
     }
 }
 
 impl ModView {
     pub(crate) fn new(model: &Model) -> ModView {
-        ModView { package: model.package.clone() }
+        ModView {
+            package: model.package.clone(),
+        }
     }
 }
 
@@ -146,7 +167,11 @@ impl MainView {
             package: model.package.clone(),
             server: literal(&settings.server),
             contract: settings.contract,
-            assemble: if model.configure { format!("::{krate}::configure({install})") } else { install },
+            assemble: if model.configure {
+                format!("::{krate}::configure({install})")
+            } else {
+                install
+            },
         }
     }
 }
@@ -155,11 +180,26 @@ impl RbacView {
     pub(crate) fn new(model: &Model) -> RbacView {
         let mut roles = Vec::new();
         for group in &model.groups {
-            for (aggregate_to, verbs) in [("view", view_verbs as Verbs), ("edit", edit_verbs), ("admin", admin_verbs)] {
+            for (aggregate_to, verbs) in [
+                ("view", view_verbs as Verbs),
+                ("edit", edit_verbs),
+                ("admin", admin_verbs),
+            ] {
                 let rules = rules(group, verbs);
                 if !rules.is_empty() {
-                    let name = format!("{}-{aggregate_to}", if group.name.is_empty() { "core" } else { &group.name });
-                    roles.push(RoleView { name, aggregate_to, rules });
+                    let name = format!(
+                        "{}-{aggregate_to}",
+                        if group.name.is_empty() {
+                            "core"
+                        } else {
+                            &group.name
+                        }
+                    );
+                    roles.push(RoleView {
+                        name,
+                        aggregate_to,
+                        rules,
+                    });
                 }
             }
         }
@@ -172,19 +212,29 @@ impl ApiServiceView {
         // The core group is never aggregated.
         let groups = model.groups.iter().filter(|group| !group.name.is_empty());
         let services = groups.flat_map(|group| {
-            let served = |version: &&String| group.kinds.iter().any(|kind| kind.served && kind.version == **version);
+            let served = |version: &&String| {
+                group
+                    .kinds
+                    .iter()
+                    .any(|kind| kind.served && kind.version == **version)
+            };
             let versions: Vec<&String> = group.versions.iter().filter(served).collect();
             let count = versions.len();
-            versions.into_iter().enumerate().map(move |(index, version)| VersionView {
-                group: group.name.clone(),
-                version: version.clone(),
-                group_priority: GROUP_PRIORITY,
-                version_priority: (count - index) * VERSION_PRIORITY_STEP,
-                service: settings.server.clone(),
-                namespace: model.package.clone(),
-            })
+            versions
+                .into_iter()
+                .enumerate()
+                .map(move |(index, version)| VersionView {
+                    group: group.name.clone(),
+                    version: version.clone(),
+                    group_priority: GROUP_PRIORITY,
+                    version_priority: (count - index) * VERSION_PRIORITY_STEP,
+                    service: settings.server.clone(),
+                    namespace: model.package.clone(),
+                })
         });
-        ApiServiceView { services: services.collect() }
+        ApiServiceView {
+            services: services.collect(),
+        }
     }
 }
 
@@ -193,7 +243,14 @@ type Verbs = fn(&Kind) -> (Vec<&str>, Vec<&'static str>);
 
 fn view_verbs(kind: &Kind) -> (Vec<&str>, Vec<&'static str>) {
     let readable = kind.verbs.iter().any(|verb| verb == "get");
-    (served(kind, |verb| READ.contains(&verb)), if kind.status && readable { vec!["get"] } else { Vec::new() })
+    (
+        served(kind, |verb| READ.contains(&verb)),
+        if kind.status && readable {
+            vec!["get"]
+        } else {
+            Vec::new()
+        },
+    )
 }
 
 fn edit_verbs(kind: &Kind) -> (Vec<&str>, Vec<&'static str>) {
@@ -201,20 +258,38 @@ fn edit_verbs(kind: &Kind) -> (Vec<&str>, Vec<&'static str>) {
 }
 
 fn admin_verbs(kind: &Kind) -> (Vec<&str>, Vec<&'static str>) {
-    (Vec::new(), if kind.status { STATUS_WRITE.to_vec() } else { Vec::new() })
+    (
+        Vec::new(),
+        if kind.status {
+            STATUS_WRITE.to_vec()
+        } else {
+            Vec::new()
+        },
+    )
 }
 
 fn served(kind: &Kind, wanted: impl Fn(&str) -> bool) -> Vec<&str> {
-    kind.verbs.iter().map(String::as_str).filter(|verb| wanted(verb)).collect()
+    kind.verbs
+        .iter()
+        .map(String::as_str)
+        .filter(|verb| wanted(verb))
+        .collect()
 }
 
 /// One rule per resource, however many versions it has: RBAC knows no versions.
 fn rules(group: &Group, verbs: Verbs) -> Vec<RuleView> {
-    let mut resources: std::collections::BTreeMap<String, std::collections::BTreeSet<&str>> = Default::default();
+    let mut resources: std::collections::BTreeMap<String, std::collections::BTreeSet<&str>> =
+        Default::default();
     for kind in group.kinds.iter().filter(|kind| kind.served) {
         let (own, status) = verbs(kind);
-        resources.entry(kind.plural.clone()).or_default().extend(own);
-        resources.entry(format!("{}/status", kind.plural)).or_default().extend(status);
+        resources
+            .entry(kind.plural.clone())
+            .or_default()
+            .extend(own);
+        resources
+            .entry(format!("{}/status", kind.plural))
+            .or_default()
+            .extend(status);
     }
     resources
         .into_iter()
@@ -228,13 +303,21 @@ fn rules(group: &Group, verbs: Verbs) -> Vec<RuleView> {
 }
 
 fn api_version(group: &Group, version: &str) -> String {
-    if group.name.is_empty() { version.to_owned() } else { format!("{}/{version}", group.name) }
+    if group.name.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{}/{version}", group.name)
+    }
 }
 
 /// `flunder_v1alpha1`; with several groups `wardle_flunder_v1alpha1`.
 fn store_function(model: &Model, group: &Group, kind: &Kind) -> String {
     let name = format!("{}_{}", snake_case(&kind.kind), snake_case(&kind.version));
-    if model.groups.len() == 1 { name } else { format!("{}_{name}", snake_case(&group.name)) }
+    if model.groups.len() == 1 {
+        name
+    } else {
+        format!("{}_{name}", snake_case(&group.name))
+    }
 }
 
 /// Lower case with `_` before each word; other characters become `_`.
@@ -244,13 +327,19 @@ fn snake_case(name: &str) -> String {
     for (index, character) in characters.iter().enumerate() {
         if character.is_ascii_uppercase() {
             let after_lower = index > 0 && !characters[index - 1].is_ascii_uppercase();
-            let before_lower = characters.get(index + 1).is_some_and(char::is_ascii_lowercase);
+            let before_lower = characters
+                .get(index + 1)
+                .is_some_and(char::is_ascii_lowercase);
             if index > 0 && characters[index - 1] != '_' && (after_lower || before_lower) {
                 text.push('_');
             }
             text.push(character.to_ascii_lowercase());
         } else {
-            text.push(if character.is_ascii_alphanumeric() { *character } else { '_' });
+            text.push(if character.is_ascii_alphanumeric() {
+                *character
+            } else {
+                '_'
+            });
         }
     }
     text

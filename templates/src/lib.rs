@@ -4,7 +4,10 @@
 
 /// Every template: its name and its text.
 pub const TEMPLATES: &[(&str, &str)] = &[
-    ("apiservice.yaml.tera", include_str!("../apiservice.yaml.tera")),
+    (
+        "apiservice.yaml.tera",
+        include_str!("../apiservice.yaml.tera"),
+    ),
     ("install.rs.tera", include_str!("../install.rs.tera")),
     ("main.rs.tera", include_str!("../main.rs.tera")),
     ("mod.rs.tera", include_str!("../mod.rs.tera")),

@@ -28,7 +28,8 @@ pub(super) fn resource_attribute(krate: &Crate, id: ModuleId, tokens: TokenStrea
 /// Whether one of the comma-separated attributes is apiloom's `resource`.
 pub(super) fn names_resource_inside(krate: &Crate, id: ModuleId, tokens: &TokenStream) -> bool {
     let mut part = TokenStream::new();
-    let comma = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
+    let comma =
+        |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
     for token in tokens.clone() {
         if comma(&token) {
             if names_resource(krate, id, std::mem::take(&mut part)) {
@@ -50,7 +51,9 @@ fn names_resource(krate: &Crate, id: ModuleId, attribute: TokenStream) -> bool {
             _ => false,
         })
         .collect();
-    let Ok(path) = syn::parse2::<syn::Path>(path) else { return false };
+    let Ok(path) = syn::parse2::<syn::Path>(path) else {
+        return false;
+    };
     let found = krate.resolve(id, &path, Namespace::Macro);
     found == Lookup::Found(Definition::Apiloom("resource".to_owned()))
 }

@@ -17,7 +17,10 @@ pub(crate) enum Presence {
 /// The presence of an item with these attributes.
 pub(crate) fn presence(attrs: &[Attribute]) -> Presence {
     let conditions = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
-    all(conditions.map(|attr| attr.parse_args::<Meta>().map_or(Presence::Unknown, |meta| evaluate(&meta))))
+    all(conditions.map(|attr| {
+        attr.parse_args::<Meta>()
+            .map_or(Presence::Unknown, |meta| evaluate(&meta))
+    }))
 }
 
 fn evaluate(condition: &Meta) -> Presence {
@@ -26,7 +29,8 @@ fn evaluate(condition: &Meta) -> Presence {
         Meta::Path(path) if path.is_ident("true") => Presence::Present,
         Meta::Path(path) if path.is_ident("false") => Presence::Absent,
         Meta::List(list) => {
-            let Ok(parts) = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated) else {
+            let Ok(parts) = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)
+            else {
                 return Presence::Unknown;
             };
             let parts = parts.iter().map(evaluate);
@@ -65,7 +69,8 @@ mod tests {
     use super::*;
 
     fn check(attributes: &str, expected: Presence) {
-        let item: syn::ItemStruct = syn::parse_str(&format!("{attributes} struct S;")).expect("the test's own Rust");
+        let item: syn::ItemStruct =
+            syn::parse_str(&format!("{attributes} struct S;")).expect("the test's own Rust");
         assert_eq!(presence(&item.attrs), expected, "{attributes}");
     }
 

@@ -84,7 +84,13 @@ impl Crate {
     pub(crate) fn load(root: &Path, externs: Externs, name: &dyn Fn(&Path) -> String) -> Crate {
         let mut loader = Loader {
             name,
-            krate: Crate { files: Vec::new(), modules: Vec::new(), generated: None, problems: Vec::new(), externs },
+            krate: Crate {
+                files: Vec::new(),
+                modules: Vec::new(),
+                generated: None,
+                problems: Vec::new(),
+                externs,
+            },
         };
         loader.root(root);
         loader.krate
@@ -95,7 +101,10 @@ impl Crate {
 
     /// Every module with its id.
     pub(crate) fn modules(&self) -> impl Iterator<Item = (ModuleId, &Module)> {
-        self.modules.iter().enumerate().map(|(index, module)| (ModuleId(index), module))
+        self.modules
+            .iter()
+            .enumerate()
+            .map(|(index, module)| (ModuleId(index), module))
     }
 
     /// One module.
@@ -110,7 +119,10 @@ impl Crate {
 }
 
 fn locate(file: usize, span: Span) -> Location {
-    Location { file, range: span.byte_range() }
+    Location {
+        file,
+        range: span.byte_range(),
+    }
 }
 
 /// Where files of a module's children are looked for.
@@ -126,12 +138,18 @@ impl Place {
     /// The place of a file that owns its whole folder: the crate root, `mod.rs`, and whatever `#[path]` names.
     fn owner(file: &Path) -> Place {
         let dir = file.parent().unwrap_or(Path::new("")).to_path_buf();
-        Place { children: dir.clone(), attribute: dir }
+        Place {
+            children: dir.clone(),
+            attribute: dir,
+        }
     }
 
     fn plain(file: &Path) -> Place {
         let dir = file.parent().unwrap_or(Path::new("")).to_path_buf();
-        Place { children: file.with_extension(""), attribute: dir }
+        Place {
+            children: file.with_extension(""),
+            attribute: dir,
+        }
     }
 }
 
@@ -150,8 +168,16 @@ struct Nested {
 
 impl Loader<'_> {
     fn root(&mut self, root: &Path) {
-        let nested =
-            Module { path: Vec::new(), parent: None, file: 0, visible: true, conditional: false, items: Vec::new(), children: BTreeMap::new(), imports: Vec::new() };
+        let nested = Module {
+            path: Vec::new(),
+            parent: None,
+            file: 0,
+            visible: true,
+            conditional: false,
+            items: Vec::new(),
+            children: BTreeMap::new(),
+            imports: Vec::new(),
+        };
         self.krate.modules.push(nested);
         match fs::read_to_string(root) {
             Ok(text) => {
@@ -160,20 +186,31 @@ impl Loader<'_> {
                 }
             }
             Err(error) => {
-                self.krate.problems.push(Problem::error(format!("cannot read {}: {error}", (self.name)(root))));
+                self.krate.problems.push(Problem::error(format!(
+                    "cannot read {}: {error}",
+                    (self.name)(root)
+                )));
             }
         }
     }
 
     fn parse(&mut self, path: &Path, text: String) -> Option<(usize, syn::File)> {
-        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let text = text
+            .strip_prefix('\u{feff}')
+            .map(str::to_owned)
+            .unwrap_or(text);
         let file = self.krate.files.len();
         let parsed = syn::parse_file(&text);
-        self.krate.files.push(SourceFile { name: (self.name)(path), text });
+        self.krate.files.push(SourceFile {
+            name: (self.name)(path),
+            text,
+        });
         match parsed {
             Ok(parsed) => Some((file, parsed)),
             Err(error) => {
-                self.krate.problems.push(Problem::error(error.to_string()).at(locate(file, error.span())));
+                self.krate
+                    .problems
+                    .push(Problem::error(error.to_string()).at(locate(file, error.span())));
                 None
             }
         }
@@ -249,13 +286,28 @@ impl Loader<'_> {
                 };
                 let file = self.krate.module(parent).file;
                 let id = self.add(nested, file);
-                self.fill(id, file, items, &Place { children: dir.clone(), attribute: dir });
+                self.fill(
+                    id,
+                    file,
+                    items,
+                    &Place {
+                        children: dir.clone(),
+                        attribute: dir,
+                    },
+                );
             }
             None => self.file_module(nested, &name, &item.attrs, item.ident.span(), place),
         }
     }
 
-    fn file_module(&mut self, nested: Nested, name: &str, attrs: &[syn::Attribute], span: Span, place: &Place) {
+    fn file_module(
+        &mut self,
+        nested: Nested,
+        name: &str,
+        attrs: &[syn::Attribute],
+        span: Span,
+        place: &Place,
+    ) {
         let candidates = match path_attribute(attrs) {
             Some(path) => {
                 let path = place.attribute.join(path);
@@ -264,13 +316,19 @@ impl Loader<'_> {
             None => {
                 let plain = place.children.join(format!("{name}.rs"));
                 let folder = place.children.join(name).join("mod.rs");
-                vec![(plain.clone(), Place::plain(&plain)), (folder.clone(), Place::owner(&folder))]
+                vec![
+                    (plain.clone(), Place::plain(&plain)),
+                    (folder.clone(), Place::owner(&folder)),
+                ]
             }
         };
         let declared_in = self.krate.module(nested.parent).file;
         let found = candidates.iter().find(|(path, _)| path.is_file());
         let Some((path, place)) = found else {
-            let names: Vec<_> = candidates.iter().map(|(path, _)| format!("`{}`", (self.name)(path))).collect();
+            let names: Vec<_> = candidates
+                .iter()
+                .map(|(path, _)| format!("`{}`", (self.name)(path)))
+                .collect();
             self.krate.problems.push(
                 Problem::error(format!("file not found for module `{name}`"))
                     .at(locate(declared_in, span))
@@ -289,7 +347,8 @@ impl Loader<'_> {
                 }
             }
             Err(error) => self.krate.problems.push(
-                Problem::error(format!("cannot read `{}`: {error}", (self.name)(path))).at(locate(declared_in, span)),
+                Problem::error(format!("cannot read `{}`: {error}", (self.name)(path)))
+                    .at(locate(declared_in, span)),
             ),
         }
     }
@@ -297,7 +356,9 @@ impl Loader<'_> {
     fn add(&mut self, nested: Nested, file: usize) -> ModuleId {
         let id = ModuleId(self.krate.modules.len());
         if let Some(name) = nested.path.last() {
-            self.krate.modules[nested.parent.0].children.insert(name.clone(), id);
+            self.krate.modules[nested.parent.0]
+                .children
+                .insert(name.clone(), id);
         }
         self.krate.modules.push(Module {
             path: nested.path,
@@ -319,7 +380,9 @@ pub(crate) fn reachable(visibility: &syn::Visibility, parent: &[String]) -> bool
     match visibility {
         _ if parent.is_empty() => true,
         syn::Visibility::Public(_) => true,
-        syn::Visibility::Restricted(restricted) if restricted.path.is_ident("super") => parent.len() == 1,
+        syn::Visibility::Restricted(restricted) if restricted.path.is_ident("super") => {
+            parent.len() == 1
+        }
         syn::Visibility::Restricted(restricted) => restricted.path.is_ident("crate"),
         syn::Visibility::Inherited => false,
     }
@@ -334,7 +397,10 @@ pub(crate) fn unraw(ident: &proc_macro2::Ident) -> String {
 fn path_attribute(attrs: &[syn::Attribute]) -> Option<String> {
     attrs.iter().find_map(|attr| match &attr.meta {
         syn::Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
-            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+            syn::Expr::Lit(syn::ExprLit {
+                lit: syn::Lit::Str(text),
+                ..
+            }) => Some(text.value()),
             _ => None,
         },
         _ => None,

@@ -23,7 +23,10 @@ pub(crate) struct Import {
 impl Import {
     /// `extern crate x as y;`
     pub(super) fn extern_crate(item: &syn::ItemExternCrate) -> Import {
-        let name = item.rename.as_ref().map_or(&item.ident, |(_, rename)| rename);
+        let name = item
+            .rename
+            .as_ref()
+            .map_or(&item.ident, |(_, rename)| rename);
         Import {
             name: Some(unraw(name)),
             path: vec![unraw(&item.ident)],
@@ -61,19 +64,25 @@ fn flatten_tree(tree: &syn::UseTree, prefix: &Import, into: &mut Vec<Import>) {
                 flatten_tree(tree, prefix, into);
             }
         }
-        _ => {}
     }
 }
 
 /// `a::b` as `b`; `a::{self}` is `a` as `a`.
 fn leaf(prefix: &Import, ident: &proc_macro2::Ident, name: &proc_macro2::Ident) -> Import {
-    let mut import = Import { span: name.span(), ..prefix.clone() };
+    let mut import = Import {
+        span: name.span(),
+        ..prefix.clone()
+    };
     let ident_text = unraw(ident);
     let inner_self = ident_text == "self" && !import.path.is_empty();
     if !inner_self {
         import.path.push(ident_text);
     }
-    let name = if inner_self && name == "self" { import.path.last().cloned() } else { Some(unraw(name)) };
+    let name = if inner_self && name == "self" {
+        import.path.last().cloned()
+    } else {
+        Some(unraw(name))
+    };
     import.name = name;
     import
 }
@@ -118,8 +127,17 @@ const MAX_DEPTH: usize = 32;
 
 impl Crate {
     /// What `path` means inside `module`; its last segment is looked up in `namespace`.
-    pub(crate) fn resolve(&self, module: ModuleId, path: &syn::Path, namespace: Namespace) -> Lookup {
-        let names: Vec<String> = path.segments.iter().map(|segment| unraw(&segment.ident)).collect();
+    pub(crate) fn resolve(
+        &self,
+        module: ModuleId,
+        path: &syn::Path,
+        namespace: Namespace,
+    ) -> Lookup {
+        let names: Vec<String> = path
+            .segments
+            .iter()
+            .map(|segment| unraw(&segment.ident))
+            .collect();
         self.resolve_names(module, &names, path.leading_colon.is_some(), namespace, 0)
     }
 
@@ -130,7 +148,10 @@ impl Crate {
 
     /// The import that brings `name` into a module, if one does by name.
     pub(crate) fn import(&self, module: ModuleId, name: &str) -> Option<&Import> {
-        self.module(module).imports.iter().find(|import| import.name.as_deref() == Some(name))
+        self.module(module)
+            .imports
+            .iter()
+            .find(|import| import.name.as_deref() == Some(name))
     }
 
     fn resolve_names(
@@ -141,8 +162,14 @@ impl Crate {
         namespace: Namespace,
         depth: usize,
     ) -> Lookup {
-        let Some((first, rest)) = names.split_first() else { return Lookup::Missing };
-        let first_namespace = if rest.is_empty() { namespace } else { Namespace::Type };
+        let Some((first, rest)) = names.split_first() else {
+            return Lookup::Missing;
+        };
+        let first_namespace = if rest.is_empty() {
+            namespace
+        } else {
+            Namespace::Type
+        };
         let mut found = if global {
             self.external(first)
         } else {
@@ -154,11 +181,19 @@ impl Crate {
             }
         };
         for (index, name) in rest.iter().enumerate() {
-            let namespace = if index + 1 == rest.len() { namespace } else { Namespace::Type };
+            let namespace = if index + 1 == rest.len() {
+                namespace
+            } else {
+                Namespace::Type
+            };
             found = match found {
                 Lookup::Found(Definition::Module(inner)) if name == "super" => self.parent(inner),
-                Lookup::Found(Definition::Module(inner)) => self.in_module(inner, name, namespace, depth),
-                Lookup::Found(Definition::Apiloom(_)) => Lookup::Found(Definition::Apiloom(name.clone())),
+                Lookup::Found(Definition::Module(inner)) => {
+                    self.in_module(inner, name, namespace, depth)
+                }
+                Lookup::Found(Definition::Apiloom(_)) => {
+                    Lookup::Found(Definition::Apiloom(name.clone()))
+                }
                 Lookup::Found(Definition::Item(..)) => Lookup::Missing,
                 other => other,
             };
@@ -167,13 +202,25 @@ impl Crate {
     }
 
     fn parent(&self, module: ModuleId) -> Lookup {
-        self.module(module).parent.map_or(Lookup::Missing, |parent| Lookup::Found(Definition::Module(parent)))
+        self.module(module)
+            .parent
+            .map_or(Lookup::Missing, |parent| {
+                Lookup::Found(Definition::Module(parent))
+            })
     }
 
-    fn unqualified(&self, module: ModuleId, name: &str, namespace: Namespace, depth: usize) -> Lookup {
+    fn unqualified(
+        &self,
+        module: ModuleId,
+        name: &str,
+        namespace: Namespace,
+        depth: usize,
+    ) -> Lookup {
         match self.in_module(module, name, namespace, depth) {
             Lookup::Missing if namespace == Namespace::Type => self.external(name),
-            Lookup::Unknown if namespace == Namespace::Type && self.external(name) != Lookup::Missing => {
+            Lookup::Unknown
+                if namespace == Namespace::Type && self.external(name) != Lookup::Missing =>
+            {
                 self.external(name)
             }
             other => other,
@@ -183,14 +230,22 @@ impl Crate {
     fn external(&self, name: &str) -> Lookup {
         if self.externs.apiloom.iter().any(|apiloom| apiloom == name) {
             Lookup::Found(Definition::Apiloom(String::new()))
-        } else if matches!(name, "std" | "core" | "alloc") || self.externs.others.iter().any(|other| other == name) {
+        } else if matches!(name, "std" | "core" | "alloc")
+            || self.externs.others.iter().any(|other| other == name)
+        {
             Lookup::Found(Definition::Foreign)
         } else {
             Lookup::Missing
         }
     }
 
-    fn in_module(&self, module: ModuleId, name: &str, namespace: Namespace, depth: usize) -> Lookup {
+    fn in_module(
+        &self,
+        module: ModuleId,
+        name: &str,
+        namespace: Namespace,
+        depth: usize,
+    ) -> Lookup {
         if depth > MAX_DEPTH {
             return Lookup::Missing;
         }
@@ -200,15 +255,25 @@ impl Crate {
         let mut answer = Lookup::Missing;
         // A name brought in by name wins over one from a glob.
         let imports = &self.module(module).imports;
-        let (named, globs): (Vec<_>, Vec<_>) = imports.iter().partition(|import| import.name.is_some());
-        for import in named.into_iter().filter(|import| import.name.as_deref() == Some(name)) {
+        let (named, globs): (Vec<_>, Vec<_>) =
+            imports.iter().partition(|import| import.name.is_some());
+        for import in named
+            .into_iter()
+            .filter(|import| import.name.as_deref() == Some(name))
+        {
             match self.resolve_names(module, &import.path, import.global, namespace, depth + 1) {
                 Lookup::Missing => {}
                 other => return other,
             }
         }
         for import in globs {
-            let target = self.resolve_names(module, &import.path, import.global, Namespace::Type, depth + 1);
+            let target = self.resolve_names(
+                module,
+                &import.path,
+                import.global,
+                Namespace::Type,
+                depth + 1,
+            );
             let found = match target {
                 Lookup::Found(Definition::Module(inner)) if inner != module => {
                     self.in_module(inner, name, namespace, depth + 1)
@@ -242,10 +307,16 @@ impl Crate {
             (Namespace::Type, syn::Item::Trait(item)) => item.ident == name,
             (Namespace::Type, syn::Item::Type(item)) => item.ident == name,
             (Namespace::Value, syn::Item::Fn(item)) => item.sig.ident == name,
-            (Namespace::Macro, syn::Item::Macro(item)) => item.ident.as_ref().is_some_and(|ident| ident == name),
+            (Namespace::Macro, syn::Item::Macro(item)) => {
+                item.ident.as_ref().is_some_and(|ident| ident == name)
+            }
             _ => false,
         };
-        module.items.iter().any(declares).then(|| Definition::Item(id, name.to_owned()))
+        module
+            .items
+            .iter()
+            .any(declares)
+            .then(|| Definition::Item(id, name.to_owned()))
     }
 }
 

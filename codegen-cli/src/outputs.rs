@@ -47,7 +47,10 @@ impl Manifest {
         let path = package.join(MANIFEST);
         match fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
-                format!("{} is damaged: {error}\n  help: `--force` writes everything anew", path.display())
+                format!(
+                    "{} is damaged: {error}\n  help: `--force` writes everything anew",
+                    path.display()
+                )
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Manifest::default()),
             Err(error) => Err(format!("cannot read {}: {error}", path.display())),
@@ -64,13 +67,24 @@ impl Manifest {
     fn after(&self, phase: Phase, files: &Files) -> Manifest {
         let mut next = self.clone();
         next.files.retain(|_, entry| entry.phase != phase);
-        next.files.extend(files.iter().map(|(path, bytes)| (path.clone(), Entry { phase, sha256: hash(bytes) })));
+        next.files.extend(files.iter().map(|(path, bytes)| {
+            (
+                path.clone(),
+                Entry {
+                    phase,
+                    sha256: hash(bytes),
+                },
+            )
+        }));
         next
     }
 }
 
 fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// How one file differs from what it should be.
@@ -126,28 +140,58 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Compares the phase's files with the disk.
-    pub(crate) fn new(package: &Path, manifest: &Manifest, phase: Phase, files: &Files) -> Result<Plan, String> {
+    pub(crate) fn new(
+        package: &Path,
+        manifest: &Manifest,
+        phase: Phase,
+        files: &Files,
+    ) -> Result<Plan, String> {
         let next = manifest.after(phase, files);
         let mut changes = Vec::new();
         for (path, new) in files {
             let old = read(package, path)?;
             if let Some(kind) = difference(old.as_deref(), new, manifest.files.get(path)) {
-                changes.push(Change { path: path.clone(), kind, old: old.unwrap_or_default(), new: new.clone() });
+                changes.push(Change {
+                    path: path.clone(),
+                    kind,
+                    old: old.unwrap_or_default(),
+                    new: new.clone(),
+                });
             }
         }
         for (path, entry) in &manifest.files {
             if entry.phase == phase && !files.contains_key(path) {
                 check_inside(path)?;
-                let Some(old) = read(package, path)? else { continue };
-                let kind = if hash(&unix(&old)) == entry.sha256 { ChangeKind::Stale } else { ChangeKind::Edited };
-                changes.push(Change { path: path.clone(), kind, old, new: Vec::new() });
+                let Some(old) = read(package, path)? else {
+                    continue;
+                };
+                let kind = if hash(&unix(&old)) == entry.sha256 {
+                    ChangeKind::Stale
+                } else {
+                    ChangeKind::Edited
+                };
+                changes.push(Change {
+                    path: path.clone(),
+                    kind,
+                    old,
+                    new: Vec::new(),
+                });
             }
         }
         let old = read(package, MANIFEST)?;
         let new = next.bytes();
         if old.as_deref().map(unix) != Some(new.clone()) {
-            let kind = if old.is_none() { ChangeKind::Missing } else { ChangeKind::Outdated };
-            changes.push(Change { path: MANIFEST.to_owned(), kind, old: old.unwrap_or_default(), new });
+            let kind = if old.is_none() {
+                ChangeKind::Missing
+            } else {
+                ChangeKind::Outdated
+            };
+            changes.push(Change {
+                path: MANIFEST.to_owned(),
+                kind,
+                old: old.unwrap_or_default(),
+                new,
+            });
         }
         Ok(Plan { changes, next })
     }
@@ -156,7 +200,11 @@ impl Plan {
     pub(crate) fn apply(self, package: &Path) -> Result<Manifest, String> {
         for change in &self.changes {
             let path = package.join(&change.path);
-            let done = if change.new.is_empty() { remove(&path, package) } else { write(&path, &change.new) };
+            let done = if change.new.is_empty() {
+                remove(&path, package)
+            } else {
+                write(&path, &change.new)
+            };
             done.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         }
         Ok(self.next)
@@ -170,11 +218,15 @@ fn check_inside(path: &str) -> Result<(), String> {
     if !rooted && folders.contains(&crate::source::GENERATED) && !folders[1..].contains(&"..") {
         return Ok(());
     }
-    Err(format!("{MANIFEST} names `{path}`, which no generator wrote\n  help: `--force` writes everything anew"))
+    Err(format!(
+        "{MANIFEST} names `{path}`, which no generator wrote\n  help: `--force` writes everything anew"
+    ))
 }
 
 fn difference(old: Option<&[u8]>, new: &[u8], entry: Option<&Entry>) -> Option<ChangeKind> {
-    let Some(old) = old else { return Some(ChangeKind::Missing) };
+    let Some(old) = old else {
+        return Some(ChangeKind::Missing);
+    };
     // A checkout with CRLF is not an edit.
     let old = unix(old);
     if old == new {
@@ -190,8 +242,13 @@ fn difference(old: Option<&[u8]>, new: &[u8], entry: Option<&Entry>) -> Option<C
 }
 
 fn is_stamped(bytes: &[u8]) -> bool {
-    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let first = first.strip_prefix(b"// ").or_else(|| first.strip_prefix(b"# "));
+    let first = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let first = first
+        .strip_prefix(b"// ")
+        .or_else(|| first.strip_prefix(b"# "));
     first.is_some_and(|line| line.starts_with(STAMP.as_bytes()))
 }
 

@@ -17,7 +17,11 @@ pub(crate) fn check(
     package: &str,
     crate_name: &str,
 ) -> Result<model::Model, Vec<Problem>> {
-    let mut checker = Checker { krate, found, problems: Vec::new() };
+    let mut checker = Checker {
+        krate,
+        found,
+        problems: Vec::new(),
+    };
     checker.anything();
     checker.groups();
     checker.kinds();
@@ -26,7 +30,12 @@ pub(crate) fn check(
     if !checker.problems.is_empty() {
         return Err(checker.problems);
     }
-    Ok(Assembly { krate, found, hubs: &hubs }.model(package, crate_name))
+    Ok(Assembly {
+        krate,
+        found,
+        hubs: &hubs,
+    }
+    .model(package, crate_name))
 }
 
 /// The hub's version, by group and kind.
@@ -44,7 +53,7 @@ impl<'a> Checker<'a> {
     }
 
     fn kind_at(&self, kind: &Declared<Kind>) -> Location {
-        self.krate.locate(kind.module, kind.value.name.span)
+        self.krate.locate(kind.module, kind.value.root.name.span)
     }
 
     fn anything(&mut self) {
@@ -60,7 +69,8 @@ impl<'a> Checker<'a> {
             );
         } else if !matches!(self.krate.generated, Some(syn::Visibility::Public(_))) {
             self.problems.push(
-                Problem::error("the generated module is private").help("write `pub mod generated;`: main calls it"),
+                Problem::error("the generated module is private")
+                    .help("write `pub mod generated;`: main calls it"),
             );
         }
     }
@@ -73,18 +83,25 @@ impl<'a> Checker<'a> {
                 self.problems.push(
                     Problem::error(format!("group `{}` is declared twice", name.value))
                         .at(self.at(group.module, name.span))
-                        .related(self.at(first.module, first.value.name.span), "declared here"),
+                        .related(
+                            self.at(first.module, first.value.name.span),
+                            "declared here",
+                        ),
                 );
             }
             for version in &group.value.versions {
                 let mut kinds = self.found.kinds.iter().map(|kind| &kind.value);
-                let used =
-                    kinds.any(|kind| kind.group.value == name.value && kind.version.value == version.value);
+                let used = kinds.any(|kind| {
+                    kind.group.value == name.value && kind.version.value == version.value
+                });
                 if !used && !self.found.incomplete {
                     self.problems.push(
-                        Problem::error(format!("version `{}` of group `{}` has no kind", version.value, name.value))
-                            .at(self.at(group.module, version.span))
-                            .help("remove it here, or add a kind of this version"),
+                        Problem::error(format!(
+                            "version `{}` of group `{}` has no kind",
+                            version.value, name.value
+                        ))
+                        .at(self.at(group.module, version.span))
+                        .help("remove it here, or add a kind of this version"),
                     );
                 }
             }
@@ -94,7 +111,12 @@ impl<'a> Checker<'a> {
     fn kinds(&mut self) {
         for kind in &self.found.kinds {
             let (group, version) = (&kind.value.group, &kind.value.version);
-            let Some(declared) = self.found.groups.iter().find(|other| other.value.name.value == group.value) else {
+            let Some(declared) = self
+                .found
+                .groups
+                .iter()
+                .find(|other| other.value.name.value == group.value)
+            else {
                 self.undeclared_group(kind);
                 continue;
             };
@@ -105,8 +127,16 @@ impl<'a> Checker<'a> {
                     version.value, group.value
                 ))
                 .at(self.at(kind.module, version.span))
-                .related(self.at(declared.module, declared.value.name.span), "the group is declared here");
-                self.problems.push(suggest(problem, &version.value, versions, "add it to `versions`"));
+                .related(
+                    self.at(declared.module, declared.value.name.span),
+                    "the group is declared here",
+                );
+                self.problems.push(suggest(
+                    problem,
+                    &version.value,
+                    versions,
+                    "add it to `versions`",
+                ));
             }
             self.lifecycle(kind, declared);
         }
@@ -119,53 +149,89 @@ impl<'a> Checker<'a> {
         let (group, version) = (&kind.value.group, &kind.value.version.value);
         let problem = Problem::error(format!("group `{}` is not declared", group.value))
             .at(self.at(kind.module, group.span));
-        let names: Vec<_> = self.found.groups.iter().map(|group| group.value.name.clone()).collect();
-        let advice =
-            format!("add to lib.rs: `apiloom::group! {{ name = {:?}, versions = [{version}] }}`", group.value);
-        self.problems.push(suggest(problem, &group.value, &names, &advice));
+        let names: Vec<_> = self
+            .found
+            .groups
+            .iter()
+            .map(|group| group.value.name.clone())
+            .collect();
+        let advice = format!(
+            "add to lib.rs: `apiloom::group! {{ name = {:?}, versions = [{version}] }}`",
+            group.value
+        );
+        self.problems
+            .push(suggest(problem, &group.value, &names, &advice));
     }
 
     fn lifecycle(&mut self, kind: &Declared<Kind>, group: &Declared<Group>) {
-        let Some(lifecycle) = &kind.value.lifecycle else { return };
+        let Some(lifecycle) = &kind.value.lifecycle else {
+            return;
+        };
         let release = group.value.release.as_ref().map(|release| release.value);
-        let dated = [&lifecycle.introduced, &lifecycle.deprecated, &lifecycle.removed];
+        let dated = [
+            &lifecycle.introduced,
+            &lifecycle.deprecated,
+            &lifecycle.removed,
+        ];
         let first = dated.into_iter().flatten().next();
         if let (None, Some(date)) = (release, first) {
             self.problems.push(
                 Problem::error("the lifecycle has nothing to compare with")
                     .at(self.at(kind.module, date.span))
-                    .related(self.at(group.module, group.value.name.span), "this group has no release")
+                    .related(
+                        self.at(group.module, group.value.name.span),
+                        "this group has no release",
+                    )
                     .help("add `release = \"..\"` to the `group!`"),
             );
         }
-        let removed = lifecycle.removed.as_ref().filter(|removed| release.is_some_and(|now| now >= removed.value));
+        let removed = lifecycle
+            .removed
+            .as_ref()
+            .filter(|removed| release.is_some_and(|now| now >= removed.value));
         if let Some(removed) = removed
             && kind.value.storage
-            && self.same_kind(&kind.value).any(|other| !gone(&other.value, release))
+            && self
+                .same_kind(&kind.value)
+                .any(|other| !gone(&other.value, release))
         {
             self.problems.push(
-                Problem::error(format!("`{}` is stored in a version that is removed", kind.value.kind.value))
-                    .at(self.at(kind.module, removed.span))
-                    .help("store it in a version that is still served, or remove the type"),
+                Problem::error(format!(
+                    "`{}` is stored in a version that is removed",
+                    kind.value.kind.value
+                ))
+                .at(self.at(kind.module, removed.span))
+                .help("store it in a version that is still served, or remove the type"),
             );
         }
         if let Some((group, version, name)) = &lifecycle.replacement {
-            let ours = self.found.groups.iter().any(|other| other.value.name.value == *group);
+            let ours = self
+                .found
+                .groups
+                .iter()
+                .any(|other| other.value.name.value == *group);
             let exists = self.found.kinds.iter().any(|other| {
                 let other = &other.value;
-                other.group.value == *group && other.version.value == *version && other.kind.value == *name
+                other.group.value == *group
+                    && other.version.value == *version
+                    && other.kind.value == *name
             });
             if ours && !exists && !self.found.incomplete {
                 self.problems.push(
-                    Problem::error(format!("the replacement {name} of {group}/{version} does not exist"))
-                        .at(self.at(kind.module, kind.value.span)),
+                    Problem::error(format!(
+                        "the replacement {name} of {group}/{version} does not exist"
+                    ))
+                    .at(self.at(kind.module, kind.value.span)),
                 );
             }
         }
     }
 
     /// Every version of a kind, itself among them.
-    fn same_kind<'b>(&self, kind: &'b Kind) -> impl Iterator<Item = &'a Declared<Kind>> + use<'a, 'b> {
+    fn same_kind<'b>(
+        &self,
+        kind: &'b Kind,
+    ) -> impl Iterator<Item = &'a Declared<Kind>> + use<'a, 'b> {
         self.found.kinds.iter().filter(|other| {
             other.value.group.value == kind.group.value && other.value.kind.value == kind.kind.value
         })
@@ -176,7 +242,10 @@ impl<'a> Checker<'a> {
         let mut hubs = Hubs::new();
         let mut done = Vec::new();
         for kind in &self.found.kinds {
-            let key = (kind.value.group.value.clone(), kind.value.kind.value.clone());
+            let key = (
+                kind.value.group.value.clone(),
+                kind.value.kind.value.clone(),
+            );
             if done.contains(&key) {
                 continue;
             }
@@ -220,9 +289,14 @@ impl<'a> Checker<'a> {
 
     /// The hub's version, when every other version names it.
     fn hub(&mut self, versions: &[&Declared<Kind>]) -> Option<String> {
-        let (spokes, rest): (Vec<&Declared<Kind>>, Vec<&Declared<Kind>>) =
-            versions.iter().partition(|kind| kind.value.spoke_of.is_some());
-        let hub = rest.iter().find(|kind| kind.value.hub).or(rest.first()).copied();
+        let (spokes, rest): (Vec<&Declared<Kind>>, Vec<&Declared<Kind>>) = versions
+            .iter()
+            .partition(|kind| kind.value.spoke_of.is_some());
+        let hub = rest
+            .iter()
+            .find(|kind| kind.value.hub)
+            .or(rest.first())
+            .copied();
         let Some(hub) = hub else {
             if !self.found.incomplete {
                 self.problems.push(
@@ -233,16 +307,25 @@ impl<'a> Checker<'a> {
             }
             return None;
         };
-        for kind in rest.iter().filter(|kind| kind.module != hub.module || kind.value.name != hub.value.name) {
+        for kind in rest
+            .iter()
+            .filter(|kind| kind.module != hub.module || kind.value.root.name != hub.value.root.name)
+        {
             let name = &kind.value.kind.value;
             let problem = if kind.value.hub {
                 Problem::error(format!("`{name}` has two hubs")).help("leave `hub` on one of them")
             } else {
                 let path = self.path_of(hub);
-                Problem::error(format!("nothing says how this version of `{name}` converts"))
-                    .help(format!("add `spoke_of = {path}`"))
+                Problem::error(format!(
+                    "nothing says how this version of `{name}` converts"
+                ))
+                .help(format!("add `spoke_of = {path}`"))
             };
-            self.problems.push(problem.at(self.kind_at(kind)).related(self.kind_at(hub), "the hub"));
+            self.problems.push(
+                problem
+                    .at(self.kind_at(kind))
+                    .related(self.kind_at(hub), "the hub"),
+            );
         }
         for spoke in spokes {
             if let Some(path) = &spoke.value.spoke_of {
@@ -260,15 +343,27 @@ impl<'a> Checker<'a> {
         let right = format!("write `spoke_of = {}`", self.path_of(hub));
         let problem = match target {
             Ok(Lookup::Found(Definition::Item(module, name))) => {
-                if module == hub.module && name == hub.value.name.text {
+                if module == hub.module && name == hub.value.root.name.text {
                     return;
                 }
-                Problem::error(format!("`{text}` is not the hub of `{}`", spoke.value.kind.value))
+                Problem::error(format!(
+                    "`{text}` is not the hub of `{}`",
+                    spoke.value.kind.value
+                ))
             }
-            Ok(Lookup::Found(_)) | Err(_) => Problem::error(format!("`{text}` is not a kind of this package")),
-            Ok(Lookup::Missing | Lookup::Unknown) => Problem::error(format!("cannot find `{text}` in this package")),
+            Ok(Lookup::Found(_)) | Err(_) => {
+                Problem::error(format!("`{text}` is not a kind of this package"))
+            }
+            Ok(Lookup::Missing | Lookup::Unknown) => {
+                Problem::error(format!("cannot find `{text}` in this package"))
+            }
         };
-        self.problems.push(problem.at(place).related(self.kind_at(hub), "the hub").help(right));
+        self.problems.push(
+            problem
+                .at(place)
+                .related(self.kind_at(hub), "the hub")
+                .help(right),
+        );
     }
 
     fn path_of(&self, kind: &Declared<Kind>) -> String {
@@ -292,18 +387,30 @@ impl<'a> Checker<'a> {
         let same_plural = a.plural.value == b.plural.value;
         let same_version = a.version.value == b.version.value;
         let message = if same_kind && same_version {
-            format!("kind `{}` is declared twice in {}", b.kind.value, b.api_version())
+            format!(
+                "kind `{}` is declared twice in {}",
+                b.kind.value,
+                b.api_version()
+            )
         } else if same_kind && !same_plural {
-            format!("kind `{}` has another plural here: `{}`, not `{}`", b.kind.value, b.plural.value, a.plural.value)
+            format!(
+                "kind `{}` has another plural here: `{}`, not `{}`",
+                b.kind.value, b.plural.value, a.plural.value
+            )
         } else if same_kind && a.scope != b.scope {
             format!("kind `{}` has another scope here", b.kind.value)
         } else if same_plural && !same_kind {
-            format!("resource `{}` belongs to two kinds, `{}` and `{}`", b.plural.value, a.kind.value, b.kind.value)
+            format!(
+                "resource `{}` belongs to two kinds, `{}` and `{}`",
+                b.plural.value, a.kind.value, b.kind.value
+            )
         } else {
             return;
         };
         self.problems.push(
-            Problem::error(message).at(self.kind_at(kind)).related(self.kind_at(first), "the other declaration"),
+            Problem::error(message)
+                .at(self.kind_at(kind))
+                .related(self.kind_at(first), "the other declaration"),
         );
     }
 }
@@ -319,20 +426,31 @@ fn suggest(problem: Problem, written: &str, known: &[Spanned<String>], advice: &
 
 /// Whether the release no longer has, or does not have yet, this version of the kind.
 fn gone(kind: &Kind, release: Option<Release>) -> bool {
-    let (Some(lifecycle), Some(now)) = (&kind.lifecycle, release) else { return false };
-    lifecycle.removed.as_ref().is_some_and(|removed| now >= removed.value)
-        || lifecycle.introduced.as_ref().is_some_and(|introduced| now < introduced.value)
+    let (Some(lifecycle), Some(now)) = (&kind.lifecycle, release) else {
+        return false;
+    };
+    lifecycle
+        .removed
+        .as_ref()
+        .is_some_and(|removed| now >= removed.value)
+        || lifecycle
+            .introduced
+            .as_ref()
+            .is_some_and(|introduced| now < introduced.value)
 }
 
 /// `crate::v1alpha1::Flunder`.
 fn rust_type(module: &Module, kind: &Kind) -> String {
-    let names = module.path.iter().map(|name| match syn::parse_str::<syn::Ident>(name) {
-        Ok(_) => name.clone(),
-        Err(_) => format!("r#{name}"),
-    });
+    let names = module
+        .path
+        .iter()
+        .map(|name| match syn::parse_str::<syn::Ident>(name) {
+            Ok(_) => name.clone(),
+            Err(_) => format!("r#{name}"),
+        });
     let mut path = vec!["crate".to_owned()];
     path.extend(names);
-    path.push(kind.name.to_source());
+    path.push(kind.root.name.to_source());
     path.join("::")
 }
 
@@ -345,7 +463,12 @@ struct Assembly<'a> {
 
 impl Assembly<'_> {
     fn model(&self, package: &str, crate_name: &str) -> model::Model {
-        let mut groups: Vec<_> = self.found.groups.iter().map(|group| self.group(&group.value)).collect();
+        let mut groups: Vec<_> = self
+            .found
+            .groups
+            .iter()
+            .map(|group| self.group(&group.value))
+            .collect();
         groups.sort_by(|a, b| a.name.cmp(&b.name));
         model::Model {
             package: package.to_owned(),
@@ -356,12 +479,23 @@ impl Assembly<'_> {
     }
 
     fn group(&self, group: &Group) -> model::Group {
-        let versions: Vec<String> = group.versions.iter().map(|version| version.value.clone()).collect();
+        let versions: Vec<String> = group
+            .versions
+            .iter()
+            .map(|version| version.value.clone())
+            .collect();
         let release = group.release.as_ref().map(|release| release.value);
-        let members = self.found.kinds.iter().filter(|kind| kind.value.group.value == group.name.value);
+        let members = self
+            .found
+            .kinds
+            .iter()
+            .filter(|kind| kind.value.group.value == group.name.value);
         let mut kinds: Vec<_> = members.map(|kind| self.kind(kind, release)).collect();
         kinds.sort_by_key(|kind| {
-            (kind.kind.clone(), versions.iter().position(|version| *version == kind.version))
+            (
+                kind.kind.clone(),
+                versions.iter().position(|version| *version == kind.version),
+            )
         });
         model::Group {
             name: group.name.value.clone(),
@@ -380,12 +514,21 @@ impl Assembly<'_> {
             plural: kind.plural.value.clone(),
             rust_type: rust_type(self.krate.module(declared.module), kind),
             namespaced: kind.scope == Scope::Namespaced,
-            verbs: kind.verbs.iter().map(|verb| verb.as_str().to_owned()).collect(),
+            verbs: kind
+                .verbs
+                .iter()
+                .map(|verb| verb.as_str().to_owned())
+                .collect(),
             status: kind.status,
             served: kind.served && !gone(kind, release),
             storage: kind.storage,
             hub: self.hubs.get(&key).unwrap_or(&kind.version.value).clone(),
-            fields: kind.fields.iter().map(|field| field.json_name.clone()).collect(),
+            fields: kind
+                .root
+                .fields
+                .iter()
+                .map(|field| field.json_name.clone())
+                .collect(),
         }
     }
 }

@@ -1,0 +1,115 @@
+//! Builds a server package with cargo: progress on a terminal, in a pipe nothing but problems.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use cargo_metadata::Message;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::cli::{Console, Failure};
+use crate::package::Server;
+
+/// How often the spinner turns.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How to build.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    /// With optimizations.
+    pub(crate) release: bool,
+    /// Features of the server package.
+    pub(crate) features: Vec<String>,
+}
+
+/// Builds the server and says where its binary is.
+pub(crate) fn build(
+    server: &Server,
+    options: &Options,
+    console: &mut Console<'_>,
+) -> Result<PathBuf, Failure> {
+    let mut command = command(server, options, console.terminal);
+    let progress = progress(console.terminal, &server.bin);
+    let mut child = command.spawn().map_err(|error| {
+        format!(
+            "cannot start {}: {error}",
+            command.get_program().to_string_lossy()
+        )
+    })?;
+    let problems = child.stderr.take().map(|stderr| {
+        let progress = progress.clone();
+        std::thread::spawn(move || pass_on(stderr, &progress))
+    });
+    let mut executable = None;
+    if let Some(stdout) = child.stdout.take() {
+        // What is no message is the output of a build script or the like.
+        for message in Message::parse_stream(BufReader::new(stdout)).map_while(Result::ok) {
+            if let Message::CompilerArtifact(artifact) = message {
+                progress.inc(1);
+                progress.set_message(artifact.target.name.clone());
+                if artifact.target.is_bin() && artifact.target.name == server.bin {
+                    executable = artifact.executable.map(PathBuf::from);
+                }
+            }
+        }
+    }
+    let status = child
+        .wait()
+        .map_err(|error| format!("cargo went away: {error}"))?;
+    if let Some(problems) = problems {
+        // It ends with cargo's stderr and cannot panic.
+        let _ = problems.join();
+    }
+    progress.finish_and_clear();
+    if !status.success() {
+        return Err(format!("building `{}` failed", server.bin).into());
+    }
+    executable.ok_or_else(|| format!("cargo built no binary `{}`", server.bin).into())
+}
+
+fn command(server: &Server, options: &Options, terminal: bool) -> Command {
+    // Inside `cargo run` the same cargo as outside.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(cargo);
+    command.args([
+        "build",
+        "--quiet",
+        "--message-format=json-render-diagnostics",
+        "--manifest-path",
+    ]);
+    command.arg(&server.manifest).args(["--bin", &server.bin]);
+    if options.release {
+        command.arg("--release");
+    }
+    if !options.features.is_empty() {
+        command.arg("--features").arg(options.features.join(","));
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    if terminal {
+        command.arg("--color=always").stderr(Stdio::piped());
+    }
+    command
+}
+
+fn progress(terminal: bool, bin: &str) -> ProgressBar {
+    if !terminal {
+        return ProgressBar::hidden();
+    }
+    let template =
+        format!("{{spinner}} building {bin}: {{pos}} crates, {{elapsed}} {{wide_msg:.dim}}");
+    let progress = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template(&template) {
+        progress.set_style(style);
+    }
+    progress.enable_steady_tick(TICK);
+    progress
+}
+
+/// Prints cargo's problems above the progress line.
+fn pass_on(stderr: impl Read, progress: &ProgressBar) {
+    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+        progress.println(line);
+    }
+}

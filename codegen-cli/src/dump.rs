@@ -1,0 +1,90 @@
+//! Phase 2: asks the built server for the documents that only its compiled schemas can tell, and lays them out.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Map, Value};
+
+use crate::generate::{Files, RelPath};
+
+/// The hidden subcommand of every generated server: prints one JSON object from name to document.
+const SUBCOMMAND: &str = "__dump";
+
+/// Runs the server's dump and renders what it prints.
+pub(crate) fn dump(server: &Path) -> Result<Files, String> {
+    let output = Command::new(server)
+        .arg(SUBCOMMAND)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("cannot start {}: {error}", server.display()))?;
+    if !output.status.success() {
+        return Err(format!(
+            "{} {SUBCOMMAND} failed: {}",
+            server.display(),
+            output.status
+        ));
+    }
+    let documents: Map<String, Value> =
+        serde_json::from_slice(&output.stdout).map_err(|error| {
+            format!(
+                "{} {SUBCOMMAND} printed something else than documents: {error}",
+                server.display()
+            )
+        })?;
+    render(&documents)
+}
+
+/// The files of some documents.
+pub(crate) fn render(documents: &Map<String, Value>) -> Result<Files, String> {
+    documents
+        .iter()
+        .map(|(name, document)| {
+            let path = place(name)
+                .ok_or_else(|| format!("the server names a document of no known sort: {name}"))?;
+            let bytes = if path.ends_with(".yaml") {
+                yaml(document)?
+            } else {
+                json(document)?
+            };
+            Ok((path, bytes))
+        })
+        .collect()
+}
+
+/// `openapi/v3/apis/GROUP/VERSION.json` becomes `generated/openapi/v3/GROUP_VERSION.json`.
+fn place(name: &str) -> Option<RelPath> {
+    let plain = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && part
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+    };
+    let parts: Vec<&str> = name.split('/').collect();
+    if !parts.iter().all(|part| plain(part)) {
+        return None;
+    }
+    let path = match parts.as_slice() {
+        ["openapi", "v2.json"] => "openapi/v2.json".to_owned(),
+        ["openapi", "v3", "apis", rest @ ..] | ["openapi", "v3", rest @ ..]
+            if !rest.is_empty() && name.ends_with(".json") =>
+        {
+            format!("openapi/v3/{}", rest.join("_"))
+        }
+        ["crds", resource] => format!("crds/{}.yaml", resource.trim_end_matches(".yaml")),
+        _ => return None,
+    };
+    Some(format!("generated/{path}"))
+}
+
+fn json(document: &Value) -> Result<Vec<u8>, String> {
+    let mut text = serde_json::to_vec_pretty(document).map_err(|error| error.to_string())?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+fn yaml(document: &Value) -> Result<Vec<u8>, String> {
+    let text = serde_saphyr::to_string(document).map_err(|error| error.to_string())?;
+    Ok(format!("{}\n", text.trim_end()).into_bytes())
+}

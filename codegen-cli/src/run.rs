@@ -1,0 +1,92 @@
+//! `apiloom run`: generate, build once, take the schemas from that build, then become the server.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::Command;
+
+use crate::cargo;
+use crate::cli::{Console, Failure, Run};
+use crate::driver::{Generation, Mode};
+use crate::package::Package;
+use crate::source_model;
+
+/// The flag that says where the server keeps its data.
+const DATA_DIR: &str = "--data-dir";
+
+/// Generates, builds and serves; returns only when the server could not be started or, without `exec`, has ended.
+pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure> {
+    let package = Package::locate(&flags.target.path)?;
+    let model = source_model::load_or_tell(&package, console)?;
+    let mut generation = Generation::begin(&package, Mode::Write)?;
+    generation.source(&model, console)?;
+    let options = cargo::Options {
+        release: flags.release,
+        features: flags.features.clone(),
+    };
+    let server = cargo::build(&package.server, &options, console)?;
+    generation.schema(&server, console)?;
+    let default = package.target_dir.join("apiloom").join(&package.name);
+    serve(
+        Command::new(&server).args(with_data_dir(&flags.server, &default)),
+        &server,
+    )
+}
+
+/// The user's flags, with a data folder below cargo's when they name none.
+fn with_data_dir(flags: &[OsString], default: &Path) -> Vec<OsString> {
+    let prefix = format!("{DATA_DIR}=");
+    let names_one = |flag: &OsString| {
+        flag == OsStr::new(DATA_DIR) || flag.to_string_lossy().starts_with(prefix.as_str())
+    };
+    let mut all = flags.to_vec();
+    if !flags.iter().any(names_one) {
+        all.extend([OsString::from(DATA_DIR), default.as_os_str().to_owned()]);
+    }
+    all
+}
+
+/// Replaces this process, so that signals and the exit code are the server's own.
+#[cfg(unix)]
+fn serve(command: &mut Command, server: &Path) -> Result<(), Failure> {
+    use std::os::unix::process::CommandExt;
+    let error = command.exec();
+    Err(format!("cannot start {}: {error}", server.display()).into())
+}
+
+/// Waits for the server; the console's interrupt reaches both processes, and only the server acts on it.
+#[cfg(not(unix))]
+fn serve(command: &mut Command, server: &Path) -> Result<(), Failure> {
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot start {}: {error}", server.display()))?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::Ended(code.unwrap_or(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(flags: &[&str], expected: &[&str]) {
+        let flags: Vec<OsString> = flags.iter().map(OsString::from).collect();
+        assert_eq!(
+            with_data_dir(&flags, Path::new("target/apiloom/wardle")),
+            expected
+        );
+    }
+
+    #[test]
+    fn data_dir_defaults_to_cargos_folder() {
+        check(&["-v"], &["-v", "--data-dir", "target/apiloom/wardle"]);
+    }
+
+    #[test]
+    fn data_dir_of_the_user_stays() {
+        check(&["--data-dir", "x"], &["--data-dir", "x"]);
+        check(&["--data-dir=x"], &["--data-dir=x"]);
+    }
+}

@@ -1,0 +1,60 @@
+//! From a package's source to its model, with every problem of the package shown at once.
+
+use std::path::Path;
+
+use crate::checks;
+use crate::cli::{Console, Failure};
+use crate::collect;
+use crate::model::Model;
+use crate::package::Package;
+use crate::problem::{self, Problem};
+use crate::source::Crate;
+
+/// Reads, collects and checks. The error is the text to show.
+pub(crate) fn load(package: &Package, color: bool) -> Result<Model, String> {
+    let krate = Crate::load(&package.root, package.externs.clone(), &display_name);
+    let found = collect::collect(&krate);
+    // A module that could not be read may hold what seems to be missing.
+    let mut found = found;
+    found.incomplete |= !krate.problems.is_empty();
+    let checked = checks::check(&krate, &found, &package.name, &package.crate_name);
+    let mut problems: Vec<Problem> = krate
+        .problems
+        .iter()
+        .chain(&found.problems)
+        .cloned()
+        .collect();
+    match checked {
+        Ok(model) if problems.is_empty() => Ok(model),
+        Ok(_) => Err(report(&problems, &krate, color)),
+        Err(more) => {
+            problems.extend(more);
+            Err(report(&problems, &krate, color))
+        }
+    }
+}
+
+fn report(problems: &[Problem], krate: &Crate, color: bool) -> String {
+    problem::render(problems, &krate.files, color)
+}
+
+fn display_name(path: &Path) -> String {
+    path.display().to_string().replace('\\', "/")
+}
+
+/// Loads, or shows what is wrong.
+pub(crate) fn load_or_tell(package: &Package, console: &mut Console<'_>) -> Result<Model, Failure> {
+    load(package, console.terminal).map_err(|report| {
+        console.note(report.trim_end());
+        Failure::Told
+    })
+}
+
+/// `apiloom model`.
+pub(crate) fn print(path: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
+    let package = Package::locate(path)?;
+    let model = load_or_tell(&package, console)?;
+    let text = serde_json::to_string_pretty(&model).map_err(|error| error.to_string())?;
+    console.say(text);
+    Ok(())
+}
