@@ -1,8 +1,10 @@
 //! The wire: paths, negotiation, bodies, answers. Sees requests and responses, never sockets or TLS.
 
 mod accept;
+pub mod crd;
 pub mod discovery;
 pub mod health;
+pub mod openapi;
 mod served;
 mod static_doc;
 #[cfg(test)]

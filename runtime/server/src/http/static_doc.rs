@@ -2,9 +2,16 @@
 //!
 //! Equal content gives equal bytes and so an equal ETag, across restarts and replicas; nothing here may depend on time.
 
+use std::io::{Read, Write};
+
 use aws_lc_rs::digest::{SHA512, digest};
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
+};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 
@@ -34,6 +41,63 @@ impl StaticDoc {
     pub(crate) fn hash(&self) -> &str {
         &self.hash
     }
+}
+
+/// A document kept compressed, because it is large and seldom asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct PackedDoc {
+    gzip: Bytes,
+    hash: String,
+}
+
+impl PackedDoc {
+    /// Hashes and compresses the bytes.
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+        // Writing to a vector cannot fail.
+        let _ = packer.write_all(bytes);
+        Self {
+            gzip: packer.finish().unwrap_or_default().into(),
+            hash: sha512_hex(bytes),
+        }
+    }
+
+    /// SHA-512 of the uncompressed bytes in upper-case hex.
+    pub(crate) fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// A 200 with the document: as it is kept for clients that take gzip, unpacked for others.
+    pub(crate) fn answer(&self, headers: &HeaderMap, content_type: &'static str) -> Response<Body> {
+        if takes_gzip(headers) {
+            let mut response = ok(content_type, self.gzip.clone());
+            response
+                .headers_mut()
+                .insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            return response;
+        }
+        let mut bytes = Vec::new();
+        // The bytes are our own, so they can be unpacked.
+        let _ = GzDecoder::new(&*self.gzip).read_to_end(&mut bytes);
+        ok(content_type, bytes)
+    }
+}
+
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let takes = |coding: &str| {
+        let (name, quality) = coding.split_once(';').unwrap_or((coding, ""));
+        let refused = quality
+            .trim()
+            .strip_prefix("q=")
+            .and_then(|q| q.parse().ok())
+            .is_some_and(|q: f32| q <= 0.0);
+        name.trim().eq_ignore_ascii_case("gzip") && !refused
+    };
+    headers
+        .get_all(ACCEPT_ENCODING)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|all| all.split(',').any(takes))
 }
 
 /// SHA-512 in upper-case hex, the form of every hash in discovery and OpenAPI.
@@ -136,5 +200,26 @@ mod tests {
         check("*", true);
         check("\"CD\"", false);
         assert!(!is_fresh(&HeaderMap::new(), "AB"));
+    }
+
+    #[test]
+    fn a_packed_document_is_unpacked_for_who_takes_no_gzip() {
+        let check = |encoding: &str, packed: bool| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_ENCODING, encoding.parse().unwrap());
+            let response = PackedDoc::new(b"{}").answer(&headers, "application/json");
+            assert_eq!(
+                response.headers().contains_key(CONTENT_ENCODING),
+                packed,
+                "{encoding}"
+            );
+            if !packed {
+                assert_eq!(crate::http::testing::body(response), "{}");
+            }
+        };
+        check("gzip", true);
+        check("br, GZIP;q=0.5", true);
+        check("gzip;q=0", false);
+        check("identity", false);
     }
 }

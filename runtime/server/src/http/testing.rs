@@ -6,7 +6,10 @@ use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 
+use serde_json::{Value, json};
+
 use super::Body;
+use super::openapi::{KindSource, Source};
 use super::served::{Group, Kind, Version};
 
 /// A request without a body.
@@ -175,4 +178,63 @@ fn storage_version(def: &ResourceDef) -> &'static str {
 /// The definitions behind [`wardle`].
 pub(crate) fn wardle_defs() -> [ResourceDef; 4] {
     [flunder(), fischer(), flunder_beta(), namespace()]
+}
+
+/// The sources of OpenAPI documents for [`wardle_defs`], with hand-written schemas.
+pub(crate) fn wardle_sources() -> Vec<Source> {
+    let [flunder, fischer, beta, namespace] = wardle_defs();
+    let source = |kinds: Vec<(ResourceDef, fn() -> Value)>| Source {
+        group: kinds[0].0.group.to_owned(),
+        version: kinds[0].0.version.to_owned(),
+        kinds: kinds
+            .into_iter()
+            .map(|(def, schema)| KindSource {
+                def,
+                schema: Box::new(schema),
+                deprecation_warning: None,
+            })
+            .collect(),
+    };
+    vec![
+        source(vec![(namespace, namespace_schema)]),
+        source(vec![(beta, flunder_schema)]),
+        source(vec![(flunder, flunder_schema), (fischer, fischer_schema)]),
+    ]
+}
+
+fn flunder_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["metadata"],
+        "properties": {
+            "apiVersion": { "type": "string" },
+            "kind": { "type": "string" },
+            "metadata": { "type": "object", "properties": { "name": { "type": "string" } } },
+            "spec": {
+                "type": "object",
+                "description": "What is wanted.",
+                "properties": {
+                    "reference": { "type": "string", "maxLength": 253, "description": "Name of another." },
+                    "referenceType": { "type": "string", "enum": ["Flunder", "Fischer"], "default": "Flunder" },
+                    "port": { "x-kubernetes-int-or-string": true, "anyOf": [{ "type": "integer" }, { "type": "string" }] },
+                    "extra": { "type": "string", "nullable": true },
+                },
+            },
+            "status": { "type": "object", "description": "What is." },
+        },
+    })
+}
+
+fn fischer_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "metadata": { "type": "object" },
+            "disallowedFlunders": { "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": "atomic" },
+        },
+    })
+}
+
+fn namespace_schema() -> Value {
+    json!({ "type": "object", "properties": { "spec": { "type": "object" }, "status": { "type": "object" } } })
 }

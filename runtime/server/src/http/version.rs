@@ -15,6 +15,9 @@ use super::{Body, ServerInfo};
 const MAJOR: &str = "1";
 const MINOR: &str = "36";
 
+/// The same release as OpenAPI documents name it.
+pub(super) const KUBERNETES_RELEASE: &str = "v1.36.0";
+
 /// The answer of `/version`, made once.
 #[derive(Debug)]
 pub struct Version {
@@ -43,7 +46,7 @@ struct VersionInfo<'a> {
 impl Version {
     /// The version of this build. Two runs of one build give the same answer: commit and date are not invented.
     pub fn new(info: &ServerInfo) -> Self {
-        let git_version = format!("v{MAJOR}.{MINOR}.0+apiloom.{}", info.version);
+        let git_version = format!("{KUBERNETES_RELEASE}+apiloom.{}", info.version);
         let json = serde_json::to_string_pretty(&VersionInfo {
             major: MAJOR,
             minor: MINOR,

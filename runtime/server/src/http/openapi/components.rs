@@ -1,0 +1,135 @@
+//! `components/schemas` of a document: the kinds, their lists, and everything they refer to.
+
+use apiloom_meta::ResourceDef;
+use serde_json::{Map, Value, json};
+
+use super::names::{self, described, gvk, meta, reference};
+use super::{Described, meta_types};
+
+/// The component of a kind.
+pub(super) fn name(def: &ResourceDef) -> String {
+    names::component(def.group, def.version, def.kind)
+}
+
+/// The component of a kind's list.
+pub(super) fn list_name(def: &ResourceDef) -> String {
+    names::component(def.group, def.version, &def.list_kind)
+}
+
+/// The kinds and their lists, then what these and `paths` refer to.
+pub(super) fn schemas(kinds: &[Described<'_>], paths: &Map<String, Value>) -> Map<String, Value> {
+    let mut schemas = Map::new();
+    let mut wanted = Vec::new();
+    paths
+        .values()
+        .for_each(|path| references(path, &mut wanted));
+    for kind in kinds {
+        schemas.insert(name(kind.def), kind_schema(kind));
+        if kind.def.has_verb(apiloom_meta::kind::Verb::List) {
+            schemas.insert(list_name(kind.def), list_schema(kind.def));
+        }
+    }
+    schemas
+        .values()
+        .for_each(|schema| references(schema, &mut wanted));
+    let mut groups: Vec<(&str, &str)> = kinds
+        .iter()
+        .map(|kind| (kind.def.group, kind.def.version))
+        .collect();
+    groups.sort_unstable();
+    groups.dedup();
+    while let Some(component) = wanted.pop() {
+        if schemas.contains_key(&component) {
+            continue;
+        }
+        if let Some(schema) =
+            names::meta_type(&component).and_then(|kind| meta_types::component(kind, &groups))
+        {
+            references(&schema, &mut wanted);
+            schemas.insert(component, schema);
+        }
+    }
+    schemas
+}
+
+/// The schema of a kind with its metadata as a reference.
+fn kind_schema(kind: &Described<'_>) -> Value {
+    let def = kind.def;
+    let mut schema = kind.schema.clone();
+    describe_root(&mut schema, def);
+    let metadata = described(&meta("ObjectMeta"), "The metadata that every object has.");
+    schema["properties"]["metadata"] = metadata;
+    forget_required_metadata(&mut schema);
+    schema["x-kubernetes-group-version-kind"] = json!([gvk(def.group, def.version, def.kind)]);
+    if !def.selectable.is_empty() {
+        let fields = def
+            .selectable
+            .iter()
+            .map(|path| json!({ "fieldPath": path.as_field() }))
+            .collect();
+        schema["x-kubernetes-selectable-fields"] = fields;
+    }
+    schema
+}
+
+/// Metadata is required of our types, never of documents: Kubernetes leaves it to the check of the name.
+pub(in crate::http) fn forget_required_metadata(schema: &mut Value) {
+    let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) else {
+        return;
+    };
+    required.retain(|field| field != "metadata");
+    if required.is_empty() {
+        schema
+            .as_object_mut()
+            .map(|schema| schema.remove("required"));
+    }
+}
+
+/// Puts the kind's documentation and the meaning of `apiVersion` and `kind` in.
+pub(in crate::http) fn describe_root(schema: &mut Value, def: &ResourceDef) {
+    if !schema.is_object() {
+        *schema = json!({ "type": "object" });
+    }
+    if !def.description.is_empty() {
+        schema["description"] = def.description.into();
+    }
+    for (field, text) in [
+        ("apiVersion", meta_types::API_VERSION),
+        ("kind", meta_types::KIND),
+    ] {
+        schema["properties"][field] = json!({ "type": "string", "description": text });
+    }
+}
+
+fn list_schema(def: &ResourceDef) -> Value {
+    json!({
+        "type": "object",
+        "description": format!("{} is a list of {}.", def.list_kind, def.kind),
+        "required": ["items"],
+        "properties": {
+            "apiVersion": { "type": "string", "description": meta_types::API_VERSION },
+            "kind": { "type": "string", "description": meta_types::KIND },
+            "metadata": described(&meta("ListMeta"), "The state that the list shows, and where it goes on."),
+            "items": { "type": "array", "items": reference(&name(def)), "description": format!("The {}.", def.plural) },
+        },
+        "x-kubernetes-group-version-kind": [gvk(def.group, def.version, &def.list_kind)],
+    })
+}
+
+/// Adds the names of the components that a value refers to.
+fn references(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            if let Some(name) = map
+                .get("$ref")
+                .and_then(Value::as_str)
+                .and_then(|r| r.strip_prefix("#/components/schemas/"))
+            {
+                found.push(name.to_owned());
+            }
+            map.values().for_each(|value| references(value, found));
+        }
+        Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+        _ => {}
+    }
+}

@@ -1,0 +1,314 @@
+//! OpenAPI: `/openapi/v3` with one document for each group and version, `/openapi/v2` with one for everything.
+//!
+//! Documents follow from definitions and schemas alone. They are built on the first request that needs them, then kept
+//! compressed: most servers are asked for them seldom, and clients take them compressed anyway.
+
+mod components;
+mod meta_types;
+mod names;
+mod operations;
+mod parameters;
+mod v2;
+mod v3;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
+
+use apiloom_meta::ResourceDef;
+use bytes::Bytes;
+use http::header::{
+    CACHE_CONTROL, ETAG, EXPIRES, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
+    LOCATION, VARY,
+};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode};
+use serde_json::{Value, json};
+
+use super::Body;
+use super::accept::accepted;
+use super::served::served;
+use super::static_doc::{PackedDoc, is_fresh, ok, quoted, status};
+use crate::registry::Registry;
+
+pub(in crate::http) use components::{describe_root, forget_required_metadata};
+
+/// A kind with the schema of its version, as documents are made of them.
+pub(super) struct Described<'a> {
+    pub(super) def: &'a ResourceDef,
+    pub(super) schema: Value,
+}
+
+/// A group and version, and how to get the schemas of its kinds when they are wanted.
+pub(crate) struct Source {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kinds: Vec<KindSource>,
+}
+
+/// A kind's definition, and its schema as OpenAPI when it is wanted.
+pub(crate) struct KindSource {
+    pub(crate) def: ResourceDef,
+    pub(crate) schema: Box<dyn Fn() -> Value + Send + Sync>,
+    /// The text of its deprecation warning, when one is due at this release.
+    pub(crate) deprecation_warning: Option<String>,
+}
+
+impl Source {
+    /// What this registry serves.
+    pub(crate) fn all(registry: &Registry) -> Vec<Self> {
+        let kinds_of = |group: &str, version: &str| {
+            let endpoints = registry
+                .endpoints()
+                .iter()
+                .filter(|e| e.def().group == group && e.def().version == version);
+            let source = |schema: std::sync::Arc<apiloom_meta::schema::Schema>| {
+                Box::new(move || schema.to_openapi())
+            };
+            let kind = |e: &std::sync::Arc<crate::registry::Endpoint>| KindSource {
+                def: e.def().clone(),
+                schema: source(e.schema().clone()),
+                deprecation_warning: e.deprecation_warning().map(str::to_owned),
+            };
+            endpoints.map(kind).collect()
+        };
+        let versions = served(registry).into_iter().flat_map(|group| {
+            group
+                .versions
+                .into_iter()
+                .map(move |v| (group.name, v.name))
+        });
+        let source = |(group, version): (&str, &str)| Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kinds: kinds_of(group, version),
+        };
+        versions.map(source).collect()
+    }
+
+    /// The OpenAPI v3 document of this group and version.
+    pub(crate) fn v3(&self) -> Value {
+        v3::document(
+            &[(&self.group, &self.version)],
+            &self.described().collect::<Vec<_>>(),
+        )
+    }
+
+    /// The OpenAPI v2 document of all.
+    pub(crate) fn v2<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Value {
+        let versions: Vec<_> = all
+            .clone()
+            .map(|source| (source.group.as_str(), source.version.as_str()))
+            .collect();
+        v2::from_v3(v3::document(
+            &versions,
+            &all.flat_map(Self::described).collect::<Vec<_>>(),
+        ))
+    }
+
+    /// The key in the index of v3 documents: `apis/GROUP/VERSION`.
+    pub(crate) fn key(&self) -> String {
+        v3::key(&self.group, &self.version)
+    }
+
+    fn described(&self) -> impl Iterator<Item = Described<'_>> {
+        self.kinds.iter().map(|kind| Described {
+            def: &kind.def,
+            schema: (kind.schema)(),
+        })
+    }
+}
+
+/// The OpenAPI documents of a server.
+pub struct OpenApi {
+    sources: Vec<Source>,
+    since: SystemTime,
+    v3: OnceLock<V3>,
+    v2: OnceLock<PackedDoc>,
+}
+
+impl fmt::Debug for OpenApi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys: Vec<String> = self.sources.iter().map(Source::key).collect();
+        f.debug_struct("OpenApi")
+            .field("documents", &keys)
+            .finish_non_exhaustive()
+    }
+}
+
+struct V3 {
+    index: Bytes,
+    documents: BTreeMap<String, PackedDoc>,
+}
+
+/// The only media type; protobuf forms are not served.
+const JSON: &str = "application/json";
+const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+impl OpenApi {
+    /// The documents of what this registry serves; nothing is built yet.
+    pub fn new(registry: &Registry) -> Self {
+        Self::of(Source::all(registry))
+    }
+
+    pub(crate) fn of(sources: Vec<Source>) -> Self {
+        Self {
+            sources,
+            since: SystemTime::now(),
+            v3: OnceLock::new(),
+            v2: OnceLock::new(),
+        }
+    }
+
+    /// The paths of the documents, for the list at `/`.
+    pub fn paths(&self) -> impl Iterator<Item = String> + use<'_> {
+        let documents = self
+            .sources
+            .iter()
+            .map(|source| format!("/openapi/v3/{}", source.key()));
+        ["/openapi/v2".to_owned(), "/openapi/v3".to_owned()]
+            .into_iter()
+            .chain(documents)
+    }
+
+    /// Answers `/openapi/v2`, `/openapi/v3` and below; `None` for other paths.
+    pub fn respond(&self, request: &Parts) -> Option<Response<Body>> {
+        match request.uri.path().strip_prefix("/openapi/")? {
+            "v2" => Some(self.respond_v2(request)),
+            "v3" | "v3/" => Some(ok(JSON, self.v3().index.clone())),
+            path => Some(self.respond_v3(request, path.strip_prefix("v3/")?)),
+        }
+    }
+
+    fn respond_v2(&self, request: &Parts) -> Response<Body> {
+        let document = self
+            .v2
+            .get_or_init(|| PackedDoc::new(Source::v2(self.sources.iter()).to_string().as_bytes()));
+        let mut response = if !takes_json(request) {
+            status(StatusCode::NOT_ACCEPTABLE)
+        } else if is_fresh(&request.headers, document.hash()) || self.is_unmodified(request) {
+            status(StatusCode::NOT_MODIFIED)
+        } else {
+            document.answer(&request.headers, JSON)
+        };
+        let headers = response.headers_mut();
+        headers.insert(ETAG, quoted(document.hash()));
+        headers.insert(VARY, HeaderValue::from_static("Accept-Encoding, Accept"));
+        insert(
+            &mut response,
+            LAST_MODIFIED,
+            &httpdate::fmt_http_date(self.since),
+        );
+        response
+    }
+
+    /// `If-Modified-Since` counts only without `If-None-Match`.
+    fn is_unmodified(&self, request: &Parts) -> bool {
+        let header = request
+            .headers
+            .get(IF_MODIFIED_SINCE)
+            .and_then(|value| value.to_str().ok());
+        let seconds = |time: SystemTime| {
+            time.duration_since(SystemTime::UNIX_EPOCH)
+                .map_or(0, |since| since.as_secs())
+        };
+        let asked = header.and_then(|text| httpdate::parse_http_date(text).ok());
+        !request.headers.contains_key(IF_NONE_MATCH)
+            && asked.is_some_and(|asked| seconds(asked) >= seconds(self.since))
+    }
+
+    fn respond_v3(&self, request: &Parts, path: &str) -> Response<Body> {
+        let Some(document) = self.v3().documents.get(path) else {
+            return status(StatusCode::NOT_FOUND);
+        };
+        if !takes_json(request) {
+            return status(StatusCode::NOT_ACCEPTABLE);
+        }
+        let asked = request
+            .uri
+            .query()
+            .unwrap_or_default()
+            .split('&')
+            .find_map(|pair| pair.strip_prefix("hash="));
+        let mut response = match asked.filter(|hash| !hash.is_empty()) {
+            Some(hash) if hash == document.hash() => {
+                let mut response = document.answer(&request.headers, JSON);
+                response
+                    .headers_mut()
+                    .insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
+                insert(
+                    &mut response,
+                    EXPIRES,
+                    &httpdate::fmt_http_date(SystemTime::now() + YEAR),
+                );
+                response
+            }
+            Some(_) => {
+                let mut response = status(StatusCode::MOVED_PERMANENTLY);
+                insert(&mut response, LOCATION, &location(path, document));
+                return response;
+            }
+            None => {
+                let fresh = is_fresh(&request.headers, document.hash());
+                let mut response = if fresh {
+                    status(StatusCode::NOT_MODIFIED)
+                } else {
+                    document.answer(&request.headers, JSON)
+                };
+                response
+                    .headers_mut()
+                    .insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+                response
+            }
+        };
+        response.headers_mut().insert(ETAG, quoted(document.hash()));
+        response
+            .headers_mut()
+            .insert(VARY, HeaderValue::from_static("Accept-Encoding, Accept"));
+        response
+    }
+
+    fn v3(&self) -> &V3 {
+        self.v3.get_or_init(|| {
+            let packed = |source: &Source| {
+                (
+                    source.key(),
+                    PackedDoc::new(source.v3().to_string().as_bytes()),
+                )
+            };
+            let documents: BTreeMap<String, PackedDoc> = self.sources.iter().map(packed).collect();
+            let entry = |(path, document): (&String, &PackedDoc)| {
+                (
+                    path.clone(),
+                    json!({ "serverRelativeURL": location(path, document) }),
+                )
+            };
+            let paths: serde_json::Map<String, Value> = documents.iter().map(entry).collect();
+            V3 {
+                index: json!({ "paths": paths }).to_string().into(),
+                documents,
+            }
+        })
+    }
+}
+
+fn location(path: &str, document: &PackedDoc) -> String {
+    format!("/openapi/v3/{path}?hash={}", document.hash())
+}
+
+fn takes_json(request: &Parts) -> bool {
+    accepted(&request.headers)
+        .iter()
+        .any(|clause| clause.matches(JSON))
+}
+
+/// Inserts a header whose text is a path or a date of ours, so always well-formed.
+fn insert(response: &mut Response<Body>, name: HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::try_from(text) {
+        response.headers_mut().insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,311 @@
+//! `paths` of a document: one operation for each verb of each kind, spelled as upstream spells them.
+//!
+//! The deprecated `/watch/` prefix is left out, as upstream leaves it out for custom resources: a list with `watch=true`
+//! says the same.
+
+use apiloom_meta::ResourceDef;
+use apiloom_meta::kind::{Scope, Verb};
+use serde_json::{Map, Value, json};
+
+use super::names::{self, base_path, gvk, meta, operation_infix, reference, tag};
+use super::{components, parameters};
+use crate::http::served::subresources;
+
+const FORMATS: [&str; 2] = ["application/json", "application/yaml"];
+const WATCH_FORMAT: &str = "application/json;stream=watch";
+/// Kinds of patches that are served; clients choose among these.
+const PATCHES: [&str; 2] = [
+    "application/json-patch+json",
+    "application/merge-patch+json",
+];
+
+/// Adds the operations of a kind, its subresources included.
+pub(super) fn add(def: &ResourceDef, paths: &mut Map<String, Value>) {
+    let base = base_path(def);
+    let namespaced = def.scope == Scope::Namespaced;
+    let collection = if namespaced {
+        format!("{base}/namespaces/{{namespace}}/{}", def.plural)
+    } else {
+        format!("{base}/{}", def.plural)
+    };
+    let item = format!("{collection}/{{name}}");
+    let ops = Operations { def, namespaced };
+    if namespaced {
+        insert(
+            paths,
+            format!("{base}/{}", def.plural),
+            def,
+            [(Verb::List, ops.list_everywhere())],
+        );
+    }
+    let on_collection = [
+        (Verb::List, ops.list()),
+        (Verb::Create, ops.create()),
+        (Verb::DeleteCollection, ops.delete_collection()),
+    ];
+    insert(paths, collection, def, on_collection);
+    let on_item = [
+        (Verb::Get, ops.get("")),
+        (Verb::Update, ops.replace("")),
+        (Verb::Patch, ops.patch("")),
+        (Verb::Delete, ops.delete()),
+    ];
+    insert(paths, item.clone(), def, on_item);
+    for sub in subresources(def) {
+        let all = [
+            (Verb::Get, ops.get(sub.name)),
+            (Verb::Update, ops.replace(sub.name)),
+            (Verb::Patch, ops.patch(sub.name)),
+        ];
+        insert_path(
+            paths,
+            format!("{item}/{}", sub.name),
+            def,
+            all.into_iter().filter(|(verb, _)| sub.verbs.contains(verb)),
+        );
+    }
+}
+
+/// Adds the operation that lists the resources of a group and version.
+pub(super) fn add_discovery(group: &str, version: &str, paths: &mut Map<String, Value>) {
+    let path = if group.is_empty() {
+        format!("/api/{version}/")
+    } else {
+        format!("/apis/{group}/{version}/")
+    };
+    let get = json!({
+        "operationId": format!("get{}APIResources", operation_infix(group, version)),
+        "tags": [tag(group, version)],
+        "description": "Lists the resources of this group and version.",
+        "responses": responses(&[("200", "OK")], &reference(&meta("APIResourceList")), &FORMATS),
+    });
+    paths.insert(path, json!({ "get": get }));
+}
+
+fn insert<const N: usize>(
+    paths: &mut Map<String, Value>,
+    path: String,
+    def: &ResourceDef,
+    operations: [(Verb, Value); N],
+) {
+    insert_path(
+        paths,
+        path,
+        def,
+        operations
+            .into_iter()
+            .filter(|(verb, _)| def.has_verb(*verb)),
+    );
+}
+
+/// A path without operations is no path.
+fn insert_path(
+    paths: &mut Map<String, Value>,
+    path: String,
+    def: &ResourceDef,
+    operations: impl Iterator<Item = (Verb, Value)>,
+) {
+    let mut all: Map<String, Value> = operations
+        .map(|(verb, operation)| (method(verb).to_owned(), operation))
+        .collect();
+    if !all.is_empty() {
+        all.insert("parameters".into(), parameters::of_path(&path, def.kind));
+        paths.insert(path, Value::Object(all));
+    }
+}
+
+fn method(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Get | Verb::List | Verb::Watch => "get",
+        Verb::Create => "post",
+        Verb::Update => "put",
+        Verb::Patch => "patch",
+        Verb::Delete | Verb::DeleteCollection => "delete",
+    }
+}
+
+struct Operations<'a> {
+    def: &'a ResourceDef,
+    namespaced: bool,
+}
+
+impl Operations<'_> {
+    fn list(&self) -> Value {
+        let text = format!("Lists the {} that match, or watches them.", self.objects());
+        self.operation("list", &self.id("list", ""), &text, self.list_responses())
+    }
+
+    fn list_everywhere(&self) -> Value {
+        let id = format!(
+            "list{}{}ForAllNamespaces",
+            operation_infix(self.def.group, self.def.version),
+            self.def.kind
+        );
+        let text = format!(
+            "Lists the {} of all namespaces that match, or watches them.",
+            self.def.plural
+        );
+        self.operation("list", &id, &text, self.list_responses())
+    }
+
+    fn create(&self) -> Value {
+        let answers = [("200", "OK"), ("201", "Created"), ("202", "Accepted")];
+        let created = self.operation(
+            "post",
+            &self.id("create", ""),
+            &format!("Creates a {}.", self.def.kind),
+            self.objects_as(&answers),
+        );
+        self.with_body(created)
+    }
+
+    fn delete_collection(&self) -> Value {
+        let infix = operation_infix(self.def.group, self.def.version);
+        let namespaced = if self.namespaced { "Namespaced" } else { "" };
+        let id = format!("delete{infix}Collection{namespaced}{}", self.def.kind);
+        let text = format!("Deletes the {} that match.", self.objects());
+        let answers = responses(&[("200", "OK")], &reference(&meta("Status")), &FORMATS);
+        delete_body(self.operation("deletecollection", &id, &text, answers))
+    }
+
+    fn get(&self, subresource: &str) -> Value {
+        let text = format!("Reads {}a {}.", self.of(subresource), self.def.kind);
+        self.operation(
+            "get",
+            &self.id("read", subresource),
+            &text,
+            self.objects_as(&[("200", "OK")]),
+        )
+    }
+
+    fn replace(&self, subresource: &str) -> Value {
+        let text = format!("Replaces {}a {}.", self.of(subresource), self.def.kind);
+        let answers = self.objects_as(&[("200", "OK"), ("201", "Created")]);
+        self.with_body(self.operation("put", &self.id("replace", subresource), &text, answers))
+    }
+
+    fn patch(&self, subresource: &str) -> Value {
+        let text = format!(
+            "Changes {}a {} by a patch.",
+            self.of(subresource),
+            self.def.kind
+        );
+        let answers = self.objects_as(&[("200", "OK"), ("201", "Created")]);
+        let mut operation = self.operation("patch", &self.id("patch", subresource), &text, answers);
+        operation["requestBody"] = body(&reference(&meta("Patch")), &PATCHES, true);
+        operation
+    }
+
+    fn delete(&self) -> Value {
+        let text = format!("Deletes a {}.", self.def.kind);
+        // A namespace answers with itself, because it is still there while its content goes.
+        let is_namespace = self.def.group.is_empty() && self.def.plural == "namespaces";
+        let answer = if is_namespace {
+            components::name(self.def)
+        } else {
+            meta("Status")
+        };
+        let answers = responses(
+            &[("200", "OK"), ("202", "Accepted")],
+            &reference(&answer),
+            &FORMATS,
+        );
+        delete_body(self.operation("delete", &self.id("delete", ""), &text, answers))
+    }
+
+    fn operation(&self, action: &str, id: &str, description: &str, responses: Value) -> Value {
+        let def = self.def;
+        json!({
+            "operationId": id,
+            "tags": [tag(def.group, def.version)],
+            "description": description,
+            "parameters": parameters::of_action(action, def.has_verb(Verb::Watch)),
+            "responses": responses,
+            "x-kubernetes-action": action,
+            "x-kubernetes-group-version-kind": gvk(def.group, def.version, def.kind),
+        })
+    }
+
+    /// `readWardleExampleComV1alpha1NamespacedFlunderStatus`.
+    fn id(&self, verb: &str, subresource: &str) -> String {
+        let infix = operation_infix(self.def.group, self.def.version);
+        let namespaced = if self.namespaced { "Namespaced" } else { "" };
+        format!(
+            "{verb}{infix}{namespaced}{}{}",
+            self.def.kind,
+            names::capital(subresource)
+        )
+    }
+
+    fn objects(&self) -> String {
+        if self.namespaced {
+            format!("{} of a namespace", self.def.plural)
+        } else {
+            self.def.plural.to_owned()
+        }
+    }
+
+    fn of(&self, subresource: &str) -> String {
+        if subresource.is_empty() {
+            String::new()
+        } else {
+            format!("the {subresource} of ")
+        }
+    }
+
+    fn with_body(&self, mut operation: Value) -> Value {
+        operation["requestBody"] = body(&reference(&components::name(self.def)), &FORMATS, true);
+        operation
+    }
+
+    fn objects_as(&self, answers: &[(&str, &str)]) -> Value {
+        responses(answers, &reference(&components::name(self.def)), &FORMATS)
+    }
+
+    fn list_responses(&self) -> Value {
+        let formats: Vec<&str> = FORMATS
+            .into_iter()
+            .chain(self.def.has_verb(Verb::Watch).then_some(WATCH_FORMAT))
+            .collect();
+        responses(
+            &[("200", "OK")],
+            &reference(&components::list_name(self.def)),
+            &formats,
+        )
+    }
+}
+
+fn delete_body(mut operation: Value) -> Value {
+    operation["requestBody"] = body(&reference(&meta("DeleteOptions")), &FORMATS, false);
+    operation
+}
+
+fn body(schema: &Value, formats: &[&str], required: bool) -> Value {
+    let mut body = json!({ "content": content(schema, formats) });
+    if required {
+        body["required"] = true.into();
+    }
+    body
+}
+
+fn responses(answers: &[(&str, &str)], schema: &Value, formats: &[&str]) -> Value {
+    let mut all: Map<String, Value> = answers
+        .iter()
+        .map(|(code, text)| {
+            (
+                (*code).to_owned(),
+                json!({ "description": text, "content": content(schema, formats) }),
+            )
+        })
+        .collect();
+    all.insert("401".into(), json!({ "description": "Unauthorized" }));
+    Value::Object(all)
+}
+
+fn content(schema: &Value, formats: &[&str]) -> Value {
+    formats
+        .iter()
+        .map(|format| ((*format).to_owned(), json!({ "schema": schema })))
+        .collect::<Map<_, _>>()
+        .into()
+}

@@ -1,0 +1,140 @@
+//! The parameters of operations.
+
+use serde_json::{Value, json};
+
+/// A query parameter: name, type, what it does.
+type Query = (&'static str, &'static str, &'static str);
+
+const PRETTY: Query = ("pretty", "string", "With `true`, JSON is indented.");
+const DRY_RUN: Query = (
+    "dryRun",
+    "string",
+    "With `All`, every stage of the request is run but nothing is stored.",
+);
+const FIELD_MANAGER: Query = (
+    "fieldManager",
+    "string",
+    "Who makes the change: at most 128 printable characters. The default is the first part of the User-Agent.",
+);
+const FIELD_VALIDATION: Query = (
+    "fieldValidation",
+    "string",
+    "What happens to unknown and duplicate fields: `Ignore` drops them, `Warn` (the default) also warns, `Strict` refuses the request.",
+);
+const FORCE: Query = (
+    "force",
+    "boolean",
+    "For apply only: take fields over from other managers.",
+);
+
+const WRITE: [Query; 3] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION];
+
+const SELECT: [Query; 8] = [
+    (
+        "continue",
+        "string",
+        "The token of the previous page, which asks for the next one. Expires with a 410 after some minutes.",
+    ),
+    (
+        "fieldSelector",
+        "string",
+        "Only objects whose fields match.",
+    ),
+    (
+        "labelSelector",
+        "string",
+        "Only objects whose labels match.",
+    ),
+    (
+        "limit",
+        "integer",
+        "At most so many objects; the list's `continue` leads to the rest.",
+    ),
+    (
+        "resourceVersion",
+        "string",
+        "The state to read: absent for the newest, `0` for any, otherwise as resourceVersionMatch says.",
+    ),
+    (
+        "resourceVersionMatch",
+        "string",
+        "How to read resourceVersion: `Exact` or `NotOlderThan`.",
+    ),
+    (
+        "sendInitialEvents",
+        "boolean",
+        "A watch begins with the present objects, and then a bookmark with the annotation `k8s.io/initial-events-end`.",
+    ),
+    (
+        "timeoutSeconds",
+        "integer",
+        "The request ends after so many seconds.",
+    ),
+];
+
+const WATCH: [Query; 2] = [
+    (
+        "allowWatchBookmarks",
+        "boolean",
+        "A watch may send bookmarks, which carry a newer resourceVersion and nothing else.",
+    ),
+    (
+        "watch",
+        "boolean",
+        "Send changes as a stream of events instead of a list.",
+    ),
+];
+
+const DELETE: [Query; 4] = [
+    DRY_RUN,
+    (
+        "gracePeriodSeconds",
+        "integer",
+        "Seconds before the object is deleted; 0 deletes at once.",
+    ),
+    (
+        "orphanDependents",
+        "boolean",
+        "Deprecated, use propagationPolicy. Whether dependents are kept.",
+    ),
+    (
+        "propagationPolicy",
+        "string",
+        "What becomes of dependents: `Orphan`, `Background` or `Foreground`.",
+    ),
+];
+
+/// What stands beside the operations of a path: its variables and `pretty`.
+pub(super) fn of_path(path: &str, kind: &str) -> Value {
+    let variables = [
+        ("name", format!("The name of the {kind}.")),
+        ("namespace", "The namespace of the objects.".to_owned()),
+    ];
+    let in_path = variables
+        .into_iter()
+        .filter(|(name, _)| path.contains(&format!("{{{name}}}")))
+        .map(|(name, description)| {
+            json!({ "name": name, "in": "path", "required": true, "description": description,
+            "schema": { "type": "string", "uniqueItems": true } })
+        });
+    in_path.chain([query(&PRETTY)]).collect()
+}
+
+/// The query parameters of an operation, by its `x-kubernetes-action`; `watchable` for lists that can be watched.
+pub(super) fn of_action(action: &str, watchable: bool) -> Value {
+    let mut all: Vec<Query> = match action {
+        "list" if watchable => SELECT.into_iter().chain(WATCH).collect(),
+        "list" => SELECT.to_vec(),
+        "post" | "put" => WRITE.to_vec(),
+        "patch" => WRITE.into_iter().chain([FORCE]).collect(),
+        "delete" => DELETE.to_vec(),
+        "deletecollection" => SELECT.into_iter().chain(DELETE).collect(),
+        _ => Vec::new(),
+    };
+    all.sort_unstable();
+    all.iter().map(query).collect()
+}
+
+fn query((name, kind, description): &Query) -> Value {
+    json!({ "name": name, "in": "query", "description": description, "schema": { "type": kind, "uniqueItems": true } })
+}

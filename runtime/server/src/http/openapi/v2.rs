@@ -1,0 +1,165 @@
+//! The OpenAPI 2.0 (Swagger) document: the same content in the older spelling, without what that cannot say.
+
+use serde_json::{Map, Value, json};
+
+/// Turns an OpenAPI 3.0 document of ours into a 2.0 document.
+pub(super) fn from_v3(mut document: Value) -> Value {
+    let mut take = |path: &str| {
+        document
+            .pointer_mut(path)
+            .map(Value::take)
+            .unwrap_or_default()
+    };
+    let (paths, schemas, tokens) = (
+        take("/paths"),
+        take("/components/schemas"),
+        take("/components/securitySchemes"),
+    );
+    let (info, security) = (take("/info"), take("/security"));
+    json!({
+        "swagger": "2.0",
+        "info": info,
+        "paths": map_values(paths, path_item),
+        "definitions": map_values(schemas, schema),
+        "securityDefinitions": tokens,
+        "security": security,
+    })
+}
+
+fn path_item(item: Value) -> Value {
+    let Value::Object(item) = item else {
+        return item;
+    };
+    let convert = |(key, value): (String, Value)| match key.as_str() {
+        "parameters" => (key, parameters(value)),
+        _ => (key, operation(value)),
+    };
+    item.into_iter().map(convert).collect::<Map<_, _>>().into()
+}
+
+fn operation(operation: Value) -> Value {
+    let Value::Object(mut operation) = operation else {
+        return operation;
+    };
+    let mut all = match operation.remove("parameters").map(parameters) {
+        Some(Value::Array(all)) => all,
+        _ => Vec::new(),
+    };
+    if let Some(mut body) = operation.remove("requestBody") {
+        let (formats, content) = content(body["content"].take());
+        let mut parameter = json!({ "in": "body", "name": "body", "schema": content });
+        if body["required"] == true {
+            parameter["required"] = true.into();
+        }
+        all.insert(0, parameter);
+        operation.insert("consumes".into(), formats.into());
+    }
+    let mut produces = Vec::new();
+    let responses = operation.remove("responses").unwrap_or_default();
+    let responses = map_values(responses, |mut response| {
+        if response.get("content").is_some() {
+            let (formats, content) = content(response["content"].take());
+            produces = formats;
+            response["schema"] = content;
+            response
+                .as_object_mut()
+                .map(|response| response.remove("content"));
+        }
+        response
+    });
+    operation.insert("responses".into(), responses);
+    operation.insert("produces".into(), produces.into());
+    operation.insert("schemes".into(), json!(["https"]));
+    if !all.is_empty() {
+        operation.insert("parameters".into(), all.into());
+    }
+    operation.into()
+}
+
+/// In 2.0 the type of a parameter stands in the parameter itself.
+fn parameters(parameters: Value) -> Value {
+    let Value::Array(all) = parameters else {
+        return parameters;
+    };
+    let convert = |parameter: Value| {
+        let Value::Object(mut parameter) = parameter else {
+            return parameter;
+        };
+        if let Some(Value::Object(schema)) = parameter.remove("schema") {
+            parameter.extend(schema);
+        }
+        parameter.into()
+    };
+    all.into_iter().map(convert).collect()
+}
+
+/// The media types of a `content`, and the schema that all of them have.
+fn content(content: Value) -> (Vec<String>, Value) {
+    let Value::Object(content) = content else {
+        return (Vec::new(), Value::Null);
+    };
+    let formats = content.keys().cloned().collect();
+    let first = content
+        .into_iter()
+        .next()
+        .map(|(_, mut format)| format["schema"].take());
+    (formats, schema(first.unwrap_or_default()))
+}
+
+/// One schema: alternatives and `nullable` cannot be said, so what they widen is left open.
+fn schema(value: Value) -> Value {
+    let Value::Object(mut object) = value else {
+        return value;
+    };
+    if let Some(target) = reference(&object) {
+        object.remove("allOf");
+        object.insert(
+            "$ref".into(),
+            target
+                .replace("#/components/schemas/", "#/definitions/")
+                .into(),
+        );
+    }
+    for alternatives in ["allOf", "anyOf", "oneOf", "not"] {
+        object.remove(alternatives);
+    }
+    let nullable = object.remove("nullable") == Some(Value::Bool(true));
+    let open = object.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
+    if nullable {
+        object.remove("type");
+    }
+    if nullable || open {
+        for key in ["properties", "items", "required"] {
+            object.remove(key);
+        }
+    }
+    for (key, value) in &mut object {
+        match key.as_str() {
+            "properties" => *value = map_values(value.take(), schema),
+            "items" | "additionalProperties" => *value = schema(value.take()),
+            _ => {}
+        }
+    }
+    object.into()
+}
+
+/// The target of a reference, plain or wrapped to carry a description.
+fn reference(object: &Map<String, Value>) -> Option<String> {
+    let wrapped = object
+        .get("allOf")
+        .and_then(Value::as_array)
+        .filter(|all| all.len() == 1)
+        .and_then(|all| all[0].get("$ref"));
+    object.get("$ref").or(wrapped)?.as_str().map(str::to_owned)
+}
+
+fn map_values(value: Value, mut convert: impl FnMut(Value) -> Value) -> Value {
+    let Value::Object(object) = value else {
+        return value;
+    };
+    object
+        .into_iter()
+        .map(|(key, value)| (key, convert(value)))
+        .collect::<Map<_, _>>()
+        .into()
+}

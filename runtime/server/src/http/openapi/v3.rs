@@ -1,0 +1,40 @@
+//! OpenAPI 3.0 documents, one for each group and version.
+
+use serde_json::{Map, Value, json};
+
+use super::{Described, components, operations};
+use crate::http::version::KUBERNETES_RELEASE;
+
+/// The document of these kinds; the versions are those whose discovery the document describes.
+pub(super) fn document(versions: &[(&str, &str)], kinds: &[Described<'_>]) -> Value {
+    let mut paths = Map::new();
+    for (group, version) in versions {
+        operations::add_discovery(group, version, &mut paths);
+    }
+    for kind in kinds {
+        operations::add(kind.def, &mut paths);
+    }
+    let schemas = components::schemas(kinds, &paths);
+    let token = json!({
+        "type": "apiKey",
+        "in": "header",
+        "name": "authorization",
+        "description": "Bearer and a token.",
+    });
+    json!({
+        "openapi": "3.0.0",
+        "info": { "title": "apiloom", "version": KUBERNETES_RELEASE },
+        "paths": paths,
+        "components": { "schemas": schemas, "securitySchemes": { "BearerToken": token } },
+        "security": [{ "BearerToken": [] }],
+    })
+}
+
+/// The key of a group and version in the index, and its path below `/openapi/v3/`.
+pub(super) fn key(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        format!("api/{version}")
+    } else {
+        format!("apis/{group}/{version}")
+    }
+}
