@@ -1,8 +1,15 @@
 //! Cross-kind judgement: plugins that see every write, may change it (mutate) and may refuse it (validate).
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
 use apiloom_meta::{ApiError, GroupResource, Object, Resource};
 use async_trait::async_trait;
+use parking_lot::Mutex;
 
+use super::kind::Kind;
+use super::lister::ListerCore;
 use super::{Lister, RequestContext};
 
 /// What is being done.
@@ -28,7 +35,7 @@ pub struct AdmissionRequest<'a> {
     pub subresource: &'a str,
     /// Namespace; empty for cluster-scoped kinds.
     pub namespace: &'a str,
-    /// Name of the object; on create the one it will have.
+    /// Name of the object. On create it may be empty while plugins mutate, when the name is still to be generated.
     pub name: &'a str,
     /// Whether nothing will be written.
     pub dry_run: bool,
@@ -47,7 +54,21 @@ impl AdmissionRequest<'_> {
     }
     /// A refusal: 403 `flunders.wardle.example.com "NAME" is forbidden: WHY`.
     pub fn forbidden(&self, why: &str) -> ApiError {
-        ApiError::forbidden(self.resource, self.name, why)
+        ApiError::forbidden(self.resource, self.refused_name(), why)
+    }
+    /// The name that a refusal gives: the request's, else the object's, else what its name will begin with.
+    fn refused_name(&self) -> &str {
+        let object = self.object.as_deref();
+        let names = [
+            Some(self.name),
+            object.map(Object::name),
+            object.map(|o| o.meta_str("generateName")),
+        ];
+        names
+            .into_iter()
+            .flatten()
+            .find(|name| !name.is_empty())
+            .unwrap_or("Unknown")
     }
 }
 
@@ -67,11 +88,115 @@ pub trait Admission: Send + Sync + 'static {
 }
 
 /// What a plugin may ask for when it is made.
-pub struct AdmissionContext {}
+pub struct AdmissionContext {
+    kinds: BTreeMap<(String, String), Arc<Kind>>,
+    made: Mutex<Made>,
+}
+
+/// What was asked for, and could not be given.
+#[derive(Default)]
+struct Made {
+    listers: BTreeMap<(String, String, String), Arc<ListerCore>>,
+    problems: Vec<String>,
+}
 
 impl AdmissionContext {
-    /// All objects of a kind, kept in memory.
+    pub(super) fn new(kinds: BTreeMap<(String, String), Arc<Kind>>) -> Self {
+        Self {
+            kinds,
+            made: Mutex::default(),
+        }
+    }
+
+    /// All objects of a kind, kept in memory. Plugins that ask for the same kind share one copy. A kind that is not
+    /// registered is a problem that [`super::RegistryBuilder::build`] reports.
     pub fn lister<K: Resource>(&self) -> Lister<K> {
-        todo!()
+        let mut made = self.made.lock();
+        let id = (
+            K::GROUP.to_owned(),
+            K::PLURAL.to_owned(),
+            K::VERSION.to_owned(),
+        );
+        if let Some(core) = made.listers.get(&id) {
+            return Lister::new(Arc::clone(core));
+        }
+        let kind = self.kinds.get(&(id.0.clone(), id.1.clone()));
+        let version = kind.and_then(|kind| {
+            kind.versions
+                .iter()
+                .position(|v| v.def.version == K::VERSION)
+        });
+        let core = match (kind, version) {
+            (Some(kind), Some(version)) => {
+                Arc::new(ListerCore::new::<K>(Arc::clone(kind), version))
+            }
+            _ => {
+                let line = format!(
+                    "an admission plugin lists {} {}/{}, which is not registered",
+                    K::KIND,
+                    K::GROUP,
+                    K::VERSION
+                );
+                made.problems.push(line);
+                return Lister::new(Arc::new(ListerCore::unregistered()));
+            }
+        };
+        made.listers.insert(id, Arc::clone(&core));
+        Lister::new(core)
+    }
+
+    /// The listers that were asked for and the problems met.
+    pub(super) fn finish(self) -> (Vec<Arc<ListerCore>>, Vec<String>) {
+        let made = self.made.into_inner();
+        (made.listers.into_values().collect(), made.problems)
+    }
+}
+
+/// The enabled plugins in order.
+#[derive(Default)]
+pub(super) struct Chain {
+    plugins: Vec<Box<dyn Admission>>,
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.plugins.iter().map(|p| p.name()))
+            .finish()
+    }
+}
+
+impl Chain {
+    pub(super) fn new(plugins: Vec<Box<dyn Admission>>) -> Self {
+        Self { plugins }
+    }
+
+    /// The mutating phase.
+    pub(super) async fn mutate(&self, request: &mut AdmissionRequest<'_>) -> Result<(), ApiError> {
+        for plugin in &self.plugins {
+            let judged = plugin.mutate(request).await;
+            judged.map_err(|error| refusal(request, error))?;
+        }
+        Ok(())
+    }
+
+    /// The validating phase.
+    pub(super) async fn validate(&self, request: &AdmissionRequest<'_>) -> Result<(), ApiError> {
+        for plugin in &self.plugins {
+            plugin
+                .validate(request)
+                .await
+                .map_err(|error| refusal(request, error))?;
+        }
+        Ok(())
+    }
+}
+
+/// An error that does not say what it is becomes a refusal; every other one is passed on as the plugin made it.
+fn refusal(request: &AdmissionRequest<'_>, error: ApiError) -> ApiError {
+    if error.reason.is_some() {
+        error
+    } else {
+        request.forbidden(&error.message)
     }
 }

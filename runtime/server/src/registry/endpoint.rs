@@ -1,18 +1,42 @@
-//! One resource in one version: the operations that http calls.
+//! One resource in one version: the operations that http calls, each in the file of its verb.
 
 use std::sync::Arc;
 
-use apiloom_meta::codec::Format;
-use apiloom_meta::patch::Patch;
+use apiloom_meta::kind::Scope;
 use apiloom_meta::schema::Schema;
-use apiloom_meta::{ApiError, Object, ResourceDef, StatusDetails};
+use apiloom_meta::{ApiError, GroupVersionKind, Object, ResourceDef, StatusDetails};
 use futures_util::stream::BoxStream;
 
-use super::{CreateOptions, DeleteOptions, FieldValidation, GetOptions, ListOptions, PatchOptions, RequestContext, UpdateOptions};
+use super::RequestContext;
+use super::admission::Chain;
+use super::kind::{Kind, KindVersion, VersionIndex};
 
 /// One resource in one version. Objects go in and come out in this version, with apiVersion, kind and resourceVersion.
 #[derive(Debug)]
-pub struct Endpoint {}
+pub struct Endpoint {
+    pub(super) kind: Arc<Kind>,
+    pub(super) version: VersionIndex,
+    pub(super) shared: Arc<Shared>,
+    pub(super) deprecation_warning: Option<String>,
+}
+
+/// What every endpoint of a registry uses.
+pub(super) struct Shared {
+    /// The admission plugins.
+    pub(super) chain: Chain,
+    /// The source of generated name suffixes.
+    pub(super) names: Box<dyn Fn() -> String + Send + Sync>,
+    /// Every registered kind in every version, for the texts about bodies of another kind.
+    pub(super) registered: Vec<GroupVersionKind>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("chain", &self.chain)
+            .finish_non_exhaustive()
+    }
+}
 
 /// A list of objects.
 #[derive(Clone, Debug, Default)]
@@ -64,82 +88,87 @@ pub type WatchEvents = BoxStream<'static, Result<WatchEvent, ApiError>>;
 impl Endpoint {
     /// What the kind declares.
     pub fn def(&self) -> &ResourceDef {
-        todo!()
+        &self.version().def
     }
     /// The schema of this version, `apiVersion`, `kind` and metadata included.
     pub fn schema(&self) -> &Arc<Schema> {
-        todo!()
+        &self.version().schema
     }
     /// The version objects are stored in (for `storageVersionHash`).
     pub fn storage_version(&self) -> &str {
-        todo!()
+        self.kind.versions[self.kind.storage_version].def.version
     }
     /// The text of the deprecation warning of this version at this release, if one is due.
     pub fn deprecation_warning(&self) -> Option<&str> {
-        todo!()
+        self.deprecation_warning.as_deref()
     }
-    /// Decodes a body: apiVersion and kind defaulted and checked, unknown and duplicate fields as asked.
-    ///
-    /// # Errors
-    /// BadRequest with the texts of the API.
-    pub fn decode(&self, _ctx: &RequestContext, _body: &[u8], _format: Format, _validation: FieldValidation) -> Result<Object, ApiError> {
-        todo!()
+    /// The names of the subresources, sorted. `status` is got, updated and patched; namespaces also have `finalize`,
+    /// which is only updated.
+    pub fn subresources(&self) -> &'static [&'static str] {
+        match (self.kind.is_namespace, self.def().status) {
+            (true, _) => &["finalize", "status"],
+            (false, true) => &["status"],
+            (false, false) => &[],
+        }
     }
-    /// Creates an object; gives it as stored. `namespace` is the URL's, `None` for cluster-scoped kinds.
-    ///
-    /// # Errors
-    /// The errors of the API's create.
-    pub async fn create(&self, _ctx: &RequestContext, _namespace: Option<&str>, _object: Object, _options: &CreateOptions) -> Result<Object, ApiError> {
-        todo!()
+
+    pub(super) fn version(&self) -> &KindVersion {
+        &self.kind.versions[self.version]
     }
-    /// One object.
-    ///
-    /// # Errors
-    /// NotFound, Timeout for a resourceVersion in the future.
-    pub async fn get(&self, _ctx: &RequestContext, _namespace: Option<&str>, _name: &str, _options: &GetOptions) -> Result<Object, ApiError> {
-        todo!()
+
+    /// Checks the namespace of a body against the URL's and fills it in. A cluster-scoped kind has none, whatever the
+    /// body says.
+    pub(super) fn match_namespace(
+        &self,
+        object: &mut Object,
+        namespace: Option<&str>,
+    ) -> Result<(), ApiError> {
+        if self.kind.scope == Scope::Cluster {
+            object.set_meta_str("namespace", "");
+            return Ok(());
+        }
+        let namespace = namespace.unwrap_or_default();
+        if object.namespace().is_empty() {
+            object.set_meta_str("namespace", namespace);
+            return Ok(());
+        }
+        if object.namespace() == namespace {
+            return Ok(());
+        }
+        Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ))
     }
-    /// Objects of a namespace, or of all of them (`None`).
-    ///
-    /// # Errors
-    /// BadRequest for selectors and tokens, Expired, Timeout.
-    pub async fn list(&self, _ctx: &RequestContext, _namespace: Option<&str>, _options: &ListOptions) -> Result<Listed, ApiError> {
-        todo!()
+
+    /// NotFound for an object of this resource.
+    pub(super) fn not_found(&self, name: &str) -> ApiError {
+        ApiError::not_found(&self.kind.resource, name)
     }
-    /// Changes to objects of a namespace, or of all of them. Errors before the first event keep HTTP semantics; later
-    /// ones are items of the stream.
-    ///
-    /// # Errors
-    /// BadRequest for selectors, internal text for an unparsable resourceVersion.
-    pub async fn watch(&self, _ctx: &RequestContext, _namespace: Option<&str>, _options: &ListOptions) -> Result<WatchEvents, ApiError> {
-        todo!()
+
+    /// The object as a client sees it after a write: what a read of the written bytes would give.
+    pub(super) fn written(
+        &self,
+        key: &str,
+        bytes: &[u8],
+        revision: apiloom_storage::Revision,
+        mut object: Object,
+    ) -> Result<Object, ApiError> {
+        if self.version == self.kind.storage_version {
+            object.set_meta_str("resourceVersion", &revision.to_string());
+            return Ok(object);
+        }
+        self.kind.read(key, bytes, revision, self.version)
     }
-    /// Replaces an object, or its status with `subresource == "status"`; `true` when it was created.
-    ///
-    /// # Errors
-    /// The errors of the API's update.
-    pub async fn update(&self, _ctx: &RequestContext, _namespace: Option<&str>, _name: &str, _subresource: &str, _object: Object, _options: &UpdateOptions) -> Result<(Object, bool), ApiError> {
-        todo!()
-    }
-    /// Patches an object or its status; re-applied to the fresh object on a race.
-    ///
-    /// # Errors
-    /// The errors of the API's patch.
-    pub async fn patch(&self, _ctx: &RequestContext, _namespace: Option<&str>, _name: &str, _subresource: &str, _patch: &Patch, _options: &PatchOptions) -> Result<Object, ApiError> {
-        todo!()
-    }
-    /// Deletes an object, or begins to.
-    ///
-    /// # Errors
-    /// NotFound, Conflict for preconditions, what admission says.
-    pub async fn delete(&self, _ctx: &RequestContext, _namespace: Option<&str>, _name: &str, _options: &DeleteOptions) -> Result<Deleted, ApiError> {
-        todo!()
-    }
-    /// Deletes every selected object; gives the list as it was.
-    ///
-    /// # Errors
-    /// The first error other than NotFound; some objects may be gone then.
-    pub async fn delete_collection(&self, _ctx: &RequestContext, _namespace: Option<&str>, _list: &ListOptions, _options: &DeleteOptions) -> Result<Listed, ApiError> {
-        todo!()
+
+    /// Shows the warnings of the kind's rules about a written object.
+    pub(super) fn warn(&self, ctx: &RequestContext, object: &Object) {
+        self.kind
+            .change(&mut object.clone(), self.version, |strategy, object| {
+                strategy
+                    .warnings(ctx, object)
+                    .into_iter()
+                    .for_each(|text| ctx.warn(text));
+                false
+            });
     }
 }

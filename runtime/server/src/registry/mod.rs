@@ -4,50 +4,158 @@
 //! ([`apiloom_meta::ResourceDef`]) and hooks ([`Strategy`]); adding one costs no new copy of this code.
 
 mod admission;
+mod builder;
+mod continue_token;
+mod create;
+mod decode;
+mod delete;
+mod delete_collection;
 mod endpoint;
+mod error;
+mod get;
+mod kind;
+mod list;
 mod lister;
+mod namespace;
 mod options;
+mod patch;
+mod runtime_config;
+mod selection;
+mod stamp;
 mod strategy;
+mod target;
+mod update;
+mod validate;
+mod watch;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use admission::{Admission, AdmissionContext, AdmissionRequest, Operation};
-use apiloom_storage::Storage;
+use apiloom_meta::{ApiError, Object, StatusReason};
+use apiloom_storage::{Storage, StorageError};
+pub use builder::RegistryBuilder;
 pub use endpoint::{Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, WatchEvents};
 pub use lister::Lister;
+use lister::ListerCore;
+pub use namespace::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
 pub use options::{
-    CreateOptions, DeleteOptions, FieldValidation, GetOptions, ListOptions, PatchOptions, Preconditions, PropagationPolicy,
-    RequestContext, UpdateOptions, UserInfo, VersionMatch,
+    CreateOptions, DeleteOptions, FieldValidation, GetOptions, ListOptions, PatchOptions,
+    Preconditions, PropagationPolicy, RequestContext, UpdateOptions, UserInfo, VersionMatch,
 };
+use parking_lot::Mutex;
 pub use strategy::Strategy;
+use tokio::task::AbortHandle;
 
 /// Every resource of a server over one store.
 #[derive(Debug)]
-pub struct Registry {}
+pub struct Registry {
+    endpoints: Vec<Arc<Endpoint>>,
+    /// By plural, then group and version: lookups by borrowed parts of a path.
+    by_plural: HashMap<String, Vec<Arc<Endpoint>>>,
+    groups: Vec<ServedGroup>,
+    listers: Vec<Arc<ListerCore>>,
+    /// Namespaces without admission, for the server's own.
+    namespaces: Option<Endpoint>,
+    tasks: Mutex<Vec<AbortHandle>>,
+}
 
 impl Registry {
     /// Begins a registry over a store; the [`RegistryBuilder`] reports every problem at once.
-    pub fn builder(_storage: Arc<dyn Storage>) -> RegistryBuilder {
-        todo!()
+    pub fn builder(storage: Arc<dyn Storage>) -> RegistryBuilder {
+        RegistryBuilder::new(storage)
     }
+
+    fn new(
+        endpoints: Vec<Arc<Endpoint>>,
+        groups: Vec<ServedGroup>,
+        listers: Vec<Arc<ListerCore>>,
+        namespaces: Option<Endpoint>,
+    ) -> Self {
+        let mut by_plural: HashMap<String, Vec<Arc<Endpoint>>> = HashMap::new();
+        for endpoint in &endpoints {
+            by_plural
+                .entry(endpoint.def().plural.to_owned())
+                .or_default()
+                .push(Arc::clone(endpoint));
+        }
+        Self {
+            endpoints,
+            by_plural,
+            groups,
+            listers,
+            namespaces,
+            tasks: Mutex::default(),
+        }
+    }
+
     /// The resource at a path, in the version asked for. `None` for what is not served.
-    pub fn endpoint(&self, _group: &str, _version: &str, _plural: &str) -> Option<&Arc<Endpoint>> {
-        todo!()
+    pub fn endpoint(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Endpoint>> {
+        self.by_plural
+            .get(plural)?
+            .iter()
+            .find(|e| e.def().group == group && e.def().version == version)
     }
     /// Every served resource, in order of registration; what discovery and OpenAPI read.
     pub fn endpoints(&self) -> &[Arc<Endpoint>] {
-        todo!()
+        &self.endpoints
     }
     /// The groups in order of registration, core first; each with its served versions in order of preference.
     pub fn groups(&self) -> &[ServedGroup] {
-        todo!()
+        &self.groups
     }
-    /// Fills caches, makes the `default` namespace, and returns when reads may begin.
+    /// Fills caches, makes the `default` namespace, and returns when reads may begin. The caches are kept up to date
+    /// until the registry is dropped.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn start(&self) -> Result<(), apiloom_storage::StorageError> {
-        todo!()
+    pub async fn start(&self) -> Result<(), StorageError> {
+        {
+            let mut tasks = self.tasks.lock();
+            if tasks.is_empty() {
+                tasks.extend(
+                    self.listers
+                        .iter()
+                        .map(|lister| tokio::spawn(Arc::clone(lister).run()).abort_handle()),
+                );
+            }
+        }
+        self.make_default_namespace().await?;
+        for lister in &self.listers {
+            lister.ready().await?;
+        }
+        Ok(())
+    }
+
+    async fn make_default_namespace(&self) -> Result<(), StorageError> {
+        let Some(namespaces) = &self.namespaces else {
+            return Ok(());
+        };
+        let mut object = Object::default();
+        object.set_type("v1", "Namespace");
+        object.set_meta_str("name", namespace::DEFAULT);
+        match namespaces
+            .create(
+                &RequestContext::default(),
+                None,
+                object,
+                &CreateOptions::default(),
+            )
+            .await
+        {
+            Ok(_) => Ok(()),
+            Err(ApiError {
+                reason: Some(StatusReason::AlreadyExists),
+                ..
+            }) => Ok(()),
+            Err(error) => Err(StorageError::Unavailable(error.message)),
+        }
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        self.tasks.get_mut().iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -60,47 +168,4 @@ pub struct ServedGroup {
     pub versions: Vec<String>,
     /// The release that lifecycles compare with.
     pub release: Option<apiloom_meta::kind::Release>,
-}
-
-/// An unfinished [`Registry`].
-pub struct RegistryBuilder {}
-
-impl RegistryBuilder {
-    /// Declares a group: its versions in order of preference, its release.
-    pub fn group(&mut self, _group: apiloom_meta::GroupDef) {
-        todo!()
-    }
-    /// Registers a kind of one version. A kind of several versions is registered once per version.
-    pub fn kind<K: apiloom_meta::Resource>(&mut self) {
-        todo!()
-    }
-    /// Registers rules for a kind of one version. A version's own strategy is used for requests in that version; a
-    /// version without one is judged by the hub's, on the converted object.
-    pub fn strategy<K: apiloom_meta::Resource>(&mut self, _strategy: impl Strategy<K>) {
-        todo!()
-    }
-    /// Registers an admission plugin; plugins run in order of registration, after NamespaceLifecycle.
-    pub fn admission(&mut self, _make: impl FnOnce(&AdmissionContext) -> Box<dyn Admission>) {
-        todo!()
-    }
-    /// Leaves out admission plugins by name; an unknown name is an error of [`RegistryBuilder::build`].
-    pub fn disable_admission(&mut self, _names: &[String]) {
-        todo!()
-    }
-    /// Leaves out versions or resources, as `--runtime-config` says (`group/version=false`, `group/version/resource=false`, `api/all=false`).
-    pub fn runtime_config(&mut self, _settings: &[(String, bool)]) {
-        todo!()
-    }
-    /// Replaces the source of generated name suffixes; for tests.
-    pub fn name_source(&mut self, _source: impl Fn() -> String + Send + Sync + 'static) {
-        todo!()
-    }
-    /// Checks everything together.
-    ///
-    /// # Errors
-    /// One line for every problem: two storage versions, no hub, a spoke of an unknown hub, a schema that is not
-    /// structural, a column or selectable field that the schema does not know, an unknown plugin name.
-    pub fn build(self) -> Result<Registry, Vec<String>> {
-        todo!()
-    }
 }

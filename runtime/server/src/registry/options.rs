@@ -22,7 +22,10 @@ pub struct RequestContext {
 impl RequestContext {
     /// A context for this user.
     pub fn new(user: UserInfo) -> Self {
-        Self { user, warnings: Mutex::new(Vec::new()) }
+        Self {
+            user,
+            warnings: Mutex::new(Vec::new()),
+        }
     }
     /// Adds a text that the client is shown as a `Warning`; a text already there is not added again.
     pub fn warn(&self, text: impl Into<String>) {

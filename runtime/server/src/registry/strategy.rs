@@ -1,6 +1,9 @@
 //! Per-kind rules that a user writes: the typed hooks of create, update and delete.
 
-use apiloom_meta::{FieldError, Resource};
+use std::marker::PhantomData;
+
+use apiloom_meta::{FieldError, Object, Resource};
+use serde_json::{Map, Value};
 
 use super::RequestContext;
 
@@ -27,5 +30,200 @@ pub trait Strategy<K: Resource>: Send + Sync + 'static {
     /// Texts to warn the client with after a successful create or update.
     fn warnings(&self, _ctx: &RequestContext, _object: &K) -> Vec<String> {
         Vec::new()
+    }
+}
+
+/// A [`Strategy`] over documents. The hooks that change an object say whether they did, and leave alone a document that
+/// does not have the type's shape: the validation that follows names what is wrong with it.
+pub(super) trait ErasedStrategy: Send + Sync {
+    fn default(&self, object: &mut Object) -> bool;
+    fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool;
+    fn prepare_for_update(&self, ctx: &RequestContext, new: &mut Object, old: &Object) -> bool;
+    /// The error is the decoder's text when the document does not have the type's shape.
+    fn validate(&self, ctx: &RequestContext, object: &Object) -> Result<Vec<FieldError>, String>;
+    /// As [`ErasedStrategy::validate`]; an old object that is not of today's shape does not stand in the way.
+    fn validate_update(
+        &self,
+        ctx: &RequestContext,
+        new: &Object,
+        old: &Object,
+    ) -> Result<Vec<FieldError>, String>;
+    fn warnings(&self, ctx: &RequestContext, object: &Object) -> Vec<String>;
+}
+
+/// The bridge from documents to a typed strategy.
+pub(super) struct Typed<K, S> {
+    strategy: S,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K, S> Typed<K, S> {
+    pub(super) fn new(strategy: S) -> Self {
+        Self {
+            strategy,
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K: Resource, S: Strategy<K>> ErasedStrategy for Typed<K, S> {
+    fn default(&self, object: &mut Object) -> bool {
+        edit(object, |typed: &mut K| self.strategy.default(typed))
+    }
+    fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool {
+        edit(object, |typed: &mut K| {
+            self.strategy.prepare_for_create(ctx, typed)
+        })
+    }
+    fn prepare_for_update(&self, ctx: &RequestContext, new: &mut Object, old: &Object) -> bool {
+        let Ok(old) = old.to_typed::<K>() else {
+            return false;
+        };
+        edit(new, |typed: &mut K| {
+            self.strategy.prepare_for_update(ctx, typed, &old)
+        })
+    }
+    fn validate(&self, ctx: &RequestContext, object: &Object) -> Result<Vec<FieldError>, String> {
+        let typed = object.to_typed::<K>().map_err(|e| e.to_string())?;
+        Ok(self.strategy.validate(ctx, &typed))
+    }
+    fn validate_update(
+        &self,
+        ctx: &RequestContext,
+        new: &Object,
+        old: &Object,
+    ) -> Result<Vec<FieldError>, String> {
+        let new = new.to_typed::<K>().map_err(|e| e.to_string())?;
+        Ok(match old.to_typed::<K>() {
+            Ok(old) => self.strategy.validate_update(ctx, &new, &old),
+            Err(_) => self.strategy.validate(ctx, &new),
+        })
+    }
+    fn warnings(&self, ctx: &RequestContext, object: &Object) -> Vec<String> {
+        object
+            .to_typed::<K>()
+            .map(|typed| self.strategy.warnings(ctx, &typed))
+            .unwrap_or_default()
+    }
+}
+
+/// Runs a change of the typed object and puts the difference into the document.
+fn edit<K: Resource>(object: &mut Object, change: impl FnOnce(&mut K)) -> bool {
+    let Ok(mut typed) = object.to_typed::<K>() else {
+        return false;
+    };
+    let Ok(before) = serde_json::to_value(&typed) else {
+        return false;
+    };
+    change(&mut typed);
+    let Ok(after) = serde_json::to_value(&typed) else {
+        return false;
+    };
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) if before != after => {
+            merge_difference(object.fields_mut(), &before, after);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Makes in `document` the changes that lead from `before` to `after`, and no others.
+fn merge_difference(
+    document: &mut Map<String, Value>,
+    before: &Map<String, Value>,
+    after: Map<String, Value>,
+) {
+    for name in before.keys().filter(|name| !after.contains_key(*name)) {
+        document.remove(name);
+    }
+    for (name, value) in after {
+        match (before.get(&name), document.get_mut(&name)) {
+            (Some(old), _) if *old == value => {}
+            (Some(old), Some(target)) => merge_value(target, old, value),
+            _ => {
+                document.insert(name, value);
+            }
+        }
+    }
+}
+
+fn merge_value(target: &mut Value, before: &Value, after: Value) {
+    match (target, before, after) {
+        (Value::Object(target), Value::Object(before), Value::Object(after)) => {
+            merge_difference(target, before, after)
+        }
+        (Value::Array(target), Value::Array(before), Value::Array(after))
+            if target.len() == before.len() && before.len() == after.len() =>
+        {
+            for ((target, before), after) in target.iter_mut().zip(before).zip(after) {
+                merge_value(target, before, after);
+            }
+        }
+        (target, _, after) => *target = after,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(document: Value, before: Value, after: Value, expected: Value) {
+        let mut document = document;
+        merge_value(&mut document, &before, after);
+        assert_eq!(document, expected);
+    }
+
+    #[test]
+    fn unknown_fields_survive_a_change_beside_them() {
+        check(
+            json!({"a": 1, "x": 9}),
+            json!({"a": 1}),
+            json!({"a": 2}),
+            json!({"a": 2, "x": 9}),
+        );
+    }
+
+    #[test]
+    fn unknown_fields_survive_inside_lists_of_equal_length() {
+        let (before, after) = (json!([{"a": 1}, {"a": 2}]), json!([{"a": 1}, {"a": 3}]));
+        check(
+            json!([{"a": 1, "x": 9}, {"a": 2, "y": 9}]),
+            before,
+            after,
+            json!([{"a": 1, "x": 9}, {"a": 3, "y": 9}]),
+        );
+    }
+
+    #[test]
+    fn a_list_of_another_length_is_replaced() {
+        check(
+            json!([{"a": 1, "x": 9}]),
+            json!([{"a": 1}]),
+            json!([]),
+            json!([]),
+        );
+    }
+
+    #[test]
+    fn what_a_hook_unsets_goes() {
+        check(
+            json!({"a": 1, "b": 2}),
+            json!({"a": 1, "b": 2}),
+            json!({"b": 2}),
+            json!({"b": 2}),
+        );
+    }
+
+    #[test]
+    fn what_a_hook_sets_comes() {
+        check(
+            json!({}),
+            json!({}),
+            json!({"a": {"b": 1}}),
+            json!({"a": {"b": 1}}),
+        );
     }
 }

@@ -1,0 +1,507 @@
+//! From registered kinds, rules and plugins to a [`Registry`]; every problem is reported, not only the first.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use apiloom_meta::kind::{CellSource, GroupDef, Release, Resource, ResourceDef};
+use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
+use apiloom_storage::Storage;
+
+use super::admission::{Admission, AdmissionContext, Chain};
+use super::endpoint::{Endpoint, Shared};
+use super::kind::{Kind, KindVersion};
+use super::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
+use super::runtime_config::RuntimeConfig;
+use super::strategy::{ErasedStrategy, Typed};
+use super::{Registry, ServedGroup, Strategy, stamp};
+
+/// Group and plural.
+type KindId = (String, String);
+
+/// Makes a plugin once the kinds are known.
+type MakeAdmission = Box<dyn FnOnce(&AdmissionContext) -> Box<dyn Admission> + Send>;
+
+/// An unfinished [`Registry`].
+pub struct RegistryBuilder {
+    store: Arc<dyn Storage>,
+    groups: Vec<GroupDef>,
+    defs: Vec<ResourceDef>,
+    strategies: Vec<(KindId, &'static str, Box<dyn ErasedStrategy>)>,
+    admission: Vec<MakeAdmission>,
+    disabled: Vec<String>,
+    runtime_config: Vec<(String, bool)>,
+    names: Box<dyn Fn() -> String + Send + Sync>,
+}
+
+impl fmt::Debug for RegistryBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds: Vec<String> = self
+            .defs
+            .iter()
+            .map(|def| format!("{:?}", def.gvk()))
+            .collect();
+        f.debug_struct("RegistryBuilder")
+            .field("kinds", &kinds)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RegistryBuilder {
+    /// A builder that knows core/v1 Namespace.
+    pub(super) fn new(store: Arc<dyn Storage>) -> Self {
+        let mut builder = Self {
+            store,
+            groups: Vec::new(),
+            defs: Vec::new(),
+            strategies: Vec::new(),
+            admission: Vec::new(),
+            disabled: Vec::new(),
+            runtime_config: Vec::new(),
+            names: Box::new(stamp::random_suffix),
+        };
+        builder.group(GroupDef {
+            name: "",
+            versions: &["v1"],
+            release: None,
+        });
+        builder.kind::<Namespace>();
+        builder.strategy::<Namespace>(NamespaceRules);
+        builder.admission(|context| Box::new(NamespaceLifecycle::new(context.lister())));
+        builder
+    }
+    /// Declares a group: its versions in order of preference, its release. A group that is not declared has the versions
+    /// of its kinds in order of registration, and no release.
+    pub fn group(&mut self, group: GroupDef) {
+        self.groups.push(group);
+    }
+    /// Registers a kind of one version. A kind of several versions is registered once per version.
+    pub fn kind<K: Resource>(&mut self) {
+        self.defs.push(K::definition());
+    }
+    /// Registers rules for a kind of one version. A version's own strategy is used for requests in that version; a
+    /// version without one is judged by the hub's, on the converted object.
+    pub fn strategy<K: Resource>(&mut self, strategy: impl Strategy<K>) {
+        let id = (K::GROUP.to_owned(), K::PLURAL.to_owned());
+        self.strategies
+            .push((id, K::VERSION, Box::new(Typed::<K, _>::new(strategy))));
+    }
+    /// Registers an admission plugin; plugins run in order of registration, after NamespaceLifecycle.
+    pub fn admission(
+        &mut self,
+        make: impl FnOnce(&AdmissionContext) -> Box<dyn Admission> + Send + 'static,
+    ) {
+        self.admission.push(Box::new(make));
+    }
+    /// Leaves out admission plugins by name; an unknown name is an error of [`RegistryBuilder::build`].
+    pub fn disable_admission(&mut self, names: &[String]) {
+        self.disabled.extend(names.iter().cloned());
+    }
+    /// Leaves out versions or resources, as `--runtime-config` says (`group/version=false`,
+    /// `group/version/resource=false`, `api/all=false`). The more specific setting wins.
+    pub fn runtime_config(&mut self, settings: &[(String, bool)]) {
+        self.runtime_config.extend(settings.iter().cloned());
+    }
+    /// Replaces the source of generated name suffixes; for tests.
+    pub fn name_source(&mut self, source: impl Fn() -> String + Send + Sync + 'static) {
+        self.names = Box::new(source);
+    }
+    /// Checks everything together.
+    ///
+    /// # Errors
+    /// One line for every problem: two storage versions, no hub, a spoke of an unknown hub, a schema that is not
+    /// structural, a column or selectable field that the schema does not know, an unknown plugin name.
+    pub fn build(self) -> Result<Registry, Vec<String>> {
+        let mut problems = Vec::new();
+        let groups = complete_groups(self.groups, &self.defs, &mut problems);
+        let registered = self.defs.iter().map(ResourceDef::gvk).collect();
+        let mut kinds = Kinds {
+            store: self.store,
+            strategies: self.strategies,
+            problems: &mut problems,
+        };
+        let (order, kinds) = kinds.build(self.defs);
+        let context = AdmissionContext::new(kinds.clone());
+        let plugins: Vec<Box<dyn Admission>> = self
+            .admission
+            .into_iter()
+            .map(|make| make(&context))
+            .collect();
+        let (listers, admission_problems) = context.finish();
+        problems.extend(admission_problems);
+        let chain = Chain::new(enabled_plugins(plugins, &self.disabled, &mut problems));
+        let config = RuntimeConfig::new(&self.runtime_config, &registered, &kinds, &mut problems);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let shared = Arc::new(Shared {
+            chain,
+            names: self.names,
+            registered,
+        });
+        let endpoints = endpoints(&groups, &order, &kinds, &config, &shared);
+        let served = served_groups(&groups, &endpoints);
+        let namespaces = kinds
+            .get(&(String::new(), Namespace::PLURAL.to_owned()))
+            .map(|kind| Endpoint {
+                kind: Arc::clone(kind),
+                version: kind.hub,
+                shared: Arc::new(Shared {
+                    chain: Chain::default(),
+                    names: Box::new(stamp::random_suffix),
+                    registered: Vec::new(),
+                }),
+                deprecation_warning: None,
+            });
+        Ok(Registry::new(endpoints, served, listers, namespaces))
+    }
+}
+
+/// A group with its versions in order of preference.
+struct Group {
+    name: String,
+    versions: Vec<&'static str>,
+    release: Option<Release>,
+}
+
+/// The declared groups, and those that only their kinds name, in order of registration.
+fn complete_groups(
+    declared: Vec<GroupDef>,
+    defs: &[ResourceDef],
+    problems: &mut Vec<String>,
+) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for group in &declared {
+        if groups.iter().any(|known| known.name == group.name) {
+            problems.push(format!("group {} is declared twice", group.name));
+            continue;
+        }
+        groups.push(Group {
+            name: group.name.to_owned(),
+            versions: group.versions.to_vec(),
+            release: group.release,
+        });
+    }
+    for def in defs {
+        let is_declared = declared.iter().any(|group| group.name == def.group);
+        match groups.iter_mut().find(|group| group.name == def.group) {
+            None => groups.push(Group {
+                name: def.group.to_owned(),
+                versions: vec![def.version],
+                release: None,
+            }),
+            Some(group) if group.versions.contains(&def.version) => {}
+            Some(group) if !is_declared => group.versions.push(def.version),
+            Some(group) => {
+                let versions = group.versions.join(", ");
+                problems.push(format!(
+                    "{}: group {} declares the versions {versions}",
+                    label(def),
+                    group.name
+                ));
+            }
+        }
+    }
+    groups
+}
+
+/// Which kind of which version a problem is about.
+fn label(def: &ResourceDef) -> String {
+    format!(
+        "{} of {}",
+        def.kind,
+        GroupVersion::new(def.group, def.version)
+    )
+}
+
+fn enabled_plugins(
+    plugins: Vec<Box<dyn Admission>>,
+    disabled: &[String],
+    problems: &mut Vec<String>,
+) -> Vec<Box<dyn Admission>> {
+    let names: Vec<&str> = plugins.iter().map(|plugin| plugin.name()).collect();
+    for name in disabled
+        .iter()
+        .filter(|name| !names.contains(&name.as_str()))
+    {
+        problems.push(format!(
+            "unknown admission plugin {name:?}, there are: {}",
+            names.join(", ")
+        ));
+    }
+    plugins
+        .into_iter()
+        .filter(|plugin| !disabled.iter().any(|name| name == plugin.name()))
+        .collect()
+}
+
+/// The makings of kinds.
+struct Kinds<'a> {
+    store: Arc<dyn Storage>,
+    strategies: Vec<(KindId, &'static str, Box<dyn ErasedStrategy>)>,
+    problems: &'a mut Vec<String>,
+}
+
+impl Kinds<'_> {
+    /// The kinds that have no problem, and all ids in order of registration.
+    fn build(&mut self, defs: Vec<ResourceDef>) -> (Vec<KindId>, BTreeMap<KindId, Arc<Kind>>) {
+        let mut order: Vec<KindId> = Vec::new();
+        let mut versions: BTreeMap<KindId, Vec<ResourceDef>> = BTreeMap::new();
+        for def in defs {
+            let id = (def.group.to_owned(), def.plural.to_owned());
+            if !order.contains(&id) {
+                order.push(id.clone());
+            }
+            versions.entry(id).or_default().push(def);
+        }
+        let kinds = versions
+            .into_iter()
+            .filter_map(|(id, defs)| Some((id.clone(), Arc::new(self.kind(&id, defs)?))))
+            .collect();
+        for (id, version, _) in std::mem::take(&mut self.strategies) {
+            let gv = GroupVersion::new(&id.0, version);
+            self.problems.push(format!(
+                "a strategy for {} of {gv}, which is not registered or has one already",
+                id.1
+            ));
+        }
+        (order, kinds)
+    }
+
+    fn kind(&mut self, id: &KindId, defs: Vec<ResourceDef>) -> Option<Kind> {
+        let consistent = self.check_versions(&defs);
+        let hub = self.hub(&defs);
+        let storage_version = self.storage_version(&defs);
+        let first = defs.first()?;
+        let (resource, group_kind, scope) =
+            (first.group_resource(), first.group_kind(), first.scope);
+        let versions: Vec<Option<KindVersion>> =
+            defs.into_iter().map(|def| self.version(id, def)).collect();
+        let versions: Vec<KindVersion> = versions.into_iter().collect::<Option<_>>()?;
+        let is_namespace = resource == GroupResource::new("", Namespace::PLURAL);
+        consistent.then_some(Kind {
+            versions,
+            hub: hub?,
+            storage_version: storage_version?,
+            resource,
+            group_kind: GroupKind::new(group_kind.group, group_kind.kind),
+            scope,
+            is_namespace,
+            store: Arc::clone(&self.store),
+            newest_write: AtomicU64::new(0),
+        })
+    }
+
+    /// Versions of one resource must be the same kind of thing.
+    fn check_versions(&mut self, defs: &[ResourceDef]) -> bool {
+        let before = self.problems.len();
+        for (i, def) in defs.iter().enumerate() {
+            let earlier = &defs[..i];
+            if earlier.iter().any(|other| other.version == def.version) {
+                self.problems
+                    .push(format!("{} is registered twice", label(def)));
+            }
+            let Some(first) = earlier.first() else {
+                continue;
+            };
+            if first.kind != def.kind || first.scope != def.scope || first.status != def.status {
+                let line = format!(
+                    "{} and {} differ in kind, scope or status subresource",
+                    label(first),
+                    label(def)
+                );
+                self.problems.push(line);
+            }
+        }
+        self.problems.len() == before
+    }
+
+    fn hub(&mut self, defs: &[ResourceDef]) -> Option<usize> {
+        let hubs: Vec<usize> = (0..defs.len())
+            .filter(|&i| defs[i].conversion.is_none())
+            .collect();
+        for (def, conversion) in defs
+            .iter()
+            .filter_map(|def| Some((def, def.conversion.as_ref()?)))
+        {
+            if !defs
+                .iter()
+                .any(|hub| hub.version == conversion.hub_version && hub.conversion.is_none())
+            {
+                let line = format!(
+                    "{}: its hub {} {} is not registered",
+                    label(def),
+                    conversion.hub_kind,
+                    conversion.hub_version
+                );
+                self.problems.push(line);
+            }
+        }
+        match hubs[..] {
+            [hub] => Some(hub),
+            [] => {
+                self.problems
+                    .push(format!("{}: no version is the hub", label(&defs[0])));
+                None
+            }
+            _ => {
+                let names: Vec<&str> = hubs.iter().map(|&i| defs[i].version).collect();
+                let names = names.join(", ");
+                self.problems.push(format!(
+                    "{}: the versions {names} are all hubs, one must be",
+                    label(&defs[0])
+                ));
+                None
+            }
+        }
+    }
+
+    fn storage_version(&mut self, defs: &[ResourceDef]) -> Option<usize> {
+        let stored: Vec<usize> = (0..defs.len()).filter(|&i| defs[i].storage).collect();
+        match stored[..] {
+            [stored] => Some(stored),
+            // Of a single version there is no doubt.
+            [] if defs.len() == 1 => Some(0),
+            [] => {
+                self.problems.push(format!(
+                    "{}: no version is the storage version",
+                    label(&defs[0])
+                ));
+                None
+            }
+            _ => {
+                let names: Vec<&str> = stored.iter().map(|&i| defs[i].version).collect();
+                let names = names.join(", ");
+                self.problems.push(format!(
+                    "{}: the versions {names} are all storage versions",
+                    label(&defs[0])
+                ));
+                None
+            }
+        }
+    }
+
+    fn version(&mut self, id: &KindId, def: ResourceDef) -> Option<KindVersion> {
+        let position = self
+            .strategies
+            .iter()
+            .position(|(of, version, _)| of == id && *version == def.version);
+        let strategy = position.map(|at| self.strategies.remove(at).2);
+        let schema = match (def.schema)() {
+            Ok(schema) => schema,
+            Err(errors) => {
+                self.problems.extend(
+                    errors
+                        .0
+                        .iter()
+                        .map(|line| format!("{}: {line}", label(&def))),
+                );
+                return None;
+            }
+        };
+        let columns = def
+            .columns
+            .iter()
+            .filter_map(|column| match &column.source {
+                CellSource::Path(path) if !schema.has_path(path) => {
+                    Some((format!("column {:?}", column.name), path))
+                }
+                CellSource::Path(_) | CellSource::With(_) => None,
+            });
+        let selectable = def.selectable.iter().filter(|path| !schema.has_path(path));
+        let missing = columns.chain(selectable.map(|path| ("a selectable field".to_owned(), path)));
+        let lines = missing.map(|(what, path)| {
+            format!(
+                "{}: {what} is at {path}, which the schema does not know",
+                label(&def)
+            )
+        });
+        self.problems.extend(lines);
+        Some(KindVersion {
+            api_version: def.api_version(),
+            schema: Arc::new(schema),
+            strategy,
+            def,
+        })
+    }
+}
+
+/// What is served, in order of registration.
+fn endpoints(
+    groups: &[Group],
+    order: &[KindId],
+    kinds: &BTreeMap<KindId, Arc<Kind>>,
+    config: &RuntimeConfig,
+    shared: &Arc<Shared>,
+) -> Vec<Arc<Endpoint>> {
+    let mut endpoints = Vec::new();
+    for kind in order.iter().filter_map(|id| kinds.get(id)) {
+        let release = groups
+            .iter()
+            .find(|group| group.name == kind.resource.group)
+            .and_then(|group| group.release);
+        for (version, known) in kind.versions.iter().enumerate() {
+            if known.def.served && !is_removed(&known.def, release) && config.allows(&known.def) {
+                endpoints.push(Arc::new(Endpoint {
+                    kind: Arc::clone(kind),
+                    version,
+                    shared: Arc::clone(shared),
+                    deprecation_warning: deprecation_warning(&known.def, release),
+                }));
+            }
+        }
+    }
+    endpoints
+}
+
+fn is_removed(def: &ResourceDef, release: Option<Release>) -> bool {
+    let removed = def
+        .lifecycle
+        .as_ref()
+        .and_then(|lifecycle| lifecycle.removed);
+    matches!((removed, release), (Some(removed), Some(release)) if removed <= release)
+}
+
+/// The text that a client of a deprecated version is shown, once the release has come.
+fn deprecation_warning(def: &ResourceDef, release: Option<Release>) -> Option<String> {
+    let lifecycle = def.lifecycle.as_ref()?;
+    let deprecated = lifecycle
+        .deprecated
+        .filter(|deprecated| release.is_some_and(|release| *deprecated <= release))?;
+    let mut text = format!(
+        "{} {} is deprecated in v{deprecated}+",
+        def.api_version(),
+        def.kind
+    );
+    if let Some(removed) = lifecycle.removed {
+        text.push_str(&format!(", unavailable in v{removed}+"));
+    }
+    if let Some(replacement) = &lifecycle.replacement {
+        text.push_str(&format!(
+            "; use {} {}",
+            replacement.group_version(),
+            replacement.kind
+        ));
+    }
+    Some(text)
+}
+
+fn served_groups(groups: &[Group], endpoints: &[Arc<Endpoint>]) -> Vec<ServedGroup> {
+    let is_served = |group: &str, version: &str| {
+        endpoints
+            .iter()
+            .any(|e| e.def().group == group && e.def().version == version)
+    };
+    let served = groups.iter().map(|group| ServedGroup {
+        name: group.name.clone(),
+        versions: group
+            .versions
+            .iter()
+            .filter(|v| is_served(&group.name, v))
+            .map(|v| (*v).to_owned())
+            .collect(),
+        release: group.release,
+    });
+    served.filter(|group| !group.versions.is_empty()).collect()
+}

@@ -1,0 +1,219 @@
+//! delete: an object removed, or marked so that its finalizers can finish.
+
+use apiloom_meta::{ApiError, GroupResource, Object, StatusDetails};
+use apiloom_storage::{Entry, Revision, StorageError};
+use serde_json::Value;
+
+use super::endpoint::{Deleted, Endpoint};
+use super::target::Target;
+use super::{DeleteOptions, Preconditions, PropagationPolicy, RequestContext, namespace, stamp};
+
+/// The finalizer with which the garbage collector lets dependents live on.
+const ORPHAN: &str = "orphan";
+
+/// The finalizer with which the garbage collector deletes dependents first.
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// What became of one attempt.
+enum Attempt {
+    /// It is done.
+    Done(Deleted),
+    /// Something else was written meanwhile; this is there now.
+    Raced(Option<Box<Entry>>),
+}
+
+impl Endpoint {
+    /// Deletes an object, or begins to.
+    ///
+    /// # Errors
+    /// NotFound, Conflict for preconditions, what admission says.
+    pub async fn delete(
+        &self,
+        ctx: &RequestContext,
+        namespace: Option<&str>,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, ApiError> {
+        let key = self.kind.key(namespace, name)?;
+        let target = Target {
+            ctx,
+            namespace,
+            name,
+            subresource: "",
+            dry_run: options.dry_run,
+        };
+        let mut present = self.kind.get(&key, "delete").await?.map(Box::new);
+        loop {
+            let entry = present.ok_or_else(|| self.not_found(name))?;
+            match self.attempt_delete(target, options, &entry).await? {
+                Attempt::Done(deleted) => return Ok(deleted),
+                Attempt::Raced(entry) => present = entry,
+            }
+        }
+    }
+
+    async fn attempt_delete(
+        &self,
+        target: Target<'_>,
+        options: &DeleteOptions,
+        entry: &Entry,
+    ) -> Result<Attempt, ApiError> {
+        // The mark is put on the document in the version it is stored in, so that nothing is lost by converting.
+        let stored = self.kind.read_entry(entry, self.kind.storage_version)?;
+        let old = self
+            .kind
+            .convert(stored.clone(), self.kind.storage_version, self.version)?;
+        self.check_preconditions(&options.preconditions, &old)?;
+        self.admit_deletion(target, &old).await?;
+        let marked = if self.kind.is_namespace {
+            namespace::marked_for_deletion(&stored)
+        } else {
+            marked_for_deletion(&stored, options)
+        };
+        match marked {
+            Some(marked) => self.mark(target, &stored, marked, entry).await,
+            None => self.remove(target, old, entry).await,
+        }
+    }
+
+    /// Upstream names the kind here, where other conflicts name the resource.
+    fn check_preconditions(
+        &self,
+        preconditions: &Preconditions,
+        present: &Object,
+    ) -> Result<(), ApiError> {
+        let kind = GroupResource::new(&self.kind.group_kind.group, &self.kind.group_kind.kind);
+        if let Some(uid) = preconditions
+            .uid
+            .as_deref()
+            .filter(|uid| *uid != present.uid())
+        {
+            let why = format!(
+                "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
+                 deleted and then recreated",
+                present.uid()
+            );
+            return Err(ApiError::conflict(&kind, present.name(), &why));
+        }
+        let version = preconditions.resource_version.as_deref();
+        if let Some(version) = version.filter(|version| *version != present.resource_version()) {
+            let why = format!(
+                "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). \
+                 The object might have been modified",
+                present.resource_version()
+            );
+            return Err(ApiError::conflict(&kind, present.name(), &why));
+        }
+        Ok(())
+    }
+
+    /// Writes an object that stays until its finalizers are gone.
+    async fn mark(
+        &self,
+        target: Target<'_>,
+        stored: &Object,
+        marked: Object,
+        entry: &Entry,
+    ) -> Result<Attempt, ApiError> {
+        let unchanged = marked == *stored;
+        let mut answer =
+            self.kind
+                .convert(marked.clone(), self.kind.storage_version, self.version)?;
+        if unchanged || target.dry_run {
+            return Ok(Attempt::Done(Deleted::Pending(answer)));
+        }
+        let bytes = self.kind.encode(&marked)?;
+        match self
+            .kind
+            .store_update(&entry.key, entry.revision, bytes)
+            .await
+        {
+            Ok(revision) => {
+                answer.set_meta_str("resourceVersion", &revision.to_string());
+                Ok(Attempt::Done(Deleted::Pending(answer)))
+            }
+            Err(error) => self.raced_delete(error),
+        }
+    }
+
+    async fn remove(
+        &self,
+        target: Target<'_>,
+        old: Object,
+        entry: &Entry,
+    ) -> Result<Attempt, ApiError> {
+        if target.dry_run {
+            return Ok(Attempt::Done(self.gone(old, None)));
+        }
+        match self.kind.store_delete(&entry.key, entry.revision).await {
+            Ok(revision) => Ok(Attempt::Done(self.gone(old, Some(revision)))),
+            Err(error) => self.raced_delete(error),
+        }
+    }
+
+    fn gone(&self, mut old: Object, revision: Option<Revision>) -> Deleted {
+        if self.kind.is_namespace {
+            if let Some(revision) = revision {
+                old.set_meta_str("resourceVersion", &revision.to_string());
+            }
+            return Deleted::Returned(old);
+        }
+        Deleted::Gone(StatusDetails {
+            name: old.name().to_owned(),
+            group: self.kind.resource.group.clone(),
+            kind: self.kind.resource.resource.clone(),
+            uid: old.uid().to_owned(),
+            ..StatusDetails::default()
+        })
+    }
+
+    fn raced_delete(&self, error: StorageError) -> Result<Attempt, ApiError> {
+        match error {
+            StorageError::Conflict { present, .. } => Ok(Attempt::Raced(present)),
+            other => Err(self.kind.error(other, "delete")),
+        }
+    }
+}
+
+/// The object as it stays behind for its finalizers; `None` when nothing holds it back.
+fn marked_for_deletion(stored: &Object, options: &DeleteOptions) -> Option<Object> {
+    let finalizers = finalizers_for(stored, options);
+    if finalizers.is_empty() {
+        return None;
+    }
+    let mut marked = stored.clone();
+    let list = finalizers.into_iter().map(Value::from).collect();
+    marked
+        .meta_mut()
+        .insert("finalizers".to_owned(), Value::Array(list));
+    if !marked.is_deleting() {
+        marked
+            .meta_mut()
+            .insert("deletionTimestamp".to_owned(), stamp::now());
+        let generation = stamp::meta_number(&marked, "generation").filter(|g| *g > 0);
+        if let Some(generation) = generation {
+            stamp::set_meta_number(&mut marked, "generation", Some(generation + 1));
+        }
+    }
+    // No kind is deleted gracefully yet, so no time is left to the object beyond what its finalizers take.
+    stamp::set_meta_number(&mut marked, "deletionGracePeriodSeconds", Some(0));
+    Some(marked)
+}
+
+/// The finalizers that a deletion leaves: the two of the garbage collector are taken out, and the one that the policy
+/// asks for is put at the end. Without a policy the object's own choice stays.
+fn finalizers_for(stored: &Object, options: &DeleteOptions) -> Vec<String> {
+    let present = stored.finalizers();
+    let chosen = match (options.orphan_dependents, options.propagation_policy) {
+        (Some(true), _) | (None, Some(PropagationPolicy::Orphan)) => Some(ORPHAN),
+        (None, Some(PropagationPolicy::Foreground)) => Some(FOREGROUND),
+        (Some(false), _) | (None, Some(PropagationPolicy::Background)) => None,
+        (None, None) => [ORPHAN, FOREGROUND]
+            .into_iter()
+            .find(|name| present.contains(name)),
+    };
+    let others = present
+        .into_iter()
+        .filter(|name| *name != ORPHAN && *name != FOREGROUND);
+    others.chain(chosen).map(str::to_owned).collect()
+}

@@ -1,0 +1,45 @@
+//! deletecollection: every selected object deleted, one by one.
+
+use apiloom_meta::ApiError;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use super::endpoint::{Endpoint, Listed};
+use super::{DeleteOptions, ListOptions, RequestContext};
+
+/// How many objects are deleted at a time: enough to share a disk sync, not enough to crowd out other requests.
+const WORKERS: usize = 16;
+
+impl Endpoint {
+    /// Deletes every selected object; gives the list as it was.
+    ///
+    /// # Errors
+    /// The first error other than NotFound; some objects may be gone then.
+    pub async fn delete_collection(
+        &self,
+        ctx: &RequestContext,
+        namespace: Option<&str>,
+        list: &ListOptions,
+        options: &DeleteOptions,
+    ) -> Result<Listed, ApiError> {
+        let listed = self.list(ctx, namespace, list).await?;
+        let names: Vec<(String, String)> = listed
+            .items
+            .iter()
+            .map(|object| (object.namespace().to_owned(), object.name().to_owned()))
+            .collect();
+        stream::iter(names)
+            .map(|(namespace, name)| async move {
+                let namespace = (!namespace.is_empty()).then_some(namespace.as_str());
+                match self.delete(ctx, namespace, &name, options).await {
+                    Err(error) if error.reason == Some(apiloom_meta::StatusReason::NotFound) => {
+                        Ok(())
+                    }
+                    other => other.map(|_| ()),
+                }
+            })
+            .buffer_unordered(WORKERS)
+            .try_collect::<()>()
+            .await?;
+        Ok(listed)
+    }
+}

@@ -1,0 +1,101 @@
+//! From what the store says to what the API says.
+
+use apiloom_meta::{ApiError, FieldPath, GroupResource, StatusCause, StatusDetails, StatusReason};
+use apiloom_storage::{Revision, StorageError};
+
+/// What clients read when their update was based on an old state.
+pub(super) const MODIFIED: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+/// The API's error for a failed operation of the store.
+pub(super) fn from_storage(
+    error: StorageError,
+    resource: &GroupResource,
+    operation: &str,
+) -> ApiError {
+    match error {
+        StorageError::Unavailable(_) => unavailable(resource, operation),
+        StorageError::Compacted { .. } => expired_list(),
+        StorageError::Future { requested, current } => too_large(requested.0, current),
+        StorageError::Corrupt(text) => ApiError::internal(format!("corrupt store: {text}")),
+        other => ApiError::internal(other.to_string()),
+    }
+}
+
+fn unavailable(resource: &GroupResource, operation: &str) -> ApiError {
+    let message = format!(
+        "The {operation} operation against {resource} could not be completed at this time, please try again."
+    );
+    ApiError::new(StatusReason::ServerTimeout, message).with_details(StatusDetails {
+        name: operation.to_owned(),
+        group: resource.group.clone(),
+        kind: resource.resource.clone(),
+        retry_after_seconds: 2,
+        ..StatusDetails::default()
+    })
+}
+
+/// The exact state that a list asked for is no longer kept.
+pub(super) fn expired_list() -> ApiError {
+    ApiError::new(
+        StatusReason::Expired,
+        "The resourceVersion for the provided list is too old.",
+    )
+}
+
+/// The state that a watch wants to resume from is no longer kept.
+pub(super) fn expired_watch(requested: Revision, compacted: Revision) -> ApiError {
+    ApiError::new(
+        StatusReason::Expired,
+        format!("too old resource version: {requested} ({compacted})"),
+    )
+}
+
+/// The state asked for does not exist yet.
+pub(super) fn too_large(requested: u64, current: Revision) -> ApiError {
+    let message = format!("Timeout: Too large resource version: {requested}, current: {current}");
+    ApiError::new(StatusReason::Timeout, message).with_details(StatusDetails {
+        causes: vec![StatusCause {
+            reason: "ResourceVersionTooLarge".to_owned(),
+            message: "Too large resource version".to_owned(),
+            ..StatusCause::default()
+        }],
+        retry_after_seconds: 1,
+        ..StatusDetails::default()
+    })
+}
+
+/// The answer to a patch that cannot be applied and to other malformed content: generic, with empty details.
+pub(super) fn generic_invalid() -> ApiError {
+    ApiError::new(
+        StatusReason::Invalid,
+        "the server rejected our request due to an error in our request",
+    )
+    .with_details(StatusDetails::default())
+}
+
+/// Reads a resourceVersion; empty counts as 0, which means unset. The error is Go's text of `strconv.ParseUint`.
+pub(super) fn parse_version(text: &str) -> Result<u64, String> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    let quoted = apiloom_meta::field::go_quote(text);
+    if !text.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(format!(
+            "strconv.ParseUint: parsing {quoted}: invalid syntax"
+        ));
+    }
+    text.parse()
+        .map_err(|_| format!("strconv.ParseUint: parsing {quoted}: value out of range"))
+}
+
+/// Reads the resourceVersion of a get or a watch; the error is passed through without a reason, as upstream does.
+pub(super) fn version_option(text: &str) -> Result<u64, ApiError> {
+    parse_version(text).map_err(|why| {
+        let quoted = apiloom_meta::field::go_quote(text);
+        ApiError::internal_text(format!(
+            "{}: Invalid value: {quoted}: {why}",
+            FieldPath::new("resourceVersion")
+        ))
+    })
+}

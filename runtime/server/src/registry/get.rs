@@ -1,0 +1,35 @@
+//! get: one object.
+
+use apiloom_meta::{ApiError, Object};
+
+use super::endpoint::Endpoint;
+use super::{GetOptions, RequestContext, error};
+
+impl Endpoint {
+    /// One object.
+    ///
+    /// # Errors
+    /// NotFound, Timeout for a resourceVersion in the future.
+    pub async fn get(
+        &self,
+        _ctx: &RequestContext,
+        namespace: Option<&str>,
+        name: &str,
+        options: &GetOptions,
+    ) -> Result<Object, ApiError> {
+        let at_least = error::version_option(&options.resource_version)?;
+        let key = self.kind.key(namespace, name)?;
+        let (entry, revision) = self
+            .kind
+            .store
+            .get(&key)
+            .await
+            .map_err(|e| self.kind.error(e, "get"))?;
+        // Reads go to the store itself, so a state that it does not have yet will not arrive by waiting.
+        if revision.0 < at_least {
+            return Err(error::too_large(at_least, revision));
+        }
+        let entry = entry.ok_or_else(|| self.not_found(name))?;
+        self.kind.read_entry(&entry, self.version)
+    }
+}

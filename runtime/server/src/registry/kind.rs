@@ -1,0 +1,326 @@
+//! What the registry knows of a kind in all its versions: schemas, conversion, hooks, and where its objects are stored.
+//!
+//! Documents enter and leave the store here and nowhere else. The invariant: stored bytes hold the storage version
+//! without resourceVersion; what is read is pruned and defaulted by today's schema, whenever it was written.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use apiloom_meta::field::go_quote;
+use apiloom_meta::kind::{ResourceDef, Scope};
+use apiloom_meta::schema::Schema;
+use apiloom_meta::{ApiError, GroupKind, GroupResource, Object};
+use apiloom_storage::{Entry, Revision, Storage, StorageError};
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::error::from_storage;
+use super::strategy::ErasedStrategy;
+
+/// A kind of one version.
+pub(super) struct KindVersion {
+    /// What it declares.
+    pub(super) def: ResourceDef,
+    /// Its `apiVersion`.
+    pub(super) api_version: String,
+    /// Its schema.
+    pub(super) schema: Arc<Schema>,
+    /// Its own rules.
+    pub(super) strategy: Option<Box<dyn ErasedStrategy>>,
+}
+
+impl fmt::Debug for KindVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KindVersion")
+            .field("api_version", &self.api_version)
+            .field("kind", &self.def.kind)
+            .finish()
+    }
+}
+
+/// A position in [`Kind::versions`].
+pub(super) type VersionIndex = usize;
+
+/// A kind in all its versions, over the store.
+#[derive(Debug)]
+pub(super) struct Kind {
+    pub(super) versions: Vec<KindVersion>,
+    pub(super) hub: VersionIndex,
+    pub(super) storage_version: VersionIndex,
+    pub(super) resource: GroupResource,
+    pub(super) group_kind: GroupKind,
+    pub(super) scope: Scope,
+    /// Whether this is core/v1 Namespace, whose life ends in two steps; see `namespace.rs`.
+    pub(super) is_namespace: bool,
+    pub(super) store: Arc<dyn Storage>,
+    /// The newest revision that a write of this kind was acknowledged with, for listers to wait for.
+    pub(super) newest_write: AtomicU64,
+}
+
+impl Kind {
+    /// The prefix below which objects of a namespace, or all of them, are stored; ends in `/`.
+    pub(super) fn prefix(&self, namespace: Option<&str>) -> String {
+        let GroupResource { group, resource } = &self.resource;
+        let root = if group.is_empty() {
+            format!("/registry/{resource}/")
+        } else {
+            format!("/registry/{group}/{resource}/")
+        };
+        match namespace {
+            Some(namespace) if self.scope == Scope::Namespaced => format!("{root}{namespace}/"),
+            _ => root,
+        }
+    }
+
+    /// The key of an object.
+    ///
+    /// # Errors
+    /// BadRequest when the name or the namespace cannot be a part of a key.
+    pub(super) fn key(&self, namespace: Option<&str>, name: &str) -> Result<String, ApiError> {
+        if self.scope == Scope::Namespaced {
+            check_segment("Namespace", namespace.unwrap_or_default())?;
+        }
+        check_segment("Name", name)?;
+        Ok(format!("{}{name}", self.prefix(namespace)))
+    }
+
+    /// The version that an `apiVersion` names.
+    pub(super) fn version_of(&self, api_version: &str) -> Option<VersionIndex> {
+        self.versions
+            .iter()
+            .position(|v| v.api_version == api_version)
+    }
+
+    /// Carries an object from one version to another, by way of the hub.
+    pub(super) fn convert(
+        &self,
+        object: Object,
+        from: VersionIndex,
+        to: VersionIndex,
+    ) -> Result<Object, ApiError> {
+        if from == to {
+            return Ok(object);
+        }
+        let (source, target) = (&self.versions[from], &self.versions[to]);
+        let name = object.name().to_owned();
+        let fail = |why: &str| {
+            let (kind, source, target) = (
+                &self.group_kind.kind,
+                &source.api_version,
+                &target.api_version,
+            );
+            ApiError::internal(format!(
+                "converting {kind} {} from {source} to {target}: {why}",
+                go_quote(&name)
+            ))
+        };
+        let mut object = object;
+        object.fields_mut().remove("apiVersion");
+        object.fields_mut().remove("kind");
+        let mut value = object.into_value();
+        if let Some(conversion) = &source.def.conversion {
+            value = (conversion.to_hub)(value).map_err(|why| fail(&why))?;
+        }
+        if let Some(conversion) = &target.def.conversion {
+            value = (conversion.from_hub)(value).map_err(|why| fail(&why))?;
+        }
+        let mut converted =
+            Object::from_value(value).ok_or_else(|| fail("the result is not an object"))?;
+        converted.set_type(&target.api_version, target.def.kind);
+        Ok(converted)
+    }
+
+    /// Runs a schema function over an object.
+    pub(super) fn with_value<T>(object: &mut Object, run: impl FnOnce(&mut Value) -> T) -> T {
+        let mut value = std::mem::take(object).into_value();
+        let result = run(&mut value);
+        *object = Object::from_value(value).unwrap_or_default();
+        result
+    }
+
+    /// Puts in the defaults of a version: the schema's, then the strategy's.
+    pub(super) fn default(&self, object: &mut Object, version: VersionIndex) {
+        let schema = &self.versions[version].schema;
+        Self::with_value(object, |value| schema.default(value));
+        self.change(object, version, |strategy, object| strategy.default(object));
+    }
+
+    /// The rules for requests in a version: its own, else the hub's.
+    pub(super) fn strategy(
+        &self,
+        version: VersionIndex,
+    ) -> Option<(VersionIndex, &dyn ErasedStrategy)> {
+        [version, self.hub]
+            .into_iter()
+            .find_map(|v| Some((v, self.versions[v].strategy.as_deref()?)))
+    }
+
+    /// Runs a hook that may change an object, in the version whose rules apply. An object that cannot be converted there
+    /// is left alone: writing it, which converts it too, says why.
+    pub(super) fn change(
+        &self,
+        object: &mut Object,
+        version: VersionIndex,
+        hook: impl FnOnce(&dyn ErasedStrategy, &mut Object) -> bool,
+    ) {
+        let Some((judge, strategy)) = self.strategy(version) else {
+            return;
+        };
+        if judge == version {
+            hook(strategy, object);
+            return;
+        }
+        let Ok(mut converted) = self.convert(object.clone(), version, judge) else {
+            return;
+        };
+        if hook(strategy, &mut converted)
+            && let Ok(changed) = self.convert(converted, judge, version)
+        {
+            *object = changed;
+        }
+    }
+
+    /// Reads stored bytes in a version: pruned and defaulted by today's schema of the version they are stored in, then
+    /// converted. The resourceVersion is the revision.
+    ///
+    /// # Errors
+    /// InternalError, naming the key, for bytes that are no object of this kind.
+    pub(super) fn read(
+        &self,
+        key: &str,
+        bytes: &[u8],
+        revision: Revision,
+        version: VersionIndex,
+    ) -> Result<Object, ApiError> {
+        let damaged = |why: &str| {
+            ApiError::internal(format!(
+                "unable to decode the object stored at key {}: {why}",
+                go_quote(key)
+            ))
+        };
+        let value: Value = serde_json::from_slice(bytes).map_err(|e| damaged(&e.to_string()))?;
+        let mut object =
+            Object::from_value(value).ok_or_else(|| damaged("it is not a JSON object"))?;
+        let stored = self
+            .version_of(object.api_version())
+            .filter(|&v| object.kind() == self.versions[v].def.kind)
+            .ok_or_else(|| {
+                damaged(&format!(
+                    "it is a {} of {}",
+                    go_quote(object.kind()),
+                    go_quote(object.api_version())
+                ))
+            })?;
+        if object.name().is_empty() {
+            return Err(damaged("it has no name"));
+        }
+        Self::with_value(&mut object, |value| {
+            self.versions[stored].schema.prune(value)
+        });
+        self.default(&mut object, stored);
+        let mut object = self.convert(object, stored, version)?;
+        object.set_meta_str("resourceVersion", &revision.to_string());
+        Ok(object)
+    }
+
+    /// The object of an entry.
+    pub(super) fn read_entry(
+        &self,
+        entry: &Entry,
+        version: VersionIndex,
+    ) -> Result<Object, ApiError> {
+        self.read(&entry.key, &entry.value, entry.revision, version)
+    }
+
+    /// The bytes to store for an object in the storage version.
+    pub(super) fn encode(&self, object: &Object) -> Result<Bytes, ApiError> {
+        let mut object = object.clone();
+        let meta = object.meta_mut();
+        // managedFields are not kept yet; they are dropped on the way in, and here once more for hooks that set them.
+        for field in ["resourceVersion", "selfLink", "managedFields"] {
+            meta.remove(field);
+        }
+        serde_json::to_vec(&object)
+            .map(Bytes::from)
+            .map_err(|e| ApiError::internal(e.to_string()))
+    }
+
+    /// What is stored under a key.
+    pub(super) async fn get(&self, key: &str, operation: &str) -> Result<Option<Entry>, ApiError> {
+        let (entry, _) = self
+            .store
+            .get(key)
+            .await
+            .map_err(|e| self.error(e, operation))?;
+        Ok(entry)
+    }
+
+    /// The API's error for a failed operation of the store on this kind.
+    pub(super) fn error(&self, error: StorageError, operation: &str) -> ApiError {
+        from_storage(error, &self.resource, operation)
+    }
+
+    /// Writes where nothing is.
+    pub(super) async fn store_create(
+        &self,
+        key: &str,
+        value: Bytes,
+    ) -> Result<Revision, StorageError> {
+        self.acknowledge(self.store.create(key, value, None).await)
+    }
+
+    /// Overwrites what was written at a revision.
+    pub(super) async fn store_update(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+    ) -> Result<Revision, StorageError> {
+        self.acknowledge(self.store.update_if(key, expected, value, None).await)
+    }
+
+    /// Removes what was written at a revision.
+    pub(super) async fn store_delete(
+        &self,
+        key: &str,
+        expected: Revision,
+    ) -> Result<Revision, StorageError> {
+        self.acknowledge(self.store.delete_if(key, expected).await)
+    }
+
+    fn acknowledge(
+        &self,
+        written: Result<Revision, StorageError>,
+    ) -> Result<Revision, StorageError> {
+        if let Ok(revision) = &written {
+            self.newest_write.fetch_max(revision.0, Ordering::AcqRel);
+        }
+        written
+    }
+}
+
+/// Checks that a name can stand as one segment of a key. Reads need it too: keys are made from what the client sent.
+fn check_segment(what: &str, segment: &str) -> Result<(), ApiError> {
+    if segment.is_empty() {
+        return Err(ApiError::bad_request(format!("{what} parameter required.")));
+    }
+    let mut problems = Vec::new();
+    if segment == "." || segment == ".." {
+        problems.push(format!("may not be '{segment}'"));
+    }
+    problems.extend(
+        ['/', '%']
+            .into_iter()
+            .filter(|c| segment.contains(*c))
+            .map(|c| format!("may not contain '{c}'")),
+    );
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!(
+        "{what} parameter invalid: {}: {}",
+        go_quote(segment),
+        problems.join(";")
+    )))
+}

@@ -1,0 +1,87 @@
+//! patch: parts of the present object changed, in the version of the request; applied anew when the object moved on.
+
+use apiloom_meta::codec::{self, Format};
+use apiloom_meta::patch::{Patch, PatchError};
+use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object, StatusReason};
+
+use super::endpoint::Endpoint;
+use super::target::Target;
+use super::update::Change;
+use super::{FieldValidation, PatchOptions, RequestContext, error};
+
+impl Endpoint {
+    /// Patches an object or its status; re-applied to the fresh object on a race.
+    ///
+    /// # Errors
+    /// The errors of the API's patch.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "who, where, what and how, as the request spells them"
+    )]
+    pub async fn patch(
+        &self,
+        ctx: &RequestContext,
+        namespace: Option<&str>,
+        name: &str,
+        subresource: &str,
+        patch: &Patch,
+        options: &PatchOptions,
+    ) -> Result<Object, ApiError> {
+        let target = Target {
+            ctx,
+            namespace,
+            name,
+            subresource,
+            dry_run: options.dry_run,
+        };
+        let (object, _) = self
+            .write(target, &Change::Patch(patch, options.field_validation))
+            .await?;
+        Ok(object)
+    }
+
+    /// The present object with the patch applied. The resourceVersion in it is the present one unless the patch sets
+    /// another, which thereby becomes a precondition.
+    pub(super) fn patched(
+        &self,
+        target: Target<'_>,
+        old: &Object,
+        patch: &Patch,
+        validation: FieldValidation,
+    ) -> Result<Object, ApiError> {
+        let mut value = old.clone().into_value();
+        patch.apply(&mut value).map_err(|e| patch_error(&e))?;
+        let json = codec::encode_json(&value);
+        let refuse = |why: &str| {
+            let error = FieldError::invalid(
+                &FieldPath::new("patch"),
+                String::from_utf8_lossy(&json),
+                why,
+            );
+            ApiError::invalid(&GroupKind::default(), "", &[error])
+        };
+        let decoded = codec::decode(&json, Format::Json, self.schema())
+            .map_err(|e| refuse(&e.to_string()))?;
+        let mut object = Object::from_value(decoded.value)
+            .ok_or_else(|| refuse("the result is not an object"))?;
+        self.check_type(&mut object, &json)
+            .map_err(|e| refuse(&e.message))?;
+        self.report(target.ctx, &decoded.strict, validation)
+            .map_err(|text| refuse(&text))?;
+        self.match_name(&object, target.name)?;
+        self.match_namespace(&mut object, target.namespace)?;
+        Ok(object)
+    }
+}
+
+/// The API's error for a patch that was refused.
+fn patch_error(error: &PatchError) -> ApiError {
+    match error {
+        PatchError::Malformed(_) => ApiError::bad_request(error.to_string()),
+        PatchError::TooManyOperations(_) => ApiError::new(
+            StatusReason::RequestEntityTooLarge,
+            format!("Request entity too large: {error}"),
+        ),
+        PatchError::NotApplicable(_) => error::generic_invalid(),
+    }
+}

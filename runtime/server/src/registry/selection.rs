@@ -1,0 +1,88 @@
+//! Which objects a list, a watch or a deletecollection is about: label and field selectors, checked against the kind.
+
+use std::borrow::Cow;
+
+use apiloom_meta::kind::Scope;
+use apiloom_meta::path::JsonPath;
+use apiloom_meta::selector::{FieldSelector, LabelQuery};
+use apiloom_meta::{ApiError, Object};
+use serde_json::Value;
+
+use super::kind::KindVersion;
+
+/// Selectors that the kind can answer.
+#[derive(Clone, Debug)]
+pub(super) struct Selection {
+    labels: LabelQuery,
+    fields: FieldSelector,
+    everything: bool,
+}
+
+impl Selection {
+    /// Checks that the kind declares every field that is selected by.
+    pub(super) fn new(
+        version: &KindVersion,
+        labels: &LabelQuery,
+        fields: &FieldSelector,
+    ) -> Result<Self, ApiError> {
+        for requirement in fields.requirements() {
+            if !is_selectable(version, &requirement.field) {
+                return Err(ApiError::bad_request(format!(
+                    "field label not supported: {}",
+                    requirement.field
+                )));
+            }
+        }
+        let everything = labels.is_everything() && fields.is_everything();
+        Ok(Self {
+            labels: labels.clone(),
+            fields: fields.clone(),
+            everything,
+        })
+    }
+
+    /// Whether nothing is left out.
+    pub(super) fn is_everything(&self) -> bool {
+        self.everything
+    }
+
+    /// The one name that the selector allows, if it does.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.fields.requires("metadata.name")
+    }
+
+    /// Whether an object, in the version that the selector is about, is selected.
+    pub(super) fn matches(&self, object: &Object) -> bool {
+        self.everything
+            || (self.labels.matches(|key| object.label(key))
+                && self.fields.matches(|field| field_value(object, field)))
+    }
+}
+
+fn is_selectable(version: &KindVersion, field: &str) -> bool {
+    match field {
+        "metadata.name" => true,
+        "metadata.namespace" => version.def.scope == Scope::Namespaced,
+        other => version
+            .def
+            .selectable
+            .iter()
+            .any(|path| path.as_field() == other),
+    }
+}
+
+/// A field as selectors compare it: strings as they are, other scalars as they print, everything else as empty.
+fn field_value<'a>(object: &'a Object, field: &str) -> Cow<'a, str> {
+    let Some(path) = JsonPath::parse(field) else {
+        return Cow::Borrowed("");
+    };
+    let Some((first, rest)) = path.names().split_first() else {
+        return Cow::Borrowed("");
+    };
+    let root = object.fields().get(first);
+    match root.and_then(|root| rest.iter().try_fold(root, |value, name| value.get(name))) {
+        Some(Value::String(text)) => Cow::Borrowed(text),
+        Some(scalar @ (Value::Bool(_) | Value::Number(_))) => Cow::Owned(scalar.to_string()),
+        _ => Cow::Borrowed(""),
+    }
+}

@@ -1,0 +1,100 @@
+//! The object that a write is about, and the calls of admission for it.
+
+use apiloom_meta::{ApiError, Object};
+
+use super::RequestContext;
+use super::admission::{AdmissionRequest, Operation};
+use super::endpoint::Endpoint;
+use super::stamp;
+
+/// Where a write goes, who asks for it and whether it is only tried.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) ctx: &'a RequestContext,
+    pub(super) namespace: Option<&'a str>,
+    /// Empty on create while the name is still to be generated.
+    pub(super) name: &'a str,
+    pub(super) subresource: &'a str,
+    pub(super) dry_run: bool,
+}
+
+impl Endpoint {
+    fn admission_request<'a>(
+        &'a self,
+        target: Target<'a>,
+        operation: Operation,
+        object: Option<&'a mut Object>,
+        old_object: Option<&'a Object>,
+    ) -> AdmissionRequest<'a> {
+        AdmissionRequest {
+            operation,
+            resource: &self.kind.resource,
+            version: self.def().version,
+            subresource: target.subresource,
+            namespace: target.namespace.unwrap_or_default(),
+            name: target.name,
+            dry_run: target.dry_run,
+            object,
+            old_object,
+            ctx: target.ctx,
+        }
+    }
+
+    /// The mutating phase of a create or, with an old object, of an update; then what decoding does is done for what
+    /// the plugins put in.
+    pub(super) async fn admit_mutation(
+        &self,
+        target: Target<'_>,
+        object: &mut Object,
+        old_object: Option<&Object>,
+    ) -> Result<(), ApiError> {
+        stamp::wipe(object);
+        stamp::dedup_owner_references(target.ctx, object, false);
+        self.kind.default(object, self.version);
+        let operation = if old_object.is_some() {
+            Operation::Update
+        } else {
+            Operation::Create
+        };
+        let before = object.clone();
+        self.shared
+            .chain
+            .mutate(&mut self.admission_request(target, operation, Some(object), old_object))
+            .await?;
+        if *object != before {
+            object.set_type(&self.version().api_version, self.def().kind);
+            stamp::dedup_owner_references(target.ctx, object, true);
+            self.kind.default(object, self.version);
+        }
+        Ok(())
+    }
+
+    /// The validating phase of a create or, with an old object, of an update.
+    pub(super) async fn admit_validation(
+        &self,
+        target: Target<'_>,
+        object: &mut Object,
+        old_object: Option<&Object>,
+    ) -> Result<(), ApiError> {
+        let operation = if old_object.is_some() {
+            Operation::Update
+        } else {
+            Operation::Create
+        };
+        self.shared
+            .chain
+            .validate(&self.admission_request(target, operation, Some(object), old_object))
+            .await
+    }
+
+    /// Both phases of a delete.
+    pub(super) async fn admit_deletion(
+        &self,
+        target: Target<'_>,
+        old_object: &Object,
+    ) -> Result<(), ApiError> {
+        let mut request = self.admission_request(target, Operation::Delete, None, Some(old_object));
+        self.shared.chain.mutate(&mut request).await?;
+        self.shared.chain.validate(&request).await
+    }
+}

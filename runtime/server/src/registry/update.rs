@@ -1,0 +1,350 @@
+//! update: a changed object over the present one, and the loop that update and patch share.
+//!
+//! The loop reads, changes and writes if nothing else was written meanwhile; else it begins again with what is there
+//! now. Every step, admission included, is repeated, so what is written was judged against what it replaces.
+
+use apiloom_meta::kind::GenerationRule;
+use apiloom_meta::patch::Patch;
+use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
+use apiloom_storage::{Entry, StorageError};
+use bytes::Bytes;
+
+use super::create::Creation;
+use super::endpoint::Endpoint;
+use super::target::Target;
+use super::{FieldValidation, RequestContext, UpdateOptions, error, namespace, stamp};
+
+/// What a write does to the present object.
+pub(super) enum Change<'a> {
+    /// Puts another in its place.
+    Replace(Object),
+    /// Changes parts of it.
+    Patch(&'a Patch, FieldValidation),
+}
+
+/// What became of one attempt.
+enum Attempt {
+    /// The object is written, or nothing was to be written.
+    Done(Object),
+    /// There was none; it is written.
+    Created(Object),
+    /// Something else was written meanwhile; this is there now.
+    Raced(Option<Box<Entry>>),
+}
+
+impl Endpoint {
+    /// Replaces an object, or its status with `subresource == "status"`; `true` when it was created.
+    ///
+    /// # Errors
+    /// The errors of the API's update.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "who, where, what and how, as the request spells them"
+    )]
+    pub async fn update(
+        &self,
+        ctx: &RequestContext,
+        namespace: Option<&str>,
+        name: &str,
+        subresource: &str,
+        mut object: Object,
+        options: &UpdateOptions,
+    ) -> Result<(Object, bool), ApiError> {
+        self.match_name(&object, name)?;
+        self.match_namespace(&mut object, namespace)?;
+        let target = Target {
+            ctx,
+            namespace,
+            name,
+            subresource,
+            dry_run: options.dry_run,
+        };
+        self.write(target, &Change::Replace(object)).await
+    }
+
+    /// Checks the name of a body against the URL's.
+    pub(super) fn match_name(&self, object: &Object, name: &str) -> Result<(), ApiError> {
+        let given = object.name();
+        if given.is_empty() {
+            let text = format!(
+                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            );
+            return Err(ApiError::bad_request(text));
+        }
+        if given == name {
+            return Ok(());
+        }
+        Err(ApiError::bad_request(format!(
+            "the name of the object ({given}) does not match the name on the URL ({name})"
+        )))
+    }
+
+    /// The loop of update and patch. It ends because each round lost to a write that succeeded, or with the request's
+    /// deadline.
+    pub(super) async fn write(
+        &self,
+        target: Target<'_>,
+        change: &Change<'_>,
+    ) -> Result<(Object, bool), ApiError> {
+        let key = self.kind.key(target.namespace, target.name)?;
+        let mut present = self.kind.get(&key, "update").await?.map(Box::new);
+        loop {
+            let attempt = match &present {
+                Some(entry) => self.attempt(target, change, entry).await?,
+                None => self.attempt_create(target, change, &key).await?,
+            };
+            match attempt {
+                Attempt::Done(object) => return Ok((object, false)),
+                Attempt::Created(object) => return Ok((object, true)),
+                Attempt::Raced(entry) => present = entry,
+            }
+        }
+    }
+
+    async fn attempt_create(
+        &self,
+        target: Target<'_>,
+        change: &Change<'_>,
+        key: &str,
+    ) -> Result<Attempt, ApiError> {
+        let Change::Replace(object) = change else {
+            return Err(self.not_found(target.name));
+        };
+        if !self.def().create_on_update || !target.subresource.is_empty() {
+            return Err(self.not_found(target.name));
+        }
+        self.check_uid(object, "", target.name, key)?;
+        let mut object = object.clone();
+        stamp::wipe_for_create(&mut object);
+        object.set_meta_str("resourceVersion", "");
+        self.admit_mutation(target, &mut object, None).await?;
+        Ok(match self.create_once(target, object).await? {
+            Creation::Created(object) => Attempt::Created(object),
+            Creation::Taken(entry) => Attempt::Raced(Some(entry)),
+        })
+    }
+
+    async fn attempt(
+        &self,
+        target: Target<'_>,
+        change: &Change<'_>,
+        entry: &Entry,
+    ) -> Result<Attempt, ApiError> {
+        let mut old = self.kind.read_entry(entry, self.version)?;
+        let mut new = match change {
+            Change::Replace(object) => {
+                self.check_uid(object, old.uid(), target.name, &entry.key)?;
+                object.clone()
+            }
+            Change::Patch(patch, validation) => self.patched(target, &old, patch, *validation)?,
+        };
+        self.admit_mutation(target, &mut new, Some(&old)).await?;
+        self.check_version(&new, entry, target.name)?;
+        self.before_update(target, &mut new, &old);
+        new.set_meta_str("resourceVersion", old.resource_version());
+        self.validate_update(target.ctx, &mut new, &mut old)?;
+        self.admit_validation(target, &mut new, Some(&old)).await?;
+        let attempt = self.write_changed(target, new, &old, entry).await?;
+        if let Attempt::Done(object) = &attempt {
+            self.warn(target.ctx, object);
+        }
+        Ok(attempt)
+    }
+
+    /// The uid of a body, when it has one, must be the present object's.
+    fn check_uid(
+        &self,
+        object: &Object,
+        present: &str,
+        name: &str,
+        key: &str,
+    ) -> Result<(), ApiError> {
+        let uid = object.uid();
+        if uid.is_empty() || uid == present {
+            return Ok(());
+        }
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+             failed: UID in precondition: {uid}, UID in object meta: {present}"
+        );
+        Err(ApiError::conflict(&self.kind.resource, name, &why))
+    }
+
+    /// The resourceVersion of the new object must be the present one's, or be unset where the kind allows that.
+    fn check_version(&self, new: &Object, entry: &Entry, name: &str) -> Result<(), ApiError> {
+        let given =
+            error::parse_version(new.resource_version()).map_err(ApiError::internal_text)?;
+        if given == entry.revision.0 || (given == 0 && self.def().unconditional_update) {
+            return Ok(());
+        }
+        if given != 0 {
+            return Err(ApiError::conflict(
+                &self.kind.resource,
+                name,
+                error::MODIFIED,
+            ));
+        }
+        let path = FieldPath::new("metadata").child("resourceVersion");
+        let error = FieldError::invalid(&path, 0, "must be specified for an update");
+        // The resource stands where the kind should: upstream does not know the kind there, and clients see it so.
+        let resource = GroupKind::new(&self.kind.resource.group, &self.kind.resource.resource);
+        Err(ApiError::invalid(&resource, name, &[error]))
+    }
+
+    /// Keeps what the request may not change, then lets the kind's rules prepare the object.
+    fn before_update(&self, target: Target<'_>, new: &mut Object, old: &Object) {
+        self.isolate(target.subresource, new, old);
+        let generation = stamp::meta_number(old, "generation");
+        stamp::set_meta_number(new, "generation", generation);
+        for field in ["creationTimestamp", "deletionTimestamp"] {
+            if !old.meta_str(field).is_empty() {
+                let value = old.meta_str(field).to_owned();
+                new.set_meta_str(field, &value);
+            }
+        }
+        if stamp::meta_number(new, "deletionGracePeriodSeconds").is_none() {
+            stamp::set_meta_number(
+                new,
+                "deletionGracePeriodSeconds",
+                stamp::meta_number(old, "deletionGracePeriodSeconds"),
+            );
+        }
+        if new.uid().is_empty() {
+            new.set_meta_str("uid", old.uid());
+        }
+        if target.subresource.is_empty() {
+            self.kind.change(new, self.version, |strategy, new| {
+                self.prepare_for_update(target.ctx, strategy, new, old)
+            });
+        }
+        if self.def().generation == GenerationRule::Spec && self.spec_differs(new, old) {
+            stamp::set_meta_number(new, "generation", Some(generation.unwrap_or(0) + 1));
+        }
+    }
+
+    /// Calls the hook with the old object in the version that the new one is already in.
+    fn prepare_for_update(
+        &self,
+        ctx: &RequestContext,
+        strategy: &dyn super::strategy::ErasedStrategy,
+        new: &mut Object,
+        old: &Object,
+    ) -> bool {
+        let judge = self
+            .kind
+            .version_of(new.api_version())
+            .unwrap_or(self.version);
+        match self.kind.convert(old.clone(), self.version, judge) {
+            Ok(old) => strategy.prepare_for_update(ctx, new, &old),
+            Err(_) => false,
+        }
+    }
+
+    /// Undoes what the endpoint does not write: status on the object itself, everything but status on `/status`.
+    fn isolate(&self, subresource: &str, new: &mut Object, old: &Object) {
+        match subresource {
+            "status" => {
+                let status = new.fields_mut().remove("status");
+                *new = old.clone();
+                put_field(new, "status", status);
+            }
+            _ if self.def().status => put_field(new, "status", old.fields().get("status").cloned()),
+            _ => {}
+        }
+        if self.kind.is_namespace {
+            namespace::isolate(subresource, new, old);
+        }
+    }
+
+    /// Whether anything but metadata and, where it is a subresource, status differs.
+    fn spec_differs(&self, new: &Object, old: &Object) -> bool {
+        let counts =
+            |name: &&String| *name != "metadata" && !(self.def().status && *name == "status");
+        let (new, old) = (new.fields(), old.fields());
+        new.keys().filter(counts).count() != old.keys().filter(counts).count()
+            || new
+                .iter()
+                .any(|(name, value)| counts(&name) && old.get(name) != Some(value))
+    }
+
+    async fn write_changed(
+        &self,
+        target: Target<'_>,
+        new: Object,
+        old: &Object,
+        entry: &Entry,
+    ) -> Result<Attempt, ApiError> {
+        if target.dry_run {
+            return Ok(Attempt::Done(new));
+        }
+        if self.is_released(&new, old) {
+            return match self.kind.store_delete(&entry.key, entry.revision).await {
+                // The change itself is not written, so the answer shows the old resourceVersion.
+                Ok(_) => Ok(Attempt::Done(new)),
+                Err(error) => self.raced(error),
+            };
+        }
+        let bytes = self.encode_changed(target.subresource, &new, old, entry)?;
+        if bytes == entry.value {
+            return Ok(Attempt::Done(new));
+        }
+        match self
+            .kind
+            .store_update(&entry.key, entry.revision, bytes.clone())
+            .await
+        {
+            Ok(revision) => self
+                .written(&entry.key, &bytes, revision, new)
+                .map(Attempt::Done),
+            Err(error) => self.raced(error),
+        }
+    }
+
+    fn raced(&self, error: StorageError) -> Result<Attempt, ApiError> {
+        match error {
+            StorageError::Conflict { present, .. } => Ok(Attempt::Raced(present)),
+            other => Err(self.kind.error(other, "update")),
+        }
+    }
+
+    /// Whether the last thing that held back a deletion is gone.
+    fn is_released(&self, new: &Object, old: &Object) -> bool {
+        old.is_deleting()
+            && stamp::meta_number(old, "deletionGracePeriodSeconds").unwrap_or(0) == 0
+            && new.finalizers().is_empty()
+            && (!self.kind.is_namespace || namespace::finalizers(new).is_empty())
+    }
+
+    /// The bytes to store. What the endpoint does not write is taken from the stored document itself: a version that
+    /// cannot say everything must not lose, by converting there and back, what the request did not touch.
+    fn encode_changed(
+        &self,
+        subresource: &str,
+        new: &Object,
+        old: &Object,
+        entry: &Entry,
+    ) -> Result<Bytes, ApiError> {
+        let storage_version = self.kind.storage_version;
+        let mut stored = self
+            .kind
+            .convert(new.clone(), self.version, storage_version)?;
+        if self.version != storage_version && self.def().status {
+            let mut before = self.kind.read_entry(entry, storage_version)?;
+            if subresource == "status" {
+                put_field(&mut before, "status", stored.fields_mut().remove("status"));
+                stored = before;
+            } else if new.fields().get("status") == old.fields().get("status") {
+                put_field(&mut stored, "status", before.fields_mut().remove("status"));
+            }
+        }
+        self.kind.encode(&stored)
+    }
+}
+
+/// Sets a field, or takes it out.
+pub(super) fn put_field(object: &mut Object, name: &str, value: Option<serde_json::Value>) {
+    match value {
+        Some(value) => object.fields_mut().insert(name.to_owned(), value),
+        None => object.fields_mut().remove(name),
+    };
+}
