@@ -3,14 +3,33 @@
 //! One schema per kind is the source of truth: unknown and duplicate fields, pruning, nulls, defaults, validation and
 //! list topology all read the same tree, for compiled kinds and, later, for run-time CRDs.
 
+mod build;
+mod combine;
+mod default;
+mod format;
+pub(crate) mod node;
+pub(crate) mod number;
+mod openapi;
+pub(crate) mod path;
+pub(crate) use self::default::drops_null;
+mod root;
+mod transition;
+mod validate;
+
 use serde_json::Value;
 
-use crate::field::{FieldError, FieldPath};
+use self::build::{Builder, Source};
+use self::node::{Child, Node};
+use crate::field::FieldError;
 use crate::kind::{ApiType, Hooks};
+
+pub use self::openapi::Metadata;
 
 /// A structural schema: what a document of a kind may hold.
 #[derive(Clone, Debug)]
-pub struct Schema {}
+pub struct Schema {
+    root: Node,
+}
 
 /// Why a type has no structural schema: one line per offending field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,49 +43,104 @@ impl Schema {
     /// # Errors
     /// When schemars gives something that no structural schema can say; each line names the field.
     pub fn for_resource<T: schemars::JsonSchema + ApiType>() -> Result<Self, SchemaErrors> {
-        todo!()
+        let mut schema = root::schema_of::<T>();
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.remove("metadata");
+        }
+        Self::build(&schema, Source::Types, &T::hooks(), true)
     }
+
     /// The structural schema of any type.
     ///
     /// # Errors
     /// As [`Schema::for_resource`].
     pub fn for_type<T: schemars::JsonSchema + ApiType>() -> Result<Self, SchemaErrors> {
-        todo!()
+        Self::build(&root::schema_of::<T>(), Source::Types, &T::hooks(), false)
     }
-    /// The schema of a JSON document in the spelling of a CRD's `openAPIV3Schema`.
+
+    /// The schema of a JSON document in the spelling of a CRD's `openAPIV3Schema`: here `default` gives defaults.
     ///
     /// # Errors
     /// As [`Schema::for_resource`].
-    pub fn from_json(_schema: &Value, _hooks: Hooks) -> Result<Self, SchemaErrors> {
-        todo!()
+    pub fn from_json(schema: &Value, hooks: &Hooks) -> Result<Self, SchemaErrors> {
+        Self::build(schema, Source::Document, hooks, false)
     }
+
+    fn build(
+        schema: &Value,
+        source: Source,
+        hooks: &Hooks,
+        is_resource: bool,
+    ) -> Result<Self, SchemaErrors> {
+        let mut builder = Builder::new(schema, source);
+        let mut root = builder.node(schema, "");
+        if root.type_name.is_none() {
+            root.type_name = root.title.clone();
+        }
+        if is_resource {
+            if root.types.single() != Some("object") {
+                builder.error("", "a kind must be a struct with named fields");
+            }
+            root::add_type_and_metadata(&mut root);
+        }
+        builder.attach(&mut root, hooks, "");
+        root.index();
+        if builder.errors.is_empty() {
+            Ok(Self { root })
+        } else {
+            Err(SchemaErrors(builder.errors))
+        }
+    }
+
+    pub(crate) fn root(&self) -> &Node {
+        &self.root
+    }
+
     /// The schema as OpenAPI v3 / `openAPIV3Schema` JSON, defaults and `x-kubernetes-*` included, our private
-    /// `x-apiloom-*` keywords left out.
-    pub fn to_openapi(&self) -> Value {
-        todo!()
+    /// `x-apiloom-*` keywords left out. `metadata` says how the metadata of an object is spelled.
+    pub fn to_openapi(&self, metadata: &Metadata<'_>) -> Value {
+        openapi::v3(&self.root, metadata)
     }
+
+    /// The schema as OpenAPI v2 (swagger) JSON: what v2 cannot say (nullable, oneOf, anyOf) loses its type, so that
+    /// clients accept more rather than refuse what the server takes.
+    pub fn to_openapi_v2(&self, metadata: &Metadata<'_>) -> Value {
+        openapi::v2(&self.root, metadata)
+    }
+
     /// Puts in the defaults of absent fields, recursively; absent parents are not made unless they have a default.
-    pub fn default(&self, _document: &mut Value) {
-        todo!()
+    pub fn default(&self, document: &mut Value) {
+        default::default(&self.root, document);
     }
+
     /// Drops what the schema does not know and nulls that it does not allow.
-    pub fn prune(&self, _document: &mut Value) {
-        todo!()
+    pub fn prune(&self, document: &mut Value) {
+        default::prune(&self.root, document);
     }
-    /// Checks a well-typed document: presence, bounds, formats, patterns, enums, list and map topology, unions, checks.
-    pub fn validate(&self, _document: &Value) -> Vec<FieldError> {
-        todo!()
+
+    /// Checks a document about to be created: presence, types, bounds, formats, patterns, enums, list and map topology,
+    /// unions, checks. The errors come in the order of the schema.
+    pub fn validate(&self, document: &Value) -> Vec<FieldError> {
+        validate::validate(&self.root, document, None)
     }
-    /// Checks the transition from `old` to `new`: immutable fields and the other update rules.
-    pub fn validate_update(&self, _new: &Value, _old: &Value) -> Vec<FieldError> {
-        todo!()
+
+    /// Checks the change from `old` to `new`: everything [`Schema::validate`] checks, and the update rules (immutable
+    /// fields and the like). What is as it was in `old` is not checked again, so that an object that a newer schema
+    /// would refuse can still be changed elsewhere.
+    pub fn validate_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
+        validate::validate(&self.root, new, Some(old))
     }
+
     /// The field at a path of JSON names, if the schema knows it (columns and selectable fields are checked so).
-    pub fn has_path(&self, _path: &crate::path::JsonPath) -> bool {
-        todo!()
-    }
-    /// The names of an object's fields at the root in declared order, for encoding.
-    pub fn path_of_root(&self) -> FieldPath {
-        FieldPath::root()
+    pub fn has_path(&self, path: &crate::path::JsonPath) -> bool {
+        let mut node = &self.root;
+        for name in path.names() {
+            match node.child(name) {
+                Child::Node(below) => node = below,
+                Child::Free => return true,
+                Child::Unknown => return false,
+            }
+        }
+        true
     }
 }

@@ -1,0 +1,520 @@
+//! The one pass from bytes to a typed, pruned document.
+//!
+//! A serde visitor walks the document and the schema together, so JSON and YAML differ only in the parser that drives
+//! it. Like Go's decoder it does not stop at a value of the wrong type, as a syntax error further on counts more.
+
+use std::fmt;
+
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::{Map, Number, Value};
+
+use super::{DecodeError, Decoded, Format, syntax};
+use crate::field::go_quote;
+use crate::schema::node::{Child, Node, Types};
+use crate::schema::number;
+use crate::schema::path::Path;
+
+/// What a document deeper than [`MAX_DEPTH`] gets.
+pub(super) const TOO_DEEP: &str = "exceeded max depth";
+
+/// The deepest nesting taken: that of serde_json, so that every walk over a document fits onto a small stack.
+const MAX_DEPTH: usize = 127;
+
+/// As many strict errors as Kubernetes collects.
+const MAX_STRICT: usize = 100;
+
+/// Decodes bytes against a node, or as they are.
+pub(super) fn decode(
+    body: &[u8],
+    format: Format,
+    node: Option<&Node>,
+) -> Result<Decoded, DecodeError> {
+    let text = std::str::from_utf8(body).map_err(|error| {
+        DecodeError::Syntax(format!("invalid UTF-8 at byte {}", error.valid_up_to()))
+    })?;
+    let mut walk = Walk::new(node, format);
+    let value = match format {
+        Format::Json => json(text, node, &mut walk),
+        Format::Yaml => yaml(text, node, &mut walk),
+    }
+    .map_err(DecodeError::Syntax)?;
+    walk.finish(value)
+}
+
+/// Brings a document in memory under a node.
+pub(super) fn document(document: Value, node: &Node) -> Result<Decoded, DecodeError> {
+    let mut walk = Walk::new(Some(node), Format::Json);
+    let value = Seed::root(Some(node), &mut walk)
+        .deserialize(document)
+        .map_err(|error| DecodeError::Syntax(error.to_string()))?;
+    walk.finish(value)
+}
+
+fn json(text: &str, node: Option<&Node>, walk: &mut Walk<'_>) -> Result<Value, String> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = Seed::root(node, walk).deserialize(&mut deserializer);
+    let value = value.and_then(|value| deserializer.end().map(|()| value));
+    value.map_err(|error| syntax::json(&error, text.as_bytes()))
+}
+
+fn yaml(text: &str, node: Option<&Node>, walk: &mut Walk<'_>) -> Result<Value, String> {
+    let options = serde_saphyr::options! {
+        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::PassThrough,
+        legacy_octal_numbers: true,
+        with_snippet: false,
+    };
+    let text = super::yaml::first_document(text);
+    let value =
+        serde_saphyr::with_deserializer_from_str_with_options(text, options, |deserializer| {
+            Seed::root(node, walk).deserialize(deserializer)
+        });
+    value.map_err(|error| {
+        let message = error.to_string();
+        if message.contains(TOO_DEEP) {
+            return TOO_DEEP.to_owned();
+        }
+        let message = message.lines().next().unwrap_or_default();
+        format!("error converting YAML to JSON: yaml: {message}")
+    })
+}
+
+/// What a walk finds besides the document.
+struct Walk<'a> {
+    strict: Vec<String>,
+    /// The first value of a wrong type.
+    type_error: Option<String>,
+    /// The kind, for the texts of type errors.
+    kind: &'a str,
+    is_yaml: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(node: Option<&'a Node>, format: Format) -> Self {
+        let kind = node
+            .and_then(|node| node.type_name.as_deref())
+            .unwrap_or_default();
+        Self {
+            strict: Vec::new(),
+            type_error: None,
+            kind,
+            is_yaml: format == Format::Yaml,
+        }
+    }
+
+    fn finish(self, value: Value) -> Result<Decoded, DecodeError> {
+        match self.type_error {
+            Some(text) => Err(DecodeError::Type(text)),
+            None => Ok(Decoded {
+                value,
+                strict: self.strict,
+            }),
+        }
+    }
+
+    fn strict(&mut self, problem: impl FnOnce() -> String) {
+        if self.strict.len() < MAX_STRICT {
+            let problem = problem();
+            if !self.strict.contains(&problem) {
+                self.strict.push(problem);
+            }
+        }
+    }
+
+    fn wrong_type(&mut self, node: &Node, found: &str, path: &Path<'_>) {
+        if self.type_error.is_none() {
+            let fields = path.fields_only();
+            let place = match (self.kind, fields.as_str()) {
+                (kind, "") => format!(
+                    "Go value of type {}",
+                    if kind.is_empty() {
+                        go_type(node)
+                    } else {
+                        kind.to_owned()
+                    }
+                ),
+                (kind, fields) => {
+                    format!("Go struct field {kind}.{fields} of type {}", go_type(node))
+                }
+            };
+            self.type_error = Some(format!("json: cannot unmarshal {found} into {place}"));
+        }
+    }
+}
+
+/// The type of a node in the words of Go.
+fn go_type(node: &Node) -> String {
+    if node.int_or_string {
+        return "intstr.IntOrString".to_owned();
+    }
+    match node.types {
+        Types::STRING => "string".to_owned(),
+        Types::BOOLEAN => "bool".to_owned(),
+        Types::INTEGER => node
+            .format
+            .clone()
+            .filter(|format| number::format_bounds(format).is_some())
+            .unwrap_or_else(|| "int64".to_owned()),
+        Types::NUMBER => "float64".to_owned(),
+        Types::ARRAY => format!(
+            "[]{}",
+            node.items
+                .as_deref()
+                .map_or_else(|| "interface {}".to_owned(), go_type)
+        ),
+        Types::OBJECT if node.is_map() => format!(
+            "map[string]{}",
+            node.additional.as_deref().map_or_else(String::new, go_type)
+        ),
+        Types::OBJECT => node
+            .type_name
+            .clone()
+            .unwrap_or_else(|| "struct".to_owned()),
+        several => several.names().join(" or "),
+    }
+}
+
+/// One value of the walk.
+struct Seed<'a, 'w, 'k> {
+    /// `None` takes anything as it is.
+    node: Option<&'a Node>,
+    path: &'a Path<'a>,
+    depth: usize,
+    walk: &'w mut Walk<'k>,
+}
+
+impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
+    fn root(node: Option<&'a Node>, walk: &'w mut Walk<'k>) -> Self {
+        Self {
+            node,
+            path: &Path::Root,
+            depth: 0,
+            walk,
+        }
+    }
+
+    fn below<'b>(&'b mut self, node: Option<&'b Node>, path: &'b Path<'b>) -> Seed<'b, 'b, 'k> {
+        Seed {
+            node,
+            path,
+            depth: self.depth + 1,
+            walk: self.walk,
+        }
+    }
+
+    /// Gives the value if its type is one of the node's; else notes it and gives null.
+    fn typed(
+        self,
+        types: Types,
+        found: impl FnOnce() -> String,
+        value: impl FnOnce() -> Value,
+    ) -> Value {
+        match self.node {
+            Some(node) if !node.types.takes(types) => {
+                self.walk.wrong_type(node, &found(), self.path);
+                Value::Null
+            }
+            _ => value(),
+        }
+    }
+
+    fn integer(self, number: Number) -> Value {
+        let Some(node) = self.node else {
+            return Value::Number(number);
+        };
+        if node.types.takes(Types::NUMBER) {
+            return Value::Number(number);
+        }
+        // Out of range of the Go type is a type error too, with the literal in the text.
+        let bounds = node
+            .format
+            .as_deref()
+            .and_then(number::format_bounds)
+            .unwrap_or((i64::MIN.into(), i64::MAX.into()));
+        let fits =
+            number::whole(&number).is_some_and(|whole| bounds.0 <= whole && whole <= bounds.1);
+        if node.types.takes(Types::INTEGER) && !fits {
+            self.walk
+                .wrong_type(node, &format!("number {number}"), self.path);
+            return Value::Null;
+        }
+        self.typed(
+            Types::INTEGER,
+            || "number".to_owned(),
+            || Value::Number(number),
+        )
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_, '_, '_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        if self.depth > MAX_DEPTH {
+            return Err(D::Error::custom(TOO_DEEP));
+        }
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+    fn visit_newtype_struct<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(self.typed(Types::BOOLEAN, || "bool".to_owned(), || Value::Bool(value)))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(self.integer(value.into()))
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(self.integer(value.into()))
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        let wants_integer = self.node.is_some_and(|node| {
+            node.types.takes(Types::INTEGER) && !node.types.takes(Types::NUMBER)
+        });
+        let found = || {
+            if wants_integer {
+                format!("number {value:?}")
+            } else {
+                "number".to_owned()
+            }
+        };
+        Ok(self.typed(Types::NUMBER, found, || shortest(value)))
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(self.typed(
+            Types::STRING,
+            || "string".to_owned(),
+            || Value::String(value.to_owned()),
+        ))
+    }
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(self.typed(
+            Types::STRING,
+            || "string".to_owned(),
+            || Value::String(value),
+        ))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut access: A) -> Result<Value, A::Error> {
+        if let Some(node) = self.node.filter(|node| !node.types.takes(Types::ARRAY)) {
+            self.walk.wrong_type(node, "array", self.path);
+            while access
+                .next_element_seed(Skip {
+                    depth: self.depth + 1,
+                })?
+                .is_some()
+            {}
+            return Ok(Value::Null);
+        }
+        let items = self.node.and_then(|node| node.items.as_deref());
+        let path = self.path;
+        let mut elements = Vec::new();
+        loop {
+            let at = Path::Index(path, elements.len());
+            let Some(element) = access.next_element_seed(self.below(items, &at))? else {
+                break;
+            };
+            elements.push(match items {
+                Some(node) if element.is_null() => zero(node),
+                _ => element,
+            });
+        }
+        Ok(Value::Array(elements))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut access: A) -> Result<Value, A::Error> {
+        if let Some(node) = self.node.filter(|node| !node.types.takes(Types::OBJECT)) {
+            self.walk.wrong_type(node, "object", self.path);
+            while access
+                .next_key_seed(Key {
+                    is_yaml: self.walk.is_yaml,
+                })?
+                .is_some()
+            {
+                access.next_value_seed(Skip {
+                    depth: self.depth + 1,
+                })?;
+            }
+            return Ok(Value::Null);
+        }
+        let mut fields = Map::new();
+        // Fields that were null, which means absent: a second one is a duplicate all the same.
+        let mut absent: Vec<String> = Vec::new();
+        let path = self.path;
+        while let Some((key, line)) = access.next_key_seed(Key {
+            is_yaml: self.walk.is_yaml,
+        })? {
+            let child = self.node.map_or(Child::Free, |node| node.child(&key));
+            let is_data = self.node.is_none_or(|node| node.property(&key).is_none());
+            let at = path.step(is_data, &key);
+            if !matches!(child, Child::Unknown)
+                && (fields.contains_key(&key) || absent.contains(&key))
+            {
+                self.walk.strict(|| match line {
+                    Some(line) => format!("line {line}: key {} already set in map", go_quote(&key)),
+                    None => format!("duplicate field {}", go_quote(&at.strict())),
+                });
+            }
+            let (node, value) = match child {
+                Child::Unknown => {
+                    self.walk
+                        .strict(|| format!("unknown field {}", go_quote(&at.strict())));
+                    access.next_value_seed(Skip {
+                        depth: self.depth + 1,
+                    })?;
+                    continue;
+                }
+                Child::Free => (None, access.next_value_seed(self.below(None, &at))?),
+                Child::Node(node) => (
+                    Some(node),
+                    access.next_value_seed(self.below(Some(node), &at))?,
+                ),
+            };
+            match node.filter(|node| value.is_null() && crate::schema::drops_null(node)) {
+                None => {
+                    fields.insert(key, value);
+                }
+                Some(node) if is_data => {
+                    fields.insert(key, zero(node));
+                }
+                Some(_) => {
+                    fields.remove(&key);
+                    absent.push(key);
+                }
+            }
+        }
+        Ok(Value::Object(fields))
+    }
+}
+
+/// What null becomes where a value must stand: the zero value of Go.
+fn zero(node: &Node) -> Value {
+    if !crate::schema::drops_null(node) {
+        return Value::Null;
+    }
+    match node.types {
+        Types::STRING => Value::String(String::new()),
+        Types::BOOLEAN => Value::Bool(false),
+        Types::INTEGER | Types::NUMBER => Value::from(0),
+        Types::ARRAY => Value::Array(Vec::new()),
+        Types::OBJECT => Value::Object(Map::new()),
+        _ if node.int_or_string => Value::from(0),
+        _ => Value::Null,
+    }
+}
+
+/// A float, as an integer when it is a whole number that a float holds exactly: so it is also printed.
+fn shortest(value: f64) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < EXACT && !(value == 0.0 && value.is_sign_negative()) {
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "checked to be whole and in range"
+        )]
+        return Value::from(value as i64);
+    }
+    Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+/// A key of a map, with its line in YAML.
+struct Key {
+    is_yaml: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = (String, Option<u64>);
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        use serde::Deserialize;
+        if !self.is_yaml {
+            return Ok((String::deserialize(deserializer)?, None));
+        }
+        let key = serde_saphyr::Spanned::<String>::deserialize(deserializer)?;
+        let line = key.referenced.line();
+        Ok((key.value, Some(line)))
+    }
+}
+
+/// Reads over a value that nobody wants, but not deeper than one that is wanted.
+struct Skip {
+    depth: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Skip {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        if self.depth > MAX_DEPTH {
+            return Err(D::Error::custom(TOO_DEEP));
+        }
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Skip {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_none<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
+        while access
+            .next_element_seed(Skip {
+                depth: self.depth + 1,
+            })?
+            .is_some()
+        {}
+        Ok(())
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
+        while access.next_key::<IgnoredAny>()?.is_some() {
+            access.next_value_seed(Skip {
+                depth: self.depth + 1,
+            })?;
+        }
+        Ok(())
+    }
+}

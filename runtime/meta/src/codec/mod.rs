@@ -1,0 +1,91 @@
+//! JSON and YAML in and out: strict decoding against a schema, and encoding as Kubernetes prints.
+
+mod decode;
+mod encode;
+mod syntax;
+mod yaml;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::object::Object;
+use crate::schema::Schema;
+
+/// The format of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// `application/json`.
+    Json,
+    /// `application/yaml`.
+    Yaml,
+}
+
+/// A decoded document: typed as the schema says, pruned, and what had to be dropped for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// The document: unknown fields dropped, of duplicate fields the last one kept, nulls as the schema says.
+    pub value: Value,
+    /// In document order: `unknown field "spec.bogus"`, `duplicate field "data.k"`. At most a hundred, each once.
+    pub strict: Vec<String>,
+}
+
+/// Why a body could not be decoded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// Not JSON or YAML at all; the text says what is wrong, as Go would.
+    #[error("{0}")]
+    Syntax(String),
+    /// A value has another type than its field: `json: cannot unmarshal string into Go struct field ...`.
+    #[error("{0}")]
+    Type(String),
+}
+
+/// Decodes a body against a schema in one walk. Of several YAML documents the first one counts.
+///
+/// # Errors
+/// [`DecodeError`]: no document, or a value of the wrong type.
+pub fn decode(body: &[u8], format: Format, schema: &Schema) -> Result<Decoded, DecodeError> {
+    decode::decode(body, format, Some(schema.root()))
+}
+
+/// Decodes a body without a schema (apiVersion and kind are looked up so before the schema is known). Of duplicate keys
+/// the last one wins.
+///
+/// # Errors
+/// [`DecodeError::Syntax`].
+pub fn decode_value(body: &[u8], format: Format) -> Result<Value, DecodeError> {
+    decode::decode(body, format, None).map(|decoded| decoded.value)
+}
+
+/// Brings a document that is already in memory (a patched one) under a schema, as [`decode`] does with bytes.
+///
+/// # Errors
+/// [`DecodeError::Type`].
+pub fn decode_document(document: Value, schema: &Schema) -> Result<Decoded, DecodeError> {
+    decode::document(document, schema.root())
+}
+
+/// Encodes an object as compact JSON: `kind`, `apiVersion`, `metadata` first (metadata in the order of ObjectMeta), the
+/// rest in the schema's order; `<`, `>`, `&`, U+2028 and U+2029 escaped. No trailing newline.
+pub fn encode_object(object: &Object, schema: &Schema) -> Bytes {
+    encode::object(object, schema.root())
+}
+
+/// Encodes any value as compact JSON with the same escapes, keys in the value's own order.
+pub fn encode_json(value: &impl serde::Serialize) -> Bytes {
+    encode::json(value)
+}
+
+/// Encodes JSON bytes as two-space-indented JSON. Bytes that are not JSON come out in some form, but whole.
+pub fn indent_json(json: &[u8]) -> Bytes {
+    encode::indent(json)
+}
+
+/// Encodes a value as YAML, keys sorted, with a newline at the end. Strings that a reader of YAML 1.1 or 1.2 would take
+/// for something else are quoted.
+pub fn encode_yaml(value: &Value) -> Bytes {
+    yaml::encode(value)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! Syntax errors in the words of Go's `encoding/json`, which is what users and scripts know from Kubernetes.
+
+/// The text of an error that serde_json found in `body`.
+pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
+    if error.is_eof() {
+        return "unexpected end of JSON input".to_owned();
+    }
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or(&text);
+    let place = match text {
+        "expected value" => "looking for beginning of value",
+        "expected `:`" => "after object key",
+        "expected `,` or `}`" => "after object key:value pair",
+        "expected `,` or `]`" => "after array element",
+        "key must be a string" => "looking for beginning of object key string",
+        "trailing characters" => "after top-level value",
+        "invalid escape" => "in string escape code",
+        "invalid number" => "in numeric literal",
+        "expected ident" => "in literal",
+        "trailing comma" => "looking for beginning of value",
+        text if text.starts_with("control character") => "in string literal",
+        text if text.starts_with("recursion limit") => return super::decode::TOO_DEEP.to_owned(),
+        other => return format!("json: {other}"),
+    };
+    match at(error, body) {
+        Some(found) => {
+            let place = if text == "trailing comma" && found == '}' {
+                "looking for beginning of object key string"
+            } else {
+                place
+            };
+            format!("invalid character {} {place}", quoted(found))
+        }
+        None => format!("json: {text}"),
+    }
+}
+
+/// The character an error is about.
+fn at(error: &serde_json::Error, body: &[u8]) -> Option<char> {
+    let line = body
+        .split(|byte| *byte == b'\n')
+        .nth(error.line().checked_sub(1)?)?;
+    match error.column().checked_sub(1) {
+        // serde_json counts a line break as column 0 of the next line.
+        None => Some('\n'),
+        Some(column) => {
+            let rest =
+                String::from_utf8_lossy(line.get(column..)?.get(..4.min(line.len() - column))?)
+                    .into_owned();
+            rest.chars().next()
+        }
+    }
+}
+
+/// A character as Go quotes it in such an error.
+fn quoted(found: char) -> String {
+    match found {
+        '\'' => "'\\''".to_owned(),
+        '"' => "'\"'".to_owned(),
+        other => {
+            let text = crate::field::go_quote(&other.to_string());
+            format!("'{}'", &text[1..text.len() - 1])
+        }
+    }
+}

@@ -1,0 +1,622 @@
+//! From JSON Schema (schemars' output or a CRD's `openAPIV3Schema`) to the tree. Every problem becomes one line that
+//! names the field; building goes on, so that all of them are reported at once.
+
+use regex::Regex;
+use serde_json::{Map, Number, Value};
+
+use super::combine;
+use super::node::{ListType, Node, Pattern, Property, Rules, Types, Union};
+use crate::kind::Hooks;
+
+/// Where the defaults of a schema stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// schemars: `x-apiloom-default`; its own `default` keywords are what serde would do, and are dropped.
+    Types,
+    /// A CRD: `default`.
+    Document,
+}
+
+/// Keywords that no structural schema can hold.
+const REFUSED: [&str; 12] = [
+    "prefixItems",
+    "additionalItems",
+    "contains",
+    "if",
+    "then",
+    "else",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "unevaluatedItems",
+    "minContains",
+    "maxContains",
+];
+
+/// Builds a tree; gives it together with the problems found.
+pub(crate) struct Builder<'a> {
+    pub(crate) source: Source,
+    definitions: Option<&'a Map<String, Value>>,
+    /// Names of the definitions being built, outermost first: a name met twice is a cycle.
+    open: Vec<&'a str>,
+    pub(crate) errors: Vec<String>,
+}
+
+impl<'a> Builder<'a> {
+    /// A builder for one schema document.
+    pub(crate) fn new(root: &'a Value, source: Source) -> Self {
+        let definitions = ["$defs", "definitions"]
+            .iter()
+            .find_map(|key| root.get(key)?.as_object());
+        Self {
+            source,
+            definitions,
+            open: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// Notes a problem of the field at `path`.
+    pub(crate) fn error(&mut self, path: &str, text: impl std::fmt::Display) {
+        self.errors.push(if path.is_empty() {
+            text.to_string()
+        } else {
+            format!("{path}: {text}")
+        });
+    }
+
+    /// The tree of a schema.
+    pub(crate) fn node(&mut self, schema: &'a Value, path: &str) -> Node {
+        let keywords = match schema {
+            Value::Bool(true) => return Node::of(Types::ANY),
+            Value::Object(keywords) => keywords,
+            _ => {
+                self.error(path, "a schema must be an object");
+                return Node::default();
+            }
+        };
+        let mut node = self.own(keywords, path);
+        if let Some(reference) = keywords.get("$ref").and_then(Value::as_str) {
+            let target = self.reference(reference, path);
+            combine::both(self, &mut node, target, path);
+        }
+        for part in list(keywords, "allOf") {
+            let part = self.node(part, path);
+            combine::both(self, &mut node, part, path);
+        }
+        if !node.int_or_string {
+            self.choice(&mut node, keywords, "oneOf", path);
+            self.choice(&mut node, keywords, "anyOf", path);
+        }
+        if let Some(not) = keywords.get("not") {
+            node.not = Some(Box::new(self.node(not, path)));
+        }
+        if node.embedded_resource {
+            super::root::add_type_and_metadata(&mut node);
+        }
+        node
+    }
+
+    fn reference(&mut self, reference: &str, path: &str) -> Node {
+        let name = reference.rsplit('/').next().unwrap_or_default();
+        // A name with a slash or tilde is escaped as in JSON pointers.
+        let name = name.replace("~1", "/").replace("~0", "~");
+        let found = self.definitions.and_then(|d| d.get_key_value(&name));
+        let Some((name, target)) = found else {
+            self.error(path, format_args!("reference `{reference}` leads nowhere"));
+            return Node::default();
+        };
+        if let Some(first) = self.open.iter().position(|open| open == name) {
+            let mut cycle = self.open[first..].to_vec();
+            cycle.push(name);
+            let cycle = cycle.join(" -> ");
+            self.error(
+                path,
+                format_args!("the type refers to itself ({cycle}); a structural schema is finite"),
+            );
+            return Node::default();
+        }
+        self.open.push(name);
+        let mut node = self.node(target, path);
+        self.open.pop();
+        node.type_name = Some(name.clone());
+        node
+    }
+
+    /// The keywords of this very schema, without what it refers to and chooses from.
+    fn own(&mut self, keywords: &'a Map<String, Value>, path: &str) -> Node {
+        let mut node = Node {
+            types: self.types(keywords, path),
+            ..Node::default()
+        };
+        for name in REFUSED.iter().filter(|name| keywords.contains_key(**name)) {
+            let text = match *name {
+                "prefixItems" => {
+                    "a tuple has no structural schema; use a struct with named fields".to_owned()
+                }
+                name => format!("keyword `{name}` has no structural form"),
+            };
+            self.error(path, text);
+        }
+        node.nullable = flag(keywords, "nullable") || flag(keywords, "x-apiloom-nullable");
+        node.format = text(keywords, "format");
+        node.title = text(keywords, "title");
+        node.description = text(keywords, "description");
+        node.preserve_unknown = flag(keywords, "x-kubernetes-preserve-unknown-fields");
+        node.int_or_string = flag(keywords, "x-kubernetes-int-or-string");
+        node.embedded_resource = flag(keywords, "x-kubernetes-embedded-resource");
+        if node.int_or_string {
+            node.types = Types::INTEGER.union(Types::STRING);
+        }
+        self.structure(&mut node, keywords, path);
+        self.topology(&mut node, keywords, path);
+        node.default = match self.source {
+            Source::Types => keywords.get("x-apiloom-default"),
+            Source::Document => keywords.get("default"),
+        }
+        .filter(|value| !value.is_null())
+        .cloned();
+        node.rules = self.rules(keywords, path);
+        self.open_enum(&mut node, keywords);
+        for name in list(keywords, "x-apiloom-update").filter_map(Value::as_str) {
+            if !node.update.set(name) {
+                self.error(path, format_args!("unknown update rule `{name}`"));
+            }
+        }
+        let extensions = keywords
+            .iter()
+            .filter(|(name, _)| is_further_extension(name));
+        node.extensions = extensions
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        node
+    }
+
+    fn types(&mut self, keywords: &Map<String, Value>, path: &str) -> Types {
+        let names: Vec<&str> = match keywords.get("type") {
+            None => return Types::ANY,
+            Some(Value::String(name)) => vec![name],
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+            Some(_) => {
+                self.error(path, "`type` must be a string");
+                return Types::ANY;
+            }
+        };
+        let mut types: Option<Types> = None;
+        // Null beside another type is Option, which means absent and not null.
+        for name in names.iter().filter(|name| **name != "null") {
+            match Types::parse(name) {
+                Some(one) => types = Some(types.map_or(one, |t| t.union(one))),
+                None => self.error(path, format_args!("unknown type `{name}`")),
+            }
+        }
+        if types.is_none() && !names.is_empty() && names.iter().all(|n| *n == "null") {
+            self.error(
+                path,
+                "the unit type holds nothing and has no structural schema",
+            );
+        }
+        types.unwrap_or_default()
+    }
+
+    fn structure(&mut self, node: &mut Node, keywords: &'a Map<String, Value>, path: &str) {
+        let required: Vec<&str> = list(keywords, "required")
+            .filter_map(Value::as_str)
+            .collect();
+        if let Some(properties) = keywords.get("properties").and_then(Value::as_object) {
+            for name in ordered(properties, keywords) {
+                let child = self.node(&properties[name], &join(path, name));
+                node.properties.push(Property {
+                    name: name.to_owned(),
+                    required: required.contains(&name),
+                    node: child,
+                });
+            }
+        }
+        // A branch may require a field that only its parent describes.
+        for name in required {
+            if node.property(name).is_none() {
+                node.properties.push(Property {
+                    name: name.to_owned(),
+                    required: true,
+                    node: Node::default(),
+                });
+            }
+        }
+        for keyword in ["additionalProperties", "unevaluatedProperties"] {
+            match keywords.get(keyword) {
+                None | Some(Value::Bool(false)) => {}
+                Some(schema) if is_anything(schema) => node.preserve_unknown = true,
+                Some(schema) => {
+                    node.additional = Some(Box::new(self.node(schema, &format!("{path}[*]"))))
+                }
+            }
+        }
+        self.pattern_properties(node, keywords, path);
+        if let Some(names) = keywords.get("propertyNames") {
+            node.keys = Some(Box::new(self.node(names, path)));
+        }
+        if let Some(items) = keywords.get("items") {
+            node.items = Some(Box::new(self.node(items, &format!("{path}[*]"))));
+        }
+    }
+
+    /// schemars writes maps with number keys as a pattern on the keys; that is a map whose keys match.
+    fn pattern_properties(
+        &mut self,
+        node: &mut Node,
+        keywords: &'a Map<String, Value>,
+        path: &str,
+    ) {
+        let Some(patterns) = keywords.get("patternProperties").and_then(Value::as_object) else {
+            return;
+        };
+        let mut entries = patterns.iter();
+        let (Some((pattern, schema)), None, None) =
+            (entries.next(), entries.next(), &node.additional)
+        else {
+            self.error(path, "keys of several patterns have no structural schema");
+            return;
+        };
+        node.additional = Some(Box::new(self.node(schema, &format!("{path}[*]"))));
+        let rules = Rules {
+            pattern: self.pattern(pattern, path),
+            ..Rules::default()
+        };
+        node.keys = Some(Box::new(Node {
+            rules,
+            ..Node::of(Types::STRING)
+        }));
+    }
+
+    fn topology(&mut self, node: &mut Node, keywords: &Map<String, Value>, path: &str) {
+        let keys: Vec<String> = list(keywords, "x-kubernetes-list-map-keys")
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
+        node.list_type = match keywords
+            .get("x-kubernetes-list-type")
+            .and_then(Value::as_str)
+        {
+            None if flag(keywords, "uniqueItems") => {
+                match node.items.as_ref().is_some_and(|items| is_scalar(items)) {
+                    true => Some(ListType::Set),
+                    false => None,
+                }
+            }
+            None => None,
+            Some("atomic") => Some(ListType::Atomic),
+            Some("set") => Some(ListType::Set),
+            Some("map") if keys.is_empty() => {
+                self.error(
+                    path,
+                    "a list of type map needs `x-kubernetes-list-map-keys`",
+                );
+                None
+            }
+            Some("map") => {
+                for key in &keys {
+                    if node
+                        .items
+                        .as_ref()
+                        .is_some_and(|items| items.property(key).is_none() && !items.is_open())
+                    {
+                        self.error(
+                            path,
+                            format_args!("list map key `{key}` is not a field of its items"),
+                        );
+                    }
+                }
+                Some(ListType::Map(keys))
+            }
+            Some(other) => {
+                self.error(path, format_args!("unknown list type `{other}`"));
+                None
+            }
+        };
+        node.atomic_map = match keywords
+            .get("x-kubernetes-map-type")
+            .and_then(Value::as_str)
+        {
+            None => None,
+            Some("atomic") => Some(true),
+            Some("granular") => Some(false),
+            Some(other) => {
+                self.error(path, format_args!("unknown map type `{other}`"));
+                None
+            }
+        };
+    }
+
+    fn rules(&mut self, keywords: &Map<String, Value>, path: &str) -> Rules {
+        let mut rules = Rules {
+            minimum: number(keywords, "minimum"),
+            maximum: number(keywords, "maximum"),
+            exclusive_minimum: number(keywords, "exclusiveMinimum"),
+            exclusive_maximum: number(keywords, "exclusiveMaximum"),
+            multiple_of: number(keywords, "multipleOf"),
+            min_length: size(keywords, "minLength"),
+            max_length: size(keywords, "maxLength"),
+            min_bytes: size(keywords, "x-apiloom-min-bytes"),
+            max_bytes: size(keywords, "x-apiloom-max-bytes"),
+            min_items: size(keywords, "minItems"),
+            max_items: size(keywords, "maxItems"),
+            min_properties: size(keywords, "minProperties"),
+            max_properties: size(keywords, "maxProperties"),
+            values: list(keywords, "enum")
+                .filter(|value| !value.is_null())
+                .cloned()
+                .collect(),
+            not_equal: keywords.get("x-apiloom-not-equal").cloned(),
+            unique: flag(keywords, "x-apiloom-unique") || flag(keywords, "uniqueItems"),
+            required: flag(keywords, "x-apiloom-required"),
+            forbidden: flag(keywords, "x-apiloom-forbidden"),
+            requires: strings(keywords, "x-apiloom-requires"),
+            conflicts: strings(keywords, "x-apiloom-conflicts"),
+            ..Rules::default()
+        };
+        // OpenAPI 3.0 spells exclusive bounds as flags on the inclusive ones.
+        if flag(keywords, "exclusiveMinimum") {
+            rules.exclusive_minimum = rules.minimum.take();
+        }
+        if flag(keywords, "exclusiveMaximum") {
+            rules.exclusive_maximum = rules.maximum.take();
+        }
+        if rules
+            .multiple_of
+            .as_ref()
+            .and_then(Number::as_f64)
+            .is_some_and(|step| step <= 0.0)
+        {
+            self.error(path, "`multipleOf` must be greater than 0");
+            rules.multiple_of = None;
+        }
+        if let Some(value) = keywords.get("const") {
+            rules.values = vec![value.clone()];
+        }
+        if let Some(pattern) = keywords.get("pattern").and_then(Value::as_str) {
+            rules.pattern = self.pattern(pattern, path);
+        }
+        if let Some(union) = keywords.get("x-apiloom-union") {
+            rules.union = self.union(union, keywords, path);
+        }
+        rules
+    }
+
+    fn pattern(&mut self, text: &str, path: &str) -> Option<Pattern> {
+        match Regex::new(text) {
+            Ok(regex) => Some(Pattern {
+                text: text.to_owned(),
+                regex,
+            }),
+            Err(error) => {
+                let reason = error.to_string();
+                let reason = reason.lines().last().unwrap_or_default();
+                self.error(
+                    path,
+                    format_args!(
+                        "pattern `{text}` is not a regular expression: {}",
+                        reason.trim_start_matches("error: ")
+                    ),
+                );
+                None
+            }
+        }
+    }
+
+    fn union(&mut self, union: &Value, keywords: &Map<String, Value>, path: &str) -> Option<Union> {
+        let Some(members) = union.get("members").and_then(Value::as_object) else {
+            self.error(path, "`x-apiloom-union` needs `members`");
+            return None;
+        };
+        let properties = keywords.get("properties").and_then(Value::as_object);
+        for name in members.keys() {
+            if properties.is_none_or(|p| !p.contains_key(name)) {
+                self.error(path, format_args!("union member `{name}` is not a field"));
+            }
+        }
+        let members = ordered(members, keywords).into_iter().map(|name| {
+            (
+                name.to_owned(),
+                members[name].as_str().unwrap_or(name).to_owned(),
+            )
+        });
+        Some(Union {
+            discriminator: union
+                .get("discriminator")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+            members: members.collect(),
+            allow_none: union
+                .get("allowNone")
+                .and_then(Value::as_bool)
+                .unwrap_or(false),
+        })
+    }
+
+    fn open_enum(&mut self, node: &mut Node, keywords: &Map<String, Value>) {
+        node.known_values = list(keywords, "x-apiloom-open-enum").cloned().collect();
+        if !node.known_values.is_empty() {
+            node.types = Types::STRING;
+            node.rules.values.clear();
+        }
+    }
+
+    /// `oneOf` or `anyOf`: Option, an enum of strings, an integer or a string, or variants.
+    fn choice(
+        &mut self,
+        node: &mut Node,
+        keywords: &'a Map<String, Value>,
+        keyword: &str,
+        path: &str,
+    ) {
+        // Null among the alternatives is Option.
+        let schemas: Vec<&Value> = list(keywords, keyword)
+            .filter(|schema| !is_null(schema))
+            .collect();
+        if list(keywords, keyword).next().is_some() && schemas.is_empty() {
+            self.error(
+                path,
+                "the unit type holds nothing and has no structural schema",
+            );
+        }
+        let mut branches: Vec<Node> = schemas
+            .into_iter()
+            .map(|schema| self.node(schema, path))
+            .collect();
+        if branches.is_empty() {
+            return;
+        }
+        if branches.len() == 1 {
+            let only = branches.remove(0);
+            combine::both(self, node, only, path);
+        } else if !node.known_values.is_empty() || combine::is_open_enum(&branches) {
+            combine::open_enum(node, &branches);
+        } else if combine::is_plain_enum(&branches) {
+            let order = strings(keywords, "x-apiloom-order");
+            combine::plain_enum(node, branches, &order);
+        } else if combine::is_int_or_string(&branches) {
+            node.int_or_string = true;
+            node.types = Types::INTEGER.union(Types::STRING);
+        } else {
+            combine::variants(self, node, branches, keyword == "oneOf", path);
+        }
+    }
+
+    /// Hangs typed checks and computed defaults onto the nodes of the fields they are written for.
+    pub(crate) fn attach(&mut self, node: &mut Node, hooks: &Hooks, path: &str) {
+        node.checks.extend(&hooks.checks);
+        for (name, compute) in &hooks.defaults {
+            if node.property(name).is_none() {
+                self.error(
+                    path,
+                    format_args!("a default is computed for `{name}`, which is not a field"),
+                );
+            }
+            node.computed.push((name, *compute));
+        }
+        for (name, below) in hooks.fields.iter().filter(|(_, below)| !below.is_empty()) {
+            match node.property_mut(name) {
+                Some(property) => self.attach(&mut property.node, below, &join(path, name)),
+                None => self.error(
+                    path,
+                    format_args!("there are checks for `{name}`, which is not a field"),
+                ),
+            }
+        }
+        let Some(below) = hooks.items.as_deref().filter(|below| !below.is_empty()) else {
+            return;
+        };
+        match (&mut node.items, &mut node.additional) {
+            (Some(items), _) => self.attach(items, below, &format!("{path}[*]")),
+            (None, Some(values)) => self.attach(values, below, &format!("{path}[*]")),
+            (None, None) => self.error(
+                path,
+                "there are checks for the items of what is neither a list nor a map",
+            ),
+        }
+    }
+}
+
+/// The names of a map of schemas: those of `x-apiloom-order` first and in its order, then the others.
+fn ordered<'a>(names: &'a Map<String, Value>, keywords: &'a Map<String, Value>) -> Vec<&'a str> {
+    let order: Vec<&str> = list(keywords, "x-apiloom-order")
+        .filter_map(Value::as_str)
+        .filter(|name| names.contains_key(*name))
+        .collect();
+    let rest = names
+        .keys()
+        .map(String::as_str)
+        .filter(|name| !order.contains(name));
+    order.iter().copied().chain(rest).collect()
+}
+
+/// The path of a field below a path.
+pub(crate) fn join(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}
+
+fn is_null(schema: &Value) -> bool {
+    let only_null = |values: &Value| {
+        values
+            .as_array()
+            .is_some_and(|v| !v.is_empty() && v.iter().all(Value::is_null))
+    };
+    schema.get("type").is_some_and(|t| t == "null")
+        || schema.get("enum").is_some_and(only_null)
+        || schema.get("const").is_some_and(Value::is_null)
+}
+
+fn is_anything(schema: &Value) -> bool {
+    match schema {
+        Value::Bool(any) => *any,
+        Value::Object(keywords) => keywords.is_empty(),
+        _ => false,
+    }
+}
+
+fn is_scalar(node: &Node) -> bool {
+    node.properties.is_empty()
+        && node.additional.is_none()
+        && node.items.is_none()
+        && !node.types.is_any()
+        && !node.types.accepts(&Value::Object(Map::new()))
+}
+
+/// Keywords of Kubernetes that the engine does not read but prints.
+fn is_further_extension(name: &str) -> bool {
+    const READ: [&str; 7] = [
+        "x-kubernetes-list-type",
+        "x-kubernetes-list-map-keys",
+        "x-kubernetes-map-type",
+        "x-kubernetes-preserve-unknown-fields",
+        "x-kubernetes-int-or-string",
+        "x-kubernetes-embedded-resource",
+        "x-kubernetes-group-version-kind",
+    ];
+    name.starts_with("x-kubernetes-") && !READ.contains(&name)
+}
+
+fn list<'a>(keywords: &'a Map<String, Value>, name: &str) -> std::slice::Iter<'a, Value> {
+    keywords
+        .get(name)
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice)
+        .iter()
+}
+
+fn strings(keywords: &Map<String, Value>, name: &str) -> Vec<String> {
+    list(keywords, name)
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn text(keywords: &Map<String, Value>, name: &str) -> Option<String> {
+    keywords
+        .get(name)
+        .and_then(Value::as_str)
+        .map(str::to_owned)
+}
+
+fn flag(keywords: &Map<String, Value>, name: &str) -> bool {
+    keywords.get(name).and_then(Value::as_bool).unwrap_or(false)
+}
+
+fn number(keywords: &Map<String, Value>, name: &str) -> Option<Number> {
+    match keywords.get(name) {
+        Some(Value::Number(number)) => Some(number.clone()),
+        _ => None,
+    }
+}
+
+fn size(keywords: &Map<String, Value>, name: &str) -> Option<usize> {
+    keywords
+        .get(name)
+        .and_then(Value::as_u64)
+        .and_then(|n| usize::try_from(n).ok())
+}

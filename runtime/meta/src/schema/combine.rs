@@ -1,0 +1,392 @@
+//! How several schemas of one value become one node: all of them (`$ref` with siblings, `allOf`), or one of them
+//! (`oneOf`, `anyOf`).
+//!
+//! A structural schema has its types and fields outside of `oneOf` and `anyOf`. So the fields of all variants are hoisted
+//! to the parent, with the rules that all variants share; the variants themselves stay as branches that only judge.
+
+use serde_json::Value;
+
+use super::build::{Builder, Source, join};
+use super::node::{Choice, Node, Property, Rules, Types};
+
+/// Adds to `node` what `other` says of the same value; where both say something, `node` wins or the tighter one.
+pub(crate) fn both(builder: &mut Builder<'_>, node: &mut Node, other: Node, path: &str) {
+    match node.types.both(other.types) {
+        Some(types) => node.types = types,
+        None => builder.error(
+            path,
+            format_args!(
+                "no value is both {} and {}",
+                node.types.names().join(" or "),
+                other.types.names().join(" or ")
+            ),
+        ),
+    }
+    node.nullable |= other.nullable;
+    node.preserve_unknown |= other.preserve_unknown;
+    node.int_or_string |= other.int_or_string;
+    node.embedded_resource |= other.embedded_resource;
+    node.twins_allowed |= other.twins_allowed;
+    or(&mut node.format, other.format);
+    or(&mut node.title, other.title);
+    or(&mut node.description, other.description);
+    or(&mut node.type_name, other.type_name);
+    or(&mut node.list_type, other.list_type);
+    or(&mut node.atomic_map, other.atomic_map);
+    or(&mut node.default, other.default);
+    node.update = node.update.or(other.update);
+    for property in other.properties {
+        match node.property_mut(&property.name) {
+            None => node.properties.push(property),
+            Some(own) => {
+                own.required |= property.required;
+                both(
+                    builder,
+                    &mut own.node,
+                    property.node,
+                    &join(path, &property.name),
+                );
+            }
+        }
+    }
+    for (own, other) in [
+        (&mut node.additional, other.additional),
+        (&mut node.keys, other.keys),
+        (&mut node.items, other.items),
+    ] {
+        match (own, other) {
+            (own @ None, other) => *own = other,
+            (Some(own), Some(other)) => both(builder, own, *other, &format!("{path}[*]")),
+            (Some(_), None) => {}
+        }
+    }
+    if node.known_values.is_empty() {
+        node.known_values = other.known_values;
+    }
+    node.choices.extend(other.choices);
+    or(&mut node.not, other.not);
+    let known: Vec<String> = node
+        .extensions
+        .iter()
+        .map(|(name, _)| name.clone())
+        .collect();
+    node.extensions.extend(
+        other
+            .extensions
+            .into_iter()
+            .filter(|(name, _)| !known.contains(name)),
+    );
+    node.checks.extend(other.checks);
+    node.computed.extend(other.computed);
+    both_rules(&mut node.rules, other.rules);
+}
+
+fn both_rules(own: &mut Rules, other: Rules) {
+    or(&mut own.minimum, other.minimum);
+    or(&mut own.maximum, other.maximum);
+    or(&mut own.exclusive_minimum, other.exclusive_minimum);
+    or(&mut own.exclusive_maximum, other.exclusive_maximum);
+    or(&mut own.multiple_of, other.multiple_of);
+    or(&mut own.min_length, other.min_length);
+    or(&mut own.max_length, other.max_length);
+    or(&mut own.min_bytes, other.min_bytes);
+    or(&mut own.max_bytes, other.max_bytes);
+    or(&mut own.pattern, other.pattern);
+    or(&mut own.min_items, other.min_items);
+    or(&mut own.max_items, other.max_items);
+    or(&mut own.min_properties, other.min_properties);
+    or(&mut own.max_properties, other.max_properties);
+    or(&mut own.not_equal, other.not_equal);
+    or(&mut own.union, other.union);
+    if own.values.is_empty() {
+        own.values = other.values;
+    } else if !other.values.is_empty() {
+        own.values.retain(|value| other.values.contains(value));
+    }
+    own.unique |= other.unique;
+    own.required |= other.required;
+    own.forbidden |= other.forbidden;
+    own.requires.extend(other.requires);
+    own.conflicts.extend(other.conflicts);
+}
+
+fn or<T>(own: &mut Option<T>, other: Option<T>) {
+    if own.is_none() {
+        *own = other;
+    }
+}
+
+/// Whether all alternatives are strings given by name: schemars writes enums with documented variants so.
+pub(crate) fn is_plain_enum(branches: &[Node]) -> bool {
+    branches.iter().all(|b| {
+        b.types == Types::STRING
+            && !b.rules.values.is_empty()
+            && b.rules.values.iter().all(Value::is_string)
+    })
+}
+
+/// One enum of all the names; the documentation of the variants goes into the description, as in Kubernetes.
+pub(crate) fn plain_enum(node: &mut Node, branches: Vec<Node>, order: &[String]) {
+    let mut values: Vec<(Value, Option<String>)> = Vec::new();
+    for branch in branches {
+        let description = branch
+            .description
+            .filter(|_| branch.rules.values.len() == 1);
+        for value in branch.rules.values {
+            if !values.iter().any(|(known, _)| *known == value) {
+                values.push((value, description.clone()));
+            }
+        }
+    }
+    let place = |value: &Value| {
+        order
+            .iter()
+            .position(|name| value == name.as_str())
+            .unwrap_or(usize::MAX)
+    };
+    values.sort_by_key(|(value, _)| place(value));
+    if values.iter().any(|(_, description)| description.is_some()) {
+        let lines = values.iter().map(|(value, description)| match description {
+            Some(text) => format!(" - `{value}` {}", text.replace('\n', " ")),
+            None => format!(" - `{value}`"),
+        });
+        describe(
+            node,
+            &format!(
+                "Possible enum values:\n{}",
+                lines.collect::<Vec<_>>().join("\n")
+            ),
+        );
+    }
+    node.types = Types::STRING;
+    node.rules.values = values.into_iter().map(|(value, _)| value).collect();
+}
+
+/// Adds a paragraph to the description.
+pub(crate) fn describe(node: &mut Node, paragraph: &str) {
+    node.description = Some(match node.description.take() {
+        Some(above) => format!("{above}\n\n{paragraph}"),
+        None => paragraph.to_owned(),
+    });
+}
+
+/// Whether the alternatives are names and, besides, any string: an enum with a variant for unknown values.
+pub(crate) fn is_open_enum(branches: &[Node]) -> bool {
+    let any_string = |b: &Node| {
+        b.types == Types::STRING
+            && b.rules.values.is_empty()
+            && b.rules.pattern.is_none()
+            && b.format.is_none()
+    };
+    branches.iter().all(|b| b.types == Types::STRING)
+        && branches.iter().any(any_string)
+        && branches
+            .iter()
+            .all(|b| any_string(b) || !b.rules.values.is_empty())
+}
+
+/// A string of which some values are known.
+pub(crate) fn open_enum(node: &mut Node, branches: &[Node]) {
+    node.types = Types::STRING;
+    if node.known_values.is_empty() {
+        node.known_values = branches
+            .iter()
+            .flat_map(|b| b.rules.values.clone())
+            .collect();
+    }
+}
+
+/// Whether the alternatives are one integer and one string, which is Kubernetes' IntOrString.
+pub(crate) fn is_int_or_string(branches: &[Node]) -> bool {
+    let plain = |types: Types| {
+        branches
+            .iter()
+            .any(|b| b.types == types && b.rules.pattern.is_none() && b.rules.values.is_empty())
+    };
+    branches.len() == 2 && plain(Types::INTEGER) && plain(Types::STRING)
+}
+
+/// Hoists the structure of the variants to the parent and keeps them as branches.
+pub(crate) fn variants(
+    builder: &mut Builder<'_>,
+    node: &mut Node,
+    branches: Vec<Node>,
+    exactly_one: bool,
+    path: &str,
+) {
+    // In a CRD branches only judge what the parent describes: nothing to hoist.
+    if builder.source == Source::Types {
+        let mut hoisted = branches[0].clone();
+        for branch in &branches[1..] {
+            hoisted = either(builder, hoisted, branch.clone(), path);
+        }
+        hoisted.title = None;
+        hoisted.description = None;
+        hoisted.type_name = None;
+        both(builder, node, hoisted, path);
+    } else {
+        for name in branches.iter().flat_map(|b| &b.properties).map(|p| &p.name) {
+            if node.property(name).is_none() && node.additional.is_none() && !node.preserve_unknown
+            {
+                builder.error(
+                    path,
+                    format_args!("field `{name}` stands inside of oneOf or anyOf only"),
+                );
+            }
+        }
+    }
+    node.choices.push(Choice {
+        exactly_one,
+        branches,
+    });
+}
+
+/// The loosest node that holds what either holds.
+fn either(builder: &mut Builder<'_>, a: Node, b: Node, path: &str) -> Node {
+    let same_format = a.format == b.format;
+    let mut node = Node {
+        types: a.types.union(b.types),
+        nullable: a.nullable || b.nullable,
+        format: a.format.filter(|_| same_format),
+        title: a.title.or(b.title),
+        description: a.description.or(b.description),
+        type_name: a
+            .type_name
+            .filter(|name| b.type_name.as_ref() == Some(name)),
+        // What is anything for one variant must be kept for it.
+        preserve_unknown: a.preserve_unknown
+            || b.preserve_unknown
+            || a.types.is_any()
+            || b.types.is_any(),
+        int_or_string: a.int_or_string && b.int_or_string,
+        embedded_resource: a.embedded_resource && b.embedded_resource,
+        twins_allowed: a.twins_allowed || b.twins_allowed,
+        atomic_map: a.atomic_map.or(b.atomic_map),
+        update: a.update.or(b.update),
+        rules: either_rules(a.rules, b.rules),
+        ..Node::default()
+    };
+    node.list_type = match (a.list_type, b.list_type) {
+        (Some(a), Some(b)) if a != b => {
+            builder.error(path, "the variants differ in their list type");
+            None
+        }
+        (a, b) => a.or(b),
+    };
+    if a.default != b.default {
+        builder.error(path, "a default that not all variants share cannot be applied; compute it or default the whole value");
+    }
+    node.default = a.default.filter(|_| b.default.is_some());
+    node.additional = either_box(builder, a.additional, b.additional, path);
+    node.items = either_box(builder, a.items, b.items, path);
+    node.keys = a
+        .keys
+        .zip(b.keys)
+        .map(|(a, b)| Box::new(either(builder, *a, *b, path)));
+    node.properties = either_properties(builder, a.properties, b.properties, path);
+    node.checks = a.checks;
+    node.checks.extend(b.checks);
+    node.extensions = a
+        .extensions
+        .into_iter()
+        .filter(|extension| b.extensions.contains(extension))
+        .collect();
+    node
+}
+
+fn either_box(
+    builder: &mut Builder<'_>,
+    a: Option<Box<Node>>,
+    b: Option<Box<Node>>,
+    path: &str,
+) -> Option<Box<Node>> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(Box::new(either(builder, *a, *b, &format!("{path}[*]")))),
+        (a, b) => a.or(b),
+    }
+}
+
+fn either_properties(
+    builder: &mut Builder<'_>,
+    a: Vec<Property>,
+    mut b: Vec<Property>,
+    path: &str,
+) -> Vec<Property> {
+    let mut properties = Vec::with_capacity(a.len() + b.len());
+    for Property {
+        name,
+        required,
+        node,
+    } in a
+    {
+        let below = join(path, &name);
+        let twin = b.iter().position(|p| p.name == name).map(|at| b.remove(at));
+        let property = match twin {
+            Some(twin) => Property {
+                required: required && twin.required,
+                node: either(builder, node, twin.node, &below),
+                name,
+            },
+            None => Property {
+                required: false,
+                node: of_one_variant(builder, node, &below),
+                name,
+            },
+        };
+        properties.push(property);
+    }
+    for Property { name, node, .. } in b {
+        let node = of_one_variant(builder, node, &join(path, &name));
+        properties.push(Property {
+            name,
+            required: false,
+            node,
+        });
+    }
+    properties
+}
+
+/// A field that some variants do not have: a default would put it into those too.
+fn of_one_variant(builder: &mut Builder<'_>, mut node: Node, path: &str) -> Node {
+    if node.default.take().is_some() {
+        builder.error(path, "a default inside one variant would be applied to the others too; put it on a struct in the variant");
+    }
+    node
+}
+
+fn either_rules(a: Rules, b: Rules) -> Rules {
+    fn same<T: PartialEq>(a: Option<T>, b: Option<T>) -> Option<T> {
+        if a == b { a } else { None }
+    }
+    let same_pattern = a.pattern.as_ref().map(|p| &p.text) == b.pattern.as_ref().map(|p| &p.text);
+    let mut values = Vec::new();
+    if !a.values.is_empty() && !b.values.is_empty() {
+        values = a.values;
+        for value in b.values {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+    }
+    Rules {
+        minimum: same(a.minimum, b.minimum),
+        maximum: same(a.maximum, b.maximum),
+        exclusive_minimum: same(a.exclusive_minimum, b.exclusive_minimum),
+        exclusive_maximum: same(a.exclusive_maximum, b.exclusive_maximum),
+        multiple_of: same(a.multiple_of, b.multiple_of),
+        min_length: same(a.min_length, b.min_length),
+        max_length: same(a.max_length, b.max_length),
+        min_bytes: same(a.min_bytes, b.min_bytes),
+        max_bytes: same(a.max_bytes, b.max_bytes),
+        pattern: a.pattern.filter(|_| same_pattern),
+        min_items: same(a.min_items, b.min_items),
+        max_items: same(a.max_items, b.max_items),
+        min_properties: same(a.min_properties, b.min_properties),
+        max_properties: same(a.max_properties, b.max_properties),
+        values,
+        not_equal: same(a.not_equal, b.not_equal),
+        unique: a.unique && b.unique,
+        union: same(a.union, b.union),
+        ..Rules::default()
+    }
+}

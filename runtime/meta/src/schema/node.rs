@@ -1,0 +1,362 @@
+//! The tree of a structural schema. Built once per kind by `build`, then only read.
+
+use regex::Regex;
+use serde_json::{Number, Value};
+
+use crate::kind::{CheckFn, DefaultFn};
+
+/// The JSON types a node takes, as a set; the empty set takes everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Types(u8);
+
+impl Types {
+    pub(crate) const ANY: Types = Types(0);
+    pub(crate) const OBJECT: Types = Types(1);
+    pub(crate) const ARRAY: Types = Types(2);
+    pub(crate) const STRING: Types = Types(4);
+    pub(crate) const INTEGER: Types = Types(8);
+    pub(crate) const NUMBER: Types = Types(16);
+    pub(crate) const BOOLEAN: Types = Types(32);
+
+    const NAMED: [(Types, &'static str); 6] = [
+        (Types::OBJECT, "object"),
+        (Types::ARRAY, "array"),
+        (Types::STRING, "string"),
+        (Types::INTEGER, "integer"),
+        (Types::NUMBER, "number"),
+        (Types::BOOLEAN, "boolean"),
+    ];
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Self::NAMED
+            .iter()
+            .find(|(_, n)| *n == name)
+            .map(|(t, _)| *t)
+    }
+    pub(crate) fn is_any(self) -> bool {
+        self.0 == 0
+    }
+    /// Whether every one of `other` is taken; a node of any type takes all.
+    pub(crate) fn takes(self, other: Types) -> bool {
+        self.0 == 0 || self.0 & other.0 == other.0
+    }
+    pub(crate) fn union(self, other: Types) -> Types {
+        if self.0 == 0 || other.0 == 0 {
+            Types::ANY
+        } else {
+            Types(self.0 | other.0)
+        }
+    }
+    /// What both take; `None` when they have nothing in common.
+    pub(crate) fn both(self, other: Types) -> Option<Types> {
+        match (self.0, other.0) {
+            (0, _) => Some(other),
+            (_, 0) => Some(self),
+            (a, b) if a & b != 0 => Some(Types(a & b)),
+            // An integer is a number.
+            (8, 16) | (16, 8) => Some(Types::INTEGER),
+            _ => None,
+        }
+    }
+    /// The only type, by name; `None` for none or several.
+    pub(crate) fn single(self) -> Option<&'static str> {
+        Self::NAMED
+            .iter()
+            .find(|(t, _)| *t == self)
+            .map(|(_, n)| *n)
+    }
+    /// The names of all types.
+    pub(crate) fn names(self) -> Vec<&'static str> {
+        Self::NAMED
+            .iter()
+            .filter(|(t, _)| self.0 & t.0 != 0)
+            .map(|(_, n)| *n)
+            .collect()
+    }
+    /// Whether the value has one of the types. Whole floats are not integers, integers are numbers.
+    pub(crate) fn accepts(self, value: &Value) -> bool {
+        let of = match value {
+            Value::Null => return false,
+            Value::Bool(_) => Types::BOOLEAN,
+            Value::String(_) => Types::STRING,
+            Value::Array(_) => Types::ARRAY,
+            Value::Object(_) => Types::OBJECT,
+            Value::Number(n) if n.is_f64() => Types::NUMBER,
+            Value::Number(_) => Types(Types::INTEGER.0 | Types::NUMBER.0),
+        };
+        self.0 == 0 || self.0 & of.0 != 0
+    }
+}
+
+/// How the items of a list are told apart (`x-kubernetes-list-type`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ListType {
+    /// The list is one value.
+    #[default]
+    Atomic,
+    /// Items are scalars, each at most once.
+    Set,
+    /// Items are objects, told apart by these fields.
+    Map(Vec<String>),
+}
+
+/// A field of an object.
+#[derive(Clone, Debug)]
+pub(crate) struct Property {
+    pub(crate) name: String,
+    pub(crate) required: bool,
+    pub(crate) node: Node,
+}
+
+/// A pattern with its text, compiled once.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    pub(crate) text: String,
+    pub(crate) regex: Regex,
+}
+
+/// A union among the fields of an object (`x-apiloom-union`).
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Union {
+    pub(crate) discriminator: Option<String>,
+    /// JSON field and the value of the discriminator that selects it, in schema order.
+    pub(crate) members: Vec<(String, String)>,
+    pub(crate) allow_none: bool,
+}
+
+/// Which changes of a value are refused (`x-apiloom-update`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UpdateRules {
+    pub(crate) no_set: bool,
+    pub(crate) no_unset: bool,
+    pub(crate) no_modify: bool,
+    pub(crate) no_add_item: bool,
+    pub(crate) no_remove_item: bool,
+    pub(crate) immutable: bool,
+    pub(crate) monotonic: bool,
+}
+
+impl UpdateRules {
+    /// The rules by their names in the schema.
+    pub(crate) fn set(&mut self, name: &str) -> bool {
+        let rule = match name {
+            "NoSet" => &mut self.no_set,
+            "NoUnset" => &mut self.no_unset,
+            "NoModify" => &mut self.no_modify,
+            "NoAddItem" => &mut self.no_add_item,
+            "NoRemoveItem" => &mut self.no_remove_item,
+            "Immutable" => &mut self.immutable,
+            "Monotonic" => &mut self.monotonic,
+            _ => return false,
+        };
+        *rule = true;
+        true
+    }
+    pub(crate) fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+    pub(crate) fn or(self, o: Self) -> Self {
+        Self {
+            no_set: self.no_set || o.no_set,
+            no_unset: self.no_unset || o.no_unset,
+            no_modify: self.no_modify || o.no_modify,
+            no_add_item: self.no_add_item || o.no_add_item,
+            no_remove_item: self.no_remove_item || o.no_remove_item,
+            immutable: self.immutable || o.immutable,
+            monotonic: self.monotonic || o.monotonic,
+        }
+    }
+}
+
+/// What values must satisfy beyond their type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rules {
+    pub(crate) minimum: Option<Number>,
+    pub(crate) maximum: Option<Number>,
+    pub(crate) exclusive_minimum: Option<Number>,
+    pub(crate) exclusive_maximum: Option<Number>,
+    pub(crate) multiple_of: Option<Number>,
+    pub(crate) min_length: Option<usize>,
+    pub(crate) max_length: Option<usize>,
+    pub(crate) min_bytes: Option<usize>,
+    pub(crate) max_bytes: Option<usize>,
+    pub(crate) pattern: Option<Pattern>,
+    pub(crate) min_items: Option<usize>,
+    pub(crate) max_items: Option<usize>,
+    pub(crate) min_properties: Option<usize>,
+    pub(crate) max_properties: Option<usize>,
+    /// Allowed values; empty allows all.
+    pub(crate) values: Vec<Value>,
+    pub(crate) not_equal: Option<Value>,
+    /// Items differ from each other, whatever the list type.
+    pub(crate) unique: bool,
+    /// The field must be there and not empty, though its type is optional.
+    pub(crate) required: bool,
+    /// The field must be absent or empty.
+    pub(crate) forbidden: bool,
+    /// Siblings that must be set when this one is.
+    pub(crate) requires: Vec<String>,
+    /// Siblings that must not be set when this one is.
+    pub(crate) conflicts: Vec<String>,
+    pub(crate) union: Option<Union>,
+}
+
+/// A choice among alternatives, each a node of which types and rules count and the structure does not.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    /// `oneOf`: exactly one; `anyOf`: at least one.
+    pub(crate) exactly_one: bool,
+    pub(crate) branches: Vec<Node>,
+}
+
+/// One value of a document: its structure and its rules.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Node {
+    pub(crate) types: Types,
+    /// Null is a value of its own; otherwise it means absent.
+    pub(crate) nullable: bool,
+    pub(crate) format: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    /// The Rust type, for the texts of type errors.
+    pub(crate) type_name: Option<String>,
+
+    /// Fields in declared order.
+    pub(crate) properties: Vec<Property>,
+    /// Positions in `properties`, sorted by name; filled by [`Node::index`].
+    pub(super) sorted: Vec<u32>,
+    /// Values of the keys that are no property.
+    pub(crate) additional: Option<Box<Node>>,
+    /// What keys must satisfy.
+    pub(crate) keys: Option<Box<Node>>,
+    /// Elements of a list.
+    pub(crate) items: Option<Box<Node>>,
+    pub(crate) preserve_unknown: bool,
+    pub(crate) int_or_string: bool,
+    pub(crate) embedded_resource: bool,
+
+    pub(crate) list_type: Option<ListType>,
+    /// Whether twins in a list of type set or map are an error; not in ObjectMeta, as in Kubernetes.
+    pub(crate) twins_allowed: bool,
+    pub(crate) atomic_map: Option<bool>,
+
+    pub(crate) default: Option<Value>,
+    pub(crate) known_values: Vec<Value>,
+    pub(crate) rules: Rules,
+    pub(crate) update: UpdateRules,
+    pub(crate) choices: Vec<Choice>,
+    pub(crate) not: Option<Box<Node>>,
+    /// Further `x-kubernetes-*` keywords, printed as they came.
+    pub(crate) extensions: Vec<(String, Value)>,
+
+    pub(crate) checks: Vec<CheckFn>,
+    pub(crate) computed: Vec<(&'static str, DefaultFn)>,
+    /// Whether there is a default here or below: subtrees without any are not walked.
+    pub(crate) has_defaults: bool,
+}
+
+/// Up to here a linear search beats a binary one.
+const LINEAR: usize = 8;
+
+impl Node {
+    /// A node of one type without rules.
+    pub(crate) fn of(types: Types) -> Self {
+        Self {
+            types,
+            ..Self::default()
+        }
+    }
+
+    /// The field of this name and its position.
+    pub(crate) fn property(&self, name: &str) -> Option<&Property> {
+        // While the tree is being built there is no index yet.
+        if self.properties.len() <= LINEAR || self.sorted.len() != self.properties.len() {
+            return self.properties.iter().find(|p| p.name == name);
+        }
+        let found = self
+            .sorted
+            .binary_search_by(|i| self.properties[*i as usize].name.as_str().cmp(name))
+            .ok()?;
+        Some(&self.properties[self.sorted[found] as usize])
+    }
+
+    /// The field of this name, to change.
+    pub(crate) fn property_mut(&mut self, name: &str) -> Option<&mut Property> {
+        self.properties.iter_mut().find(|p| p.name == name)
+    }
+
+    /// What a document may hold under this key.
+    pub(crate) fn child(&self, name: &str) -> Child<'_> {
+        match (self.property(name), &self.additional) {
+            (Some(property), _) => Child::Node(&property.node),
+            (None, Some(additional)) => Child::Node(additional),
+            (None, None) if self.is_open() => Child::Free,
+            (None, None) => Child::Unknown,
+        }
+    }
+
+    /// Whether unknown fields stay.
+    pub(crate) fn is_open(&self) -> bool {
+        // A node without any type and structure is serde_json::Value.
+        self.preserve_unknown
+            || (self.types.is_any() && self.properties.is_empty() && self.items.is_none())
+    }
+
+    /// Whether keys are data (a map) rather than fields (a struct).
+    pub(crate) fn is_map(&self) -> bool {
+        self.properties.is_empty() && self.additional.is_some()
+    }
+
+    /// Fills what is computed from the tree: lookups, and where defaults are. Called once when the tree is complete.
+    pub(crate) fn index(&mut self) {
+        let mut has_defaults = self.default.is_some() || !self.computed.is_empty();
+        for property in &mut self.properties {
+            property.node.index();
+            has_defaults |= property.node.has_defaults;
+        }
+        for child in [
+            &mut self.additional,
+            &mut self.keys,
+            &mut self.items,
+            &mut self.not,
+        ]
+        .into_iter()
+        .flatten()
+        {
+            child.index();
+            has_defaults |= child.has_defaults;
+        }
+        for branch in self.choices.iter_mut().flat_map(|c| &mut c.branches) {
+            branch.index();
+        }
+        self.has_defaults = has_defaults;
+        let mut sorted: Vec<u32> = (0..).take(self.properties.len()).collect();
+        sorted.sort_by(|a, b| {
+            self.properties[*a as usize]
+                .name
+                .cmp(&self.properties[*b as usize].name)
+        });
+        self.sorted = sorted;
+    }
+}
+
+/// What a schema says of one key of an object.
+pub(crate) enum Child<'a> {
+    /// It has a schema.
+    Node(&'a Node),
+    /// Anything may stand there.
+    Free,
+    /// Nothing may stand there.
+    Unknown,
+}
+
+/// Whether a value counts as not set, as Go's zero values do.
+pub(crate) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}

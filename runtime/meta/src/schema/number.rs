@@ -1,0 +1,90 @@
+//! Comparing JSON numbers without losing digits of 64-bit integers.
+
+use std::cmp::Ordering;
+
+use serde_json::Number;
+
+/// Orders two numbers; integers exactly, floats as floats. NaN does not occur in JSON and counts as equal.
+pub(crate) fn compare(a: &Number, b: &Number) -> Ordering {
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        _ => float(a).partial_cmp(&float(b)).unwrap_or(Ordering::Equal),
+    }
+}
+
+/// Whether `number` is a multiple of `step`, which is not zero.
+pub(crate) fn is_multiple(number: &Number, step: &Number) -> bool {
+    if let (Some(number), Some(step)) = (whole(number), whole(step)) {
+        return step == 0 || number % step == 0;
+    }
+    // As decimal fractions are not exact in binary, a quotient this close to a whole one is meant to be whole.
+    let quotient = float(number) / float(step);
+    !quotient.is_finite()
+        || (quotient - quotient.round()).abs() <= quotient.abs().max(1.0) * f64::EPSILON * 4.0
+}
+
+/// The values an integer format spans; `None` for formats that bound nothing.
+pub(crate) fn format_bounds(format: &str) -> Option<(i128, i128)> {
+    Some(match format {
+        "int8" => (i8::MIN.into(), i8::MAX.into()),
+        "int16" => (i16::MIN.into(), i16::MAX.into()),
+        "int32" => (i32::MIN.into(), i32::MAX.into()),
+        "int64" | "int" => (i64::MIN.into(), i64::MAX.into()),
+        "uint8" => (0, u8::MAX.into()),
+        "uint16" => (0, u16::MAX.into()),
+        "uint32" => (0, u32::MAX.into()),
+        "uint64" | "uint" => (0, u64::MAX.into()),
+        _ => return None,
+    })
+}
+
+/// The number as an integer, if it is written as one.
+pub(crate) fn whole(number: &Number) -> Option<i128> {
+    number
+        .as_i64()
+        .map(i128::from)
+        .or_else(|| number.as_u64().map(i128::from))
+}
+
+fn float(number: &Number) -> f64 {
+    number.as_f64().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn n(text: &str) -> Number {
+        serde_json::from_str(text).expect("a number")
+    }
+
+    #[test]
+    fn big_integers_compare_exactly() {
+        assert_eq!(
+            compare(&n("9223372036854775807"), &n("9223372036854775806")),
+            Ordering::Greater
+        );
+        assert_eq!(
+            compare(&n("18446744073709551615"), &n("-1")),
+            Ordering::Greater
+        );
+        assert_eq!(compare(&n("1.5"), &n("2")), Ordering::Less);
+    }
+
+    #[test]
+    fn decimal_steps_count_as_people_mean_them() {
+        for (number, step, expected) in [
+            ("0.3", "0.1", true),
+            ("0.35", "0.1", false),
+            ("10", "5", true),
+            ("11", "5", false),
+            ("1", "0.5", true),
+        ] {
+            assert_eq!(
+                is_multiple(&n(number), &n(step)),
+                expected,
+                "{number} / {step}"
+            );
+        }
+    }
+}

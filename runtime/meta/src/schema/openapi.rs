@@ -1,0 +1,282 @@
+//! Printing a schema for its readers: OpenAPI v3, a CRD's `openAPIV3Schema`, and swagger v2.
+
+use serde_json::{Map, Value, json};
+
+use super::node::{Choice, ListType, Node, Rules};
+use super::root::OBJECT_META_NAME;
+
+/// How the metadata of an object is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metadata<'a> {
+    /// With all its fields.
+    Inline,
+    /// As `{"type":"object"}`, as CRDs demand.
+    Open,
+    /// As a reference, for instance to `#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`.
+    Ref(&'a str),
+}
+
+/// OpenAPI v3.0.
+pub(crate) fn v3(node: &Node, metadata: &Metadata<'_>) -> Value {
+    Printer {
+        metadata,
+        swagger: false,
+    }
+    .node(node)
+}
+
+/// Swagger 2.0.
+pub(crate) fn v2(node: &Node, metadata: &Metadata<'_>) -> Value {
+    Printer {
+        metadata,
+        swagger: true,
+    }
+    .node(node)
+}
+
+struct Printer<'a> {
+    metadata: &'a Metadata<'a>,
+    swagger: bool,
+}
+
+impl Printer<'_> {
+    fn node(&self, node: &Node) -> Value {
+        if node.type_name.as_deref() == Some(OBJECT_META_NAME) {
+            match self.metadata {
+                Metadata::Inline => {}
+                Metadata::Open => return json!({"type": "object"}),
+                Metadata::Ref(target) => return self.reference(node, target),
+            }
+        }
+        let mut out = Map::new();
+        insert(&mut out, "description", description(node));
+        insert(
+            &mut out,
+            "title",
+            node.title
+                .clone()
+                .filter(|title| node.type_name.as_ref() != Some(title)),
+        );
+        insert(&mut out, "default", node.default.clone());
+        extensions(&mut out, node);
+        // v2 has no words for these. A type without them would make clients refuse what the server takes.
+        if self.swagger && (node.nullable || !node.choices.is_empty() || node.not.is_some()) {
+            return Value::Object(out);
+        }
+        insert(&mut out, "nullable", node.nullable.then_some(true));
+        insert(&mut out, "format", node.format.clone());
+        rules(&mut out, &node.rules);
+        if node.int_or_string {
+            out.insert("x-kubernetes-int-or-string".to_owned(), Value::Bool(true));
+            return Value::Object(out);
+        }
+        let single = node.types.single();
+        insert(&mut out, "type", single);
+        let both = !node.properties.is_empty() && node.additional.is_some();
+        let open = node.preserve_unknown || single.is_none() || both;
+        if open {
+            out.insert(
+                "x-kubernetes-preserve-unknown-fields".to_owned(),
+                Value::Bool(true),
+            );
+        }
+        if !(open && self.swagger) {
+            self.structure(&mut out, node);
+        }
+        if single.is_some() {
+            self.choices(&mut out, node);
+        }
+        Value::Object(out)
+    }
+
+    /// A reference cannot have siblings in OpenAPI 3.0, so Kubernetes wraps it to keep the description.
+    fn reference(&self, node: &Node, target: &str) -> Value {
+        let mut out = Map::new();
+        insert(&mut out, "description", node.description.clone());
+        if self.swagger {
+            out.insert("$ref".to_owned(), json!(target));
+        } else {
+            out.insert("allOf".to_owned(), json!([{"$ref": target}]));
+            out.insert("default".to_owned(), json!({}));
+        }
+        Value::Object(out)
+    }
+
+    fn structure(&self, out: &mut Map<String, Value>, node: &Node) {
+        if !node.properties.is_empty() {
+            let properties = node
+                .properties
+                .iter()
+                .map(|p| (p.name.clone(), self.node(&p.node)));
+            out.insert("properties".to_owned(), Value::Object(properties.collect()));
+            let required = node
+                .properties
+                .iter()
+                .filter(|p| (p.required || p.node.rules.required) && p.node.default.is_none());
+            list(out, "required", required.map(|p| json!(p.name)).collect());
+        } else if let Some(additional) = &node.additional {
+            out.insert("additionalProperties".to_owned(), self.node(additional));
+        }
+        if let Some(items) = &node.items {
+            out.insert("items".to_owned(), self.node(items));
+        }
+    }
+
+    fn choices(&self, out: &mut Map<String, Value>, node: &Node) {
+        let mut printed: Vec<Value> = Vec::new();
+        for choice in &node.choices {
+            let Some(branches) = branches(choice) else {
+                continue;
+            };
+            let name = if choice.exactly_one { "oneOf" } else { "anyOf" };
+            if out.contains_key(name) {
+                printed.push(json!({ name: branches }));
+            } else {
+                out.insert(name.to_owned(), branches);
+            }
+        }
+        list(out, "allOf", printed);
+        if let Some(not) = node.not.as_ref().and_then(|not| branch(not)) {
+            out.insert("not".to_owned(), not);
+        }
+    }
+}
+
+/// The branches of a choice without their structure; nothing when a branch is only told by its type, which a structural
+/// schema cannot say there.
+fn branches(choice: &Choice) -> Option<Value> {
+    choice
+        .branches
+        .iter()
+        .map(branch)
+        .collect::<Option<Vec<_>>>()
+        .map(Value::Array)
+}
+
+fn branch(node: &Node) -> Option<Value> {
+    let mut out = Map::new();
+    rules(&mut out, &node.rules);
+    insert(&mut out, "format", node.format.clone());
+    // Fields that a branch only has, and does not restrict, need not be repeated.
+    let properties = node
+        .properties
+        .iter()
+        .filter_map(|p| Some((p.name.clone(), branch(&p.node)?)));
+    let properties: Map<String, Value> = properties.collect();
+    if !properties.is_empty() {
+        out.insert("properties".to_owned(), Value::Object(properties));
+    }
+    list(
+        &mut out,
+        "required",
+        node.properties
+            .iter()
+            .filter(|p| p.required)
+            .map(|p| json!(p.name))
+            .collect(),
+    );
+    insert(
+        &mut out,
+        "items",
+        node.items.as_ref().and_then(|items| branch(items)),
+    );
+    for choice in &node.choices {
+        insert(
+            &mut out,
+            if choice.exactly_one { "oneOf" } else { "anyOf" },
+            branches(choice),
+        );
+    }
+    insert(
+        &mut out,
+        "not",
+        node.not.as_ref().and_then(|not| branch(not)),
+    );
+    if out.is_empty() {
+        None
+    } else {
+        Some(Value::Object(out))
+    }
+}
+
+fn description(node: &Node) -> Option<String> {
+    if node.known_values.is_empty() {
+        return node.description.clone();
+    }
+    let known = node
+        .known_values
+        .iter()
+        .map(|value| format!(" - `{value}`"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let known = format!("Known values (others are allowed):\n{known}");
+    Some(
+        node.description
+            .as_ref()
+            .map_or_else(|| known.clone(), |above| format!("{above}\n\n{known}")),
+    )
+}
+
+fn extensions(out: &mut Map<String, Value>, node: &Node) {
+    let list_type = match &node.list_type {
+        None => None,
+        Some(ListType::Atomic) => Some("atomic"),
+        Some(ListType::Set) => Some("set"),
+        Some(ListType::Map(keys)) => {
+            out.insert("x-kubernetes-list-map-keys".to_owned(), json!(keys));
+            Some("map")
+        }
+    };
+    insert(out, "x-kubernetes-list-type", list_type);
+    insert(
+        out,
+        "x-kubernetes-map-type",
+        node.atomic_map
+            .map(|atomic| if atomic { "atomic" } else { "granular" }),
+    );
+    insert(
+        out,
+        "x-kubernetes-embedded-resource",
+        node.embedded_resource.then_some(true),
+    );
+    out.extend(node.extensions.iter().cloned());
+}
+
+fn rules(out: &mut Map<String, Value>, rules: &Rules) {
+    insert(out, "minimum", rules.minimum.clone());
+    insert(out, "maximum", rules.maximum.clone());
+    if let Some(limit) = &rules.exclusive_minimum {
+        out.insert("minimum".to_owned(), Value::Number(limit.clone()));
+        out.insert("exclusiveMinimum".to_owned(), Value::Bool(true));
+    }
+    if let Some(limit) = &rules.exclusive_maximum {
+        out.insert("maximum".to_owned(), Value::Number(limit.clone()));
+        out.insert("exclusiveMaximum".to_owned(), Value::Bool(true));
+    }
+    insert(out, "multipleOf", rules.multiple_of.clone());
+    insert(out, "minLength", rules.min_length);
+    // A string has at most as many characters as bytes.
+    insert(out, "maxLength", rules.max_length.or(rules.max_bytes));
+    insert(
+        out,
+        "pattern",
+        rules.pattern.as_ref().map(|pattern| pattern.text.clone()),
+    );
+    insert(out, "minItems", rules.min_items);
+    insert(out, "maxItems", rules.max_items);
+    insert(out, "minProperties", rules.min_properties);
+    insert(out, "maxProperties", rules.max_properties);
+    list(out, "enum", rules.values.clone());
+}
+
+fn insert(out: &mut Map<String, Value>, name: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        out.insert(name.to_owned(), value.into());
+    }
+}
+
+fn list(out: &mut Map<String, Value>, name: &str, values: Vec<Value>) {
+    if !values.is_empty() {
+        out.insert(name.to_owned(), Value::Array(values));
+    }
+}

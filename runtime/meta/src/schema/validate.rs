@@ -1,0 +1,666 @@
+//! One walk over a document that checks everything its schema says, for a create (no `old`) or an update.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::node::{Choice, ListType, Node, Property, Rules, Types, Union, is_empty};
+use super::path::Path;
+use super::{format, number, transition};
+use crate::field::{FieldError, FieldErrorKind, go_quote};
+
+/// All that is wrong with a value, in the order of the schema.
+pub(crate) fn validate(node: &Node, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let mut walk = Walk::default();
+    walk.node(node, value, old, &Path::Root);
+    walk.errors
+}
+
+/// The state of a walk: what was found so far.
+#[derive(Default)]
+pub(crate) struct Walk {
+    errors: Vec<FieldError>,
+    /// Number of errors found; while probing they are only counted.
+    found: usize,
+    /// Only whether there is an error counts: the walk over a branch of a choice.
+    probing: bool,
+}
+
+impl Walk {
+    /// Notes an error; its text and path are made only when somebody will read them.
+    pub(crate) fn fail(&mut self, error: impl FnOnce() -> FieldError) {
+        self.found += 1;
+        if !self.probing {
+            self.errors.push(error());
+        }
+    }
+
+    fn node(&mut self, node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) {
+        if old == Some(value) || (self.probing && self.found > 0) {
+            return;
+        }
+        let before = self.found;
+        if value.is_null() {
+            if super::default::drops_null(node) {
+                self.fail(|| wrong_type(node, value, path));
+            }
+            return;
+        }
+        if !node.types.accepts(value) {
+            self.fail(|| wrong_type(node, value, path));
+            return;
+        }
+        self.values(&node.rules, value, path);
+        match value {
+            Value::Object(fields) => {
+                self.object(node, fields, old.and_then(Value::as_object), path)
+            }
+            Value::Array(items) => self.array(node, items, old.and_then(Value::as_array), path),
+            Value::String(text) => self.string(node, text, path),
+            Value::Number(number) => self.number(node, number, path),
+            Value::Null | Value::Bool(_) => {}
+        }
+        // What follows judges the value as a whole, and would only repeat what is known to be wrong inside of it.
+        if self.found == before {
+            node.choices
+                .iter()
+                .for_each(|choice| self.choice(choice, value, path));
+            if let Some(not) = &node.not
+                && matches(not, value)
+            {
+                self.fail(|| {
+                    FieldError::invalid(&path.field(), value, "must not be of the excluded form")
+                });
+            }
+        }
+        if self.found == before && !node.checks.is_empty() && !self.probing {
+            let at = path.field();
+            for error in node.checks.iter().flat_map(|check| check(value, &at)) {
+                self.fail(|| error);
+            }
+        }
+    }
+
+    fn values(&mut self, rules: &Rules, value: &Value, path: &Path<'_>) {
+        if !rules.values.is_empty() && !rules.values.iter().any(|allowed| same(allowed, value)) {
+            self.fail(|| {
+                let allowed: Vec<Cow<'_, str>> = rules.values.iter().map(text_of).collect();
+                FieldError::not_supported(&path.field(), value, &allowed)
+            });
+        }
+        if let Some(refused) = rules
+            .not_equal
+            .as_ref()
+            .filter(|refused| same(refused, value))
+        {
+            let shown = refused
+                .as_str()
+                .map_or_else(|| refused.to_string(), go_quote);
+            self.fail(|| {
+                FieldError::invalid(
+                    &path.field(),
+                    value,
+                    &format!("must not be equal to {shown}"),
+                )
+            });
+        }
+    }
+
+    fn string(&mut self, node: &Node, text: &str, path: &Path<'_>) {
+        let rules = &node.rules;
+        if let Some(max) = rules
+            .max_length
+            .filter(|max| text.len() > *max && text.chars().count() > *max)
+        {
+            self.fail(|| FieldError {
+                kind: FieldErrorKind::TooLong,
+                path: path.field(),
+                body: format!("Too long: may not be more than {max} characters"),
+            });
+        }
+        if let Some(max) = rules.max_bytes.filter(|max| text.len() > *max) {
+            self.fail(|| FieldError::too_long(&path.field(), max));
+        }
+        if let Some(min) = rules
+            .min_length
+            .filter(|min| text.len() < *min || text.chars().count() < *min)
+        {
+            self.fail(|| FieldError::too_short(&path.field(), min));
+        }
+        if let Some(min) = rules.min_bytes.filter(|min| text.len() < *min) {
+            self.fail(|| FieldError {
+                kind: FieldErrorKind::TooShort,
+                path: path.field(),
+                body: format!("Too short: must be at least {min} bytes"),
+            });
+        }
+        if let Some(pattern) = rules
+            .pattern
+            .as_ref()
+            .filter(|pattern| !pattern.regex.is_match(text))
+        {
+            self.fail(|| {
+                let at = path.field();
+                FieldError::invalid(
+                    &at,
+                    text,
+                    &format!("{} in body should match '{}'", at.as_str(), pattern.text),
+                )
+            });
+        }
+        if let Some(name) = &node.format {
+            for detail in format::problems(name, text) {
+                self.fail(|| FieldError::invalid(&path.field(), text, &detail));
+            }
+        }
+    }
+
+    fn number(&mut self, node: &Node, value: &serde_json::Number, path: &Path<'_>) {
+        use std::cmp::Ordering::{Equal, Greater, Less};
+        let rules = &node.rules;
+        let mut bound = |limit: &Option<serde_json::Number>,
+                         bad: &[std::cmp::Ordering],
+                         text: &str| {
+            if let Some(limit) = limit
+                .as_ref()
+                .filter(|limit| bad.contains(&number::compare(value, limit)))
+            {
+                self.fail(|| {
+                    FieldError::invalid(&path.field(), value, &format!("must be {text} {limit}"))
+                });
+            }
+        };
+        bound(&rules.minimum, &[Less], "greater than or equal to");
+        bound(&rules.exclusive_minimum, &[Less, Equal], "greater than");
+        bound(&rules.maximum, &[Greater], "less than or equal to");
+        bound(&rules.exclusive_maximum, &[Greater, Equal], "less than");
+        if let Some(step) = rules
+            .multiple_of
+            .as_ref()
+            .filter(|step| !number::is_multiple(value, step))
+        {
+            self.fail(|| {
+                FieldError::invalid(
+                    &path.field(),
+                    value,
+                    &format!("must be a multiple of {step}"),
+                )
+            });
+        }
+        let bounds = node
+            .format
+            .as_deref()
+            .filter(|_| node.types == Types::INTEGER)
+            .and_then(number::format_bounds);
+        if let (Some((min, max)), Some(whole)) = (bounds, number::whole(value)) {
+            if whole < min && rules.minimum.is_none() {
+                self.fail(|| {
+                    FieldError::invalid(
+                        &path.field(),
+                        value,
+                        &format!("must be greater than or equal to {min}"),
+                    )
+                });
+            }
+            if whole > max && rules.maximum.is_none() {
+                self.fail(|| {
+                    FieldError::invalid(
+                        &path.field(),
+                        value,
+                        &format!("must be less than or equal to {max}"),
+                    )
+                });
+            }
+        }
+    }
+
+    fn object(
+        &mut self,
+        node: &Node,
+        fields: &Map<String, Value>,
+        old: Option<&Map<String, Value>>,
+        path: &Path<'_>,
+    ) {
+        if !self.size(
+            &node.rules.min_properties,
+            &node.rules.max_properties,
+            fields.len(),
+            path,
+        ) {
+            return;
+        }
+        for property in &node.properties {
+            self.property(property, fields, old, path);
+        }
+        if node.keys.is_some() || node.additional.is_some() {
+            for (name, value) in fields
+                .iter()
+                .filter(|(name, _)| node.property(name).is_none())
+            {
+                let old_value = old.and_then(|old| old.get(name));
+                if let Some(keys) = node.keys.as_ref().filter(|_| old_value.is_none()) {
+                    self.node(keys, &Value::String(name.clone()), None, path);
+                }
+                if let Some(additional) = &node.additional {
+                    let at = Path::Key(path, name);
+                    self.transition(additional, Some(value), old_value, &at);
+                    self.node(additional, value, old_value, &at);
+                }
+            }
+        }
+        if let Some(union) = &node.rules.union {
+            self.union(union, fields, old, path);
+        }
+    }
+
+    fn property(
+        &mut self,
+        property: &Property,
+        fields: &Map<String, Value>,
+        old: Option<&Map<String, Value>>,
+        path: &Path<'_>,
+    ) {
+        let Property {
+            name,
+            required,
+            node,
+        } = property;
+        let at = Path::Field(path, name);
+        let value = fields
+            .get(name)
+            .filter(|value| !value.is_null() || node.nullable);
+        let old_value = old
+            .and_then(|old| old.get(name))
+            .filter(|value| !value.is_null());
+        let unchanged = old.is_some() && value == old_value;
+        if old.is_some() && !unchanged {
+            self.transition(node, value, old_value, &at);
+        }
+        let rules = &node.rules;
+        let missing = match value {
+            None => *required || rules.required,
+            Some(value) => rules.required && is_empty(value),
+        };
+        if missing {
+            if !unchanged {
+                self.fail(|| FieldError::required(&at.field(), ""));
+            }
+            return;
+        }
+        if rules.forbidden && !unchanged && value.is_some_and(|value| !is_empty(value)) {
+            self.fail(|| FieldError::forbidden(&at.field(), "must not be set"));
+            return;
+        }
+        if let Some(value) = value {
+            self.node(node, value, old_value, &at);
+        }
+        if !rules.requires.is_empty() || !rules.conflicts.is_empty() {
+            self.siblings(property, fields, old, path);
+        }
+    }
+
+    /// What a field that is set asks of its siblings; not asked again while neither changed between set and unset.
+    fn siblings(
+        &mut self,
+        property: &Property,
+        fields: &Map<String, Value>,
+        old: Option<&Map<String, Value>>,
+        path: &Path<'_>,
+    ) {
+        let name = &property.name;
+        if !is_set(fields, name) {
+            return;
+        }
+        let as_before = |other: &str| {
+            old.is_some_and(|old| is_set(old, name) && is_set(old, other) == is_set(fields, other))
+        };
+        for other in property
+            .node
+            .rules
+            .requires
+            .iter()
+            .filter(|other| !is_set(fields, other) && !as_before(other))
+        {
+            self.fail(|| {
+                FieldError::required(
+                    &Path::Field(path, other).field(),
+                    &format!("must be set when {name} is set"),
+                )
+            });
+        }
+        for other in property
+            .node
+            .rules
+            .conflicts
+            .iter()
+            .filter(|other| is_set(fields, other) && !as_before(other))
+        {
+            self.fail(|| {
+                FieldError::forbidden(
+                    &Path::Field(path, other).field(),
+                    &format!("may not be set when {name} is set"),
+                )
+            });
+        }
+    }
+
+    fn union(
+        &mut self,
+        union: &Union,
+        fields: &Map<String, Value>,
+        old: Option<&Map<String, Value>>,
+        path: &Path<'_>,
+    ) {
+        let members = || union.members.iter().map(|(name, _)| name.as_str());
+        let selects = |fields: &Map<String, Value>| {
+            let name = union.discriminator.as_ref()?;
+            Some(
+                fields
+                    .get(name)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned(),
+            )
+        };
+        let selected = selects(fields);
+        if old.is_some_and(|old| {
+            selects(old) == selected
+                && members().all(|name| is_set(old, name) == is_set(fields, name))
+        }) {
+            return;
+        }
+        if let (Some(discriminator), Some(selected)) = (&union.discriminator, &selected) {
+            for (name, value) in &union.members {
+                let (set, chosen) = (is_set(fields, name), value == selected);
+                let text = match (set, chosen) {
+                    (true, false) => "may only be specified when",
+                    (false, true) => "must be specified when",
+                    _ => continue,
+                };
+                let detail = format!("{text} `{discriminator}` is {}", go_quote(value));
+                self.fail(|| FieldError::invalid(&Path::Field(path, name).field(), "", &detail));
+            }
+            return;
+        }
+        let set: Vec<&str> = members().filter(|name| is_set(fields, name)).collect();
+        if set.len() > 1 || (set.is_empty() && !union.allow_none) {
+            self.fail(|| one_of(members(), &set, path));
+        }
+    }
+
+    fn array(&mut self, node: &Node, items: &[Value], old: Option<&Vec<Value>>, path: &Path<'_>) {
+        if !self.size(
+            &node.rules.min_items,
+            &node.rules.max_items,
+            items.len(),
+            path,
+        ) {
+            return;
+        }
+        let atomic = ListType::Atomic;
+        let list_type = node.list_type.as_ref().unwrap_or(&atomic);
+        self.twins(node, list_type, items, path);
+        let Some(item_node) = &node.items else { return };
+        let old_items = old.map(|old| transition::correlate(list_type, old));
+        for (index, item) in items.iter().enumerate() {
+            let at = Path::Index(path, index);
+            let old_item = old_items
+                .as_ref()
+                .and_then(|old| transition::find(list_type, old, item));
+            self.transition(item_node, Some(item), old_item, &at);
+            self.node(item_node, item, old_item, &at);
+        }
+    }
+
+    /// Items of sets and keys of map lists stand there once, and keys do stand there.
+    fn twins(&mut self, node: &Node, list_type: &ListType, items: &[Value], path: &Path<'_>) {
+        if let ListType::Map(keys) = list_type {
+            let fields = items
+                .iter()
+                .enumerate()
+                .filter_map(|(index, item)| Some((index, item.as_object()?)));
+            for (index, fields) in fields {
+                let declared = |key: &str| {
+                    node.items
+                        .as_ref()
+                        .and_then(|items| items.property(key))
+                        .is_some_and(|p| p.required)
+                };
+                // A required field is reported as such where the item itself is checked.
+                for key in keys
+                    .iter()
+                    .filter(|key| fields.get(*key).is_none_or(Value::is_null) && !declared(key))
+                {
+                    self.fail(|| {
+                        FieldError::required(
+                            &Path::Field(&Path::Index(path, index), key).field(),
+                            "",
+                        )
+                    });
+                }
+            }
+        }
+        let by_identity = !node.twins_allowed && *list_type != ListType::Atomic;
+        if items.len() < 2 || !(by_identity || node.rules.unique) {
+            return;
+        }
+        let whole = !by_identity || node.rules.unique;
+        let mut seen: HashMap<Vec<Option<&Value>>, ()> = HashMap::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let identity = match list_type {
+                ListType::Map(keys) if !whole || by_identity => {
+                    keys.iter().map(|key| item.get(key)).collect()
+                }
+                _ => vec![Some(item)],
+            };
+            if seen.insert(identity, ()).is_some() {
+                self.fail(|| {
+                    FieldError::duplicate(
+                        &Path::Index(path, index).field(),
+                        shown_identity(list_type, item),
+                    )
+                });
+            }
+        }
+    }
+
+    /// Whether there are not too many entries to look at each of them.
+    fn size(
+        &mut self,
+        min: &Option<usize>,
+        max: &Option<usize>,
+        actual: usize,
+        path: &Path<'_>,
+    ) -> bool {
+        if let Some(max) = max.filter(|max| actual > *max) {
+            self.fail(|| FieldError::too_many(&path.field(), actual, max));
+            return false;
+        }
+        if let Some(min) = min.filter(|min| actual < *min) {
+            self.fail(|| FieldError::too_few(&path.field(), actual, min));
+        }
+        true
+    }
+
+    fn transition(
+        &mut self,
+        node: &Node,
+        new: Option<&Value>,
+        old: Option<&Value>,
+        path: &Path<'_>,
+    ) {
+        if !node.update.is_empty() {
+            transition::check(self, node, new, old, path);
+        }
+    }
+
+    fn choice(&mut self, choice: &Choice, value: &Value, path: &Path<'_>) {
+        let matching = choice
+            .branches
+            .iter()
+            .filter(|branch| matches(branch, value))
+            .count();
+        if matching == 1 || (matching > 1 && !choice.exactly_one) {
+            return;
+        }
+        if self.probing {
+            self.found += 1;
+            return;
+        }
+        if let Some(members) = members(choice) {
+            let set: Vec<&str> = members
+                .iter()
+                .copied()
+                .filter(|name| value.get(name).is_some_and(|v| !v.is_null()))
+                .collect();
+            if set.len() != 1 {
+                self.fail(|| one_of(members.iter().copied(), &set, path));
+                return;
+            }
+        }
+        if matching > 1 {
+            self.fail(|| {
+                FieldError::invalid(
+                    &path.field(),
+                    value,
+                    "must be of exactly one of the allowed forms",
+                )
+            });
+            return;
+        }
+        match meant(choice, value) {
+            Some(branch) => self.node(branch, value, None, path),
+            None => self.fail(|| {
+                FieldError::invalid(&path.field(), value, "must be of one of the allowed forms")
+            }),
+        }
+    }
+}
+
+/// Whether a value satisfies a branch.
+fn matches(branch: &Node, value: &Value) -> bool {
+    let mut walk = Walk {
+        probing: true,
+        ..Walk::default()
+    };
+    walk.node(branch, value, None, &Path::Root);
+    walk.found == 0
+}
+
+/// The fields of an externally tagged enum: every branch is an object that requires one field of its own.
+fn members(choice: &Choice) -> Option<Vec<&str>> {
+    let mut names = Vec::with_capacity(choice.branches.len());
+    for branch in &choice.branches {
+        let mut required = branch
+            .properties
+            .iter()
+            .filter(|property| property.required);
+        match (required.next(), required.next()) {
+            (Some(only), None)
+                if branch.properties.len() == 1 && !names.contains(&only.name.as_str()) =>
+            {
+                names.push(only.name.as_str())
+            }
+            _ => return None,
+        }
+    }
+    Some(names)
+}
+
+/// The branch a value is meant for, so that its errors are worth telling: the one its tag selects, the only one of its
+/// type, or else the one that it misses by least.
+fn meant<'a>(choice: &'a Choice, value: &Value) -> Option<&'a Node> {
+    let tagged = |branch: &&Node| {
+        let mut tags = branch
+            .properties
+            .iter()
+            .filter(|p| p.required && !p.node.rules.values.is_empty())
+            .peekable();
+        tags.peek().is_some()
+            && tags.all(|tag| {
+                value
+                    .get(&tag.name)
+                    .is_some_and(|v| tag.node.rules.values.contains(v))
+            })
+    };
+    let mut by_tag = choice.branches.iter().filter(tagged);
+    if let (Some(only), None) = (by_tag.next(), by_tag.next()) {
+        return Some(only);
+    }
+    let of_type = choice
+        .branches
+        .iter()
+        .filter(|branch| branch.types.accepts(value));
+    of_type.min_by_key(|branch| validate(branch, value, None).len())
+}
+
+fn one_of<'a>(members: impl Iterator<Item = &'a str>, set: &[&str], path: &Path<'_>) -> FieldError {
+    let all = members
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if set.is_empty() {
+        FieldError::invalid(&path.field(), "", &format!("must specify one of: {all}"))
+    } else {
+        FieldError::invalid(
+            &path.field(),
+            format!("{{{}}}", set.join(", ")),
+            &format!("must specify exactly one of: {all}"),
+        )
+    }
+}
+
+fn is_set(fields: &Map<String, Value>, name: &str) -> bool {
+    fields.get(name).is_some_and(|value| !is_empty(value))
+}
+
+/// Equality of values as JSON has it: 1 and 1.0 are the same number.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => number::compare(a, b).is_eq(),
+        _ => a == b,
+    }
+}
+
+fn text_of(value: &Value) -> Cow<'_, str> {
+    value
+        .as_str()
+        .map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
+}
+
+/// The part of an item that makes it a twin.
+fn shown_identity(list_type: &ListType, item: &Value) -> Value {
+    match (list_type, item) {
+        (ListType::Map(keys), Value::Object(fields)) => Value::Object(
+            keys.iter()
+                .filter_map(|key| Some((key.clone(), fields.get(key)?.clone())))
+                .collect(),
+        ),
+        _ => item.clone(),
+    }
+}
+
+/// The text that a type error has for CRDs: it names the type of the value, not the value.
+fn wrong_type(node: &Node, value: &Value, path: &Path<'_>) -> FieldError {
+    let at = path.field();
+    let actual = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let expected = node.types.names().join(" or ");
+    FieldError::type_invalid(
+        &at,
+        actual,
+        &format!(
+            "{} in body must be of type {expected}: {}",
+            at.as_str(),
+            go_quote(actual)
+        ),
+    )
+}
