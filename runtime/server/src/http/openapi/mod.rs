@@ -64,7 +64,7 @@ impl Source {
                 .iter()
                 .filter(|e| e.def().group == group && e.def().version == version);
             let source = |schema: std::sync::Arc<apiloom_meta::schema::Schema>| {
-                Box::new(move || schema.to_openapi())
+                Box::new(move || schema.to_openapi(&apiloom_meta::schema::Metadata::Open))
             };
             let kind = |e: &std::sync::Arc<crate::registry::Endpoint>| KindSource {
                 def: e.def().clone(),
