@@ -4,6 +4,7 @@ mod accept;
 pub mod crd;
 pub mod discovery;
 pub mod health;
+pub mod metrics;
 pub mod openapi;
 mod served;
 mod static_doc;

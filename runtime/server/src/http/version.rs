@@ -25,29 +25,28 @@ pub struct Version {
     git_version: String,
 }
 
+/// What is known about the build. Two runs of one build give the same values: commit and date are not invented.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct VersionInfo<'a> {
-    major: &'a str,
-    minor: &'a str,
-    emulation_major: &'a str,
-    emulation_minor: &'a str,
-    min_compatibility_major: &'a str,
-    min_compatibility_minor: &'a str,
-    git_version: &'a str,
-    git_commit: &'a str,
-    git_tree_state: &'a str,
-    build_date: &'a str,
-    go_version: &'a str,
-    compiler: &'a str,
-    platform: &'a str,
+pub(super) struct VersionInfo {
+    pub(super) major: &'static str,
+    pub(super) minor: &'static str,
+    emulation_major: &'static str,
+    emulation_minor: &'static str,
+    min_compatibility_major: &'static str,
+    min_compatibility_minor: &'static str,
+    pub(super) git_version: String,
+    pub(super) git_commit: &'static str,
+    pub(super) git_tree_state: &'static str,
+    pub(super) build_date: &'static str,
+    pub(super) go_version: &'static str,
+    pub(super) compiler: &'static str,
+    pub(super) platform: String,
 }
 
-impl Version {
-    /// The version of this build. Two runs of one build give the same answer: commit and date are not invented.
-    pub fn new(info: &ServerInfo) -> Self {
-        let git_version = format!("{KUBERNETES_RELEASE}+apiloom.{}", info.version);
-        let json = serde_json::to_string_pretty(&VersionInfo {
+impl VersionInfo {
+    pub(super) fn of(info: &ServerInfo) -> Self {
+        Self {
             major: MAJOR,
             minor: MINOR,
             emulation_major: MAJOR,
@@ -55,17 +54,25 @@ impl Version {
             min_compatibility_major: MAJOR,
             // Upstream is compatible with one minor version back.
             min_compatibility_minor: "35",
-            git_version: &git_version,
+            git_version: format!("{KUBERNETES_RELEASE}+apiloom.{}", info.version),
             git_commit: "",
             git_tree_state: "",
             build_date: "",
             go_version: "",
             compiler: "rustc",
-            platform: &format!("{}/{}", consts::OS, go_arch(consts::ARCH)),
-        });
+            platform: format!("{}/{}", consts::OS, go_arch(consts::ARCH)),
+        }
+    }
+}
+
+impl Version {
+    /// The version of this build.
+    pub fn new(info: &ServerInfo) -> Self {
+        let version = VersionInfo::of(info);
+        let json = serde_json::to_string_pretty(&version).unwrap_or_default();
         Self {
-            json: json.unwrap_or_default(),
-            git_version,
+            json,
+            git_version: version.git_version,
         }
     }
 

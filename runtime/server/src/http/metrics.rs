@@ -1,0 +1,310 @@
+//! `/metrics`: what the server did and is doing, by the names and labels that dashboards and alerts for Kubernetes use.
+//!
+//! Counting a request allocates nothing in steady state: the handles of a combination of labels are looked up by
+//! borrowed strings and made once. The number of combinations is bounded, whatever clients send.
+
+mod exposition;
+mod process;
+mod series;
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use http::Response;
+use http::request::Parts;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::registry::Registry;
+
+use self::series::Requests;
+pub use self::series::{RequestLabels, RequestOutcome};
+use super::accept::accepted;
+use super::static_doc::ok;
+use super::{Body, ServerInfo};
+
+/// The metrics of a server.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    requests: Requests,
+    inflight: Family<Inflight, Gauge>,
+    watch_events: Family<Resource, Counter>,
+    deprecated: Family<Deprecated, Gauge>,
+    objects: ObjectCounts,
+}
+
+/// Whether a request changes something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestKind {
+    /// get, list, watch.
+    ReadOnly,
+    /// Everything else.
+    Mutating,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Inflight {
+    request_kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Resource {
+    group: String,
+    version: String,
+    resource: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Deprecated {
+    group: String,
+    version: String,
+    resource: String,
+    subresource: String,
+    removed_release: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BuildInfo {
+    build_date: String,
+    compiler: String,
+    git_commit: String,
+    git_tree_state: String,
+    git_version: String,
+    go_version: String,
+    major: String,
+    minor: String,
+    platform: String,
+}
+
+/// How many objects there are of a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectCount {
+    /// Group; empty for core.
+    pub group: String,
+    /// Plural.
+    pub resource: String,
+    /// Number of objects.
+    pub count: u64,
+}
+
+type CountObjects = dyn Fn() -> Vec<ObjectCount> + Send + Sync;
+
+/// Counts objects when they are asked for, from whatever the server says it keeps.
+#[derive(Clone, Default)]
+struct ObjectCounts(std::sync::Arc<OnceLock<Box<CountObjects>>>);
+
+/// Counts down when the request ends, however it ends.
+#[derive(Debug)]
+#[must_use = "the request counts as ended when this is dropped"]
+pub struct Running(Gauge);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// Counts events sent to watchers of one resource.
+#[derive(Clone, Debug)]
+pub struct WatchEvents(Counter);
+
+impl WatchEvents {
+    /// One more event was sent.
+    pub fn sent(&self) {
+        self.0.inc();
+    }
+}
+
+impl Metrics {
+    /// No counts yet.
+    pub fn new(info: &ServerInfo) -> Self {
+        let mut registry = Registry::default();
+        let requests = Requests::register(&mut registry);
+        let inflight = Family::<Inflight, Gauge>::default();
+        registry.register(
+            "apiserver_current_inflight_requests",
+            "Requests being worked on, by kind of request",
+            inflight.clone(),
+        );
+        let watch_events = Family::<Resource, Counter>::default();
+        registry.register(
+            "apiserver_watch_events",
+            "Events sent to watchers, by resource",
+            watch_events.clone(),
+        );
+        let deprecated = Family::<Deprecated, Gauge>::default();
+        registry.register(
+            "apiserver_requested_deprecated_apis",
+            "Deprecated resources that were asked for, and the release that will not have them",
+            deprecated.clone(),
+        );
+        let build = Family::<BuildInfo, ConstGauge>::new_with_constructor(|| ConstGauge::new(1));
+        drop(build.get_or_create(&BuildInfo::of(info)));
+        registry.register(
+            "kubernetes_build_info",
+            "Always 1; the labels say which build this is",
+            build,
+        );
+        let objects = ObjectCounts::default();
+        registry.register_collector(Box::new(objects.clone()));
+        registry.register_collector(Box::new(process::Process));
+        for kind in [RequestKind::ReadOnly, RequestKind::Mutating] {
+            drop(inflight.get_or_create(&kind.labels()));
+        }
+        Self {
+            registry,
+            requests,
+            inflight,
+            watch_events,
+            deprecated,
+            objects,
+        }
+    }
+
+    /// Says how to count objects; the first one who says it is believed.
+    pub fn count_objects_with(&self, count: impl Fn() -> Vec<ObjectCount> + Send + Sync + 'static) {
+        let _ = self.objects.0.set(Box::new(count));
+    }
+
+    /// Counts a finished request. `labels.resource` must be one that the server serves, not what a client wrote.
+    pub fn request(&self, labels: &RequestLabels<'_>, outcome: &RequestOutcome) {
+        self.requests.finished(labels, outcome);
+    }
+
+    /// Counts a request as being worked on until the value is dropped.
+    pub fn begin(&self, kind: RequestKind) -> Running {
+        running(self.inflight.get_or_create_owned(&kind.labels()))
+    }
+
+    /// Counts a long-running request, such as a watch, until the value is dropped.
+    pub fn begin_long_running(&self, labels: &RequestLabels<'_>) -> Running {
+        running(self.requests.long_running(labels))
+    }
+
+    /// The counter of events of a resource; taken once for each watch.
+    pub fn watch_events(&self, group: &str, version: &str, resource: &str) -> WatchEvents {
+        let labels = Resource {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            resource: resource.to_owned(),
+        };
+        WatchEvents(self.watch_events.get_or_create_owned(&labels))
+    }
+
+    /// Notes that a deprecated version was asked for; `removed_release` is `MAJOR.MINOR` or empty.
+    pub fn requested_deprecated(&self, labels: &RequestLabels<'_>, removed_release: &str) {
+        let labels = Deprecated {
+            group: labels.group.to_owned(),
+            version: labels.version.to_owned(),
+            resource: labels.resource.to_owned(),
+            subresource: labels.subresource.to_owned(),
+            removed_release: removed_release.to_owned(),
+        };
+        self.deprecated.get_or_create(&labels).set(1);
+    }
+
+    /// Answers `/metrics`; `None` for other paths.
+    pub fn respond(&self, request: &Parts) -> Option<Response<Body>> {
+        if request.uri.path() != "/metrics" {
+            return None;
+        }
+        let open_metrics = accepted(&request.headers).iter().find_map(|clause| {
+            match (
+                clause.matches("application/openmetrics-text"),
+                clause.matches("text/plain"),
+            ) {
+                (_, true) => Some(false),
+                (open_metrics, false) => open_metrics.then_some(true),
+            }
+        });
+        Some(match open_metrics {
+            Some(true) => ok(
+                exposition::OPEN_METRICS,
+                exposition::open_metrics(&self.registry),
+            ),
+            _ => ok(exposition::TEXT, exposition::text(&self.registry)),
+        })
+    }
+}
+
+fn running(gauge: Gauge) -> Running {
+    gauge.inc();
+    Running(gauge)
+}
+
+impl RequestKind {
+    fn labels(self) -> Inflight {
+        Inflight {
+            request_kind: match self {
+                Self::ReadOnly => "readOnly",
+                Self::Mutating => "mutating",
+            },
+        }
+    }
+}
+
+impl BuildInfo {
+    fn of(info: &ServerInfo) -> Self {
+        let version = super::version::VersionInfo::of(info);
+        Self {
+            build_date: version.build_date.to_owned(),
+            compiler: version.compiler.to_owned(),
+            git_commit: version.git_commit.to_owned(),
+            git_tree_state: version.git_tree_state.to_owned(),
+            git_version: version.git_version,
+            go_version: version.go_version.to_owned(),
+            major: version.major.to_owned(),
+            minor: version.minor.to_owned(),
+            platform: version.platform,
+        }
+    }
+}
+
+impl fmt::Debug for ObjectCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ObjectCounts")
+    }
+}
+
+impl prometheus_client::collector::Collector for ObjectCounts {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let counts = self.0.get().map(|count| count()).unwrap_or_default();
+        if counts.is_empty() {
+            return Ok(());
+        }
+        let help = "Objects of each resource.";
+        let mut metric = encoder.encode_descriptor(
+            "apiserver_resource_objects",
+            help,
+            None,
+            MetricType::Gauge,
+        )?;
+        for of in &counts {
+            let labels = [
+                ("group", of.group.as_str()),
+                ("resource", of.resource.as_str()),
+            ];
+            metric.encode_family(&labels)?.encode_gauge(&of.count)?;
+        }
+        let help = "Objects of each resource; deprecated, use apiserver_resource_objects.";
+        let mut metric = encoder.encode_descriptor(
+            "apiserver_storage_objects",
+            help,
+            None,
+            MetricType::Gauge,
+        )?;
+        for of in &counts {
+            let resource = apiloom_meta::GroupResource::new(&of.group, &of.resource).to_string();
+            metric
+                .encode_family(&[("resource", resource.as_str())])?
+                .encode_gauge(&of.count)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! The two text formats: OpenMetrics, and the older one that every scraper reads.
+
+use prometheus_client::encoding::text::{encode, encode_registry};
+use prometheus_client::registry::Registry;
+
+pub(super) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(super) const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Writing to a string fails only when a collector refuses; what was written until then is still well-formed lines.
+pub(super) fn open_metrics(registry: &Registry) -> String {
+    let mut out = String::new();
+    let _ = encode(&mut out, registry);
+    out
+}
+
+/// The older format calls a counter by the name of its samples, so `_total` belongs to the name in `HELP` and `TYPE`.
+pub(super) fn text(registry: &Registry) -> String {
+    let mut lines = String::new();
+    let _ = encode_registry(&mut lines, registry);
+    let mut out = String::with_capacity(lines.len() + 1024);
+    let mut help = None;
+    for line in lines.lines() {
+        if line.starts_with("# HELP ") {
+            help = Some(line);
+            continue;
+        }
+        let counter = line
+            .strip_prefix("# TYPE ")
+            .and_then(|rest| rest.strip_suffix(" counter"));
+        for part in help.take().into_iter().chain([line]) {
+            match counter {
+                Some(name) => out.push_str(&part.replacen(name, &format!("{name}_total"), 1)),
+                None => out.push_str(part),
+            }
+            out.push('\n');
+        }
+    }
+    out
+}

@@ -1,0 +1,439 @@
+//! The time series of requests, found by borrowed labels and made once for each combination.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets, linear_buckets};
+use prometheus_client::registry::Registry;
+
+/// Seconds; the bounds that upstream's dashboards know.
+const LATENCY: [f64; 23] = [
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0,
+    10.0, 15.0, 20.0, 30.0, 45.0, 60.0,
+];
+
+/// More combinations than a server of a few hundred kinds has; beyond it everything new is counted as `other`.
+const MAX_SERIES: usize = 20_000;
+
+/// What a request is counted under.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RequestLabels<'a> {
+    /// The verb, in the API's spelling (`create`) or the metrics' (`POST`).
+    pub verb: &'a str,
+    /// Group; empty for core.
+    pub group: &'a str,
+    /// Version.
+    pub version: &'a str,
+    /// Plural; empty for requests that are not about a resource.
+    pub resource: &'a str,
+    /// Subresource; the path for requests that are not about a resource.
+    pub subresource: &'a str,
+    /// `cluster`, `namespace`, `resource`, or empty.
+    pub scope: &'a str,
+    /// Whether nothing is stored.
+    pub dry_run: bool,
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestOutcome {
+    /// The status code.
+    pub code: u16,
+    /// From the first byte read to the last one written.
+    pub duration: Duration,
+    /// Bytes in the request's body, when it had one.
+    pub request_bytes: Option<u64>,
+    /// Bytes in the answer's body.
+    pub response_bytes: u64,
+}
+
+/// The spelling of a verb in metrics; `other` for what clients make up.
+fn verb_label(verb: &str) -> &'static str {
+    match verb {
+        "get" | "GET" => "GET",
+        "list" | "LIST" => "LIST",
+        "watch" | "watchlist" | "WATCH" | "WATCHLIST" => "WATCH",
+        "create" | "post" | "POST" => "POST",
+        "update" | "put" | "PUT" => "PUT",
+        "patch" | "PATCH" => "PATCH",
+        "apply" | "APPLY" => "APPLY",
+        "delete" | "DELETE" => "DELETE",
+        "deletecollection" | "DELETECOLLECTION" => "DELETECOLLECTION",
+        "connect" | "CONNECT" => "CONNECT",
+        "head" | "HEAD" => "HEAD",
+        "options" | "OPTIONS" => "OPTIONS",
+        _ => "other",
+    }
+}
+
+fn scope_label(scope: &str) -> &'static str {
+    match scope {
+        "cluster" => "cluster",
+        "namespace" => "namespace",
+        "resource" => "resource",
+        _ => "",
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Long {
+    verb: &'static str,
+    group: String,
+    version: String,
+    resource: String,
+    subresource: String,
+    scope: &'static str,
+    component: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Timed {
+    verb: &'static str,
+    dry_run: &'static str,
+    group: String,
+    version: String,
+    resource: String,
+    subresource: String,
+    scope: &'static str,
+    component: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Counted {
+    verb: &'static str,
+    dry_run: &'static str,
+    group: String,
+    version: String,
+    resource: String,
+    subresource: String,
+    scope: &'static str,
+    component: &'static str,
+    code: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BodyOf {
+    group: String,
+    resource: String,
+    verb: &'static str,
+}
+
+const COMPONENT: &str = "apiserver";
+
+impl RequestLabels<'_> {
+    fn body(&self) -> BodyOf {
+        BodyOf {
+            group: self.group.to_owned(),
+            resource: self.resource.to_owned(),
+            verb: verb_label(self.verb),
+        }
+    }
+
+    fn long(&self) -> Long {
+        Long {
+            verb: verb_label(self.verb),
+            group: self.group.to_owned(),
+            version: self.version.to_owned(),
+            resource: self.resource.to_owned(),
+            subresource: self.subresource.to_owned(),
+            scope: scope_label(self.scope),
+            component: COMPONENT,
+        }
+    }
+
+    fn timed(&self) -> Timed {
+        let Long {
+            verb,
+            group,
+            version,
+            resource,
+            subresource,
+            scope,
+            component,
+        } = self.long();
+        Timed {
+            verb,
+            dry_run: dry_run_label(self.dry_run),
+            group,
+            version,
+            resource,
+            subresource,
+            scope,
+            component,
+        }
+    }
+
+    fn counted(&self, code: u16) -> Counted {
+        let Timed {
+            verb,
+            dry_run,
+            group,
+            version,
+            resource,
+            subresource,
+            scope,
+            component,
+        } = self.timed();
+        Counted {
+            verb,
+            dry_run,
+            group,
+            version,
+            resource,
+            subresource,
+            scope,
+            component,
+            code,
+        }
+    }
+}
+
+fn dry_run_label(dry_run: bool) -> &'static str {
+    if dry_run { "All" } else { "" }
+}
+
+/// A combination of labels and a code. A map of owned keys is searched by borrowed ones through this view.
+trait Key {
+    fn view(&self) -> (RequestLabels<'_>, u16);
+}
+
+struct Owned {
+    verb: &'static str,
+    text: [String; 4],
+    scope: &'static str,
+    dry_run: bool,
+    code: u16,
+}
+
+struct Borrowed<'a>(RequestLabels<'a>, u16);
+
+impl Key for Owned {
+    fn view(&self) -> (RequestLabels<'_>, u16) {
+        let [group, version, resource, subresource] = &self.text;
+        let Self {
+            verb,
+            scope,
+            dry_run,
+            code,
+            ..
+        } = *self;
+        (
+            RequestLabels {
+                verb,
+                group,
+                version,
+                resource,
+                subresource,
+                scope,
+                dry_run,
+            },
+            code,
+        )
+    }
+}
+
+impl Key for Borrowed<'_> {
+    fn view(&self) -> (RequestLabels<'_>, u16) {
+        (self.0, self.1)
+    }
+}
+
+impl<'a> Borrow<dyn Key + 'a> for Owned {
+    fn borrow(&self) -> &(dyn Key + 'a) {
+        self
+    }
+}
+
+impl Hash for dyn Key + '_ {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.view().hash(state);
+    }
+}
+
+impl PartialEq for dyn Key + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.view() == other.view()
+    }
+}
+
+impl Eq for dyn Key + '_ {}
+
+/// Hashes as its view does, as `Borrow` promises.
+impl Hash for Owned {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.view().hash(state);
+    }
+}
+
+impl PartialEq for Owned {
+    fn eq(&self, other: &Self) -> bool {
+        self.view() == other.view()
+    }
+}
+
+impl Eq for Owned {}
+
+impl From<&Borrowed<'_>> for Owned {
+    fn from(key: &Borrowed<'_>) -> Self {
+        let labels = key.0;
+        Self {
+            verb: verb_label(labels.verb),
+            text: [
+                labels.group,
+                labels.version,
+                labels.resource,
+                labels.subresource,
+            ]
+            .map(str::to_owned),
+            scope: scope_label(labels.scope),
+            dry_run: labels.dry_run,
+            code: key.1,
+        }
+    }
+}
+
+/// The series that one finished request adds to.
+struct RequestSeries {
+    count: Counter,
+    duration: Histogram,
+    request_size: Histogram,
+    /// Only of reads: what a write sends back is what it was sent.
+    response_size: Option<Histogram>,
+}
+
+impl RequestSeries {
+    fn finished(&self, outcome: &RequestOutcome) {
+        self.count.inc();
+        self.duration.observe(outcome.duration.as_secs_f64());
+        if let Some(bytes) = outcome.request_bytes {
+            self.request_size.observe(bytes as f64);
+        }
+        if let Some(sizes) = &self.response_size {
+            sizes.observe(outcome.response_bytes as f64);
+        }
+    }
+}
+
+/// The families of request metrics, and the handles already made.
+pub(super) struct Requests {
+    known: RwLock<HashMap<Owned, Arc<RequestSeries>>>,
+    max_series: usize,
+    total: Family<Counted, Counter>,
+    duration: Family<Timed, Histogram>,
+    response_sizes: Family<Long, Histogram>,
+    long_running: Family<Long, Gauge>,
+    body_sizes: Family<BodyOf, Histogram>,
+}
+
+impl std::fmt::Debug for Requests {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Requests")
+            .field("series", &self.known.read().len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Requests {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let total = Family::default();
+        registry.register(
+            "apiserver_request",
+            "Finished requests, by what they asked for and their code",
+            Family::clone(&total),
+        );
+        let duration =
+            Family::new_with_constructor((|| Histogram::new(LATENCY)) as fn() -> Histogram);
+        registry.register(
+            "apiserver_request_duration_seconds",
+            "Seconds from a request to its answer",
+            duration.clone(),
+        );
+        let sizes: fn() -> Histogram = || Histogram::new(exponential_buckets(1000.0, 10.0, 7));
+        let response_sizes = Family::new_with_constructor(sizes);
+        registry.register(
+            "apiserver_response_sizes",
+            "Bytes in answers to reads",
+            response_sizes.clone(),
+        );
+        let bodies: fn() -> Histogram = || Histogram::new(linear_buckets(50_000.0, 100_000.0, 31));
+        let body_sizes = Family::new_with_constructor(bodies);
+        registry.register(
+            "apiserver_request_body_size_bytes",
+            "Bytes in the bodies of requests",
+            body_sizes.clone(),
+        );
+        let long_running = Family::default();
+        registry.register(
+            "apiserver_longrunning_requests",
+            "Long-running requests, such as watches, being served",
+            Family::clone(&long_running),
+        );
+        Self {
+            known: RwLock::default(),
+            max_series: MAX_SERIES,
+            total,
+            duration,
+            response_sizes,
+            long_running,
+            body_sizes,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn limit_series(&mut self, max_series: usize) {
+        self.max_series = max_series;
+    }
+
+    pub(super) fn finished(&self, labels: &RequestLabels<'_>, outcome: &RequestOutcome) {
+        // The spelling of the key is that of the series, so that each has one entry.
+        let labels = RequestLabels {
+            verb: verb_label(labels.verb),
+            scope: scope_label(labels.scope),
+            ..*labels
+        };
+        let key = Borrowed(labels, outcome.code);
+        if let Some(series) = self.known.read().get(&key as &dyn Key) {
+            return series.finished(outcome);
+        }
+        self.make(key).finished(outcome);
+    }
+
+    fn make(&self, key: Borrowed<'_>) -> Arc<RequestSeries> {
+        let mut known = self.known.write();
+        let key = if known.len() < self.max_series {
+            key
+        } else {
+            Borrowed(
+                RequestLabels {
+                    verb: "other",
+                    ..Default::default()
+                },
+                key.1,
+            )
+        };
+        let Borrowed(labels, code) = key;
+        let make = || {
+            let is_read = matches!(verb_label(labels.verb), "GET" | "LIST");
+            Arc::new(RequestSeries {
+                count: self.total.get_or_create_owned(&labels.counted(code)),
+                duration: self.duration.get_or_create_owned(&labels.timed()),
+                request_size: self.body_sizes.get_or_create_owned(&labels.body()),
+                response_size: is_read
+                    .then(|| self.response_sizes.get_or_create_owned(&labels.long())),
+            })
+        };
+        Arc::clone(known.entry(Owned::from(&key)).or_insert_with(make))
+    }
+
+    pub(super) fn long_running(&self, labels: &RequestLabels<'_>) -> Gauge {
+        self.long_running.get_or_create_owned(&labels.long())
+    }
+}
