@@ -5,13 +5,18 @@
 
 mod storage;
 
+mod embedded;
 mod memory;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
 
 mod feed;
 mod keys;
 mod op;
 mod retention;
 
+pub use embedded::{Embedded, EmbeddedConfig, OpenError};
 pub use memory::Memory;
 pub use retention::Retention;
 pub use storage::{

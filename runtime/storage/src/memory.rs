@@ -458,3 +458,25 @@ impl Storage for Memory {
         self.feed.close();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::Backend;
+
+    struct InMemory;
+
+    impl Backend for InMemory {
+        async fn new() -> Self {
+            Self
+        }
+
+        async fn open(&self) -> Arc<dyn Storage> {
+            Memory::new()
+        }
+    }
+
+    mod conformance {
+        crate::conformance_tests!(super::InMemory);
+    }
+}

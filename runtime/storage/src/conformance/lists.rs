@@ -1,0 +1,249 @@
+//! List and count: order, bounds, and the state at a revision.
+
+use super::*;
+
+/// Keys come in the order of their bytes, whatever the order of the writes.
+pub async fn list_is_in_the_order_of_keys(store: Arc<dyn Storage>) {
+    for key in ["/r/b", "/r/a/z", "/r/a", "/r/ä", "/r/a-", "/r/B"] {
+        create(&*store, key, "").await;
+    }
+    assert_eq!(
+        state(&*store, "/r/", None).await,
+        ["/r/B=", "/r/a=", "/r/a-=", "/r/a/z=", "/r/b=", "/r/ä="]
+    );
+}
+
+/// A prefix with a slash at its end has nothing of a collection whose name begins alike.
+pub async fn list_leaves_out_siblings_of_the_prefix(store: Arc<dyn Storage>) {
+    for key in [
+        "/r/pods/ns/a",
+        "/r/pods/ns2/a",
+        "/r/pod",
+        "/r/pods",
+        "/r/podsets/ns/a",
+        "/r/pods/ns/b",
+    ] {
+        create(&*store, key, "").await;
+    }
+    assert_eq!(
+        state(&*store, "/r/pods/ns/", None).await,
+        ["/r/pods/ns/a=", "/r/pods/ns/b="]
+    );
+    assert_eq!(
+        state(&*store, "/r/pods/", None).await,
+        ["/r/pods/ns/a=", "/r/pods/ns/b=", "/r/pods/ns2/a="]
+    );
+}
+
+/// An empty list is as of a revision too.
+pub async fn list_of_nothing_has_a_revision(store: Arc<dyn Storage>) {
+    let revision = create(&*store, "/s/a", "").await;
+    let page = list(
+        &*store,
+        ListRequest {
+            prefix: "/r/".into(),
+            ..ListRequest::default()
+        },
+    )
+    .await;
+    assert_eq!(
+        (page.entries.len(), page.revision, page.more),
+        (0, revision, false)
+    );
+}
+
+/// A page of a longer list says that there is more, and how much if it says that at all.
+pub async fn list_with_a_limit_says_what_remains(store: Arc<dyn Storage>) {
+    create_letters(&*store, "abcde").await;
+    create(&*store, "/s/a", "").await;
+    let check = async |limit, entries, remaining: u64| {
+        let page = list(
+            &*store,
+            ListRequest {
+                prefix: "/r/".into(),
+                limit,
+                ..ListRequest::default()
+            },
+        )
+        .await;
+        assert_eq!(
+            (page.entries.len(), page.more),
+            (entries, remaining > 0),
+            "limit {limit}"
+        );
+        assert!(
+            page.remaining.is_none_or(|said| said == remaining),
+            "limit {limit}: {:?}",
+            page.remaining
+        );
+    };
+    check(0, 5, 0).await;
+    check(1, 1, 4).await;
+    check(4, 4, 1).await;
+    check(5, 5, 0).await;
+    check(6, 5, 0).await;
+}
+
+/// A list may start in the middle of its prefix, at a key that need not exist.
+pub async fn list_from_a_key_begins_there(store: Arc<dyn Storage>) {
+    create_letters(&*store, "abc").await;
+    create(&*store, "/s/a", "").await;
+    let check = async |start: &str, expected: &[&str]| {
+        let request = ListRequest {
+            prefix: "/r/".into(),
+            start: start.into(),
+            ..ListRequest::default()
+        };
+        assert_eq!(
+            texts(&list(&*store, request).await),
+            expected,
+            "from {start:?}"
+        );
+    };
+    check("", &["/r/a=", "/r/b=", "/r/c="]).await;
+    check("/a", &["/r/a=", "/r/b=", "/r/c="]).await;
+    check("/r/b", &["/r/b=", "/r/c="]).await;
+    check("/r/b\0", &["/r/c="]).await;
+    check("/r/d", &[]).await;
+    check("/t", &[]).await;
+}
+
+/// Each revision that is kept can be listed, with the values of then.
+pub async fn list_at_a_revision_is_the_state_then(store: Arc<dyn Storage>) {
+    let a = create(&*store, "/r/a", "1").await;
+    let b = create(&*store, "/r/b", "1").await;
+    let a2 = update(&*store, "/r/a", a, "2").await;
+    let b2 = delete(&*store, "/r/b", b).await;
+    let c = create(&*store, "/r/c", "1").await;
+    let b3 = create(&*store, "/r/b", "3").await;
+    let a3 = update(&*store, "/r/a", a2, "3").await;
+    let check = async |at, expected: &[&str]| {
+        let page = list(
+            &*store,
+            ListRequest {
+                prefix: "/r/".into(),
+                at: Some(at),
+                ..ListRequest::default()
+            },
+        )
+        .await;
+        assert_eq!(
+            (texts(&page), page.revision),
+            (expected.iter().map(|&text| text.into()).collect(), at)
+        );
+    };
+    check(a, &["/r/a=1"]).await;
+    check(b, &["/r/a=1", "/r/b=1"]).await;
+    check(a2, &["/r/a=2", "/r/b=1"]).await;
+    check(b2, &["/r/a=2"]).await;
+    check(c, &["/r/a=2", "/r/c=1"]).await;
+    check(b3, &["/r/a=2", "/r/b=3", "/r/c=1"]).await;
+    check(a3, &["/r/a=3", "/r/b=3", "/r/c=1"]).await;
+    let page = list(
+        &*store,
+        ListRequest {
+            prefix: "/r/".into(),
+            at: Some(b2),
+            ..ListRequest::default()
+        },
+    )
+    .await;
+    assert_eq!(page.entries, [entry("/r/a", "2", a2)]);
+}
+
+/// The pages of a list show one state while others write.
+pub async fn list_at_a_revision_pages_through_that_state(store: Arc<dyn Storage>) {
+    create_letters(&*store, "bdfhj").await;
+    let mut request = ListRequest {
+        prefix: "/r/".into(),
+        limit: 2,
+        ..ListRequest::default()
+    };
+    let mut seen = Vec::new();
+    let mut left = 5;
+    loop {
+        let page = list(&*store, request.clone()).await;
+        seen.extend(texts(&page));
+        left -= page.entries.len() as u64;
+        assert!(
+            page.remaining.is_none_or(|said| said == left),
+            "{left} are left, not {:?}",
+            page.remaining
+        );
+        let Some(last) = page.entries.last().filter(|_| page.more) else {
+            break;
+        };
+        request.start = format!("{}\0", last.key);
+        request.at = Some(page.revision);
+        // Before, at and after the place where the next page begins.
+        let letter = &last.key[3..];
+        let gone = ListRequest {
+            start: request.start.clone(),
+            limit: 1,
+            at: None,
+            ..request.clone()
+        };
+        if let [next, ..] = &list(&*store, gone).await.entries[..] {
+            delete(&*store, &next.key, next.revision).await;
+        }
+        for key in [
+            format!("/r/a{letter}"),
+            format!("{}x", last.key),
+            format!("/r/z{letter}"),
+        ] {
+            create(&*store, &key, "late").await;
+        }
+    }
+    assert_eq!(seen, ["/r/b=", "/r/d=", "/r/f=", "/r/h=", "/r/j="]);
+}
+
+/// What is compacted cannot be listed; the answer says what can.
+pub async fn list_at_a_compacted_revision_is_refused(store: Arc<dyn Storage>) {
+    let a = create(&*store, "/r/a", "1").await;
+    let a2 = update(&*store, "/r/a", a, "2").await;
+    store.compact(a2).await.expect("compacted");
+    let request = ListRequest {
+        prefix: "/r/".into(),
+        at: Some(a),
+        ..ListRequest::default()
+    };
+    assert_eq!(
+        store.list(request).await,
+        Err(StorageError::Compacted {
+            requested: a,
+            compacted: a2
+        })
+    );
+}
+
+/// What has not happened cannot be listed.
+pub async fn list_at_a_future_revision_is_refused(store: Arc<dyn Storage>) {
+    let current = create(&*store, "/r/a", "1").await;
+    let requested = Revision(current.0 + 1);
+    let request = ListRequest {
+        prefix: "/r/".into(),
+        at: Some(requested),
+        ..ListRequest::default()
+    };
+    assert_eq!(
+        store.list(request).await,
+        Err(StorageError::Future { requested, current })
+    );
+}
+
+/// Counting follows creates and deletes, below the prefix alone.
+pub async fn count_is_of_the_present(store: Arc<dyn Storage>) {
+    assert_eq!(store.count("/r/").await, Ok(0));
+    create_letters(&*store, "ab").await;
+    let c = create(&*store, "/r/c", "").await;
+    create(&*store, "/rs/a", "").await;
+    assert_eq!(store.count("/r/").await, Ok(3));
+    delete(&*store, "/r/c", c).await;
+    assert_eq!(store.count("/r/").await, Ok(2));
+}
+
+async fn create_letters(store: &dyn Storage, letters: &str) {
+    for letter in letters.chars() {
+        create(store, &format!("/r/{letter}"), "").await;
+    }
+}

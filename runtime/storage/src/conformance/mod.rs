@@ -1,0 +1,334 @@
+//! What every [`Storage`] must do, as tests: one function a behaviour, instantiated for a backend by
+//! [`conformance_tests!`](crate::conformance_tests).
+//!
+//! A backend of your own is proved so, in its crate's tests, with the feature `testing` of this crate:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use apiloom_storage::{Memory, Storage, conformance::Backend};
+//!
+//! struct InMemory;
+//!
+//! impl Backend for InMemory {
+//!     async fn new() -> Self {
+//!         InMemory
+//!     }
+//!     async fn open(&self) -> Arc<dyn Storage> {
+//!         Memory::new()
+//!     }
+//! }
+//!
+//! mod in_memory {
+//!     apiloom_storage::conformance_tests!(super::InMemory);
+//! }
+//! # fn main() {}
+//! ```
+//!
+//! One that keeps its data, which is every one but memory, says `conformance_tests!(super::Mine, persistent)`.
+
+mod lists;
+mod restarts;
+mod times;
+mod watches;
+mod writes;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+
+use crate::{
+    Entry, Event, EventKind, ListRequest, Page, Revision, Storage, StorageError, WatchItem,
+    WatchStart, WatchStream,
+};
+
+pub use lists::*;
+pub use restarts::*;
+pub use times::*;
+pub use watches::*;
+pub use writes::*;
+
+/// How long a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where the store of one test lives.
+#[expect(
+    async_fn_in_trait,
+    reason = "the tests run it on the thread that made it"
+)]
+pub trait Backend {
+    /// A place with nothing in it, for one test.
+    async fn new() -> Self;
+
+    /// Opens the store in that place. It is called again only after the store was closed.
+    async fn open(&self) -> Arc<dyn Storage>;
+}
+
+/// Runs one test; called by [`conformance_tests!`](crate::conformance_tests).
+///
+/// # Panics
+/// When the test does, or when no runtime can be made.
+pub fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    runtime.expect("a test has a runtime").block_on(test);
+}
+
+/// Writes the whole suite as `#[test]` functions for a [`Backend`].
+#[macro_export]
+macro_rules! conformance_tests {
+    ($backend:ty) => {
+        $crate::__each_behavior!($crate::__open_test, $backend);
+    };
+    ($backend:ty, persistent) => {
+        $crate::conformance_tests!($backend);
+        $crate::__each_restart!($crate::__place_test, $backend);
+    };
+}
+
+/// Every behaviour of an open store.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __each_behavior {
+    ($test:path, $backend:ty) => {
+        $crate::__tests!($test, $backend;
+            // writes
+            create_writes_where_nothing_is
+            create_where_something_is_answers_with_it
+            create_after_delete_begins_anew
+            update_replaces_what_was_expected
+            update_of_another_revision_conflicts_with_the_present
+            update_of_the_absent_conflicts_with_nothing
+            delete_removes_what_was_expected
+            delete_of_another_revision_conflicts_with_the_present
+            delete_of_the_absent_conflicts_with_nothing
+            get_of_the_absent_is_nothing_at_the_present_revision
+            every_write_has_a_revision_of_its_own
+            current_revision_is_that_of_the_newest_write
+            large_and_empty_values_come_back
+            odd_keys_are_ordinary
+            concurrent_creates_of_one_key_succeed_once
+            concurrent_updates_lose_nothing
+            concurrent_writers_of_many_keys_lose_nothing
+            // lists
+            list_is_in_the_order_of_keys
+            list_leaves_out_siblings_of_the_prefix
+            list_of_nothing_has_a_revision
+            list_with_a_limit_says_what_remains
+            list_from_a_key_begins_there
+            list_at_a_revision_is_the_state_then
+            list_at_a_revision_pages_through_that_state
+            list_at_a_compacted_revision_is_refused
+            list_at_a_future_revision_is_refused
+            count_is_of_the_present
+            // watches
+            watch_from_now_delivers_what_follows
+            watch_from_a_revision_delivers_what_followed_it
+            watch_from_a_compacted_revision_is_refused
+            watch_from_a_future_revision_waits_for_it
+            watch_tells_the_previous_value
+            watch_leaves_out_siblings_of_the_prefix
+            watch_keeps_the_order_of_revisions
+            watch_passes_from_history_to_the_present_without_a_gap
+            watchers_all_get_everything
+            dropped_watch_disturbs_no_other
+            slow_watcher_misses_nothing
+            progress_follows_the_replay
+            progress_comes_when_it_is_asked_for
+            progress_comes_when_others_write
+            // times to live, compaction, the end
+            ttl_removes_and_watchers_see_it
+            update_without_ttl_lives_on
+            update_with_ttl_begins_anew
+            compaction_keeps_what_is_present
+            compaction_keeps_the_state_at_its_revision
+            compaction_of_the_future_is_refused
+            compaction_of_the_compacted_does_nothing
+            closed_store_is_unavailable
+            close_ends_watches
+        );
+    };
+}
+
+/// Every behaviour of a store that is closed and opened again.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __each_restart {
+    ($test:path, $backend:ty) => {
+        $crate::__tests!($test, $backend;
+            restart_keeps_objects_and_revision
+            restart_keeps_history_for_lists_and_watches
+            restart_keeps_what_is_compacted
+            restart_keeps_the_revision_of_an_empty_store
+            restart_keeps_times_to_live
+        );
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __tests {
+    ($test:path, $backend:ty; $($name:ident)*) => {
+        $(
+            #[test]
+            fn $name() {
+                use $test as test;
+                test!($name, $backend);
+            }
+        )*
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __open_test {
+    ($name:ident, $backend:ty) => {
+        $crate::conformance::run(async {
+            let place = <$backend as $crate::conformance::Backend>::new().await;
+            $crate::conformance::$name($crate::conformance::Backend::open(&place).await).await;
+        })
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __place_test {
+    ($name:ident, $backend:ty) => {
+        $crate::conformance::run(async {
+            let place = <$backend as $crate::conformance::Backend>::new().await;
+            $crate::conformance::$name(&place).await;
+        })
+    };
+}
+
+/// Creates without a time to live.
+async fn create(store: &dyn Storage, key: &str, value: &str) -> Revision {
+    store
+        .create(key, Bytes::copy_from_slice(value.as_bytes()), None)
+        .await
+        .expect("created")
+}
+
+/// Updates without a time to live.
+async fn update(store: &dyn Storage, key: &str, expected: Revision, value: &str) -> Revision {
+    store
+        .update_if(
+            key,
+            expected,
+            Bytes::copy_from_slice(value.as_bytes()),
+            None,
+        )
+        .await
+        .expect("updated")
+}
+
+async fn delete(store: &dyn Storage, key: &str, expected: Revision) -> Revision {
+    store.delete_if(key, expected).await.expect("deleted")
+}
+
+async fn get(store: &dyn Storage, key: &str) -> Option<Entry> {
+    store.get(key).await.expect("read").0
+}
+
+fn entry(key: &str, value: &str, revision: Revision) -> Entry {
+    Entry {
+        key: key.to_owned(),
+        value: Bytes::copy_from_slice(value.as_bytes()),
+        revision,
+    }
+}
+
+async fn list(store: &dyn Storage, request: ListRequest) -> Page {
+    store.list(request).await.expect("listed")
+}
+
+/// Everything below a prefix, as `key=value`.
+async fn state(store: &dyn Storage, prefix: &str, at: Option<Revision>) -> Vec<String> {
+    let request = ListRequest {
+        prefix: prefix.to_owned(),
+        at,
+        ..ListRequest::default()
+    };
+    texts(&list(store, request).await)
+}
+
+fn texts(page: &Page) -> Vec<String> {
+    page.entries
+        .iter()
+        .map(|entry| format!("{}={}", entry.key, String::from_utf8_lossy(&entry.value)))
+        .collect()
+}
+
+async fn watch(store: &dyn Storage, prefix: &str, start: WatchStart) -> WatchStream {
+    store.watch(prefix, start).await.expect("watched")
+}
+
+/// The next item of a watch.
+async fn next(watch: &mut WatchStream) -> Option<Result<WatchItem, StorageError>> {
+    tokio::time::timeout(PATIENCE, watch.next())
+        .await
+        .expect("a watch delivers in time")
+}
+
+/// The next change of a watch.
+async fn next_event(watch: &mut WatchStream) -> Event {
+    loop {
+        match next(watch).await {
+            Some(Ok(WatchItem::Event(event))) => return event,
+            Some(Ok(WatchItem::Progress(_))) => {}
+            ended => panic!("a watch goes on, but: {ended:?}"),
+        }
+    }
+}
+
+/// The changes before the first progress that reaches a revision.
+async fn events_until(watch: &mut WatchStream, revision: Revision) -> Vec<Event> {
+    let mut events = Vec::new();
+    loop {
+        match next(watch).await {
+            Some(Ok(WatchItem::Event(event))) => events.push(event),
+            Some(Ok(WatchItem::Progress(reached))) if reached >= revision => return events,
+            Some(Ok(WatchItem::Progress(_))) => {}
+            ended => panic!("a watch goes on, but: {ended:?}"),
+        }
+    }
+}
+
+/// A change as `kind key=value`.
+fn text(event: &Event) -> String {
+    let value = String::from_utf8_lossy(&event.value);
+    match event.kind {
+        EventKind::Deleted => format!("Deleted {}", event.key),
+        kind => format!("{kind:?} {}={value}", event.key),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// The names in the macros are all that there are in the files.
+    #[test]
+    fn every_behavior_is_a_test() {
+        let files = [
+            include_str!("writes.rs"),
+            include_str!("lists.rs"),
+            include_str!("watches.rs"),
+            include_str!("times.rs"),
+            include_str!("restarts.rs"),
+        ];
+        let listed = include_str!("mod.rs");
+        for line in files.iter().flat_map(|file| file.lines()) {
+            let Some(rest) = line.strip_prefix("pub async fn ") else {
+                continue;
+            };
+            let name = rest.split(['(', '<']).next().unwrap();
+            assert!(
+                listed.lines().any(|line| line.trim() == name),
+                "{name} is in no list"
+            );
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What a store that is closed and opened again still knows.
+
+use super::*;
+
+/// Objects are there with their revisions, and the next write has the next one.
+pub async fn restart_keeps_objects_and_revision<B: Backend>(place: &B) {
+    let store = place.open().await;
+    let a = create(&*store, "/r/a", "1").await;
+    let a2 = update(&*store, "/r/a", a, "2").await;
+    let b = create(&*store, "/r/b", "1").await;
+    let last = delete(&*store, "/r/b", b).await;
+    store.close().await;
+    let store = place.open().await;
+    assert_eq!(
+        store.get("/r/a").await,
+        Ok((Some(entry("/r/a", "2", a2)), last))
+    );
+    assert_eq!(store.current_revision().await, Ok(last));
+    assert_eq!(state(&*store, "/r/", None).await, ["/r/a=2"]);
+    assert!(create(&*store, "/r/b", "1").await > last);
+    store.close().await;
+}
+
+/// A list at a revision, and a watch from one, reach back beyond the restart.
+pub async fn restart_keeps_history_for_lists_and_watches<B: Backend>(place: &B) {
+    let store = place.open().await;
+    let a = create(&*store, "/r/a", "1").await;
+    let a2 = update(&*store, "/r/a", a, "2").await;
+    store.close().await;
+    let store = place.open().await;
+    let mut changes = watch(&*store, "/r/", WatchStart::After(a)).await;
+    let a3 = delete(&*store, "/r/a", a2).await;
+    let event = next_event(&mut changes).await;
+    assert_eq!(
+        (event.revision, event.previous),
+        (a2, Some(("1".into(), a)))
+    );
+    let event = next_event(&mut changes).await;
+    assert_eq!(
+        (event.revision, event.previous),
+        (a3, Some(("2".into(), a2)))
+    );
+    assert_eq!(state(&*store, "/r/", Some(a)).await, ["/r/a=1"]);
+    assert_eq!(state(&*store, "/r/", Some(a2)).await, ["/r/a=2"]);
+    store.close().await;
+}
+
+/// What was forgotten stays so.
+pub async fn restart_keeps_what_is_compacted<B: Backend>(place: &B) {
+    let store = place.open().await;
+    let a = create(&*store, "/r/a", "1").await;
+    let b = create(&*store, "/r/b", "1").await;
+    store.compact(b).await.expect("compacted");
+    store.close().await;
+    let store = place.open().await;
+    let refused = StorageError::Compacted {
+        requested: a,
+        compacted: b,
+    };
+    assert_eq!(
+        store.watch("/r/", WatchStart::After(a)).await.err(),
+        Some(refused.clone())
+    );
+    let request = ListRequest {
+        prefix: "/r/".into(),
+        at: Some(a),
+        ..ListRequest::default()
+    };
+    assert_eq!(store.list(request).await, Err(refused));
+    assert_eq!(state(&*store, "/r/", Some(b)).await, ["/r/a=1", "/r/b=1"]);
+    store.close().await;
+}
+
+/// Revisions never go back, even when everything was deleted and forgotten.
+pub async fn restart_keeps_the_revision_of_an_empty_store<B: Backend>(place: &B) {
+    let store = place.open().await;
+    let a = create(&*store, "/r/a", "1").await;
+    let last = delete(&*store, "/r/a", a).await;
+    store.compact(last).await.expect("compacted");
+    store.close().await;
+    for _ in 0..2 {
+        let store = place.open().await;
+        assert_eq!(store.current_revision().await, Ok(last));
+        store.close().await;
+    }
+    let store = place.open().await;
+    assert!(create(&*store, "/r/a", "1").await > last);
+    store.close().await;
+}
+
+/// A key whose time passes while the store is closed goes after it is opened.
+pub async fn restart_keeps_times_to_live<B: Backend>(place: &B) {
+    let store = place.open().await;
+    let created = store
+        .create("/r/a", "1".into(), Some(Duration::from_millis(300)))
+        .await
+        .expect("created");
+    store.close().await;
+    let store = place.open().await;
+    let mut changes = watch(&*store, "/r/", WatchStart::After(created)).await;
+    assert_eq!(text(&next_event(&mut changes).await), "Deleted /r/a");
+    store.close().await;
+}

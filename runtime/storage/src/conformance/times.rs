@@ -1,0 +1,188 @@
+//! Times to live, compaction, and the end of a store.
+
+use super::*;
+
+/// Short, and yet long enough to write twice before it ends.
+const TTL: Duration = Duration::from_millis(700);
+
+/// A key goes when its time has passed, by a delete like any other.
+pub async fn ttl_removes_and_watchers_see_it(store: Arc<dyn Storage>) {
+    let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
+    let created = store
+        .create("/r/a", "1".into(), Some(TTL))
+        .await
+        .expect("created");
+    assert_eq!(
+        get(&*store, "/r/a").await,
+        Some(entry("/r/a", "1", created))
+    );
+    assert_eq!(next_event(&mut changes).await.kind, EventKind::Created);
+    let removed = next_event(&mut changes).await;
+    assert_eq!(
+        (removed.kind, removed.previous),
+        (EventKind::Deleted, Some(("1".into(), created)))
+    );
+    assert_eq!(store.get("/r/a").await, Ok((None, removed.revision)));
+}
+
+/// An update without a time to live takes the old one away.
+pub async fn update_without_ttl_lives_on(store: Arc<dyn Storage>) {
+    let created = store
+        .create("/r/a", "1".into(), Some(TTL))
+        .await
+        .expect("created");
+    update(&*store, "/r/a", created, "2").await;
+    outlast(&*store, TTL).await;
+    assert_eq!(state(&*store, "/r/", None).await, ["/r/a=2"]);
+}
+
+/// An update with a time to live counts from the update, also where there was none.
+pub async fn update_with_ttl_begins_anew(store: Arc<dyn Storage>) {
+    let long = Some(Duration::from_secs(3_600));
+    let longer = store
+        .create("/r/longer", "1".into(), Some(TTL))
+        .await
+        .expect("created");
+    store
+        .update_if("/r/longer", longer, "2".into(), long)
+        .await
+        .expect("updated");
+    let shorter = store
+        .create("/r/shorter", "1".into(), long)
+        .await
+        .expect("created");
+    store
+        .update_if("/r/shorter", shorter, "2".into(), Some(TTL))
+        .await
+        .expect("updated");
+    let now = create(&*store, "/r/now", "1").await;
+    let mut changes = watch(&*store, "/r/", WatchStart::After(now)).await;
+    assert_eq!(text(&next_event(&mut changes).await), "Deleted /r/shorter");
+    outlast(&*store, TTL).await;
+    assert_eq!(
+        state(&*store, "/r/", None).await,
+        ["/r/longer=2", "/r/now=1"]
+    );
+}
+
+/// Present values and the revision stay when all history goes.
+pub async fn compaction_keeps_what_is_present(store: Arc<dyn Storage>) {
+    let a = create(&*store, "/r/a", "1").await;
+    let a2 = update(&*store, "/r/a", a, "2").await;
+    let b = create(&*store, "/r/b", "1").await;
+    let gone = create(&*store, "/r/gone", "1").await;
+    let last = delete(&*store, "/r/gone", gone).await;
+    store.compact(last).await.expect("compacted");
+    assert_eq!(store.current_revision().await, Ok(last));
+    let page = list(
+        &*store,
+        ListRequest {
+            prefix: "/r/".into(),
+            ..ListRequest::default()
+        },
+    )
+    .await;
+    assert_eq!(
+        page.entries,
+        [entry("/r/a", "2", a2), entry("/r/b", "1", b)]
+    );
+    assert_eq!(get(&*store, "/r/a").await, Some(entry("/r/a", "2", a2)));
+    let next = update(&*store, "/r/a", a2, "3").await;
+    assert!(next > last);
+    let mut changes = watch(&*store, "/r/", WatchStart::After(last)).await;
+    let event = next_event(&mut changes).await;
+    assert_eq!(
+        (event.revision, event.previous),
+        (next, Some(("2".into(), a2)))
+    );
+}
+
+/// The state at the compacted revision, and at every later one, can still be listed.
+pub async fn compaction_keeps_the_state_at_its_revision(store: Arc<dyn Storage>) {
+    let a = create(&*store, "/r/a", "1").await;
+    let b = create(&*store, "/r/b", "1").await;
+    let a2 = update(&*store, "/r/a", a, "2").await;
+    let b2 = delete(&*store, "/r/b", b).await;
+    store.compact(b).await.expect("compacted");
+    assert_eq!(state(&*store, "/r/", Some(b)).await, ["/r/a=1", "/r/b=1"]);
+    assert_eq!(state(&*store, "/r/", Some(a2)).await, ["/r/a=2", "/r/b=1"]);
+    assert_eq!(state(&*store, "/r/", Some(b2)).await, ["/r/a=2"]);
+}
+
+/// What has not happened cannot be forgotten.
+pub async fn compaction_of_the_future_is_refused(store: Arc<dyn Storage>) {
+    let current = create(&*store, "/r/a", "1").await;
+    let requested = Revision(current.0 + 1);
+    assert_eq!(
+        store.compact(requested).await,
+        Err(StorageError::Future { requested, current })
+    );
+}
+
+/// Compacting twice, or below what is compacted, is content with what is.
+pub async fn compaction_of_the_compacted_does_nothing(store: Arc<dyn Storage>) {
+    let a = create(&*store, "/r/a", "1").await;
+    let b = create(&*store, "/r/b", "1").await;
+    create(&*store, "/r/c", "1").await;
+    for revision in [b, b, a, Revision(0)] {
+        assert_eq!(store.compact(revision).await, Ok(()), "{revision}");
+    }
+    assert_eq!(state(&*store, "/r/", Some(b)).await, ["/r/a=1", "/r/b=1"]);
+}
+
+/// A closed store answers every call, with [`StorageError::Unavailable`]; it may be closed again.
+pub async fn closed_store_is_unavailable(store: Arc<dyn Storage>) {
+    let revision = create(&*store, "/r/a", "1").await;
+    store.close().await;
+    store.close().await;
+    let answers = [
+        store.get("/r/a").await.err(),
+        store.list(ListRequest::default()).await.err(),
+        store.count("/r/").await.err(),
+        store.create("/r/b", "1".into(), None).await.err(),
+        store
+            .update_if("/r/a", revision, "2".into(), None)
+            .await
+            .err(),
+        store.delete_if("/r/a", revision).await.err(),
+        store.watch("/r/", WatchStart::Now).await.err(),
+        store.request_progress().await.err(),
+        store.current_revision().await.err(),
+        store.compact(revision).await.err(),
+    ];
+    for (call, answer) in answers.iter().enumerate() {
+        assert!(
+            matches!(answer, Some(StorageError::Unavailable(_))),
+            "call {call}: {answer:?}"
+        );
+    }
+}
+
+/// Watches end with an error when their store is closed, after what they had not delivered yet.
+pub async fn close_ends_watches(store: Arc<dyn Storage>) {
+    let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
+    create(&*store, "/r/a", "1").await;
+    store.close().await;
+    assert_eq!(text(&next_event(&mut changes).await), "Created /r/a=1");
+    let end = loop {
+        match next(&mut changes).await {
+            Some(Ok(WatchItem::Progress(_))) => {}
+            end => break end,
+        }
+    };
+    assert!(
+        matches!(end, Some(Err(StorageError::Unavailable(_)))),
+        "{end:?}"
+    );
+    assert_eq!(next(&mut changes).await, None);
+}
+
+/// Waits until a key that is created now with this time to live is gone: others that had as much are gone too.
+async fn outlast(store: &dyn Storage, ttl: Duration) {
+    let mut changes = watch(store, "/outlast/", WatchStart::Now).await;
+    store
+        .create("/outlast/a", "".into(), Some(ttl))
+        .await
+        .expect("created");
+    while next_event(&mut changes).await.kind != EventKind::Deleted {}
+}

@@ -1,0 +1,321 @@
+//! The embedded backend: one SQLite file in a directory of its own.
+//!
+//! Writes go through one thread, which turns all that wait into one transaction with one sync and only then answers.
+//! Reads go to a few connections on blocking threads. No value stays in memory: the log in the file is the history.
+
+mod open;
+mod reader;
+mod row;
+mod upkeep;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak, mpsc};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::feed::{Feed, History, Replay};
+use crate::op::Op;
+use crate::{
+    Entry, ListRequest, Page, Retention, Revision, Storage, StorageError, WatchStart, WatchStream,
+};
+use reader::Readers;
+use writer::{Request, Writer};
+
+pub use open::OpenError;
+
+/// What waits for the writer may hold so many bytes: beyond that, callers wait before they queue.
+const QUEUE_BYTES: usize = 64 << 20;
+
+/// One permit of the queue's budget stands for so many bytes.
+const PERMIT_BYTES: usize = 4 << 10;
+
+/// SQLite refuses rows near 1 GB; such a row must not take the rest of its batch with it.
+const MAX_VALUE_BYTES: usize = 512 << 20;
+
+/// How an embedded store behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EmbeddedConfig {
+    /// How much history is kept.
+    pub retention: Retention,
+    /// The file grows to this size and no further; then writes are answered as on a full disk. `None`: no bound.
+    pub max_bytes: Option<u64>,
+    /// How often all checksums are proved in the background, the first time soon after the start.
+    pub prove_interval: Duration,
+}
+
+impl Default for EmbeddedConfig {
+    fn default() -> Self {
+        Self {
+            retention: Retention::default(),
+            max_bytes: None,
+            prove_interval: Duration::from_secs(24 * 3600),
+        }
+    }
+}
+
+/// A store in a directory of this machine. It belongs to one process at a time.
+///
+/// Calls must come from within a tokio runtime, whose blocking threads do the reading.
+///
+/// ```no_run
+/// use apiloom_storage::{Embedded, EmbeddedConfig, Storage};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Embedded::open("/var/lib/wardle", EmbeddedConfig::default())?;
+/// store.create("/registry/pods/ns/a", "{}".into(), None).await?; // now it is on the disk
+/// store.close().await;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Embedded {
+    path: PathBuf,
+    queue: mpsc::Sender<Request>,
+    /// Bounds what waits in the queue.
+    budget: Arc<Semaphore>,
+    readers: Readers,
+    feed: Arc<Feed>,
+    /// The newest revision whose change is forgotten, as the writer last set it.
+    compacted: Arc<AtomicU64>,
+    damage: Arc<Mutex<Vec<String>>>,
+    closed: AtomicBool,
+    me: Weak<Embedded>,
+}
+
+impl Embedded {
+    /// Opens the store in `dir`, which is made if it is missing.
+    ///
+    /// Blocks for a few milliseconds, and longer where the previous process was killed with much to recover.
+    ///
+    /// # Errors
+    /// One line that says what is wrong and what to do.
+    pub fn open(dir: impl AsRef<Path>, config: EmbeddedConfig) -> Result<Arc<Self>, OpenError> {
+        let opened = open::open(dir.as_ref(), &config)?;
+        let path = opened.path.clone();
+        let feed = Feed::new(Revision(opened.head.revision));
+        let compacted = Arc::new(AtomicU64::new(opened.compacted));
+        let damage = Arc::default();
+        let (queue, requests) = mpsc::channel();
+        let upkeep = upkeep::start(
+            &path,
+            config.prove_interval,
+            queue.clone(),
+            Arc::clone(&damage),
+        )
+        .map_err(|error| OpenError::thread(&path, error))?;
+        let writer = Writer::new(
+            opened,
+            &config,
+            Arc::clone(&feed),
+            Arc::clone(&compacted),
+            upkeep,
+        );
+        std::thread::Builder::new()
+            .name("apiloom-writer".into())
+            .spawn(move || writer.run(&requests))
+            .map_err(|error| OpenError::thread(&path, error))?;
+        Ok(Arc::new_cyclic(|me| Self {
+            readers: Readers::new(&path),
+            path,
+            queue,
+            budget: Arc::new(Semaphore::new(QUEUE_BYTES / PERMIT_BYTES)),
+            feed,
+            compacted,
+            damage,
+            closed: AtomicBool::new(false),
+            me: me.clone(),
+        }))
+    }
+
+    /// What the proof in the background found damaged since the start: one line each, naming the key or the file.
+    pub fn damage(&self) -> Vec<String> {
+        self.damage.lock().clone()
+    }
+
+    fn check_open(&self) -> Result<(), StorageError> {
+        if self.closed.load(Ordering::Acquire) {
+            Err(closed())
+        } else {
+            Ok(())
+        }
+    }
+
+    async fn write(&self, key: &str, op: Op) -> Result<Revision, StorageError> {
+        self.check_open()?;
+        let size = key.len() + op.value().map_or(0, Bytes::len);
+        if size > MAX_VALUE_BYTES {
+            return Err(StorageError::Unavailable(format!(
+                "key and value of {size} bytes are more than fits in a row"
+            )));
+        }
+        let weight = (1 + size / PERMIT_BYTES).min(QUEUE_BYTES / PERMIT_BYTES) as u32;
+        let permit = Arc::clone(&self.budget)
+            .acquire_many_owned(weight)
+            .await
+            .map_err(|_| closed())?;
+        self.ask(|reply| Request::Write {
+            key: key.to_owned(),
+            op,
+            reply,
+            permit: Some(permit),
+        })
+        .await
+    }
+
+    /// Queues a request and waits for its answer.
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<Result<T, StorageError>>) -> Request,
+    ) -> Result<T, StorageError> {
+        let (reply, answer) = oneshot::channel();
+        self.queue.send(request(reply)).map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
+    }
+}
+
+fn closed() -> StorageError {
+    StorageError::Unavailable("the store is closed".into())
+}
+
+impl fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Embedded")
+            .field("path", &self.path)
+            .field("feed", &self.feed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        // The writer has the lock on the directory and gives it up when it is done with what is queued.
+        let _ = self.queue.send(Request::Close { reply: None });
+    }
+}
+
+#[async_trait]
+impl History for Embedded {
+    async fn replay(
+        &self,
+        prefix: &str,
+        after: Revision,
+        upto: Revision,
+    ) -> Result<Replay, StorageError> {
+        let prefix = prefix.to_owned();
+        self.readers
+            .read(move |snapshot| snapshot.replay(&prefix, after, upto))
+            .await
+    }
+}
+
+#[async_trait]
+impl Storage for Embedded {
+    async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
+        let key = key.to_owned();
+        self.readers.read(move |snapshot| snapshot.get(&key)).await
+    }
+
+    async fn list(&self, request: ListRequest) -> Result<Page, StorageError> {
+        self.readers
+            .read(move |snapshot| snapshot.list(&request))
+            .await
+    }
+
+    async fn count(&self, prefix: &str) -> Result<u64, StorageError> {
+        let prefix = prefix.to_owned();
+        self.readers
+            .read(move |snapshot| snapshot.count(&prefix, &prefix))
+            .await
+    }
+
+    async fn create(
+        &self,
+        key: &str,
+        value: Bytes,
+        ttl: Option<Duration>,
+    ) -> Result<Revision, StorageError> {
+        self.write(key, Op::Create { value, ttl }).await
+    }
+
+    async fn update_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+        ttl: Option<Duration>,
+    ) -> Result<Revision, StorageError> {
+        self.write(
+            key,
+            Op::Update {
+                expected,
+                value,
+                ttl,
+            },
+        )
+        .await
+    }
+
+    async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
+        self.write(key, Op::Delete { expected }).await
+    }
+
+    async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError> {
+        self.check_open()?;
+        if let WatchStart::After(requested) = start {
+            let compacted = Revision(self.compacted.load(Ordering::Acquire));
+            if requested < compacted {
+                return Err(StorageError::Compacted {
+                    requested,
+                    compacted,
+                });
+            }
+        }
+        let store = self
+            .me
+            .upgrade()
+            .expect("whoever calls this holds the store");
+        Ok(self.feed.watch(prefix, start, store))
+    }
+
+    async fn request_progress(&self) -> Result<(), StorageError> {
+        self.check_open()?;
+        self.feed.request_progress();
+        Ok(())
+    }
+
+    async fn current_revision(&self) -> Result<Revision, StorageError> {
+        self.check_open()?;
+        Ok(self.feed.published())
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
+        self.check_open()?;
+        self.ask(|reply| Request::Compact { revision, reply }).await
+    }
+
+    async fn close(&self) {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.readers.close().await;
+        let (reply, answer) = oneshot::channel();
+        if self
+            .queue
+            .send(Request::Close { reply: Some(reply) })
+            .is_ok()
+        {
+            // An error means that the writer is gone already, which is what we wait for.
+            let _ = answer.await;
+        }
+        self.feed.close();
+    }
+}

@@ -1,0 +1,367 @@
+//! Opening the file: the lock on its directory, its format, and the proof of its objects.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::EmbeddedConfig;
+use super::row::{Digest, Record, record_columns, sqlite_error};
+use crate::StorageError;
+
+/// "ALOM": says in the file's header whose it is.
+const APPLICATION_ID: i32 = 0x414C_4F4D;
+
+/// The newest format that this code reads, and the one it writes.
+const FORMAT: i32 = 1;
+
+const FILE: &str = "store.db";
+const LOCK: &str = "store.lock";
+
+/// SQLite's cache of the writing connection, in KiB. With those of the readers it stays at 8 MiB.
+const WRITER_CACHE_KIB: u32 = 4 << 10;
+const READER_CACHE_KIB: u32 = 1 << 10;
+
+/// Each value is written once, in the log. `obj` says which row of it is present; WITHOUT ROWID makes it one tree by key.
+/// Times are milliseconds since 1970. `meta` has the revision up to which history is `compacted`, and the one up to which
+/// its rows are removed (`swept`).
+const SCHEMA: &str = "
+    CREATE TABLE log (
+        revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL, digest INTEGER NOT NULL,
+        checksum INTEGER NOT NULL, value BLOB
+    );
+    CREATE TABLE obj (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, expires INTEGER) WITHOUT ROWID;
+    CREATE INDEX obj_expires ON obj (expires) WHERE expires IS NOT NULL;
+    CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+    INSERT INTO meta VALUES ('compacted', 0), ('swept', 0);
+";
+
+/// Why a store cannot be opened: one line for the operator.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another process, or another part of this one, has it.
+    #[error("the store in {} is in use by another process; stop that one first, or choose another directory", .dir.display())]
+    Locked {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// The file is not one of ours.
+    #[error("{} is not an apiloom store ({found}); move it away, or choose another directory", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it seems to be.
+        found: String,
+    },
+    /// The file was written by a later version.
+    #[error(
+        "{} has format {found}, and this program reads formats up to {supported}; use the newer program that wrote it, or \
+         choose another directory", .path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i32,
+        /// The newest one that can be read.
+        supported: i32,
+    },
+    /// The directory or the file cannot be made, read or written.
+    #[error("cannot use {}: {reason}; make it writable, or choose another directory", .path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// What the disk returned is not what was written.
+    #[error("the store {} is damaged: {what}; restore it from a backup, or choose another directory", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong in it.
+        what: String,
+    },
+}
+
+impl OpenError {
+    fn io(path: &Path, error: &io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        }
+    }
+
+    pub(super) fn thread(path: &Path, error: io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            reason: format!("no thread for it: {error}"),
+        }
+    }
+
+    fn damaged(path: &Path, what: impl Into<String>) -> Self {
+        Self::Damaged {
+            path: path.to_owned(),
+            what: what.into(),
+        }
+    }
+
+    fn sqlite(path: &Path, error: &rusqlite::Error) -> Self {
+        match sqlite_error(path, error) {
+            StorageError::Corrupt(_) => Self::damaged(path, error.to_string()),
+            _ => Self::Io {
+                path: path.to_owned(),
+                reason: error.to_string(),
+            },
+        }
+    }
+}
+
+/// Where the history of a store ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) revision: u64,
+    pub(super) digest: Digest,
+}
+
+/// A store that is open for writing.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) path: PathBuf,
+    pub(super) connection: Connection,
+    pub(super) head: Head,
+    pub(super) compacted: u64,
+    pub(super) swept: u64,
+    /// Holds the lock; to be dropped last.
+    pub(super) lock: File,
+}
+
+pub(super) fn open(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
+    make_dir(dir)?;
+    let lock = lock(dir)?;
+    let path = dir.join(FILE);
+    make_file(dir, &path)?;
+    let connection = connect_first(&path, config)?;
+    let (head, compacted, swept) = prove(&path, &connection)?;
+    Ok(Opened {
+        path,
+        connection,
+        head,
+        compacted,
+        swept,
+        lock,
+    })
+}
+
+fn make_dir(dir: &Path) -> Result<(), OpenError> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    // Objects may be secrets.
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(dir)
+        .map_err(|error| OpenError::io(dir, &error))?;
+    match dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => sync_dir(parent),
+        None => sync_dir(Path::new(".")),
+    }
+}
+
+fn lock(dir: &Path) -> Result<File, OpenError> {
+    let path = dir.join(LOCK);
+    let file = private_file()
+        .open(&path)
+        .map_err(|error| OpenError::io(&path, &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::Locked {
+            dir: dir.to_owned(),
+        }),
+        Err(TryLockError::Error(error)) => Err(OpenError::io(&path, &error)),
+    }
+}
+
+/// Makes the file before SQLite does: only its owner may read it, and SQLite gives the same mode to the files beside it.
+fn make_file(dir: &Path, path: &Path) -> Result<(), OpenError> {
+    if path.exists() {
+        return Ok(());
+    }
+    private_file()
+        .open(path)
+        .map_err(|error| OpenError::io(path, &error))?;
+    sync_dir(dir)
+}
+
+fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// A new name is only safe once its directory is synced.
+fn sync_dir(dir: &Path) -> Result<(), OpenError> {
+    if cfg!(unix) {
+        File::open(dir)
+            .and_then(|dir| dir.sync_all())
+            .map_err(|error| OpenError::io(dir, &error))?;
+    }
+    Ok(())
+}
+
+/// The first connection: it looks whose file it is before it changes anything, and makes an empty one ours.
+fn connect_first(path: &Path, config: &EmbeddedConfig) -> Result<Connection, OpenError> {
+    let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => foreign(path, "not an SQLite file"),
+        _ => OpenError::sqlite(path, &error),
+    };
+    let connection = connect(path, WRITER_CACHE_KIB).map_err(failed)?;
+    let pragma = |name: &str| {
+        connection
+            .pragma_query_value(None, name, |row| row.get::<_, i32>(0))
+            .map_err(failed)
+    };
+    let (application, format) = (pragma("application_id")?, pragma("user_version")?);
+    let tables: u32 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(failed)?;
+    match (application, format) {
+        (APPLICATION_ID, 1..=FORMAT) => {}
+        (APPLICATION_ID, found) if found > FORMAT => {
+            return Err(OpenError::Newer {
+                path: path.to_owned(),
+                found,
+                supported: FORMAT,
+            });
+        }
+        (0, 0) if tables == 0 => create(&connection).map_err(failed)?,
+        _ => return Err(foreign(path, "an SQLite file of another program")),
+    }
+    configure_writer(&connection, config).map_err(failed)?;
+    Ok(connection)
+}
+
+fn foreign(path: &Path, found: &str) -> OpenError {
+    OpenError::Foreign {
+        path: path.to_owned(),
+        found: found.to_owned(),
+    }
+}
+
+/// Makes an empty file a store, at once or not at all.
+fn create(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(&format!(
+        "PRAGMA synchronous = FULL; BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID}; \
+         PRAGMA user_version = {FORMAT}; {SCHEMA} COMMIT;"
+    ))
+}
+
+fn configure_writer(connection: &Connection, config: &EmbeddedConfig) -> rusqlite::Result<()> {
+    // Checkpoints are done where no write waits for them (see upkeep). The log is cut back after a burst.
+    connection.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
+         PRAGMA journal_size_limit = 67108864;",
+    )?;
+    if let Some(bytes) = config.max_bytes {
+        let page_bytes: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        let pages = i64::try_from(bytes / u64::from(page_bytes))
+            .unwrap_or(i64::MAX)
+            .max(1);
+        connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+    }
+    Ok(())
+}
+
+/// A connection of any kind, with what all of them share.
+fn connect(path: &Path, cache_kib: u32) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.set_prepared_statement_cache_capacity(32);
+    connection.execute_batch(&format!(
+        "PRAGMA cache_size = -{cache_kib}; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY; \
+         PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA fullfsync = ON; \
+         PRAGMA checkpoint_fullfsync = ON;"
+    ))?;
+    Ok(connection)
+}
+
+/// A connection that only reads.
+pub(super) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = connect(path, READER_CACHE_KIB)?;
+    connection.execute_batch("PRAGMA query_only = ON;")?;
+    Ok(connection)
+}
+
+/// A connection for checkpoints and proofs.
+pub(super) fn connect_upkeep(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = connect(path, READER_CACHE_KIB)?;
+    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;")?;
+    Ok(connection)
+}
+
+/// Proves the objects against the newest row of the log; gives that, and what is compacted and swept.
+pub(super) fn prove(path: &Path, connection: &Connection) -> Result<(Head, u64, u64), OpenError> {
+    let failed = |error: rusqlite::Error| OpenError::sqlite(path, &error);
+    let head = newest(path, connection)?;
+    let mut objects = connection
+        .prepare("SELECT key, revision, expires FROM obj")
+        .map_err(failed)?;
+    let mut rows = objects.query([]).map_err(failed)?;
+    let mut digest = Digest::default();
+    while let Some(row) = rows.next().map_err(failed)? {
+        let key = row
+            .get_ref(0)
+            .and_then(|key| Ok(key.as_str()?))
+            .map_err(failed)?;
+        let revision: i64 = row.get(1).map_err(failed)?;
+        digest.add(key, revision as u64, row.get(2).map_err(failed)?);
+    }
+    if digest != head.digest {
+        return Err(OpenError::damaged(
+            path,
+            "its objects are not those that its log says are present",
+        ));
+    }
+    let meta = |name: &str| {
+        let sql = "SELECT value FROM meta WHERE name = ?1";
+        connection
+            .query_row(sql, [name], |row| row.get::<_, i64>(0))
+            .map(|value| value as u64)
+            .map_err(failed)
+    };
+    let (compacted, swept) = (meta("compacted")?, meta("swept")?);
+    if compacted > head.revision || swept > compacted {
+        return Err(OpenError::damaged(path, "its log ends before its history"));
+    }
+    Ok((head, compacted, swept))
+}
+
+fn newest(path: &Path, connection: &Connection) -> Result<Head, OpenError> {
+    let failed = |error: rusqlite::Error| OpenError::sqlite(path, &error);
+    let sql = concat!(
+        "SELECT ",
+        record_columns!("log"),
+        " FROM log ORDER BY revision DESC LIMIT 1"
+    );
+    let mut statement = connection.prepare(sql).map_err(failed)?;
+    let mut rows = statement.query([]).map_err(failed)?;
+    let Some(row) = rows.next().map_err(failed)? else {
+        return Ok(Head::default());
+    };
+    let revision = row.get::<_, i64>(0).map_err(failed)? as u64;
+    let record = Record::read(row, 0, revision)
+        .map_err(|error| OpenError::damaged(path, error.to_string()))?;
+    Ok(Head {
+        revision,
+        digest: record.digest,
+    })
+}

@@ -1,0 +1,433 @@
+//! Reads: a few connections, each lent to one read at a time, on tokio's blocking threads.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rusqlite::{Connection, Transaction, params};
+use tokio::sync::Semaphore;
+
+use super::closed;
+use super::open::connect_reader;
+use super::row::{Record, record_columns, sqlite_error};
+use crate::feed::Replay;
+use crate::keys::{prefix_end, range_start};
+use crate::{Entry, Event, EventKind, ListRequest, Page, Revision, StorageError};
+
+/// Four are enough to keep a disk busy: lists and watches of the present come from the cache above.
+const CONNECTIONS: u32 = 4;
+
+/// A replay ends a page after so many rows or bytes, so that it holds up neither memory nor checkpoints.
+const REPLAY_ROWS: u64 = 2_048;
+const REPLAY_BYTES: usize = 4 << 20;
+
+/// The connections.
+#[derive(Debug)]
+pub(super) struct Readers {
+    path: PathBuf,
+    permits: Arc<Semaphore>,
+    /// Those not in use; more are opened when they are wanted, up to the number of permits.
+    idle: Arc<Mutex<Vec<Connection>>>,
+}
+
+impl Readers {
+    pub(super) fn new(path: &Path) -> Self {
+        let permits = Arc::new(Semaphore::new(CONNECTIONS as usize));
+        Self {
+            path: path.to_owned(),
+            permits,
+            idle: Arc::default(),
+        }
+    }
+
+    /// Runs a read on a blocking thread, over one snapshot of the store.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Snapshot<'_>) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        let permit = Arc::clone(&self.permits)
+            .acquire_owned()
+            .await
+            .map_err(|_| closed())?;
+        let (idle, path) = (Arc::clone(&self.idle), self.path.clone());
+        let task = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            let failed = |error: rusqlite::Error| sqlite_error(&path, &error);
+            let connection = idle.lock().pop();
+            let connection = connection
+                .map_or_else(|| connect_reader(&path), Ok)
+                .map_err(failed)?;
+            let answer =
+                connection
+                    .unchecked_transaction()
+                    .map_err(failed)
+                    .and_then(|transaction| {
+                        read(&Snapshot {
+                            path: &path,
+                            transaction,
+                        })
+                    });
+            idle.lock().push(connection);
+            answer
+        });
+        task.await
+            .map_err(|error| StorageError::Unavailable(format!("the read was given up: {error}")))?
+    }
+
+    /// Waits for the reads that are under way and closes the connections.
+    pub(super) async fn close(&self) {
+        // It fails when it is closed already.
+        let _ = self.permits.acquire_many(CONNECTIONS).await;
+        self.permits.close();
+        self.idle.lock().clear();
+    }
+}
+
+/// The store at one revision.
+pub(super) struct Snapshot<'a> {
+    path: &'a Path,
+    transaction: Transaction<'a>,
+}
+
+impl Snapshot<'_> {
+    pub(super) fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
+        let revision = self.revision()?;
+        let present = self.query("SELECT revision FROM obj WHERE key = ?1", [key], |row| {
+            row.get::<_, i64>(0)
+        })?;
+        let entry = present
+            .map(|revision| self.entry(key, revision as u64))
+            .transpose()?;
+        Ok((entry, revision))
+    }
+
+    pub(super) fn count(&self, prefix: &str, from: &str) -> Result<u64, StorageError> {
+        let end = prefix_end(prefix);
+        let sql = "SELECT count(*) FROM obj WHERE key >= ?1 AND (?2 IS NULL OR key < ?2)";
+        let bounded = "SELECT count(*) FROM obj WHERE key >= ?1 AND key < ?2";
+        let sql = if end.is_some() { bounded } else { sql };
+        let count = self.query(sql, params![from, end], |row| row.get::<_, i64>(0))?;
+        Ok(count.unwrap_or_default() as u64)
+    }
+
+    pub(super) fn list(&self, request: &ListRequest) -> Result<Page, StorageError> {
+        let revision = self.revision()?;
+        let from = range_start(&request.prefix, &request.start);
+        let undone = match request.at {
+            Some(at) if at != revision => self.undone_since(at, revision, &request.prefix, from)?,
+            _ => BTreeMap::new(),
+        };
+        let limit = if request.limit == 0 {
+            usize::MAX
+        } else {
+            request.limit
+        };
+        let (keys, next) = self.page(&request.prefix, from, limit, &undone)?;
+        let remaining = next
+            .map(|next| self.remaining(&request.prefix, &next, &undone))
+            .transpose()?
+            .unwrap_or(0);
+        let entries = keys
+            .iter()
+            .map(|(key, revision)| self.entry(key, *revision))
+            .collect::<Result<_, _>>()?;
+        Ok(Page {
+            entries,
+            revision: request.at.unwrap_or(revision),
+            more: remaining > 0,
+            remaining: Some(remaining),
+        })
+    }
+
+    /// What the keys that changed since `at` held then (`None`: nothing), in a range of keys.
+    fn undone_since(
+        &self,
+        at: Revision,
+        current: Revision,
+        prefix: &str,
+        from: &str,
+    ) -> Result<BTreeMap<String, Option<u64>>, StorageError> {
+        self.check_kept(at)?;
+        if at > current {
+            return Err(StorageError::Future {
+                requested: at,
+                current,
+            });
+        }
+        let sql = "SELECT key, previous FROM log WHERE revision > ?1 ORDER BY revision";
+        let mut undone = BTreeMap::new();
+        self.for_each(sql, [at.0 as i64], |row| {
+            let key = row.get_ref(0).and_then(|key| Ok(key.as_str()?))?;
+            if key.starts_with(prefix) && key >= from && !undone.contains_key(key) {
+                let previous: i64 = row.get(1)?;
+                undone.insert(key.to_owned(), (previous != 0).then_some(previous as u64));
+            }
+            Ok(true)
+        })?;
+        Ok(undone)
+    }
+
+    /// The first keys of a range with the revisions of their values, and the key after them.
+    #[expect(
+        clippy::type_complexity,
+        reason = "a page and the key after it, used once"
+    )]
+    fn page(
+        &self,
+        prefix: &str,
+        from: &str,
+        limit: usize,
+        undone: &BTreeMap<String, Option<u64>>,
+    ) -> Result<(Vec<(String, u64)>, Option<String>), StorageError> {
+        let mut old = undone
+            .iter()
+            .filter_map(|(key, revision)| Some((key, (*revision)?)))
+            .peekable();
+        let mut keys: Vec<(String, u64)> = Vec::new();
+        self.for_each_object(prefix, from, |key, revision| {
+            while let Some((old_key, old_revision)) =
+                old.next_if(|(old_key, _)| old_key.as_str() <= key)
+            {
+                keys.push((old_key.clone(), old_revision));
+            }
+            if !undone.contains_key(key) {
+                keys.push((key.to_owned(), revision));
+            }
+            keys.len() <= limit
+        })?;
+        if keys.len() <= limit {
+            keys.extend(old.map(|(key, revision)| (key.clone(), revision)));
+        }
+        let next = keys.get(limit).map(|(key, _)| key.clone());
+        keys.truncate(limit);
+        Ok((keys, next))
+    }
+
+    /// How many keys there are from `from` on.
+    fn remaining(
+        &self,
+        prefix: &str,
+        from: &str,
+        undone: &BTreeMap<String, Option<u64>>,
+    ) -> Result<u64, StorageError> {
+        let mut count = self.count(prefix, from)?;
+        for (key, old) in
+            undone.range::<str, _>((std::ops::Bound::Included(from), std::ops::Bound::Unbounded))
+        {
+            let sql = "SELECT revision FROM obj WHERE key = ?1";
+            let is_present = self
+                .query(sql, [key], |row| row.get::<_, i64>(0))?
+                .is_some();
+            count = count + u64::from(old.is_some()) - u64::from(is_present);
+        }
+        Ok(count)
+    }
+
+    /// The changes below a prefix, a page of them; proves that no row of the log is missing in between.
+    pub(super) fn replay(
+        &self,
+        prefix: &str,
+        after: Revision,
+        upto: Revision,
+    ) -> Result<Replay, StorageError> {
+        self.check_kept(after)?;
+        let sql = concat!(
+            "SELECT ",
+            record_columns!("log"),
+            " FROM log WHERE revision > ?1 AND revision <= ?2 ORDER BY revision LIMIT ?3"
+        );
+        let mut replay = Replay {
+            events: Vec::new(),
+            reached: after,
+        };
+        let (mut bytes, mut damage) = (0, None);
+        self.for_each(
+            sql,
+            params![after.0 as i64, upto.0 as i64, REPLAY_ROWS as i64],
+            |row| {
+                let revision = replay.reached.0 + 1;
+                if row.get::<_, i64>(0)? as u64 != revision {
+                    return Ok(false);
+                }
+                if row
+                    .get_ref(1)?
+                    .as_str()
+                    .is_ok_and(|key| key.starts_with(prefix))
+                {
+                    match Record::read(row, 0, revision).and_then(|record| self.event(record)) {
+                        Ok(event) => {
+                            bytes += event.value.len()
+                                + event.previous.as_ref().map_or(0, |(value, _)| value.len());
+                            replay.events.push(event);
+                        }
+                        Err(error) => {
+                            damage = Some(error);
+                            return Ok(false);
+                        }
+                    }
+                }
+                replay.reached = Revision(revision);
+                Ok(bytes < REPLAY_BYTES)
+            },
+        )?;
+        match damage {
+            // What comes before the damage is delivered first; then this is met again.
+            Some(error) if replay.reached == after => Err(error),
+            None if replay.reached == after => Err(StorageError::Corrupt(format!(
+                "{}: revision {} is missing from the log",
+                self.path.display(),
+                after.0 + 1
+            ))),
+            _ => Ok(replay),
+        }
+    }
+
+    fn event(&self, record: Record) -> Result<Event, StorageError> {
+        let previous = match record.previous {
+            0 => None,
+            revision => Some(self.entry(&record.key, revision)?),
+        };
+        let kind = match (&record.value, &previous) {
+            (None, _) => EventKind::Deleted,
+            (Some(_), None) => EventKind::Created,
+            (Some(_), Some(_)) => EventKind::Updated,
+        };
+        Ok(Event {
+            kind,
+            key: record.key,
+            value: record.value.unwrap_or_default(),
+            previous: previous.map(|entry| (entry.value, entry.revision)),
+            revision: Revision(record.revision),
+        })
+    }
+
+    /// The value that a key got at a revision.
+    fn entry(&self, key: &str, revision: u64) -> Result<Entry, StorageError> {
+        load(&self.transaction, self.path, revision)
+            .and_then(|record| record.into_entry(key))
+            .map_err(|error| name_key(error, key))
+    }
+
+    fn check_kept(&self, requested: Revision) -> Result<(), StorageError> {
+        let sql = "SELECT value FROM meta WHERE name = 'compacted'";
+        let compacted = Revision(
+            self.query(sql, [], |row| row.get::<_, i64>(0))?
+                .unwrap_or_default() as u64,
+        );
+        if requested < compacted {
+            Err(StorageError::Compacted {
+                requested,
+                compacted,
+            })
+        } else {
+            Ok(())
+        }
+    }
+
+    fn revision(&self) -> Result<Revision, StorageError> {
+        let newest = self.query("SELECT max(revision) FROM log", [], |row| {
+            row.get::<_, Option<i64>>(0)
+        })?;
+        Ok(Revision(newest.flatten().unwrap_or_default() as u64))
+    }
+
+    fn for_each_object(
+        &self,
+        prefix: &str,
+        from: &str,
+        mut visit: impl FnMut(&str, u64) -> bool,
+    ) -> Result<(), StorageError> {
+        let visit = |row: &rusqlite::Row<'_>| {
+            Ok(visit(
+                row.get_ref(0)?.as_str()?,
+                row.get::<_, i64>(1)? as u64,
+            ))
+        };
+        match prefix_end(prefix) {
+            Some(end) => {
+                let sql = "SELECT key, revision FROM obj WHERE key >= ?1 AND key < ?2 ORDER BY key";
+                self.for_each(sql, [from, &end], visit)
+            }
+            None => self.for_each(
+                "SELECT key, revision FROM obj WHERE key >= ?1 ORDER BY key",
+                [from],
+                visit,
+            ),
+        }
+    }
+
+    /// Runs over rows until `visit` says that it is enough.
+    fn for_each(
+        &self,
+        sql: &str,
+        params: impl rusqlite::Params,
+        mut visit: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<bool>,
+    ) -> Result<(), StorageError> {
+        let run = || {
+            let mut statement = self.transaction.prepare_cached(sql)?;
+            let mut rows = statement.query(params)?;
+            while let Some(row) = rows.next()? {
+                if !visit(row)? {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        run().map_err(|error| sqlite_error(self.path, &error))
+    }
+
+    /// The one row of a query, if there is one.
+    fn query<T>(
+        &self,
+        sql: &str,
+        params: impl rusqlite::Params,
+        read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StorageError> {
+        query(&self.transaction, sql, params, read).map_err(|error| sqlite_error(self.path, &error))
+    }
+}
+
+/// The one row of a query, if there is one.
+pub(super) fn query<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl rusqlite::Params,
+    read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Option<T>> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params)?;
+    rows.next()?.map(read).transpose()
+}
+
+/// Loads and proves the row of a revision.
+pub(super) fn load(
+    connection: &Connection,
+    path: &Path,
+    revision: u64,
+) -> Result<Record, StorageError> {
+    let sql = concat!(
+        "SELECT ",
+        record_columns!("log"),
+        " FROM log WHERE revision = ?1"
+    );
+    match query(connection, sql, [revision as i64], |row| {
+        Ok(Record::read(row, 0, revision))
+    }) {
+        Ok(Some(record)) => record,
+        Ok(None) => Err(StorageError::Corrupt(format!(
+            "revision {revision} is missing from the log"
+        ))),
+        Err(error) => Err(sqlite_error(path, &error)),
+    }
+}
+
+/// Says in an error about damage which key it hits.
+pub(super) fn name_key(error: StorageError, key: &str) -> StorageError {
+    match error {
+        StorageError::Corrupt(what) if !what.contains(&format!("{key:?}")) => {
+            StorageError::Corrupt(format!("key {key:?}: {what}"))
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,209 @@
+//! The upkeep thread: checkpoints beside the writes, and the slow proof of every checksum.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
+
+use super::open::{connect_upkeep, prove};
+use super::reader::{load, name_key, query};
+use super::row::sqlite_error;
+use super::writer::Request;
+use crate::StorageError;
+
+/// The first proof begins when the start, in which the disk has better things to do, is over.
+const FIRST_PROOF: Duration = Duration::from_secs(10);
+
+/// The proof reads so many rows, then rests: about 5,000 rows a second.
+const PROOF_ROWS: i64 = 128;
+const PROOF_REST: Duration = Duration::from_millis(25);
+
+/// So many lines about damage are kept; more would not help anyone.
+const MAX_DAMAGE: usize = 100;
+
+/// The other threads' end.
+#[derive(Debug)]
+pub(super) struct Upkeep {
+    checkpoints: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Upkeep {
+    /// Asks for a checkpoint; [`Request::Checkpointed`] follows if this says true.
+    pub(super) fn checkpoint(&self) -> bool {
+        self.checkpoints.send(()).is_ok()
+    }
+
+    /// Waits until the thread has closed its connection.
+    pub(super) fn stop(self) {
+        drop(self.checkpoints);
+        if self.thread.join().is_err() {
+            tracing::error!("the upkeep thread of the store panicked");
+        }
+    }
+}
+
+pub(super) fn start(
+    path: &Path,
+    prove_interval: Duration,
+    writer: Sender<Request>,
+    damage: Arc<Mutex<Vec<String>>>,
+) -> io::Result<Upkeep> {
+    let (checkpoints, asked) = mpsc::channel();
+    let proof = Proof {
+        path: path.to_owned(),
+        next: Next::Objects(String::new()),
+        damage,
+    };
+    let path = path.to_owned();
+    let thread = std::thread::Builder::new()
+        .name("apiloom-upkeep".into())
+        .spawn(move || run(&path, prove_interval, &asked, &writer, proof))?;
+    Ok(Upkeep {
+        checkpoints,
+        thread,
+    })
+}
+
+fn run(
+    path: &Path,
+    interval: Duration,
+    asked: &Receiver<()>,
+    writer: &Sender<Request>,
+    mut proof: Proof,
+) {
+    let mut connection = None;
+    let mut rest = FIRST_PROOF.min(interval);
+    loop {
+        let woken = asked.recv_timeout(rest);
+        if woken == Err(RecvTimeoutError::Disconnected) {
+            return;
+        }
+        let open = match connection.take().map_or_else(|| connect_upkeep(path), Ok) {
+            Ok(open) => open,
+            Err(error) => {
+                tracing::error!(%error, "no connection for the upkeep of the store");
+                let _ = writer.send(Request::Checkpointed);
+                continue;
+            }
+        };
+        if woken.is_ok() {
+            checkpoint(&open);
+            // The writer may be gone: then it does the rest when it ends.
+            let _ = writer.send(Request::Checkpointed);
+            connection = Some(open);
+            continue;
+        }
+        let is_done = proof.step(&open);
+        rest = if is_done { interval } else { PROOF_REST };
+        // Between proofs the connection's memory is given back.
+        connection = (!is_done).then_some(open);
+    }
+}
+
+/// Writes SQLite's log back as far as it is, while the writer goes on writing.
+fn checkpoint(connection: &Connection) {
+    if let Err(error) = query(connection, "PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
+        tracing::warn!(%error, "SQLite's log was not written back");
+    }
+}
+
+/// A pass over everything in the store.
+struct Proof {
+    path: PathBuf,
+    next: Next,
+    damage: Arc<Mutex<Vec<String>>>,
+}
+
+/// Where the pass goes on.
+enum Next {
+    /// The objects after this key, each with its row of the log.
+    Objects(String),
+    /// The rows of the log after this revision.
+    Log(i64),
+}
+
+impl Proof {
+    /// Proves a part; says whether it was the last.
+    fn step(&mut self, connection: &Connection) -> bool {
+        let next = connection
+            .unchecked_transaction()
+            .map_err(|error| sqlite_error(&self.path, &error));
+        let next = next.and_then(|snapshot| match &self.next {
+            Next::Objects(after) => self.objects(&snapshot, after),
+            Next::Log(after) => self.log(&snapshot, *after),
+        });
+        let next = next.unwrap_or_else(|error| {
+            self.note(&error);
+            None
+        });
+        let is_done = next.is_none();
+        self.next = next.unwrap_or_else(|| Next::Objects(String::new()));
+        is_done
+    }
+
+    fn objects(&self, snapshot: &Connection, after: &str) -> Result<Option<Next>, StorageError> {
+        let sql = "SELECT key, revision FROM obj WHERE key > ?1 ORDER BY key LIMIT ?2";
+        let rows: Vec<(String, i64)> = self.rows(snapshot, sql, (after, PROOF_ROWS))?;
+        for (key, revision) in &rows {
+            let proved = load(snapshot, &self.path, *revision as u64)
+                .and_then(|record| record.into_entry(key));
+            if let Err(error) = proved {
+                self.note(&name_key(error, key));
+            }
+        }
+        Ok(Some(
+            rows.into_iter()
+                .next_back()
+                .map_or(Next::Log(0), |(key, _)| Next::Objects(key)),
+        ))
+    }
+
+    fn log(&self, snapshot: &Connection, after: i64) -> Result<Option<Next>, StorageError> {
+        let sql =
+            "SELECT revision, previous FROM log WHERE revision > ?1 ORDER BY revision LIMIT ?2";
+        let rows: Vec<(i64, i64)> = self.rows(snapshot, sql, (after, PROOF_ROWS))?;
+        for (revision, _) in &rows {
+            if let Err(error) = load(snapshot, &self.path, *revision as u64) {
+                self.note(&error);
+            }
+        }
+        if let Some((last, _)) = rows.last() {
+            return Ok(Some(Next::Log(*last)));
+        }
+        prove(&self.path, snapshot).map_err(|error| StorageError::Corrupt(error.to_string()))?;
+        Ok(None)
+    }
+
+    fn rows<A, B>(
+        &self,
+        snapshot: &Connection,
+        sql: &str,
+        params: impl rusqlite::Params,
+    ) -> Result<Vec<(A, B)>, StorageError>
+    where
+        A: rusqlite::types::FromSql,
+        B: rusqlite::types::FromSql,
+    {
+        let rows = snapshot.prepare_cached(sql).and_then(|mut statement| {
+            statement
+                .query_map(params, |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<rusqlite::Result<_>>()
+        });
+        rows.map_err(|error| sqlite_error(&self.path, &error))
+    }
+
+    fn note(&self, error: &StorageError) {
+        tracing::error!(path = %self.path.display(), %error, "the store is damaged");
+        let line = error.to_string();
+        let mut damage = self.damage.lock();
+        if damage.len() < MAX_DAMAGE && !damage.contains(&line) {
+            damage.push(line);
+        }
+    }
+}
