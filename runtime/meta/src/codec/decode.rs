@@ -13,8 +13,8 @@ use serde_json::{Map, Number, Value};
 use super::{DecodeError, Decoded, Format, syntax};
 use crate::field::go_quote;
 use crate::schema::node::{Child, Node, Types};
-use crate::schema::number;
 use crate::schema::path::Path;
+use crate::schema::{format, number};
 
 /// What a document deeper than [`MAX_DEPTH`] gets.
 pub(super) const TOO_DEEP: &str = "exceeded max depth";
@@ -219,6 +219,17 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         }
     }
 
+    fn string(self, value: String) -> Value {
+        // Go reads times while it decodes, so a bad one is a type error there and not an invalid value.
+        if self.node.is_some_and(|node| node.format.as_deref() == Some("date-time"))
+            && let Some(problem) = format::time_problem(&value)
+        {
+            self.walk.type_error.get_or_insert(problem);
+            return Value::Null;
+        }
+        self.typed(Types::STRING, || "string".to_owned(), || Value::String(value))
+    }
+
     fn integer(self, number: Number) -> Value {
         let Some(node) = self.node else {
             return Value::Number(number);
@@ -303,18 +314,10 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         Ok(self.typed(Types::NUMBER, found, || shortest(value)))
     }
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(self.typed(
-            Types::STRING,
-            || "string".to_owned(),
-            || Value::String(value.to_owned()),
-        ))
+        Ok(self.string(value.to_owned()))
     }
     fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(self.typed(
-            Types::STRING,
-            || "string".to_owned(),
-            || Value::String(value),
-        ))
+        Ok(self.string(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut access: A) -> Result<Value, A::Error> {

@@ -2,13 +2,19 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::names;
+use crate::types::Time;
+
 /// What is wrong with `text` as a value of a format; nothing for formats without rules.
 pub(crate) fn problems(format: &str, text: &str) -> Vec<String> {
     let (fits, detail) = match format {
-        "uuid" => (
-            is_uuid(text),
-            "must be a lowercase UUID in 8-4-4-4-12 format",
-        ),
+        "dns-label" => return names::dns_label(text),
+        "dns-subdomain" => return names::dns_subdomain(text),
+        "label-key" => return names::label_key(text),
+        "label-value" => return names::label_value(text),
+        "qualified-name" => return names::qualified_name(text),
+        "path-segment" => return names::path_segment(text),
+        "uuid" => return names::uuid(text),
         "ip" => (
             text.parse::<IpAddr>().is_ok(),
             "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
@@ -34,10 +40,7 @@ pub(crate) fn problems(format: &str, text: &str) -> Vec<String> {
             "must be an email address, (e.g. user@example.com)",
         ),
         "date" => (is_date(text), "must be a date in the form 2006-01-02"),
-        "date-time" => (
-            is_date_time(text),
-            "must be a time in the form 2006-01-02T15:04:05Z",
-        ),
+        "date-time" => return time_problem(text).into_iter().collect(),
         "duration" => (is_duration(text), "must be a duration, (e.g. 1h30m or 15s)"),
         "byte" => (is_base64(text), "must be base64-encoded"),
         _ => return Vec::new(),
@@ -47,14 +50,6 @@ pub(crate) fn problems(format: &str, text: &str) -> Vec<String> {
     } else {
         vec![detail.to_owned()]
     }
-}
-
-fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
-        })
 }
 
 fn is_cidr(text: &str) -> bool {
@@ -102,14 +97,9 @@ fn is_date(text: &str) -> bool {
     text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// RFC 3339; jiff alone takes more of ISO 8601.
-fn is_date_time(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let shape = bytes.len() >= 20
-        && bytes[10].eq_ignore_ascii_case(&b'T')
-        && bytes[13] == b':'
-        && bytes[16] == b':';
-    shape && !text.contains('[') && text.parse::<jiff::Timestamp>().is_ok()
+/// Why a text is no point in time, in the words of Go.
+pub(crate) fn time_problem(text: &str) -> Option<String> {
+    text.parse::<Time>().err().map(|error| error.to_string())
 }
 
 /// Go's `time.ParseDuration`: a sign, then numbers each with a unit; `0` needs none.

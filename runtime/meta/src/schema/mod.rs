@@ -6,7 +6,7 @@
 mod build;
 mod combine;
 mod default;
-mod format;
+pub(crate) mod format;
 pub(crate) mod node;
 pub(crate) mod number;
 mod openapi;

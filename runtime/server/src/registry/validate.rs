@@ -37,12 +37,9 @@ impl Endpoint {
     ) -> Result<(), ApiError> {
         let mut errors = validation::validate_update(new, old, self.kind.scope);
         let schema = self.schema();
-        let mut broken = Kind::with_value(new, |new| schema.validate(new));
-        if broken.is_empty() {
-            broken = Kind::with_value(new, |new| {
-                Kind::with_value(old, |old| schema.validate_update(new, old))
-            });
-        }
+        let broken = Kind::with_value(new, |new| {
+            Kind::with_value(old, |old| schema.validate_update(new, old))
+        });
         let well_formed = broken.is_empty();
         errors.extend(broken);
         if well_formed {
