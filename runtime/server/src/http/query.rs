@@ -1,0 +1,134 @@
+//! The query of a URL, decoded as the API reads it: `+` is a space, a pair that cannot be decoded is left out.
+
+/// The pairs of a query in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Decodes a raw query. Pairs with a bad escape or a `;` are dropped, as Go's parser drops them.
+    pub fn parse(raw: &str) -> Self {
+        let pairs = raw.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';'));
+        Self(pairs.filter_map(decode_pair).collect())
+    }
+
+    /// The query of a URI.
+    pub fn of(uri: &http::Uri) -> Self {
+        Self::parse(uri.query().unwrap_or_default())
+    }
+
+    /// The first value of a parameter; `Some("")` for `?name` and `?name=`.
+    pub fn first(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Every value of a parameter, in order.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> + 'a {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A parameter's first value, where absent and empty are the same.
+    pub fn text(&self, name: &str) -> &str {
+        self.first(name).unwrap_or_default()
+    }
+
+    /// A boolean: absent is `None`; `0` and `false` in any case are false; everything else, even empty, is true.
+    pub fn boolean(&self, name: &str) -> Option<bool> {
+        self.first(name).map(|value| !(value == "0" || value.eq_ignore_ascii_case("false")))
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    /// The text that the API answers with 400.
+    pub fn integer(&self, name: &str) -> Result<Option<i64>, String> {
+        self.first(name).map(parse_int).transpose()
+    }
+}
+
+/// Reads a decimal number and words a failure as Go's strconv does.
+fn parse_int(text: &str) -> Result<i64, String> {
+    text.parse::<i64>().map_err(|error| {
+        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+        let why = if matches!(error.kind(), PosOverflow | NegOverflow) { "value out of range" } else { "invalid syntax" };
+        format!("strconv.ParseInt: parsing {}: {why}", apiloom_meta::field::go_quote(text))
+    })
+}
+
+fn decode_pair(pair: &str) -> Option<(String, String)> {
+    let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+    Some((decode(&key.replace('+', " "))?, decode(&value.replace('+', " "))?))
+}
+
+/// Undoes percent-encoding; `None` for a bad escape. Bytes that are not UTF-8 become U+FFFD.
+pub(super) fn decode(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return Some(text.to_owned());
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            out.push(hex(bytes.next()?)? << 4 | hex(bytes.next()?)?);
+        } else {
+            out.push(byte);
+        }
+    }
+    Some(String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+fn hex(byte: u8) -> Option<u8> {
+    // A hexadecimal digit is below 16, so the conversion cannot lose anything.
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(raw: &str, expected: &[(&str, &str)]) {
+        let expected = expected.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        assert_eq!(Query::parse(raw), Query(expected), "{raw}");
+    }
+
+    #[test]
+    fn pairs_are_decoded_and_bad_ones_left_out() {
+        check("", &[]);
+        check("a=1&b", &[("a", "1"), ("b", "")]);
+        check("a=x+y&b=%2B", &[("a", "x y"), ("b", "+")]);
+        check("a=%zz&b=1", &[("b", "1")]);
+        check("a=%2&b=1", &[("b", "1")]);
+        check("a=1;c=2&b=1", &[("b", "1")]);
+        check("&&a=b=c", &[("a", "b=c")]);
+        check("a=%ff", &[("a", "\u{fffd}")]);
+    }
+
+    #[test]
+    fn booleans_are_true_unless_zero_or_false() {
+        for (raw, expected) in [
+            ("x=1", None),
+            ("watch", Some(true)),
+            ("watch=", Some(true)),
+            ("watch=1", Some(true)),
+            ("watch=yes", Some(true)),
+            ("watch=0", Some(false)),
+            ("watch=False", Some(false)),
+            ("watch=false&watch=true", Some(false)),
+        ] {
+            assert_eq!(Query::parse(raw).boolean("watch"), expected, "{raw}");
+        }
+    }
+
+    #[test]
+    fn integers_fail_with_the_text_of_the_api() {
+        for (raw, expected) in [
+            ("", Ok(None)),
+            ("limit=5", Ok(Some(5))),
+            ("limit=-1", Ok(Some(-1))),
+            ("limit=", Err("strconv.ParseInt: parsing \"\": invalid syntax")),
+            ("limit=x", Err("strconv.ParseInt: parsing \"x\": invalid syntax")),
+            ("limit=99999999999999999999", Err("strconv.ParseInt: parsing \"99999999999999999999\": value out of range")),
+        ] {
+            assert_eq!(Query::parse(raw).integer("limit"), expected.map_err(str::to_owned), "{raw}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What a request is about, from its method and URL alone: what authentication, authorization, audit and metrics read.
+//!
+//! Everything is decided on the percent-decoded path. No resource is looked up here, so the answer is the same for
+//! resources that exist and for those that do not.
+
+use apiloom_meta::selector::{FieldSelector, LabelQuery};
+use http::{Method, Uri};
+
+use super::query::{Query, decode};
+
+/// The attributes of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestInfo {
+    /// Whether the request is for a resource; otherwise only `path` and `verb` are set.
+    pub is_resource_request: bool,
+    /// The decoded path.
+    pub path: String,
+    /// The API's verb for resources, the lower-case method for everything else.
+    pub verb: String,
+    /// `api` or `apis`.
+    pub api_prefix: String,
+    /// Group; empty for core.
+    pub api_group: String,
+    /// Version.
+    pub api_version: String,
+    /// Namespace; empty when there is none in the path.
+    pub namespace: String,
+    /// Resource, the plural.
+    pub resource: String,
+    /// Subresource.
+    pub subresource: String,
+    /// Name in the path, or the one that the field selector of a list or watch requires.
+    pub name: String,
+    /// The segments from the resource on.
+    pub parts: Vec<String>,
+    /// The field selector as sent, for verbs that select.
+    pub field_selector: String,
+    /// The label selector as sent, for verbs that select.
+    pub label_selector: String,
+    /// Whether the resource is addressed inside a namespace: `namespaces/NS/RESOURCE...`.
+    pub(super) in_namespace: bool,
+    /// Whether the path has the deprecated prefix `watch/`.
+    pub(super) watch_prefix: bool,
+}
+
+/// Why a URL says nothing about a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestInfoError {
+    /// The path has a bad percent escape: a bad request.
+    #[error("invalid URL escape in path {0:?}")]
+    Escape(String),
+    /// `watch` or `proxy` is the last segment: an internal error by the API's rules.
+    #[error("failed to create RequestInfo: unable to determine kind and namespace from url, {0}")]
+    NoKind(String),
+}
+
+impl From<&RequestInfoError> for apiloom_meta::ApiError {
+    fn from(error: &RequestInfoError) -> Self {
+        match error {
+            RequestInfoError::Escape(_) => Self::bad_request(error.to_string()),
+            RequestInfoError::NoKind(_) => Self::internal_text(error.to_string()),
+        }
+    }
+}
+
+impl RequestInfo {
+    /// Reads method and URL.
+    ///
+    /// # Errors
+    /// [`RequestInfoError`].
+    pub fn parse(method: &Method, uri: &Uri) -> Result<Self, RequestInfoError> {
+        let path = decode(uri.path()).ok_or_else(|| RequestInfoError::Escape(uri.path().to_owned()))?;
+        let mut info = Self { verb: method.as_str().to_ascii_lowercase(), ..Self::default() };
+        info.read_path(&path, method, uri)?;
+        info.path = path;
+        if info.is_resource_request {
+            info.read_query(&Query::of(uri));
+        }
+        Ok(info)
+    }
+
+    fn read_path(&mut self, path: &str, method: &Method, uri: &Uri) -> Result<(), RequestInfoError> {
+        let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let (prefix, group, version, mut rest) = match segments.as_slice() {
+            ["apis", group, version, rest @ ..] if !rest.is_empty() => ("apis", *group, *version, rest),
+            ["api", version, rest @ ..] if !rest.is_empty() => ("api", "", *version, rest),
+            _ => return Ok(()),
+        };
+        self.is_resource_request = true;
+        self.api_prefix = prefix.to_owned();
+        self.api_group = group.to_owned();
+        self.api_version = version.to_owned();
+        self.verb = verb_of(method).to_owned();
+
+        let mut proxied = false;
+        if let ["watch" | "proxy", after @ ..] = rest {
+            if after.is_empty() {
+                return Err(RequestInfoError::NoKind(uri.to_string()));
+            }
+            self.verb = rest[0].to_owned();
+            self.watch_prefix = rest[0] == "watch";
+            proxied = rest[0] == "proxy";
+            rest = after;
+        }
+        if let ["namespaces", namespace, after @ ..] = rest {
+            self.namespace = (*namespace).to_owned();
+            // Two words after the namespace are its own subresources, everything else is a resource in it.
+            if !after.is_empty() && !matches!(after[0], "status" | "finalize") {
+                self.in_namespace = true;
+                rest = after;
+            }
+        }
+        self.parts = rest.iter().map(|segment| (*segment).to_owned()).collect();
+        let part = |index: usize| rest.get(index).map(|segment| (*segment).to_owned()).unwrap_or_default();
+        self.resource = part(0);
+        self.name = part(1);
+        if !proxied {
+            self.subresource = part(2);
+        }
+        Ok(())
+    }
+
+    fn read_query(&mut self, query: &Query) {
+        if self.name.is_empty() && self.verb == "get" {
+            self.verb = if query.boolean("watch") == Some(true) { "watch" } else { "list" }.to_owned();
+            self.name = selected_name(query).unwrap_or_default();
+        }
+        if self.name.is_empty() && self.verb == "delete" {
+            self.verb = "deletecollection".to_owned();
+        }
+        if !self.watch_prefix && matches!(self.verb.as_str(), "list" | "watch" | "deletecollection") {
+            self.field_selector = query.text("fieldSelector").to_owned();
+            self.label_selector = query.text("labelSelector").to_owned();
+        }
+    }
+
+    /// Whether the request may run without a deadline: watches, proxies and streaming subresources.
+    pub fn is_long_running(&self) -> bool {
+        if !self.is_resource_request {
+            return self.path.starts_with("/debug/pprof/");
+        }
+        matches!(self.verb.as_str(), "watch" | "proxy")
+            || matches!(self.subresource.as_str(), "attach" | "exec" | "proxy" | "log" | "portforward")
+    }
+}
+
+fn verb_of(method: &Method) -> &'static str {
+    match *method {
+        Method::POST => "create",
+        Method::GET | Method::HEAD => "get",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE => "delete",
+        _ => "",
+    }
+}
+
+/// The name that the field selector requires. Nothing when any list option cannot be decoded: then the request will
+/// be refused, and is authorized for the whole collection first.
+fn selected_name(query: &Query) -> Option<String> {
+    for parameter in ["timeoutSeconds", "limit"] {
+        query.integer(parameter).ok()?;
+    }
+    LabelQuery::parse(query.text("labelSelector")).ok()?;
+    let selector = FieldSelector::parse(query.first("fieldSelector").filter(|text| !text.is_empty())?).ok()?;
+    let name = selector.requires("metadata.name")?;
+    is_path_segment(name).then(|| name.to_owned())
+}
+
+/// Whether a name can stand in a path.
+fn is_path_segment(name: &str) -> bool {
+    !matches!(name, "." | "..") && !name.contains(['/', '%'])
+}
+
+#[cfg(test)]
+mod tests;
