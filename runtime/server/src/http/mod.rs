@@ -1,37 +1,54 @@
 //! The wire: paths, negotiation, bodies, answers. Sees requests and responses, never sockets or TLS.
+//!
+//! `api` leads a request to a document or to one of the verbs, each in a file of its own; what they share is below.
 
-mod accept;
+mod api;
+mod call;
+mod route;
+
+mod create;
+mod delete;
+mod get;
+mod list;
+mod patch;
+mod update;
+mod watch;
+
 pub mod crd;
 pub mod discovery;
 pub mod health;
 pub mod metrics;
 pub mod openapi;
-mod served;
-mod static_doc;
-#[cfg(test)]
-mod testing;
 pub mod version;
 
-use std::sync::Arc;
+mod accept;
+mod body;
+mod compress;
+mod encode;
+pub mod error;
+mod negotiate;
+mod params;
+mod query;
+mod request_info;
+mod served;
+mod static_doc;
+mod stopping;
+mod table;
+#[cfg(test)]
+mod testing;
+pub mod timeout;
+mod warning;
 
+pub use api::Api;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
-
-use crate::registry::Registry;
+pub use query::Query;
+pub use request_info::{RequestInfo, RequestInfoError};
+pub use stopping::Stopping;
+pub use timeout::Deadline;
 
 /// The body of every answer.
 pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
-
-/// The API as one function from request to response.
-#[derive(Debug)]
-pub struct Api {}
-
-impl Api {
-    /// The API of this registry.
-    pub fn new(_registry: Arc<Registry>, _info: ServerInfo) -> Self {
-        todo!()
-    }
-}
 
 /// What answers say about the server itself.
 #[derive(Clone, Debug, Default)]

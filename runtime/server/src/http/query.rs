@@ -7,7 +7,9 @@ pub struct Query(Vec<(String, String)>);
 impl Query {
     /// Decodes a raw query. Pairs with a bad escape or a `;` are dropped, as Go's parser drops them.
     pub fn parse(raw: &str) -> Self {
-        let pairs = raw.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';'));
+        let pairs = raw
+            .split('&')
+            .filter(|pair| !pair.is_empty() && !pair.contains(';'));
         Self(pairs.filter_map(decode_pair).collect())
     }
 
@@ -18,12 +20,18 @@ impl Query {
 
     /// The first value of a parameter; `Some("")` for `?name` and `?name=`.
     pub fn first(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Every value of a parameter, in order.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> + 'a {
-        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .filter(move |(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// A parameter's first value, where absent and empty are the same.
@@ -33,7 +41,8 @@ impl Query {
 
     /// A boolean: absent is `None`; `0` and `false` in any case are false; everything else, even empty, is true.
     pub fn boolean(&self, name: &str) -> Option<bool> {
-        self.first(name).map(|value| !(value == "0" || value.eq_ignore_ascii_case("false")))
+        self.first(name)
+            .map(|value| !(value == "0" || value.eq_ignore_ascii_case("false")))
     }
 
     /// A whole number.
@@ -49,14 +58,24 @@ impl Query {
 fn parse_int(text: &str) -> Result<i64, String> {
     text.parse::<i64>().map_err(|error| {
         use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-        let why = if matches!(error.kind(), PosOverflow | NegOverflow) { "value out of range" } else { "invalid syntax" };
-        format!("strconv.ParseInt: parsing {}: {why}", apiloom_meta::field::go_quote(text))
+        let why = if matches!(error.kind(), PosOverflow | NegOverflow) {
+            "value out of range"
+        } else {
+            "invalid syntax"
+        };
+        format!(
+            "strconv.ParseInt: parsing {}: {why}",
+            apiloom_meta::field::go_quote(text)
+        )
     })
 }
 
 fn decode_pair(pair: &str) -> Option<(String, String)> {
     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-    Some((decode(&key.replace('+', " "))?, decode(&value.replace('+', " "))?))
+    Some((
+        decode(&key.replace('+', " "))?,
+        decode(&value.replace('+', " "))?,
+    ))
 }
 
 /// Undoes percent-encoding; `None` for a bad escape. Bytes that are not UTF-8 become U+FFFD.
@@ -73,12 +92,17 @@ pub(super) fn decode(text: &str) -> Option<String> {
             out.push(byte);
         }
     }
-    Some(String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    Some(
+        String::from_utf8(out)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    )
 }
 
 fn hex(byte: u8) -> Option<u8> {
     // A hexadecimal digit is below 16, so the conversion cannot lose anything.
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+    char::from(byte)
+        .to_digit(16)
+        .and_then(|digit| u8::try_from(digit).ok())
 }
 
 #[cfg(test)]
@@ -86,7 +110,10 @@ mod tests {
     use super::*;
 
     fn check(raw: &str, expected: &[(&str, &str)]) {
-        let expected = expected.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let expected = expected
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect();
         assert_eq!(Query::parse(raw), Query(expected), "{raw}");
     }
 
@@ -124,11 +151,24 @@ mod tests {
             ("", Ok(None)),
             ("limit=5", Ok(Some(5))),
             ("limit=-1", Ok(Some(-1))),
-            ("limit=", Err("strconv.ParseInt: parsing \"\": invalid syntax")),
-            ("limit=x", Err("strconv.ParseInt: parsing \"x\": invalid syntax")),
-            ("limit=99999999999999999999", Err("strconv.ParseInt: parsing \"99999999999999999999\": value out of range")),
+            (
+                "limit=",
+                Err("strconv.ParseInt: parsing \"\": invalid syntax"),
+            ),
+            (
+                "limit=x",
+                Err("strconv.ParseInt: parsing \"x\": invalid syntax"),
+            ),
+            (
+                "limit=99999999999999999999",
+                Err("strconv.ParseInt: parsing \"99999999999999999999\": value out of range"),
+            ),
         ] {
-            assert_eq!(Query::parse(raw).integer("limit"), expected.map_err(str::to_owned), "{raw}");
+            assert_eq!(
+                Query::parse(raw).integer("limit"),
+                expected.map_err(str::to_owned),
+                "{raw}"
+            );
         }
     }
 }

@@ -69,8 +69,12 @@ impl RequestInfo {
     /// # Errors
     /// [`RequestInfoError`].
     pub fn parse(method: &Method, uri: &Uri) -> Result<Self, RequestInfoError> {
-        let path = decode(uri.path()).ok_or_else(|| RequestInfoError::Escape(uri.path().to_owned()))?;
-        let mut info = Self { verb: method.as_str().to_ascii_lowercase(), ..Self::default() };
+        let path =
+            decode(uri.path()).ok_or_else(|| RequestInfoError::Escape(uri.path().to_owned()))?;
+        let mut info = Self {
+            verb: method.as_str().to_ascii_lowercase(),
+            ..Self::default()
+        };
         info.read_path(&path, method, uri)?;
         info.path = path;
         if info.is_resource_request {
@@ -79,10 +83,17 @@ impl RequestInfo {
         Ok(info)
     }
 
-    fn read_path(&mut self, path: &str, method: &Method, uri: &Uri) -> Result<(), RequestInfoError> {
+    fn read_path(
+        &mut self,
+        path: &str,
+        method: &Method,
+        uri: &Uri,
+    ) -> Result<(), RequestInfoError> {
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         let (prefix, group, version, mut rest) = match segments.as_slice() {
-            ["apis", group, version, rest @ ..] if !rest.is_empty() => ("apis", *group, *version, rest),
+            ["apis", group, version, rest @ ..] if !rest.is_empty() => {
+                ("apis", *group, *version, rest)
+            }
             ["api", version, rest @ ..] if !rest.is_empty() => ("api", "", *version, rest),
             _ => return Ok(()),
         };
@@ -111,7 +122,11 @@ impl RequestInfo {
             }
         }
         self.parts = rest.iter().map(|segment| (*segment).to_owned()).collect();
-        let part = |index: usize| rest.get(index).map(|segment| (*segment).to_owned()).unwrap_or_default();
+        let part = |index: usize| {
+            rest.get(index)
+                .map(|segment| (*segment).to_owned())
+                .unwrap_or_default()
+        };
         self.resource = part(0);
         self.name = part(1);
         if !proxied {
@@ -122,13 +137,19 @@ impl RequestInfo {
 
     fn read_query(&mut self, query: &Query) {
         if self.name.is_empty() && self.verb == "get" {
-            self.verb = if query.boolean("watch") == Some(true) { "watch" } else { "list" }.to_owned();
+            self.verb = if query.boolean("watch") == Some(true) {
+                "watch"
+            } else {
+                "list"
+            }
+            .to_owned();
             self.name = selected_name(query).unwrap_or_default();
         }
         if self.name.is_empty() && self.verb == "delete" {
             self.verb = "deletecollection".to_owned();
         }
-        if !self.watch_prefix && matches!(self.verb.as_str(), "list" | "watch" | "deletecollection") {
+        if !self.watch_prefix && matches!(self.verb.as_str(), "list" | "watch" | "deletecollection")
+        {
             self.field_selector = query.text("fieldSelector").to_owned();
             self.label_selector = query.text("labelSelector").to_owned();
         }
@@ -140,7 +161,10 @@ impl RequestInfo {
             return self.path.starts_with("/debug/pprof/");
         }
         matches!(self.verb.as_str(), "watch" | "proxy")
-            || matches!(self.subresource.as_str(), "attach" | "exec" | "proxy" | "log" | "portforward")
+            || matches!(
+                self.subresource.as_str(),
+                "attach" | "exec" | "proxy" | "log" | "portforward"
+            )
     }
 }
 
@@ -162,7 +186,12 @@ fn selected_name(query: &Query) -> Option<String> {
         query.integer(parameter).ok()?;
     }
     LabelQuery::parse(query.text("labelSelector")).ok()?;
-    let selector = FieldSelector::parse(query.first("fieldSelector").filter(|text| !text.is_empty())?).ok()?;
+    let selector = FieldSelector::parse(
+        query
+            .first("fieldSelector")
+            .filter(|text| !text.is_empty())?,
+    )
+    .ok()?;
     let name = selector.requires("metadata.name")?;
     is_path_segment(name).then(|| name.to_owned())
 }

@@ -1,0 +1,267 @@
+//! The API as a tower service: what each path leads to, and what every answer has in common.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use apiloom_meta::ApiError;
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use http::request::Parts;
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use tokio::time::Instant;
+
+use super::body::{self, BoxError, RequestBody};
+use super::call::Call;
+use super::compress::compress;
+use super::discovery::Discovery;
+use super::error::{page_not_found, respond};
+use super::health::Health;
+use super::negotiate::check_route;
+use super::openapi::OpenApi;
+use super::query::Query;
+use super::route::{Operation, route};
+use super::stopping::Stopping;
+use super::timeout::{Deadline, MUTATING_TIMEOUT, handler_timeout, out_of_time, request_timeout};
+use super::version::Version;
+use super::{
+    Body, RequestInfo, ServerInfo, create, delete, get, list, patch, update, warning, watch,
+};
+use crate::registry::{Registry, RequestContext, UserInfo};
+
+/// The API as one function from request to response. Cheap to clone.
+///
+/// It reads from a request's extensions what the filters before it found out: [`UserInfo`], [`RequestInfo`] and
+/// [`Deadline`]. What is missing it finds out itself; without a user the request is nobody's.
+#[derive(Clone, Debug)]
+pub struct Api {
+    inner: Arc<Inner>,
+}
+
+#[derive(Clone, Debug)]
+struct Inner {
+    registry: Arc<Registry>,
+    discovery: Arc<Discovery>,
+    openapi: Arc<OpenApi>,
+    version: Arc<Version>,
+    health: Health,
+    stopping: Stopping,
+}
+
+impl Api {
+    /// The API of this registry, with these health checks. Documents are made here, once.
+    pub fn new(registry: Arc<Registry>, info: &ServerInfo, health: Health) -> Self {
+        let openapi = OpenApi::new(&registry);
+        let others = health
+            .paths()
+            .chain(openapi.paths())
+            .chain(["/version".to_owned(), "/metrics".to_owned()]);
+        let discovery = Discovery::new(&registry, info).with_paths(others);
+        let version = Arc::new(Version::new(info));
+        let (discovery, openapi) = (Arc::new(discovery), Arc::new(openapi));
+        Self {
+            inner: Arc::new(Inner {
+                registry,
+                discovery,
+                openapi,
+                version,
+                health,
+                stopping: Stopping::default(),
+            }),
+        }
+    }
+
+    /// Ends watches, cleanly, when this becomes true.
+    #[must_use]
+    pub fn stopping(self, stopping: impl Into<Stopping>) -> Self {
+        let inner = Inner {
+            stopping: stopping.into(),
+            ..Inner::clone(&self.inner)
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+}
+
+impl<B> tower::Service<Request<B>> for Api
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let inner = Arc::clone(&self.inner);
+        let (parts, body) = request.into_parts();
+        let body = body.map_err(Into::into).boxed_unsync();
+        async move { Ok(inner.serve(parts, body).await) }.boxed()
+    }
+}
+
+impl Inner {
+    async fn serve(&self, mut request: Parts, body: RequestBody) -> Response<Body> {
+        let info = match request.extensions.remove::<RequestInfo>() {
+            Some(info) => info,
+            None => match RequestInfo::parse(&request.method, &request.uri) {
+                Ok(info) => info,
+                Err(error) => return respond(&ApiError::from(&error), &request),
+            },
+        };
+        let deadline = match request.extensions.get::<Deadline>() {
+            Some(Deadline(at)) => Some(*at),
+            None => match request_timeout(&info, &request.uri) {
+                Ok(timeout) => timeout.map(|timeout| Instant::now() + timeout),
+                Err(error) => return respond(&error, &request),
+            },
+        };
+        let answer = self.answer(&info, &request, body);
+        let response = match deadline {
+            Some(at) => tokio::time::timeout_at(at, answer)
+                .await
+                .unwrap_or_else(|_| out_of_time()),
+            None => answer.await,
+        };
+        compress(&request.headers, response)
+    }
+
+    async fn answer(
+        &self,
+        info: &RequestInfo,
+        request: &Parts,
+        body: RequestBody,
+    ) -> Response<Body> {
+        let known_group = self
+            .registry
+            .groups()
+            .iter()
+            .any(|group| group.name == info.api_group);
+        if info.path.starts_with("//") || (info.is_resource_request && !known_group) {
+            return page_not_found();
+        }
+        if !info.is_resource_request {
+            return self.document(info, request).await;
+        }
+        let user = request
+            .extensions
+            .get::<UserInfo>()
+            .cloned()
+            .unwrap_or_default();
+        let ctx = RequestContext::new(user);
+        let answer = self.resource(&ctx, info, request, body).await;
+        let mut response = answer.unwrap_or_else(|error| respond(&error, request));
+        warning::add(response.headers_mut(), &ctx.take_warnings());
+        response
+    }
+
+    /// Discovery, OpenAPI, version and health.
+    async fn document(&self, info: &RequestInfo, request: &Parts) -> Response<Body> {
+        if let Some(answer) = self
+            .discovery
+            .respond(request)
+            .or_else(|| self.version.respond(request))
+        {
+            return answer.unwrap_or_else(|error| respond(&error, request));
+        }
+        if let Some(answer) = self.openapi.respond(request) {
+            return answer;
+        }
+        if let Some(answer) = self.health.respond(request).await {
+            return answer;
+        }
+        if self.is_inside_a_group(&info.path) {
+            respond(&ApiError::no_such_resource(), request)
+        } else {
+            page_not_found()
+        }
+    }
+
+    /// Whether a path that leads nowhere begins as the paths of a served group do.
+    fn is_inside_a_group(&self, path: &str) -> bool {
+        let mut segments = path.trim_matches('/').split('/');
+        let group = match segments.next() {
+            Some("api") => Some(""),
+            Some("apis") => segments.next().filter(|group| !group.is_empty()),
+            _ => None,
+        };
+        group.is_some_and(|group| {
+            self.registry
+                .groups()
+                .iter()
+                .any(|served| served.name == group)
+        })
+    }
+
+    async fn resource(
+        &self,
+        ctx: &RequestContext,
+        info: &RequestInfo,
+        request: &Parts,
+        body: RequestBody,
+    ) -> Result<Response<Body>, ApiError> {
+        let endpoint = self
+            .registry
+            .endpoint(&info.api_group, &info.api_version, &info.resource);
+        let endpoint = endpoint.ok_or_else(ApiError::no_such_resource)?;
+        let operation = route(endpoint.def(), &request.method, info)?;
+        if operation == Operation::Patch {
+            // The router looks at what it is given before it looks at what it is asked for.
+            body::patch_format(&request.headers)?;
+        }
+        check_route(&request.headers)?;
+        if let Some(text) = endpoint.deprecation_warning() {
+            ctx.warn(text);
+        }
+        let part = |index: usize| {
+            info.parts
+                .get(index)
+                .map(String::as_str)
+                .unwrap_or_default()
+        };
+        let call = Call {
+            endpoint,
+            ctx,
+            request,
+            query: Query::of(&request.uri),
+            namespace: info.in_namespace.then_some(info.namespace.as_str()),
+            name: part(1),
+            subresource: part(2),
+            body,
+            stopping: self.stopping.clone(),
+        };
+        perform(operation, call).await
+    }
+}
+
+async fn perform(operation: Operation, call: Call<'_>) -> Result<Response<Body>, ApiError> {
+    match operation {
+        Operation::Get => get::get(call).await,
+        Operation::ListOrWatch if call.query.boolean("watch") == Some(true) => {
+            watch::watch(call).await
+        }
+        Operation::ListOrWatch => list::list(call).await,
+        Operation::Watch => watch::watch(call).await,
+        Operation::Create => in_time(create::create(call)).await,
+        Operation::Update => in_time(update::update(call)).await,
+        Operation::Patch => in_time(patch::patch(call)).await,
+        Operation::Delete => in_time(delete::delete(call)).await,
+        Operation::DeleteCollection => in_time(delete::delete_collection(call)).await,
+    }
+}
+
+/// Ends a mutating handler that takes too long.
+async fn in_time(
+    handler: impl Future<Output = Result<Response<Body>, ApiError>> + Send,
+) -> Result<Response<Body>, ApiError> {
+    tokio::time::timeout(MUTATING_TIMEOUT, handler)
+        .await
+        .unwrap_or_else(|_| Err(handler_timeout()))
+}

@@ -1,0 +1,186 @@
+//! The body of a request: read with a limit, in a format that is known.
+
+use apiloom_meta::codec::Format;
+use apiloom_meta::{ApiError, StatusDetails, StatusReason};
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+
+use super::negotiate::MEDIA_TYPES;
+
+/// The body of a request, whatever carried it here.
+pub(super) type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
+/// Why a body could not be read.
+pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The most bytes of a body, as kube-apiserver has it: what fits into etcd twice, so every object that can be stored fits.
+pub(super) const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
+
+/// Reads the whole body.
+///
+/// # Errors
+/// RequestEntityTooLarge beyond [`MAX_BODY_BYTES`]; an internal text when the client goes away.
+pub(super) async fn read(mut body: RequestBody) -> Result<Bytes, ApiError> {
+    // A declared length is believed only when it refuses: nothing is read then.
+    if http_body::Body::size_hint(&body).lower() > MAX_BODY_BYTES as u64 {
+        return Err(too_large());
+    }
+    let mut bytes = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            ApiError::internal_text(format!("reading the request body: {error}"))
+        })?;
+        if let Ok(data) = frame.into_data() {
+            if bytes.len() + data.len() > MAX_BODY_BYTES {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(bytes.freeze())
+}
+
+fn too_large() -> ApiError {
+    let message = format!("Request entity too large: limit is {MAX_BODY_BYTES}");
+    ApiError::new(StatusReason::RequestEntityTooLarge, message)
+}
+
+/// The format of an object or of options; JSON when the request does not say.
+///
+/// # Errors
+/// UnsupportedMediaType.
+pub(super) fn format(headers: &HeaderMap) -> Result<Format, ApiError> {
+    match media_type(headers).as_str() {
+        "" | "application/json" => Ok(Format::Json),
+        "application/yaml" => Ok(Format::Yaml),
+        _ => {
+            let message = format!(
+                "the body of the request was in an unknown format - accepted media types include: {MEDIA_TYPES}"
+            );
+            Err(ApiError::new(StatusReason::UnsupportedMediaType, message))
+        }
+    }
+}
+
+/// The patch formats that are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PatchFormat {
+    Json,
+    Merge,
+}
+
+/// The format of a patch, which must be named.
+///
+/// # Errors
+/// UnsupportedMediaType with the router's text.
+pub(super) fn patch_format(headers: &HeaderMap) -> Result<PatchFormat, ApiError> {
+    match media_type(headers).as_str() {
+        "application/json-patch+json" => Ok(PatchFormat::Json),
+        "application/merge-patch+json" => Ok(PatchFormat::Merge),
+        _ => {
+            let error = ApiError::new(
+                StatusReason::UnsupportedMediaType,
+                "415: Unsupported Media Type",
+            );
+            Err(error.with_details(StatusDetails::default()))
+        }
+    }
+}
+
+/// The bare media type in lower case; empty when there is none, and something unknown when it is not text.
+fn media_type(headers: &HeaderMap) -> String {
+    let Some(value) = headers.get(CONTENT_TYPE) else {
+        return String::new();
+    };
+    let text = value.to_str().unwrap_or("unreadable");
+    text.split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::Full;
+
+    use super::*;
+    use crate::http::testing;
+
+    fn headers(content_type: &str) -> HeaderMap {
+        testing::get("/x", &[("content-type", content_type)]).headers
+    }
+
+    #[test]
+    fn content_types_are_compared_without_parameters() {
+        for (given, expected) in [
+            ("", Format::Json),
+            ("application/json", Format::Json),
+            ("Application/JSON; charset=utf-8", Format::Json),
+            ("application/yaml", Format::Yaml),
+        ] {
+            assert_eq!(format(&headers(given)), Ok(expected), "{given}");
+        }
+        assert_eq!(format(&HeaderMap::new()), Ok(Format::Json));
+        for given in [
+            "application/xml",
+            "application/vnd.kubernetes.protobuf",
+            "json",
+        ] {
+            let error = format(&headers(given)).expect_err(given);
+            assert_eq!(
+                error.message,
+                "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml"
+            );
+            assert_eq!(error.details, None);
+        }
+    }
+
+    #[test]
+    fn patches_name_a_format_that_is_served() {
+        assert_eq!(
+            patch_format(&headers("application/merge-patch+json; x=y")),
+            Ok(PatchFormat::Merge)
+        );
+        assert_eq!(
+            patch_format(&headers("application/json-patch+json")),
+            Ok(PatchFormat::Json)
+        );
+        for given in [
+            "",
+            "application/json",
+            "application/strategic-merge-patch+json",
+            "application/apply-patch+yaml",
+        ] {
+            let error = patch_format(&headers(given)).expect_err(given);
+            assert_eq!(
+                (error.message.as_str(), error.details),
+                ("415: Unsupported Media Type", Some(Box::default()))
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_over_the_limit_is_refused() {
+        let read_zeros = |length: usize| {
+            let body = Full::new(Bytes::from(vec![0; length])).map_err(|never| match never {});
+            read(body.boxed_unsync())
+        };
+        assert_eq!(
+            read_zeros(MAX_BODY_BYTES).await.map(|b| b.len()),
+            Ok(MAX_BODY_BYTES)
+        );
+        let error = read_zeros(MAX_BODY_BYTES + 1).await.expect_err("too large");
+        assert_eq!(error.message, "Request entity too large: limit is 3145728");
+        assert_eq!(error.reason, Some(StatusReason::RequestEntityTooLarge));
+    }
+
+    #[tokio::test]
+    async fn a_body_of_unknown_length_is_refused_too() {
+        let chunks = (0..4).map(|_| Ok(http_body::Frame::data(Bytes::from(vec![0; 1024 * 1024]))));
+        let body = http_body_util::StreamBody::new(futures_util::stream::iter(chunks));
+        assert!(read(body.boxed_unsync()).await.is_err());
+    }
+}

@@ -1,0 +1,25 @@
+//! POST on a collection.
+
+use apiloom_meta::ApiError;
+use http::{Response, StatusCode};
+
+use super::Body;
+use super::body;
+use super::call::Call;
+use super::params::{WriteUse, write_options};
+
+/// Answers 201 with the object as stored.
+pub(super) async fn create(call: Call<'_>) -> Result<Response<Body>, ApiError> {
+    let reply = call.reply()?;
+    let format = body::format(&call.request.headers)?;
+    let bytes = body::read(call.body).await?;
+    let options = write_options(&call.query, &call.request.headers, WriteUse::Create)?;
+    let object = call
+        .endpoint
+        .decode(call.ctx, &bytes, format, options.field_validation)?;
+    let created = call
+        .endpoint
+        .create(call.ctx, call.namespace, object, &options)
+        .await?;
+    reply.object(StatusCode::CREATED, &created)
+}

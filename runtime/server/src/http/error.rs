@@ -1,0 +1,198 @@
+//! Errors on the wire: the only table from reasons to HTTP status codes, and the shape of a `Status` answer.
+
+use apiloom_meta::codec::{Format, encode_json, encode_yaml, indent_json};
+use apiloom_meta::{ApiError, ListMeta, Status, StatusReason};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode};
+
+use super::Body;
+use super::negotiate::negotiate_error;
+use super::query::Query;
+use super::static_doc::full;
+
+/// The HTTP status code of a failure; an absent reason is the server's fault.
+pub fn code(reason: Option<StatusReason>) -> StatusCode {
+    let Some(reason) = reason else {
+        return StatusCode::INTERNAL_SERVER_ERROR;
+    };
+    match reason {
+        StatusReason::BadRequest => StatusCode::BAD_REQUEST,
+        StatusReason::Unauthorized => StatusCode::UNAUTHORIZED,
+        StatusReason::Forbidden => StatusCode::FORBIDDEN,
+        StatusReason::NotFound => StatusCode::NOT_FOUND,
+        StatusReason::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        StatusReason::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+        StatusReason::AlreadyExists | StatusReason::Conflict => StatusCode::CONFLICT,
+        StatusReason::Gone | StatusReason::Expired => StatusCode::GONE,
+        StatusReason::RequestEntityTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        StatusReason::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        StatusReason::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+        StatusReason::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
+        StatusReason::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        StatusReason::Timeout => StatusCode::GATEWAY_TIMEOUT,
+        // InternalError and ServerTimeout; a reason added later is the server's fault until it is listed here.
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// The `Status` object of a failure.
+pub fn status(error: &ApiError) -> Status {
+    Status {
+        kind: "Status".to_owned(),
+        api_version: "v1".to_owned(),
+        metadata: ListMeta {
+            continue_token: error.continue_token.clone(),
+            ..ListMeta::default()
+        },
+        status: "Failure".to_owned(),
+        message: error.message.clone(),
+        reason: error
+            .reason
+            .map(StatusReason::as_str)
+            .unwrap_or_default()
+            .to_owned(),
+        details: error.details.as_deref().cloned(),
+        code: Some(code(error.reason).as_u16()),
+    }
+}
+
+/// The answer to a request that failed. What the client accepts decides the format; a client that accepts nothing we
+/// have gets indented JSON with the failure's own code, because hiding the failure would be worse.
+pub fn respond(error: &ApiError, request: &Parts) -> Response<Body> {
+    let json = encode_json(&status(error));
+    let (content_type, body) = match negotiate_error(request, &Query::of(&request.uri)) {
+        Some(accepted) if accepted.format == Format::Yaml => ("application/yaml", yaml(&json)),
+        Some(accepted) if !accepted.pretty => ("application/json", line(&json)),
+        _ => ("application/json", indent_json(&json)),
+    };
+    let mut response = Response::new(full(body));
+    *response.status_mut() = code(error.reason);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if let Some(seconds) = error
+        .details
+        .as_ref()
+        .map(|d| d.retry_after_seconds)
+        .filter(|s| *s > 0)
+    {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// The answer for a path that nobody serves: plain text, as Go's mux gives it.
+pub fn page_not_found() -> Response<Body> {
+    let mut response = Response::new(full(Bytes::from_static(b"404 page not found\n")));
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    let headers = response.headers_mut();
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// Compact JSON as it is sent: with a newline at its end.
+pub(super) fn line(json: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(json.len() + 1);
+    out.extend_from_slice(json);
+    out.push(b'\n');
+    out.into()
+}
+
+/// JSON of our own making as YAML.
+pub(super) fn yaml(json: &[u8]) -> Bytes {
+    let value = serde_json::from_slice(json).expect("the encoder writes valid JSON");
+    encode_yaml(&value)
+}
+
+#[cfg(test)]
+mod tests {
+    use apiloom_meta::GroupResource;
+
+    use super::*;
+    use crate::http::testing;
+
+    fn check(error: &ApiError, accept: &str, code: u16, body: &str) {
+        let response = respond(error, &testing::get("/x", &[("accept", accept)]));
+        assert_eq!(response.status().as_u16(), code);
+        assert_eq!(testing::body(response), body);
+    }
+
+    fn foo() -> GroupResource {
+        GroupResource::new("g.io", "foos")
+    }
+
+    #[test]
+    fn a_failure_has_every_key_in_the_order_of_the_api() {
+        check(
+            &ApiError::not_found(&foo(), "a<b"),
+            "application/json",
+            404,
+            "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"foos.g.io \\\"a\\u003cb\\\" not found\",\"reason\":\"NotFound\",\"details\":{\"name\":\"a\\u003cb\",\"group\":\"g.io\",\"kind\":\"foos\"},\"code\":404}\n",
+        );
+    }
+
+    #[test]
+    fn details_are_left_out_or_empty_as_the_error_says() {
+        check(
+            &ApiError::bad_request("no"),
+            "",
+            400,
+            "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"no\",\"reason\":\"BadRequest\",\"code\":400}\n",
+        );
+        check(
+            &ApiError::no_such_resource(),
+            "",
+            404,
+            "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"the server could not find the requested resource\",\"reason\":\"NotFound\",\"details\":{},\"code\":404}\n",
+        );
+    }
+
+    #[test]
+    fn an_internal_text_has_no_reason() {
+        check(
+            &ApiError::internal_text("boom"),
+            "",
+            500,
+            "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"boom\",\"code\":500}\n",
+        );
+    }
+
+    #[test]
+    fn a_client_that_accepts_nothing_gets_indented_json_with_the_own_code() {
+        check(
+            &ApiError::bad_request("no"),
+            "text/html",
+            400,
+            "{\n  \"kind\": \"Status\",\n  \"apiVersion\": \"v1\",\n  \"metadata\": {},\n  \"status\": \"Failure\",\n  \"message\": \"no\",\n  \"reason\": \"BadRequest\",\n  \"code\": 400\n}",
+        );
+    }
+
+    #[test]
+    fn retry_after_is_also_a_header() {
+        let mut error = ApiError::new(StatusReason::TooManyRequests, "later");
+        let details = apiloom_meta::StatusDetails {
+            retry_after_seconds: 3,
+            ..Default::default()
+        };
+        assert_eq!(
+            respond(&error, &testing::get("/x", &[]))
+                .headers()
+                .get("retry-after"),
+            None
+        );
+        error = error.with_details(details);
+        let response = respond(&error, &testing::get("/x", &[]));
+        assert_eq!(
+            (
+                response.status().as_u16(),
+                testing::header(&response, "retry-after")
+            ),
+            (429, "3")
+        );
+    }
+}

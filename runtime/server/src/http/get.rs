@@ -1,0 +1,19 @@
+//! GET on an item or one of its subresources, which give the whole object too.
+
+use apiloom_meta::ApiError;
+use http::{Response, StatusCode};
+
+use super::Body;
+use super::call::Call;
+use super::params::get_options;
+
+/// Answers 200 with the object; `watch` means nothing here.
+pub(super) async fn get(call: Call<'_>) -> Result<Response<Body>, ApiError> {
+    let reply = call.reply()?;
+    let options = get_options(&call.query)?;
+    let object = call
+        .endpoint
+        .get(call.ctx, call.namespace, call.name, &options)
+        .await?;
+    reply.object(StatusCode::OK, &object)
+}

@@ -1,0 +1,27 @@
+//! GET on a collection.
+
+use apiloom_meta::ApiError;
+use apiloom_meta::kind::Verb;
+use http::Response;
+
+use super::Body;
+use super::call::Call;
+use super::params::{ListUse, list_options};
+
+/// Answers 200 with the selected objects.
+pub(super) async fn list(call: Call<'_>) -> Result<Response<Body>, ApiError> {
+    let reply = call.reply()?;
+    let options = list_options(&call.query, ListUse::List)?;
+    let def = call.endpoint.def();
+    if !def.has_verb(Verb::List) {
+        return Err(ApiError::method_not_supported(
+            &def.group_resource(),
+            "list",
+        ));
+    }
+    let listed = call
+        .endpoint
+        .list(call.ctx, call.namespace, &options)
+        .await?;
+    reply.list(listed)
+}

@@ -1,0 +1,526 @@
+//! The `*Options` of the API, from the query or (for deletes) the body: decoding (400) and validation (422).
+
+use apiloom_meta::codec::{Format, decode_value};
+use apiloom_meta::field::go_quote;
+use apiloom_meta::selector::{FieldSelector, LabelQuery};
+use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, GroupVersion};
+use http::HeaderMap;
+use http::header::USER_AGENT;
+use serde_json::Value;
+
+use super::query::Query;
+use crate::registry::{
+    CreateOptions, DeleteOptions, FieldValidation, GetOptions, ListOptions, Preconditions,
+    PropagationPolicy, VersionMatch,
+};
+
+/// The longest field manager, in bytes, as kube-apiserver has it.
+const MAX_FIELD_MANAGER_BYTES: usize = 128;
+
+fn invalid(kind: &str, errors: &[FieldError]) -> Result<(), ApiError> {
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(ApiError::invalid(
+            &GroupKind::new("meta.k8s.io", kind),
+            "",
+            errors,
+        ))
+    }
+}
+
+/// `GetOptions`.
+///
+/// # Errors
+/// BadRequest for `export`, which is long gone.
+pub(super) fn get_options(query: &Query) -> Result<GetOptions, ApiError> {
+    if !query.text("export").is_empty() {
+        return Err(ApiError::bad_request(
+            "the export parameter, deprecated since v1.14, is no longer supported",
+        ));
+    }
+    Ok(GetOptions {
+        resource_version: query.text("resourceVersion").to_owned(),
+    })
+}
+
+/// What a request with list options does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ListUse {
+    List,
+    Watch,
+}
+
+/// `ListOptions`, defaulted as the API defaults them and validated.
+///
+/// # Errors
+/// BadRequest for what cannot be decoded, Invalid for what does not fit together.
+pub(super) fn list_options(query: &Query, list_use: ListUse) -> Result<ListOptions, ApiError> {
+    let timeout_seconds = query
+        .integer("timeoutSeconds")
+        .map_err(ApiError::bad_request)?;
+    let limit = query.integer("limit").map_err(ApiError::bad_request)?;
+    let label_selector =
+        LabelQuery::parse(query.text("labelSelector")).map_err(ApiError::bad_request)?;
+    let field_selector =
+        FieldSelector::parse(query.text("fieldSelector")).map_err(ApiError::bad_request)?;
+
+    let resource_version = query.text("resourceVersion");
+    let mut version_match = query.text("resourceVersionMatch");
+    let mut send_initial_events = query.boolean("sendInitialEvents");
+    // A watch from nowhere begins with what is there: how clients older than sendInitialEvents expect it.
+    let from_nowhere = matches!(resource_version, "" | "0")
+        && version_match.is_empty()
+        && send_initial_events.is_none();
+    if list_use == ListUse::Watch && from_nowhere {
+        send_initial_events = Some(true);
+        version_match = "NotOlderThan";
+    }
+    let form = ListForm {
+        version_match,
+        resource_version,
+        has_continue: !query.text("continue").is_empty(),
+        send_initial_events,
+    };
+    invalid(
+        "ListOptions",
+        &if list_use == ListUse::Watch {
+            form.check_watch()
+        } else {
+            form.check_list()
+        },
+    )?;
+
+    Ok(ListOptions {
+        label_selector,
+        field_selector,
+        // A negative limit means no limit.
+        limit: limit.and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
+        continue_token: query.text("continue").to_owned(),
+        resource_version: resource_version.to_owned(),
+        version_match: match version_match {
+            "Exact" => Some(VersionMatch::Exact),
+            "NotOlderThan" => Some(VersionMatch::NotOlderThan),
+            _ => None,
+        },
+        send_initial_events,
+        allow_watch_bookmarks: query.boolean("allowWatchBookmarks") == Some(true),
+        timeout_seconds: timeout_seconds
+            .and_then(|n| u64::try_from(n).ok())
+            .filter(|n| *n > 0),
+    })
+}
+
+/// The list options that constrain one another.
+struct ListForm<'a> {
+    version_match: &'a str,
+    resource_version: &'a str,
+    has_continue: bool,
+    send_initial_events: Option<bool>,
+}
+
+impl ListForm<'_> {
+    fn check_list(&self) -> Vec<FieldError> {
+        let path = FieldPath::new("resourceVersionMatch");
+        let mut errors = Vec::new();
+        if !self.version_match.is_empty() {
+            if self.resource_version.is_empty() {
+                errors.push(FieldError::forbidden(
+                    &path,
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                ));
+            }
+            errors.extend(self.check_continue(&path));
+            if !matches!(self.version_match, "Exact" | "NotOlderThan") {
+                errors.push(FieldError::not_supported(
+                    &path,
+                    self.version_match,
+                    &["Exact", "NotOlderThan", ""],
+                ));
+            }
+            if self.version_match == "Exact" && self.resource_version == "0" {
+                let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+                errors.push(FieldError::forbidden(&path, why));
+            }
+        }
+        if self.send_initial_events.is_some() {
+            let path = FieldPath::new("sendInitialEvents");
+            errors.push(FieldError::forbidden(
+                &path,
+                "sendInitialEvents is forbidden for list",
+            ));
+        }
+        errors
+    }
+
+    fn check_watch(&self) -> Vec<FieldError> {
+        let path = FieldPath::new("resourceVersionMatch");
+        let mut errors = Vec::new();
+        if self.send_initial_events.is_some() && self.version_match != "NotOlderThan" {
+            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            errors.push(FieldError::forbidden(&path, why));
+        }
+        if !self.version_match.is_empty() {
+            if self.send_initial_events.is_none() {
+                let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+                errors.push(FieldError::forbidden(&path, why));
+            }
+            if self.version_match != "NotOlderThan" {
+                errors.push(FieldError::not_supported(
+                    &path,
+                    self.version_match,
+                    &["NotOlderThan"],
+                ));
+            }
+            errors.extend(self.check_continue(&path));
+        }
+        errors
+    }
+
+    fn check_continue(&self, path: &FieldPath) -> Option<FieldError> {
+        let why = "resourceVersionMatch is forbidden when continue is provided";
+        self.has_continue.then(|| FieldError::forbidden(path, why))
+    }
+}
+
+/// Which write the options are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WriteUse {
+    Create,
+    Update,
+    Patch,
+}
+
+/// `CreateOptions`, `UpdateOptions` or `PatchOptions` (of a patch that is not an apply).
+///
+/// # Errors
+/// Invalid, naming the options.
+pub(super) fn write_options(
+    query: &Query,
+    headers: &HeaderMap,
+    write_use: WriteUse,
+) -> Result<CreateOptions, ApiError> {
+    let mut errors = Vec::new();
+    if write_use == WriteUse::Patch && query.boolean("force").is_some() {
+        errors.push(FieldError::forbidden(
+            &FieldPath::new("force"),
+            "may not be specified for non-apply patch",
+        ));
+    }
+    let field_manager = query.text("fieldManager");
+    errors.extend(check_field_manager(field_manager));
+    let dry_run: Vec<&str> = query.all("dryRun").collect();
+    errors.extend(check_dry_run(&dry_run));
+    let field_validation = match query.text("fieldValidation") {
+        "Ignore" => FieldValidation::Ignore,
+        "" | "Warn" => FieldValidation::Warn,
+        "Strict" => FieldValidation::Strict,
+        other => {
+            let path = FieldPath::new("fieldValidation");
+            errors.push(FieldError::not_supported(
+                &path,
+                other,
+                &["", "Ignore", "Strict", "Warn"],
+            ));
+            FieldValidation::Warn
+        }
+    };
+    let kind = match write_use {
+        WriteUse::Create => "CreateOptions",
+        WriteUse::Update => "UpdateOptions",
+        WriteUse::Patch => "PatchOptions",
+    };
+    invalid(kind, &errors)?;
+    let field_manager = if field_manager.is_empty() {
+        manager_of_agent(headers)
+    } else {
+        field_manager.to_owned()
+    };
+    Ok(CreateOptions {
+        dry_run: !dry_run.is_empty(),
+        field_validation,
+        field_manager,
+    })
+}
+
+fn check_field_manager(name: &str) -> Vec<FieldError> {
+    let path = FieldPath::new("fieldManager");
+    let mut errors = Vec::new();
+    if name.len() > MAX_FIELD_MANAGER_BYTES {
+        errors.push(FieldError::too_long(&path, MAX_FIELD_MANAGER_BYTES));
+    }
+    if !name.chars().all(is_printable) {
+        errors.push(FieldError::invalid(
+            &path,
+            name,
+            "should only contain printable characters",
+        ));
+    }
+    errors
+}
+
+/// Whether a character is visible, or the ASCII space: what Rust's debug form does not escape, save for quoting.
+fn is_printable(c: char) -> bool {
+    matches!(c, '"' | '\'' | '\\') || c.escape_debug().len() == 1
+}
+
+fn check_dry_run(values: &[&str]) -> Option<FieldError> {
+    let fine = values.iter().all(|value| *value == "All");
+    (!fine).then(|| FieldError::not_supported(&FieldPath::new("dryRun"), values, &["All"]))
+}
+
+/// Who writes when the request does not say: the program's name in `User-Agent`.
+fn manager_of_agent(headers: &HeaderMap) -> String {
+    let agent = headers
+        .get(USER_AGENT)
+        .map(|value| String::from_utf8_lossy(value.as_bytes()))
+        .unwrap_or_default();
+    let program = agent.split('/').next().unwrap_or_default();
+    let mut name = String::new();
+    for c in program.chars().filter(|c| is_printable(*c)) {
+        if name.len() + c.len_utf8() > MAX_FIELD_MANAGER_BYTES {
+            break;
+        }
+        name.push(c);
+    }
+    if name.is_empty() {
+        "unknown".to_owned()
+    } else {
+        name
+    }
+}
+
+/// `DeleteOptions` as sent, before validation.
+#[derive(Debug, Default)]
+struct RawDeleteOptions {
+    dry_run: Vec<String>,
+    grace_period_seconds: Option<i64>,
+    orphan_dependents: Option<bool>,
+    propagation_policy: Option<String>,
+    preconditions: Preconditions,
+}
+
+/// `DeleteOptions` from the query; used when the body is empty.
+///
+/// # Errors
+/// BadRequest for what cannot be decoded, Invalid for what does not fit together.
+pub(super) fn delete_options_of_query(query: &Query) -> Result<DeleteOptions, ApiError> {
+    let raw = RawDeleteOptions {
+        dry_run: query.all("dryRun").map(str::to_owned).collect(),
+        grace_period_seconds: query
+            .integer("gracePeriodSeconds")
+            .map_err(ApiError::bad_request)?,
+        orphan_dependents: query.boolean("orphanDependents"),
+        propagation_policy: query.first("propagationPolicy").map(str::to_owned),
+        preconditions: Preconditions::default(),
+    };
+    raw.validate()
+}
+
+/// `DeleteOptions` from a body that is not empty; `own` is the version of the resource, which is accepted beside `v1`
+/// and `meta.k8s.io/v1`.
+///
+/// # Errors
+/// BadRequest for another kind or a field of the wrong type, Invalid for what does not fit together.
+pub(super) fn delete_options_of_body(
+    body: &[u8],
+    format: Format,
+    own: &GroupVersion,
+) -> Result<DeleteOptions, ApiError> {
+    let value = decode_value(body, format)
+        .map_err(|error| ApiError::bad_request(unrecognized(body, &error.to_string())))?;
+    let Value::Object(fields) = value else {
+        let why = "json: cannot unmarshal value into Go value of type struct { APIVersion string; Kind string }";
+        return Err(ApiError::bad_request(unrecognized(
+            body,
+            &format!("couldn't get version/kind; json parse error: {why}"),
+        )));
+    };
+    let fields = Fields {
+        fields: &fields,
+        path: "DeleteOptions".to_owned(),
+    };
+    let api_version = fields.string("apiVersion")?.filter(|text| !text.is_empty());
+    let kind = fields.string("kind")?.filter(|text| !text.is_empty());
+    check_delete_kind(api_version.as_deref(), kind.as_deref(), own)?;
+    fields.delete_options()?.validate()
+}
+
+fn check_delete_kind(
+    api_version: Option<&str>,
+    kind: Option<&str>,
+    own: &GroupVersion,
+) -> Result<(), ApiError> {
+    let api_version = api_version.unwrap_or("v1");
+    let kind = kind.unwrap_or("DeleteOptions");
+    let known = matches!(api_version, "v1" | "meta.k8s.io/v1") || api_version == own.to_string();
+    if known && kind == "DeleteOptions" {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!(
+        "no kind {} is registered for version {} in scheme \"apiloom\"",
+        go_quote(kind),
+        go_quote(api_version)
+    )))
+}
+
+fn unrecognized(body: &[u8], why: &str) -> String {
+    format!(
+        "the object provided is unrecognized (must be of type DeleteOptions): {why} ({})",
+        summary(body)
+    )
+}
+
+/// The beginning of a body as error texts show it: text when it looks like JSON, hexadecimal otherwise.
+fn summary(body: &[u8]) -> String {
+    const SHOWN_BYTES: usize = 30;
+    let shown = &body[..body.len().min(SHOWN_BYTES)];
+    let mut text = match body.first() {
+        None => return "<empty>".to_owned(),
+        Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
+        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    if body.len() > SHOWN_BYTES {
+        text.push('…');
+    }
+    text
+}
+
+/// The fields of an options document, read one by one; null is absent.
+struct Fields<'a> {
+    fields: &'a serde_json::Map<String, Value>,
+    path: String,
+}
+
+impl Fields<'_> {
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.fields.get(name).filter(|value| !value.is_null())
+    }
+
+    fn read<T>(
+        &self,
+        name: &str,
+        go_type: &str,
+        convert: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<Option<T>, ApiError> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        convert(value).map(Some).ok_or_else(|| {
+            let given = match value {
+                Value::Bool(_) => "bool".to_owned(),
+                Value::Number(number) if !number.is_i64() => format!("number {number}"),
+                Value::Number(_) => "number".to_owned(),
+                Value::String(_) => "string".to_owned(),
+                Value::Array(_) => "array".to_owned(),
+                Value::Object(_) | Value::Null => "object".to_owned(),
+            };
+            ApiError::bad_request(format!(
+                "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: json: cannot unmarshal {given} into Go struct field {}.{name} of type {go_type}",
+                self.path
+            ))
+        })
+    }
+
+    fn string(&self, name: &str) -> Result<Option<String>, ApiError> {
+        self.read(name, "string", |value| value.as_str().map(str::to_owned))
+    }
+
+    fn delete_options(&self) -> Result<RawDeleteOptions, ApiError> {
+        let strings = |value: &Value| {
+            value
+                .as_array()?
+                .iter()
+                .map(|v| v.as_str().map(str::to_owned))
+                .collect()
+        };
+        let preconditions = self.read("preconditions", "v1.Preconditions", |value| {
+            value.as_object().cloned()
+        })?;
+        let preconditions = match &preconditions {
+            None => Preconditions::default(),
+            Some(fields) => {
+                let fields = Fields {
+                    fields,
+                    path: format!("{}.preconditions", self.path),
+                };
+                Preconditions {
+                    uid: fields.string("uid")?,
+                    resource_version: fields.string("resourceVersion")?,
+                }
+            }
+        };
+        Ok(RawDeleteOptions {
+            dry_run: self
+                .read("dryRun", "[]string", strings)?
+                .unwrap_or_default(),
+            grace_period_seconds: self.read("gracePeriodSeconds", "int64", Value::as_i64)?,
+            orphan_dependents: self.read("orphanDependents", "bool", Value::as_bool)?,
+            propagation_policy: self.string("propagationPolicy")?,
+            preconditions,
+        })
+    }
+}
+
+impl RawDeleteOptions {
+    fn validate(self) -> Result<DeleteOptions, ApiError> {
+        let path = FieldPath::new("propagationPolicy");
+        let mut errors = Vec::new();
+        let policy = self.propagation_policy.as_deref();
+        if let (Some(policy), Some(_)) = (policy, self.orphan_dependents) {
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            errors.push(FieldError::invalid(&path, policy, why));
+        }
+        let propagation_policy = match policy {
+            None => None,
+            Some("Foreground") => Some(PropagationPolicy::Foreground),
+            Some("Background") => Some(PropagationPolicy::Background),
+            Some("Orphan") => Some(PropagationPolicy::Orphan),
+            Some(other) => {
+                let supported = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(FieldError::not_supported(&path, other, &supported));
+                None
+            }
+        };
+        let dry_run: Vec<&str> = self.dry_run.iter().map(String::as_str).collect();
+        errors.extend(check_dry_run(&dry_run));
+        invalid("DeleteOptions", &errors)?;
+        Ok(DeleteOptions {
+            dry_run: !dry_run.is_empty(),
+            grace_period_seconds: self.grace_period_seconds,
+            orphan_dependents: self.orphan_dependents,
+            propagation_policy,
+            preconditions: self.preconditions,
+        })
+    }
+}
+
+/// What `row.object` of a Table holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IncludeObject {
+    Metadata,
+    Object,
+    None,
+}
+
+/// `includeObject` of `TableOptions`.
+///
+/// # Errors
+/// BadRequest for another word.
+pub(super) fn include_object(query: &Query) -> Result<IncludeObject, ApiError> {
+    match query.text("includeObject") {
+        "" | "Metadata" => Ok(IncludeObject::Metadata),
+        "Object" => Ok(IncludeObject::Object),
+        "None" => Ok(IncludeObject::None),
+        other => {
+            let rule = "must be 'Metadata', 'Object', 'None', or empty";
+            let error = FieldError::invalid(&FieldPath::new("includeObject"), other, rule);
+            Err(ApiError::bad_request(format!(
+                "Unable to convert to Table as requested: {error}"
+            )))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! PATCH on an item or one of its subresources.
+
+use apiloom_meta::patch::{Patch, PatchError};
+use apiloom_meta::{ApiError, StatusDetails, StatusReason};
+use http::{Response, StatusCode};
+
+use super::Body;
+use super::body::{self, PatchFormat};
+use super::call::Call;
+use super::params::{WriteUse, write_options};
+
+/// Answers 200 with the object as stored.
+pub(super) async fn patch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
+    let format = body::patch_format(&call.request.headers)?;
+    let reply = call.reply()?;
+    let bytes = body::read(call.body).await?;
+    let options = write_options(&call.query, &call.request.headers, WriteUse::Patch)?;
+    let patch = match format {
+        PatchFormat::Json => Patch::parse_json(&bytes),
+        PatchFormat::Merge => Patch::parse_merge(&bytes),
+    };
+    let patch = patch.map_err(|error| refused(&error))?;
+    let stored = call
+        .endpoint
+        .patch(
+            call.ctx,
+            call.namespace,
+            call.name,
+            call.subresource,
+            &patch,
+            &options,
+        )
+        .await?;
+    reply.object(StatusCode::OK, &stored)
+}
+
+/// What a patch that cannot be read is answered with.
+fn refused(error: &PatchError) -> ApiError {
+    match error {
+        PatchError::Malformed(_) => ApiError::bad_request(error.to_string()),
+        PatchError::TooManyOperations(_) => ApiError::new(
+            StatusReason::RequestEntityTooLarge,
+            format!("Request entity too large: {error}"),
+        ),
+        PatchError::NotApplicable(_) => {
+            let message = "the server rejected our request due to an error in our request";
+            ApiError::new(StatusReason::Invalid, message).with_details(StatusDetails::default())
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Cells and columns of kinds with and without columns of their own.
+
+use apiloom_meta::kind::Cell;
+use serde_json::json;
+
+use super::*;
+
+const NOW: i64 = 1_700_000_000;
+
+fn column(name: &'static str, column_type: ColumnType, path: &str) -> Column {
+    Column {
+        name,
+        column_type,
+        format: "",
+        priority: 0,
+        description: "",
+        source: CellSource::Path(JsonPath::parse(path).expect("a path")),
+    }
+}
+
+fn object(value: Value) -> Object {
+    Object::from_value(value).expect("an object")
+}
+
+fn check(columns: &[Column], value: Value, expected: &Value) {
+    assert_eq!(&Value::from(cells(columns, &object(value), NOW)), expected);
+}
+
+fn names(columns: &[Column]) -> Vec<String> {
+    definitions(columns)
+        .iter()
+        .map(|definition| definition.name.to_owned())
+        .collect()
+}
+
+#[test]
+fn declared_columns_stand_between_name_and_age() {
+    let columns = [column("Type", ColumnType::String, ".spec.type")];
+    assert_eq!(names(&columns), ["Name", "Type", "Age"]);
+    let value = json!({"metadata": {"name": "a", "creationTimestamp": "2023-11-14T22:08:20Z"}, "spec": {"type": "t"}});
+    check(&columns, value, &json!(["a", "t", "5m"]));
+}
+
+#[test]
+fn a_declared_age_takes_the_place_of_ours() {
+    let columns = [column("AGE", ColumnType::Date, ".spec.since")];
+    assert_eq!(names(&columns), ["Name", "AGE"]);
+    check(
+        &columns,
+        json!({"metadata": {"name": "a"}, "spec": {"since": "2023-11-14T22:13:19Z"}}),
+        &json!(["a", "1s"]),
+    );
+}
+
+#[test]
+fn a_kind_without_columns_shows_name_and_creation() {
+    assert_eq!(names(&[]), ["Name", "Created At"]);
+    let value = json!({"metadata": {"name": "a", "creationTimestamp": "2023-11-14T22:08:20Z"}});
+    check(&[], value, &json!(["a", "2023-11-14T22:08:20Z"]));
+}
+
+#[test]
+fn missing_values_are_null_and_missing_dates_unknown() {
+    let columns = [
+        column("T", ColumnType::String, ".spec.t"),
+        column("D", ColumnType::Date, ".spec.d"),
+    ];
+    check(
+        &columns,
+        json!({}),
+        &json!(["", null, "<unknown>", "<unknown>"]),
+    );
+    check(
+        &columns,
+        json!({"spec": {"t": null, "d": "never"}}),
+        &json!(["", null, "<invalid>", "<unknown>"]),
+    );
+}
+
+#[test]
+fn cells_have_the_type_of_their_column() {
+    let cell = |column_type, value: Value| typed_cell(column_type, Some(&value), NOW);
+    assert_eq!(
+        cell(ColumnType::String, json!({"a": 1})),
+        json!("{\"a\":1}")
+    );
+    assert_eq!(cell(ColumnType::String, json!(5)), json!("5"));
+    assert_eq!(cell(ColumnType::Integer, json!(5.7)), json!(5));
+    assert_eq!(cell(ColumnType::Integer, json!("x")), Value::Null);
+    assert_eq!(cell(ColumnType::Number, json!(5.5)), json!(5.5));
+    assert_eq!(cell(ColumnType::Boolean, json!(true)), json!(true));
+    assert_eq!(cell(ColumnType::Boolean, json!("true")), Value::Null);
+}
+
+#[test]
+fn computed_cells_come_from_the_whole_object() {
+    fn labels(object: &Value) -> Result<Cell, String> {
+        object
+            .pointer("/metadata/name")
+            .cloned()
+            .ok_or_else(|| "nameless".to_owned())
+    }
+    let columns = [Column {
+        source: CellSource::With(labels),
+        ..column("L", ColumnType::String, "x")
+    }];
+    check(
+        &columns,
+        json!({"metadata": {"name": "a"}}),
+        &json!(["a", "a", "<unknown>"]),
+    );
+    check(&columns, json!({}), &json!(["", null, "<unknown>"]));
+}
+
+#[test]
+fn a_column_definition_has_all_five_keys() {
+    let definitions = serde_json::to_value(definitions(&[column("T", ColumnType::Integer, "x")]))
+        .expect("plain data");
+    assert_eq!(
+        definitions[1],
+        json!({"name": "T", "type": "integer", "format": "", "description": "", "priority": 0})
+    );
+}

@@ -1,0 +1,170 @@
+//! How long a request may take: `?timeout=`, the server's limit, and the two ways in which running out of it is told.
+
+use std::time::Duration;
+
+use apiloom_meta::field::go_quote;
+use apiloom_meta::{ApiError, StatusDetails, StatusReason};
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+
+use super::query::Query;
+use super::static_doc::full;
+use super::{Body, RequestInfo};
+
+/// A request that is not long-running gets this much, and never more, as `--request-timeout` of kube-apiserver.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A mutating handler gives up a good deal before the request does, so that a webhook's 30 s fit.
+pub(super) const MUTATING_TIMEOUT: Duration = Duration::from_secs(34);
+
+/// When a request must be answered; put into its extensions by the filter that knows when it arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline(pub tokio::time::Instant);
+
+/// How long this request may take; `None` for a long-running one.
+///
+/// # Errors
+/// BadRequest for a `timeout` that is no duration.
+pub fn request_timeout(info: &RequestInfo, uri: &http::Uri) -> Result<Option<Duration>, ApiError> {
+    if info.is_long_running() {
+        return Ok(None);
+    }
+    let query = Query::of(uri);
+    let text = query.text("timeout");
+    if text.is_empty() {
+        return Ok(Some(REQUEST_TIMEOUT));
+    }
+    let asked = parse_duration(text).ok_or_else(|| {
+        let message = format!(
+            "invalid timeout specified in the request URL - time: invalid duration {}",
+            go_quote(text)
+        );
+        ApiError::bad_request(message)
+    })?;
+    Ok(Some(if asked.is_zero() {
+        REQUEST_TIMEOUT
+    } else {
+        asked.min(REQUEST_TIMEOUT)
+    }))
+}
+
+/// Reads a duration as Go prints it: `5s`, `1m30s`, `100ms`, `1.5h`. A negative one has passed already and reads as a
+/// nanosecond.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if unsigned == "0" {
+        return Some(Duration::ZERO);
+    }
+    if unsigned.is_empty() {
+        return None;
+    }
+    let mut rest = unsigned;
+    let mut nanos = 0f64;
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
+        let (number, tail) = rest.split_at(digits);
+        let unit_end = tail
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(unit_end);
+        let scale = match unit {
+            "ns" => 1.0,
+            "us" | "µs" | "μs" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            "m" => 60e9,
+            "h" => 3600e9,
+            _ => return None,
+        };
+        nanos += number.parse::<f64>().ok()? * scale;
+        rest = tail;
+    }
+    // Go counts nanoseconds in an int64 and refuses what does not fit.
+    if nanos > i64::MAX as f64 {
+        return None;
+    }
+    if text.starts_with('-') && nanos > 0.0 {
+        return Some(Duration::from_nanos(1));
+    }
+    Duration::try_from_secs_f64(nanos / 1e9).ok()
+}
+
+/// The failure of a handler that ran out of its own time. It may have had an effect.
+pub(super) fn handler_timeout() -> ApiError {
+    let message =
+        "Timeout: request did not complete within requested timeout - context deadline exceeded";
+    ApiError::new(StatusReason::Timeout, message).with_details(StatusDetails::default())
+}
+
+/// The answer when a request ran out of time before its handler gave any. It names no kind: that is how it has always been.
+pub fn out_of_time() -> Response<Body> {
+    const BODY: &[u8] = br#"{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}"#;
+    let mut response = Response::new(full(Bytes::from_static(BODY)));
+    *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
+    response.headers_mut().insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeout(url: &str) -> Result<Option<Duration>, ApiError> {
+        let uri: http::Uri = url.parse().expect("a URL");
+        let info = RequestInfo::parse(&http::Method::GET, &uri).expect("resolves");
+        request_timeout(&info, &uri)
+    }
+
+    #[test]
+    fn the_query_may_shorten_the_time_of_a_request() {
+        let check = |query: &str, expected: Duration| {
+            assert_eq!(
+                timeout(&format!("/api/v1/pods{query}")),
+                Ok(Some(expected)),
+                "{query}"
+            );
+        };
+        check("", REQUEST_TIMEOUT);
+        check("?timeout=", REQUEST_TIMEOUT);
+        check("?timeout=0", REQUEST_TIMEOUT);
+        check("?timeout=0s", REQUEST_TIMEOUT);
+        check("?timeout=5s", Duration::from_secs(5));
+        check("?timeout=1ms", Duration::from_millis(1));
+        check("?timeout=1m30s", REQUEST_TIMEOUT);
+        check("?timeout=1.5s", Duration::from_millis(1500));
+        check("?timeout=1s500ms", Duration::from_millis(1500));
+        check("?timeout=-5s", Duration::from_nanos(1));
+    }
+
+    #[test]
+    fn a_watch_has_no_timeout() {
+        assert_eq!(timeout("/api/v1/pods?watch=1&timeout=zz"), Ok(None));
+    }
+
+    #[test]
+    fn what_is_no_duration_is_a_bad_request() {
+        for (text, quoted) in [
+            ("zz", "zz"),
+            ("5", "5"),
+            ("5x", "5x"),
+            ("s", "s"),
+            ("-", "-"),
+            ("1..2s", "1..2s"),
+            ("99999999999h", "99999999999h"),
+        ] {
+            let error = timeout(&format!("/api/v1/pods?timeout={text}")).expect_err(text);
+            assert_eq!(
+                error.message,
+                format!(
+                    "invalid timeout specified in the request URL - time: invalid duration \"{quoted}\""
+                )
+            );
+        }
+    }
+}

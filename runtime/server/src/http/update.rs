@@ -1,0 +1,39 @@
+//! PUT on an item or one of its subresources.
+
+use apiloom_meta::ApiError;
+use http::{Response, StatusCode};
+
+use super::Body;
+use super::body;
+use super::call::Call;
+use super::params::{WriteUse, write_options};
+
+/// Answers 200 with the object as stored, 201 when it was created.
+pub(super) async fn update(call: Call<'_>) -> Result<Response<Body>, ApiError> {
+    let reply = call.reply()?;
+    let bytes = body::read(call.body).await?;
+    let options = write_options(&call.query, &call.request.headers, WriteUse::Update)?;
+    let format = body::format(&call.request.headers)?;
+    let object = call
+        .endpoint
+        .decode(call.ctx, &bytes, format, options.field_validation)?;
+    let (stored, created) = call
+        .endpoint
+        .update(
+            call.ctx,
+            call.namespace,
+            call.name,
+            call.subresource,
+            object,
+            &options,
+        )
+        .await?;
+    reply.object(
+        if created {
+            StatusCode::CREATED
+        } else {
+            StatusCode::OK
+        },
+        &stored,
+    )
+}

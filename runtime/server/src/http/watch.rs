@@ -1,0 +1,228 @@
+//! Watches: one JSON document per event, as they happen.
+//!
+//! The body is a stream that is polled by the connection: a client that does not read is not written to, and what
+//! then happens to its events is the registry's decision.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use apiloom_meta::codec::encode_json;
+use apiloom_meta::kind::Verb;
+use apiloom_meta::selector::FieldSelector;
+use apiloom_meta::selector::field::FieldRequirement;
+use apiloom_meta::{ApiError, Object};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response};
+use http_body_util::{BodyExt, StreamBody};
+
+use super::Body;
+use super::call::Call;
+use super::encode::{Reply, encode_partial, write_object};
+use super::error::status;
+use super::negotiate::{Target, negotiate_stream};
+use super::params::{ListUse, list_options};
+use crate::registry::{ListOptions, WatchEvent, WatchEventKind};
+
+/// A watch that does not say how long it wants to be gets this long, and up to twice as long, so that the watches of a
+/// restarted server do not all end together.
+const MIN_WATCH_SECONDS: u64 = 1800;
+
+/// Events that are ready together are sent together, up to about this size.
+const FRAME_BYTES: usize = 32 * 1024;
+
+/// Marks an answer that goes on while the client reads it: never compressed, never delayed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IsWatch;
+
+/// Answers 200 and then events. `name` is the item's, for the deprecated prefix.
+pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
+    // Order of refusals: no representation at all, bad options, then what a watch in particular cannot do.
+    let mut reply = call.reply()?;
+    let mut options = list_options(&call.query, ListUse::Watch)?;
+    if !call.name.is_empty() {
+        select_name(&mut options, call.name)?;
+    }
+    let def = call.endpoint.def();
+    if !def.has_verb(Verb::Watch) {
+        return Err(ApiError::method_not_supported(
+            &def.group_resource(),
+            "watch",
+        ));
+    }
+    reply.accepted = negotiate_stream(call.request, &call.query)?;
+    let seconds = *options
+        .timeout_seconds
+        .get_or_insert_with(random_watch_seconds);
+    let events = call
+        .endpoint
+        .watch(call.ctx, call.namespace, &options)
+        .await?;
+
+    let stopping = call.stopping.clone();
+    let end: BoxFuture<'static, ()> = async move {
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_secs(seconds)) => {}
+            () = stopping.wait() => {}
+        }
+    }
+    .boxed();
+    let writer = EventWriter {
+        reply,
+        sent_columns: false,
+    };
+    Ok(respond(frames(events.take_until(end).boxed(), writer)))
+}
+
+fn respond(frames: BoxStream<'static, Bytes>) -> Response<Body> {
+    let frames = frames.map(|bytes| Ok(http_body::Frame::data(bytes)));
+    let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.extensions_mut().insert(IsWatch);
+    response
+}
+
+/// Watches one object: as if the field selector named it.
+fn select_name(options: &mut ListOptions, name: &str) -> Result<(), ApiError> {
+    if options.field_selector.is_everything() {
+        let named = FieldRequirement {
+            field: "metadata.name".to_owned(),
+            equals: true,
+            value: name.to_owned(),
+        };
+        options.field_selector = FieldSelector::new(vec![named]);
+        return Ok(());
+    }
+    if options.field_selector.requires("metadata.name") == Some(name) {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(
+        "fieldSelector metadata.name doesn't match requested name",
+    ))
+}
+
+fn random_watch_seconds() -> u64 {
+    let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
+    MIN_WATCH_SECONDS + random % MIN_WATCH_SECONDS
+}
+
+type Events = BoxStream<'static, Result<WatchEvent, ApiError>>;
+
+/// Events as pieces of the body. Ends after an ERROR event.
+fn frames(events: Events, writer: EventWriter) -> BoxStream<'static, Bytes> {
+    futures_util::stream::unfold(Some((events, writer)), |state| async move {
+        let (mut events, mut writer) = state?;
+        let mut out = Vec::new();
+        let mut next = events.next().await;
+        loop {
+            match next {
+                None => return (!out.is_empty()).then_some((Bytes::from(out), None)),
+                Some(Err(error)) => {
+                    writer.write_error(&error, &mut out);
+                    return Some((out.into(), None));
+                }
+                Some(Ok(event)) => writer.write(&event, &mut out),
+            }
+            if out.len() >= FRAME_BYTES {
+                break;
+            }
+            match events.next().now_or_never() {
+                Some(ready) => next = ready,
+                None => break,
+            }
+        }
+        Some((out.into(), Some((events, writer))))
+    })
+    .boxed()
+}
+
+/// Writes events in the form asked for.
+struct EventWriter {
+    reply: Reply,
+    /// Columns are sent once per watch.
+    sent_columns: bool,
+}
+
+impl EventWriter {
+    fn write(&mut self, event: &WatchEvent, out: &mut Vec<u8>) {
+        let name = match event.kind {
+            WatchEventKind::Added => "ADDED",
+            WatchEventKind::Modified => "MODIFIED",
+            WatchEventKind::Deleted => "DELETED",
+            WatchEventKind::Bookmark => "BOOKMARK",
+        };
+        out.extend_from_slice(b"{\"type\":\"");
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\",\"object\":");
+        self.write_object(&event.object, out);
+        out.extend_from_slice(b"}\n");
+    }
+
+    fn write_object(&mut self, object: &Arc<Object>, out: &mut Vec<u8>) {
+        let schema = self.reply.endpoint.schema();
+        match self.reply.accepted.target {
+            Target::Object => write_object(object, schema, out),
+            Target::Partial(version) | Target::PartialList(version) => {
+                out.extend_from_slice(&encode_partial(object, version, schema));
+            }
+            Target::Table(version) => {
+                self.reply
+                    .tables(version)
+                    .write_single(object, !self.sent_columns, out);
+                self.sent_columns = true;
+            }
+        }
+    }
+
+    fn write_error(&self, error: &ApiError, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"type\":\"ERROR\",\"object\":");
+        out.extend_from_slice(&encode_json(&status(error)));
+        out.extend_from_slice(b"}\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(selector: &str) -> ListOptions {
+        ListOptions {
+            field_selector: FieldSelector::parse(selector).expect("parses"),
+            ..ListOptions::default()
+        }
+    }
+
+    #[test]
+    fn watching_an_item_selects_its_name() {
+        let mut options = options("");
+        select_name(&mut options, "a,b").expect("fine");
+        assert_eq!(
+            options.field_selector.requires("metadata.name"),
+            Some("a,b")
+        );
+    }
+
+    #[test]
+    fn watching_an_item_agrees_with_the_selector() {
+        assert_eq!(select_name(&mut options("metadata.name=a"), "a"), Ok(()));
+        for selector in ["metadata.name=b", "spec.x=a"] {
+            let error = select_name(&mut options(selector), "a").expect_err(selector);
+            assert_eq!(
+                error.message,
+                "fieldSelector metadata.name doesn't match requested name"
+            );
+        }
+    }
+
+    #[test]
+    fn a_watch_lasts_half_an_hour_to_an_hour() {
+        for _ in 0..100 {
+            assert!((1800..3600).contains(&random_watch_seconds()));
+        }
+    }
+}
