@@ -12,6 +12,6 @@ pub use condition::{Condition, ConditionStatus};
 pub use int_or_string::IntOrString;
 pub use label_selector::{LabelSelector, LabelSelectorOperator, LabelSelectorRequirement};
 pub use object_meta::{ListMeta, ManagedFieldsEntry, ObjectMeta, OwnerReference};
-pub use quantity::Quantity;
+pub use quantity::{ParseQuantityError, Quantity, QuantityFormat};
 pub use status::{Status, StatusCause, StatusDetails};
-pub use time::{MicroTime, Time};
+pub use time::{MicroTime, ParseTimeError, Time};
