@@ -8,7 +8,7 @@ mod quantity;
 mod status;
 mod time;
 
-pub use condition::{Condition, ConditionStatus};
+pub use condition::{Condition, ConditionStatus, Conditions};
 pub use int_or_string::IntOrString;
 pub use label_selector::{LabelSelector, LabelSelectorOperator, LabelSelectorRequirement};
 pub use object_meta::{ListMeta, ManagedFieldsEntry, ObjectMeta, OwnerReference};

@@ -1,15 +1,24 @@
 //! `ObjectMeta`, `ListMeta` and what stands inside them.
+//!
+//! Fields stand in the order in which the API prints them; `x-apiloom-order` repeats it for the encoder, which works on
+//! documents whose keys are sorted.
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::gvk::GroupVersion;
+use crate::kind::Resource;
 use crate::types::Time;
 
 /// ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(extend("x-apiloom-order" = [
+    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+    "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers", "managedFields"
+]))]
 pub struct ObjectMeta {
     /// Unique within a namespace (or the server, for cluster-scoped kinds). Cannot be updated.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,18 +58,25 @@ pub struct ObjectMeta {
     pub annotations: BTreeMap<String, String>,
     /// Objects this object depends on; it is garbage collected when all of them are gone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["uid"]))]
     pub owner_references: Vec<OwnerReference>,
     /// Must be empty before the object is removed from storage.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
     pub finalizers: Vec<String>,
     /// Which manager set which fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub managed_fields: Vec<ManagedFieldsEntry>,
 }
 
 /// OwnerReference names an owning object in the same namespace, or a cluster-scoped one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(extend(
+    "x-kubernetes-map-type" = "atomic",
+    "x-apiloom-order" = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"]
+))]
 pub struct OwnerReference {
     /// API version of the owner.
     pub api_version: String,
@@ -78,9 +94,40 @@ pub struct OwnerReference {
     pub block_owner_deletion: Option<bool>,
 }
 
+impl OwnerReference {
+    /// A reference to an object that was read from the server, so that it has a name and a uid.
+    ///
+    /// ```no_run
+    /// # fn example<K: apiloom_meta::Resource>(parent: &K, child: &mut K) {
+    /// use apiloom_meta::OwnerReference;
+    /// child.metadata_mut().owner_references.push(OwnerReference::to(parent).as_controller());
+    /// # }
+    /// ```
+    pub fn to<K: Resource>(owner: &K) -> Self {
+        let metadata = owner.metadata();
+        Self {
+            api_version: GroupVersion::new(K::GROUP, K::VERSION).to_string(),
+            kind: K::KIND.to_owned(),
+            name: metadata.name.clone().unwrap_or_default(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            controller: None,
+            block_owner_deletion: None,
+        }
+    }
+
+    /// Says that the owner manages the object, and that foreground deletion of the owner waits for it.
+    #[must_use]
+    pub fn as_controller(mut self) -> Self {
+        self.controller = Some(true);
+        self.block_owner_deletion = Some(true);
+        self
+    }
+}
+
 /// ManagedFieldsEntry says which fields one manager set by one operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(extend("x-apiloom-order" = ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource"]))]
 pub struct ManagedFieldsEntry {
     /// Name of the manager.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,15 +146,22 @@ pub struct ManagedFieldsEntry {
     pub fields_type: Option<String>,
     /// The fields, as a trie of `f:`, `k:` and `v:` keys.
     #[serde(rename = "fieldsV1", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "any_object")]
     pub fields_v1: Option<serde_json::Map<String, serde_json::Value>>,
     /// The subresource the fields were set through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subresource: Option<String>,
 }
 
+/// The schema of an object of which nothing is known and nothing is dropped.
+fn any_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
 /// ListMeta is the metadata of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(extend("x-apiloom-order" = ["selfLink", "resourceVersion", "continue", "remainingItemCount"]))]
 pub struct ListMeta {
     /// Legacy, never set by the server.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,3 +176,6 @@ pub struct ListMeta {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remaining_item_count: Option<i64>,
 }
+
+#[cfg(test)]
+mod tests;
