@@ -1,1 +1,45 @@
-//! The facade that users and generated code name.
+//! Kubernetes-style API servers in Rust: annotate types, get a server that kubectl works with.
+//!
+//! ```
+//! use apiloom::prelude::*;
+//!
+//! /// A greeting for somebody.
+//! #[apiloom::resource(group = "example.com", version = "v1", namespaced, shortname = "hi",
+//!     printcolumn(name = "To", path = spec.to))]
+//! pub struct Greeting {
+//!     pub metadata: ObjectMeta,
+//!     pub spec: GreetingSpec,
+//! }
+//!
+//! #[apiloom::api]
+//! pub struct GreetingSpec {
+//!     /// Who is greeted.
+//!     #[api(len = 1..=63)]
+//!     pub to: String,
+//! }
+//!
+//! assert_eq!(Greeting::definition().plural, "greetings");
+//! ```
+//!
+//! This crate is the facade that users and generated code name. What is behind it: [`meta`] (objects, schemas, codecs),
+//! [`storage`] (bytes with revisions) and, with the feature `server`, `server` (registry, HTTP, options).
+
+#[doc(hidden)]
+pub mod codegen;
+pub mod prelude;
+
+pub use apiloom_macros::{Resource, api, group, resource};
+#[doc(no_inline)]
+pub use apiloom_meta as meta;
+#[doc(no_inline)]
+pub use apiloom_meta::{
+    ApiError, ConvertError, ConvertFrom, FieldError, FieldErrorKind, FieldPath, GroupDef, Object,
+    Resource, ResourceDef,
+};
+#[doc(no_inline)]
+pub use apiloom_storage as storage;
+
+// The server, for users and for generated code.
+#[cfg(feature = "server")]
+#[doc(no_inline)]
+pub use apiloom_server as server;

@@ -4,8 +4,10 @@
 //! bytes that come in, the answer is a value or an error that names the field, never a panic.
 
 pub mod codec;
+pub mod convert;
 pub mod error;
 pub mod field;
+pub mod fields;
 pub mod gvk;
 pub mod kind;
 pub mod names;
@@ -17,6 +19,7 @@ pub mod selector;
 pub mod types;
 pub mod validation;
 
+pub use convert::{ConvertError, ConvertFrom};
 pub use error::{ApiError, StatusReason};
 pub use field::{FieldError, FieldErrorKind, FieldPath};
 pub use gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};

@@ -1,0 +1,79 @@
+//! From the model to Rust: one file per trait that an expansion implements.
+//!
+//! An item with errors is still emitted, with its derives, so that rustc does not report every use of it as well.
+
+mod convert;
+mod derives;
+mod fields;
+mod group;
+mod hooks;
+mod resource;
+mod schema;
+
+use apiloom_model::{ApiStruct, ApiType, Diagnostics, parse_api, parse_derived_kind, parse_kind};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::DeriveInput;
+
+pub(crate) use group::group;
+
+/// `#[resource(..)]` on a root struct.
+pub(crate) fn kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
+    let kind = parse_kind(item, d);
+    let Some(kind) = kind.filter(|_| d.is_empty()) else {
+        return derives::broken(item);
+    };
+    let item = derives::decorated_struct(item, &kind.root);
+    let impls = struct_impls(&kind.root);
+    let conversion = convert::of_root(&kind);
+    let resource = resource::impl_resource(&kind);
+    quote! { #item #impls #conversion #resource }
+}
+
+/// `#[derive(Resource)]`: the traits alone.
+pub(crate) fn derived_kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
+    let Some(kind) = parse_derived_kind(item, d).filter(|_| d.is_empty()) else {
+        return TokenStream::new();
+    };
+    let hooks = hooks::of_struct(&kind.root);
+    let fields = fields::impl_has_fields(&kind.root);
+    let conversion = convert::of_root(&kind);
+    let resource = resource::impl_resource(&kind);
+    quote! { #hooks #fields #conversion #resource }
+}
+
+/// `#[api(..)]` on a struct or an enum.
+pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
+    let parsed = parse_api(item, d);
+    match parsed.filter(|_| d.is_empty()) {
+        None => derives::broken(item),
+        Some(ApiType::Struct(model)) => {
+            let item = derives::decorated_struct(item, &model);
+            let impls = struct_impls(&model);
+            let conversions: TokenStream = model
+                .conversions
+                .iter()
+                .map(|c| convert::of_struct(&model, c))
+                .collect();
+            quote! { #item #impls #conversions }
+        }
+        Some(ApiType::Enum(model)) => {
+            let item = derives::decorated_enum(item, &model);
+            let hooks = hooks::of_enum(&model);
+            let column = fields::impl_column_value(&model);
+            let conversions: TokenStream = model
+                .conversions
+                .iter()
+                .map(|c| convert::of_enum(&model, c))
+                .collect();
+            quote! { #item #hooks #column #conversions }
+        }
+    }
+}
+
+fn struct_impls(model: &ApiStruct) -> TokenStream {
+    let hooks = hooks::of_struct(model);
+    let fields = fields::impl_has_fields(model);
+    let proofs = schema::proofs(model);
+    quote! { #hooks #fields #proofs }
+}

@@ -1,0 +1,182 @@
+//! The item itself with what we add to it: derives, serde and schemars attributes.
+
+use apiloom_model::api::{Content, Field, Shape};
+use apiloom_model::{ApiEnum, ApiStruct, is_attribute};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Attribute, Data, DeriveInput, Fields, parse_quote};
+
+use super::schema;
+
+/// Derives that every API type has, and their paths.
+fn added_derives(present: &[String]) -> Attribute {
+    let all = [
+        ("Clone", quote!(::core::clone::Clone)),
+        ("PartialEq", quote!(::core::cmp::PartialEq)),
+        ("Debug", quote!(::core::fmt::Debug)),
+        ("Serialize", quote!(::apiloom::codegen::serde::Serialize)),
+        (
+            "Deserialize",
+            quote!(::apiloom::codegen::serde::Deserialize),
+        ),
+        (
+            "JsonSchema",
+            quote!(::apiloom::codegen::schemars::JsonSchema),
+        ),
+    ];
+    let missing = all
+        .into_iter()
+        .filter(|(name, _)| !present.iter().any(|p| p == name))
+        .map(|(_, path)| path);
+    parse_quote!(#[derive(#(#missing),*)])
+}
+
+/// Attributes that make the derives find their crates through `apiloom`, the only dependency of the user's.
+fn crate_paths() -> [Attribute; 2] {
+    [
+        parse_quote!(#[serde(crate = "::apiloom::codegen::serde")]),
+        parse_quote!(#[schemars(crate = "::apiloom::codegen::schemars")]),
+    ]
+}
+
+/// The struct, decorated.
+pub(crate) fn decorated_struct(item: &DeriveInput, model: &ApiStruct) -> TokenStream {
+    let mut item = stripped(item);
+    decorate(&mut item, &model.derives, &schema::of_struct(model));
+    item.attrs
+        .push(parse_quote!(#[serde(rename_all = "camelCase")]));
+    if let Data::Struct(data) = &mut item.data {
+        decorate_fields(&mut data.fields, &model.fields);
+    }
+    quote!(#item)
+}
+
+/// The enum, decorated.
+pub(crate) fn decorated_enum(item: &DeriveInput, model: &ApiEnum) -> TokenStream {
+    let mut item = stripped(item);
+    decorate(&mut item, &model.derives, &schema::of_enum(model));
+    let Data::Enum(data) = &mut item.data else {
+        return quote!(#item);
+    };
+    for (variant, declared) in data.variants.iter_mut().zip(&model.variants) {
+        if declared.unknown {
+            variant.attrs.push(parse_quote!(#[serde(untagged)]));
+        } else if declared.json_name != declared.name.text {
+            let name = &declared.json_name;
+            variant.attrs.push(parse_quote!(#[serde(rename = #name)]));
+        }
+        if let Content::Fields(fields) = &declared.content {
+            variant
+                .attrs
+                .push(parse_quote!(#[serde(rename_all = "camelCase")]));
+            decorate_fields(&mut variant.fields, fields);
+        }
+    }
+    quote!(#item)
+}
+
+fn decorate(item: &mut DeriveInput, present: &[String], keywords: &TokenStream) {
+    // Derives come first: their helper attributes must stand below them.
+    item.attrs.insert(0, added_derives(present));
+    item.attrs.extend(crate_paths());
+    item.attrs.push(transform(keywords));
+}
+
+/// An attribute that lets schemars run keywords over the schema it derived.
+fn transform(keywords: &TokenStream) -> Attribute {
+    parse_quote!(#[schemars(transform = |schema: &mut ::apiloom::codegen::schemars::Schema| #keywords.apply(schema))])
+}
+
+fn decorate_fields(fields: &mut Fields, model: &[Field]) {
+    for (field, declared) in fields.iter_mut().zip(model) {
+        field.attrs.extend(serde_of_field(declared));
+        if let Some(keywords) = schema::of_field(declared, model) {
+            field.attrs.push(transform(&keywords));
+        }
+    }
+}
+
+fn serde_of_field(field: &Field) -> Vec<Attribute> {
+    let mut attrs = Vec::new();
+    if field.flatten {
+        attrs.push(parse_quote!(#[serde(flatten)]));
+    } else if field.json_name != apiloom_model::names::json_name(&field.name.text) {
+        let name = &field.json_name;
+        attrs.push(parse_quote!(#[serde(rename = #name)]));
+    }
+    match field.shape {
+        _ if field.flatten => {}
+        // An option is absent by its type; only an explicit null needs to be written.
+        Shape::Option(_) if field.rules.nullable => {}
+        Shape::Option(_) => attrs
+            .push(parse_quote!(#[serde(skip_serializing_if = "::core::option::Option::is_none")])),
+        Shape::List | Shape::Map => {
+            attrs.push(parse_quote!(#[serde(default, skip_serializing_if = "::apiloom::codegen::is_empty")]));
+        }
+        Shape::Other => {}
+    }
+    attrs
+}
+
+/// The item without our attributes.
+fn stripped(item: &DeriveInput) -> DeriveInput {
+    fn strip(attrs: &mut Vec<Attribute>) {
+        attrs.retain(|a| !is_attribute(a, "api") && !is_attribute(a, "resource"));
+    }
+    let mut item = item.clone();
+    strip(&mut item.attrs);
+    match &mut item.data {
+        Data::Struct(data) => data
+            .fields
+            .iter_mut()
+            .for_each(|field| strip(&mut field.attrs)),
+        Data::Enum(data) => data.variants.iter_mut().for_each(|variant| {
+            strip(&mut variant.attrs);
+            variant
+                .fields
+                .iter_mut()
+                .for_each(|field| strip(&mut field.attrs));
+        }),
+        Data::Union(data) => data
+            .fields
+            .named
+            .iter_mut()
+            .for_each(|field| strip(&mut field.attrs)),
+    }
+    item
+}
+
+/// An item with errors: the bare type, so that uses of it are not errors too.
+pub(crate) fn broken(item: &DeriveInput) -> TokenStream {
+    let mut item = stripped(item);
+    item.attrs
+        .retain(|a| a.path().is_ident("doc") || a.path().is_ident("cfg"));
+    for attrs in fields_of(&mut item.data) {
+        attrs.retain(|a| a.path().is_ident("doc") || a.path().is_ident("cfg"));
+    }
+    quote!(#item)
+}
+
+fn fields_of(data: &mut Data) -> Vec<&mut Vec<Attribute>> {
+    match data {
+        Data::Struct(data) => data
+            .fields
+            .iter_mut()
+            .map(|field| &mut field.attrs)
+            .collect(),
+        Data::Enum(data) => {
+            let mut all = Vec::new();
+            for variant in &mut data.variants {
+                all.push(&mut variant.attrs);
+                all.extend(variant.fields.iter_mut().map(|field| &mut field.attrs));
+            }
+            all
+        }
+        Data::Union(data) => data
+            .fields
+            .named
+            .iter_mut()
+            .map(|field| &mut field.attrs)
+            .collect(),
+    }
+}

@@ -1,0 +1,65 @@
+//! Typed paths: the companion of a type, chains over it, and the column type of enums.
+
+use apiloom_model::{ApiEnum, ApiStruct, Name};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+
+/// `HasFields` with a companion that has one `Field` per field.
+pub(crate) fn impl_has_fields(model: &ApiStruct) -> TokenStream {
+    let name = model.name.to_ident();
+    let companion = format_ident!("__{}Fields", model.name.text);
+    let fields = model.fields.iter().map(|field| {
+        let (ident, ty) = (field.name.to_ident(), &field.ty);
+        quote!(pub #ident: ::apiloom::codegen::Field<#ty>)
+    });
+    let values = model.fields.iter().map(|field| {
+        let ident = field.name.to_ident();
+        let json = if field.flatten { "" } else { &field.json_name };
+        quote!(#ident: ::apiloom::codegen::Field::new(#json))
+    });
+    quote! {
+        const _: () = {
+            #[allow(missing_docs, missing_debug_implementations, private_interfaces, dead_code, non_snake_case, unreachable_pub)]
+            pub struct #companion { #(#fields,)* }
+            #[automatically_derived]
+            impl ::apiloom::codegen::HasFields for #name {
+                type Fields = #companion;
+                const FIELDS: &'static #companion = &#companion { #(#values,)* };
+            }
+        };
+    }
+}
+
+/// The chain `root.a.b` over companions.
+pub(crate) fn chain(root: &TokenStream, names: &[Name]) -> TokenStream {
+    let mut out = quote!(<#root as ::apiloom::codegen::HasFields>::FIELDS);
+    for name in names {
+        let ident = name.to_ident();
+        out = quote_spanned!(name.span=> #out.#ident);
+    }
+    out
+}
+
+/// The `JsonPath` that a chain of Rust names means.
+pub(crate) fn json_path(root: &TokenStream, names: &[Name]) -> TokenStream {
+    let steps = (1..=names.len()).map(|end| {
+        let chain = chain(root, &names[..end]);
+        let span = names[end - 1].span;
+        quote_spanned!(span=> ::apiloom::codegen::name_of(&#chain))
+    });
+    quote!(::apiloom::codegen::path(&[#(#steps),*]))
+}
+
+/// An enum that is a string can be shown in a column.
+pub(crate) fn impl_column_value(model: &ApiEnum) -> TokenStream {
+    if !model.is_plain() {
+        return TokenStream::new();
+    }
+    let name = model.name.to_ident();
+    quote! {
+        #[automatically_derived]
+        impl ::apiloom::codegen::ColumnValue for #name {
+            const COLUMN_TYPE: ::apiloom::codegen::ColumnType = ::apiloom::codegen::ColumnType::String;
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! `group!`: the group as a constant.
+
+use apiloom_model::{Diagnostics, parse_group};
+use proc_macro2::TokenStream;
+use quote::quote;
+
+/// `pub const GROUP`, for `install` and the server to read.
+pub(crate) fn group(tokens: TokenStream, d: &mut Diagnostics) -> TokenStream {
+    let Some(group) = parse_group(tokens, d).filter(|_| d.is_empty()) else {
+        return TokenStream::new();
+    };
+    let name = &group.name.value;
+    let versions = group.versions.iter().map(|version| &version.value);
+    let release = match &group.release {
+        Some(release) => {
+            let (major, minor) = (release.major, release.minor);
+            quote!(::core::option::Option::Some(::apiloom::codegen::Release { major: #major, minor: #minor }))
+        }
+        None => quote!(::core::option::Option::None),
+    };
+    let doc = format!("The API group `{name}`.");
+    quote! {
+        #[doc = #doc]
+        pub const GROUP: ::apiloom::codegen::GroupDef = ::apiloom::codegen::GroupDef {
+            name: #name,
+            versions: &[#(#versions),*],
+            release: #release,
+        };
+    }
+}

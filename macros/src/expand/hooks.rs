@@ -1,0 +1,92 @@
+//! `ApiType`: the tree of custom checks and computed defaults.
+
+use apiloom_model::api::{Content, Field, Rules, Shape};
+use apiloom_model::{ApiEnum, ApiStruct, Code};
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+
+/// The hooks of a struct.
+pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
+    let this = model.name.to_ident();
+    let checks = checks(&quote!(#this), &model.rules);
+    let defaults = model.fields.iter().filter_map(|field| {
+        let (compute, ty, json) = (field.default_with.as_ref()?, &field.ty, &field.json_name);
+        Some(quote! {
+            .default_of(#json, |parent| ::apiloom::codegen::computed_default::<#this, #ty>(parent, |parent| #compute(parent)))
+        })
+    });
+    let fields = model.fields.iter().map(of_field);
+    impl_api_type(
+        &model.name.to_ident().into_token_stream(),
+        &quote!(#checks #(#defaults)* #(#fields)*),
+    )
+}
+
+/// The hooks of an enum. Only the plain encoding of values (an object with one field) has a place for hooks of variants.
+pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
+    let this = model.name.to_ident();
+    let checks = checks(&quote!(#this), &model.rules);
+    let variants = model.variants.iter().filter_map(|variant| match &variant.content {
+        Content::Value(ty) if !variant.unknown => {
+            let json = &variant.json_name;
+            Some(quote!(.field(#json, ::apiloom::codegen::Tree::part((&&::apiloom::codegen::Probe::<#ty>::new()).hooks()))))
+        }
+        _ => None,
+    });
+    impl_api_type(&quote!(#this), &quote!(#checks #(#variants)*))
+}
+
+fn impl_api_type(this: &TokenStream, calls: &TokenStream) -> TokenStream {
+    quote! {
+        #[automatically_derived]
+        impl ::apiloom::codegen::ApiType for #this {
+            fn hooks() -> ::apiloom::codegen::Hooks {
+                #[allow(unused_imports)]
+                use ::apiloom::codegen::{ProbeApiType as _, ProbeForeign as _};
+                ::apiloom::codegen::Tree::of::<#this>(|tree| tree #calls)
+            }
+        }
+    }
+}
+
+fn of_field(field: &Field) -> TokenStream {
+    let (json, ty) = (&field.json_name, &field.ty);
+    let inner = match &field.shape {
+        Shape::Option(inner) => inner,
+        _ => ty,
+    };
+    let own = if field.rules.opaque {
+        quote!(::apiloom::codegen::Hooks::default())
+    } else {
+        quote!((&&::apiloom::codegen::Probe::<#ty>::new()).hooks())
+    };
+    let checks = checks(&quote!(#inner), &field.rules);
+    let each = each(&quote!(#inner), &field.rules);
+    let part = quote!(::apiloom::codegen::Tree::part(#own) #checks #each);
+    if field.flatten {
+        quote!(.flatten(#part))
+    } else {
+        quote!(.field(#json, #part))
+    }
+}
+
+fn each(ty: &TokenStream, rules: &Rules) -> TokenStream {
+    let Some(inner) = &rules.each else {
+        return TokenStream::new();
+    };
+    let element = quote!(<#ty as ::apiloom::codegen::Container>::Element);
+    let (checks, deeper) = (checks(&element, inner), each(&element, inner));
+    if checks.is_empty() && deeper.is_empty() {
+        return TokenStream::new();
+    }
+    quote!(.each(::apiloom::codegen::Tree::default() #checks #deeper))
+}
+
+fn checks(ty: &TokenStream, rules: &Rules) -> TokenStream {
+    let check = |function: &Code| {
+        quote! {
+            .check(|value, path| ::apiloom::codegen::typed_check::<#ty, _>(value, path, |value, path| #function(value, path)))
+        }
+    };
+    rules.custom.iter().map(check).collect()
+}

@@ -1,0 +1,255 @@
+//! `Resource`: everything that a kind declares, as data.
+
+use apiloom_model::kind::{
+    Column, ColumnSource, ColumnType, FieldRef, Kind, NameFormat, Release, Scope,
+};
+use apiloom_model::{Name, Spanned};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+
+use super::fields;
+
+/// `impl Resource`.
+pub(crate) fn impl_resource(kind: &Kind) -> TokenStream {
+    let name = kind.root.name.to_ident();
+    let (group, version, kind_name, plural) = (
+        &kind.group.value,
+        &kind.version.value,
+        &kind.kind.value,
+        &kind.plural.value,
+    );
+    let definition = definition(kind);
+    let metadata = metadata_field(kind);
+    quote! {
+        #[automatically_derived]
+        impl ::apiloom::codegen::Resource for #name {
+            const GROUP: &'static str = #group;
+            const VERSION: &'static str = #version;
+            const KIND: &'static str = #kind_name;
+            const PLURAL: &'static str = #plural;
+            fn definition() -> ::apiloom::codegen::ResourceDef {
+                #definition
+            }
+            fn metadata(&self) -> &::apiloom::codegen::ObjectMeta {
+                &self.#metadata
+            }
+            fn metadata_mut(&mut self) -> &mut ::apiloom::codegen::ObjectMeta {
+                &mut self.#metadata
+            }
+        }
+    }
+}
+
+fn metadata_field(kind: &Kind) -> Ident {
+    let field = kind
+        .root
+        .fields
+        .iter()
+        .find(|field| field.json_name == "metadata");
+    field.map_or_else(
+        || Ident::new("metadata", Span::call_site()),
+        |field| field.name.to_ident(),
+    )
+}
+
+/// A flat table: one line per field of `ResourceDef`.
+fn definition(kind: &Kind) -> TokenStream {
+    let Kind {
+        status,
+        storage,
+        served,
+        unconditional_update,
+        create_on_update,
+        ..
+    } = kind;
+    let (list_kind, singular, description) = (
+        &kind.list_kind.value,
+        &kind.singular.value,
+        &kind.root.description,
+    );
+    let short_names = kind.short_names.iter().map(|name| &name.value);
+    let categories = kind.categories.iter().map(|name| &name.value);
+    let scope = variant(
+        "Scope",
+        if kind.scope == Scope::Cluster {
+            "Cluster"
+        } else {
+            "Namespaced"
+        },
+    );
+    let verbs = kind
+        .verbs
+        .iter()
+        .map(|verb| variant("Verb", verb.variant()));
+    let columns = kind.columns.iter().map(|column| self::column(kind, column));
+    let selectable = kind.selectable.iter().map(|field| path_of(kind, field));
+    let conversion = conversion(kind);
+    let lifecycle = lifecycle(kind);
+    let name_format = variant(
+        "NameFormat",
+        match kind.name_format {
+            NameFormat::DnsSubdomain => "DnsSubdomain",
+            NameFormat::DnsLabel => "DnsLabel",
+            NameFormat::PathSegment => "PathSegment",
+        },
+    );
+    let generation = variant(
+        "GenerationRule",
+        if kind.generation { "Spec" } else { "None" },
+    );
+    quote! {
+        ::apiloom::codegen::ResourceDef {
+            group: <Self as ::apiloom::codegen::Resource>::GROUP,
+            version: <Self as ::apiloom::codegen::Resource>::VERSION,
+            kind: <Self as ::apiloom::codegen::Resource>::KIND,
+            list_kind: ::std::string::String::from(#list_kind),
+            plural: <Self as ::apiloom::codegen::Resource>::PLURAL,
+            singular: ::std::string::String::from(#singular),
+            short_names: &[#(#short_names),*],
+            categories: &[#(#categories),*],
+            scope: #scope,
+            verbs: ::std::vec![#(#verbs),*],
+            status: #status,
+            storage: #storage,
+            served: #served,
+            conversion: #conversion,
+            columns: ::std::vec![#(#columns),*],
+            selectable: ::std::vec![#(#selectable),*],
+            lifecycle: #lifecycle,
+            name_format: #name_format,
+            generation: #generation,
+            unconditional_update: #unconditional_update,
+            create_on_update: #create_on_update,
+            description: #description,
+            schema: ::apiloom::codegen::Schema::for_resource::<Self>,
+        }
+    }
+}
+
+fn variant(ty: &str, name: &str) -> TokenStream {
+    let (ty, name) = (format_ident!("{ty}"), format_ident!("{name}"));
+    quote!(::apiloom::codegen::#ty::#name)
+}
+
+fn path_of(kind: &Kind, field: &FieldRef) -> TokenStream {
+    let root = kind.root.name.to_ident();
+    match field {
+        FieldRef::Typed(names) => fields::json_path(&quote!(#root), names),
+        FieldRef::Json(text) => json_path(text),
+    }
+}
+
+fn json_path(text: &Spanned<String>) -> TokenStream {
+    let text = &text.value;
+    quote!(::apiloom::codegen::json_path(#text))
+}
+
+fn column(kind: &Kind, column: &Column) -> TokenStream {
+    let root = kind.root.name.to_ident();
+    let Column {
+        format,
+        priority,
+        description,
+        ..
+    } = column;
+    let name = &column.name.value;
+    let (inferred, source) = match &column.source {
+        ColumnSource::Field(field) => {
+            let path = path_of(kind, field);
+            (
+                inferred_type(kind, field),
+                quote!(::apiloom::codegen::CellSource::Path(#path)),
+            )
+        }
+        ColumnSource::With(function) => {
+            let object = quote!(object: &#root);
+            (
+                quote!(::apiloom::codegen::column_type_with(|#object| #function(object))),
+                quote!(::apiloom::codegen::CellSource::With(|value| ::apiloom::codegen::cell_with(value, |#object| #function(object)))),
+            )
+        }
+    };
+    let column_type = column
+        .column_type
+        .map_or(inferred, |ty| variant("ColumnType", type_name(ty)));
+    quote! {
+        ::apiloom::codegen::Column {
+            name: #name,
+            column_type: #column_type,
+            format: #format,
+            priority: #priority,
+            description: #description,
+            source: #source,
+        }
+    }
+}
+
+fn inferred_type(kind: &Kind, field: &FieldRef) -> TokenStream {
+    let root = kind.root.name.to_ident();
+    match field {
+        FieldRef::Typed(names) => {
+            let chain = fields::chain(&quote!(#root), names);
+            let span = names
+                .last()
+                .map_or_else(Span::call_site, |name: &Name| name.span);
+            quote_spanned!(span=> ::apiloom::codegen::column_type_of(&#chain))
+        }
+        FieldRef::Json(_) => variant("ColumnType", "String"),
+    }
+}
+
+fn type_name(ty: ColumnType) -> &'static str {
+    match ty {
+        ColumnType::String => "String",
+        ColumnType::Integer => "Integer",
+        ColumnType::Number => "Number",
+        ColumnType::Boolean => "Boolean",
+        ColumnType::Date => "Date",
+    }
+}
+
+fn conversion(kind: &Kind) -> TokenStream {
+    let Some(hub) = &kind.spoke_of else {
+        return quote!(::core::option::Option::None);
+    };
+    quote! {
+        ::core::option::Option::Some(::apiloom::codegen::Conversion {
+            hub_version: <#hub as ::apiloom::codegen::Resource>::VERSION,
+            hub_kind: <#hub as ::apiloom::codegen::Resource>::KIND,
+            to_hub: ::apiloom::codegen::convert_document::<Self, #hub>,
+            from_hub: ::apiloom::codegen::convert_document::<#hub, Self>,
+        })
+    }
+}
+
+fn lifecycle(kind: &Kind) -> TokenStream {
+    let Some(lifecycle) = &kind.lifecycle else {
+        return quote!(::core::option::Option::None);
+    };
+    let release = |release: &Option<Spanned<Release>>| match release {
+        Some(release) => {
+            let (major, minor) = (release.major, release.minor);
+            quote!(::core::option::Option::Some(::apiloom::codegen::Release { major: #major, minor: #minor }))
+        }
+        None => quote!(::core::option::Option::None),
+    };
+    let (introduced, deprecated, removed) = (
+        release(&lifecycle.introduced),
+        release(&lifecycle.deprecated),
+        release(&lifecycle.removed),
+    );
+    let replacement = match &lifecycle.replacement {
+        Some((group, version, kind)) => {
+            quote!(::core::option::Option::Some(::apiloom::codegen::GroupVersionKind::new(#group, #version, #kind)))
+        }
+        None => quote!(::core::option::Option::None),
+    };
+    quote! {
+        ::core::option::Option::Some(::apiloom::codegen::Lifecycle {
+            introduced: #introduced,
+            deprecated: #deprecated,
+            removed: #removed,
+            replacement: #replacement,
+        })
+    }
+}

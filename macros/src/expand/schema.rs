@@ -1,0 +1,297 @@
+//! The schema keywords of `#[api(..)]`, and the proofs that a rule fits the type it stands on.
+
+use apiloom_model::api::{Bounds, Field, ListTopology, MapTopology, Rules, Shape, Union};
+use apiloom_model::{ApiEnum, ApiStruct, Code, Name};
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+
+/// Keywords of a struct: field order, union, rules of the whole value.
+pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
+    let this = model.name.to_ident();
+    let order = model
+        .fields
+        .iter()
+        .filter(|field| !field.flatten)
+        .map(|field| &field.json_name);
+    let optional = model
+        .fields
+        .iter()
+        .filter(|field| field.default.is_some())
+        .map(|field| &field.json_name);
+    let union = model
+        .union
+        .as_ref()
+        .map(|union| union_keyword(union, &model.fields));
+    let rules = keywords(&quote!(#this), &model.rules, &[]);
+    quote!(::apiloom::codegen::Keywords::new().order(&[#(#order),*]).optional(&[#(#optional),*]) #union #rules)
+}
+
+/// Keywords of an enum: which values an open one knows.
+pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
+    let this = model.name.to_ident();
+    let known = model
+        .variants
+        .iter()
+        .filter(|variant| !variant.unknown)
+        .map(|variant| &variant.json_name);
+    let open = model.unknown().map(|_| quote!(.open_enum(&[#(#known),*])));
+    let rules = keywords(&quote!(#this), &model.rules, &[]);
+    quote!(::apiloom::codegen::Keywords::new() #open #rules)
+}
+
+/// Keywords of a field, `None` when it has no rules.
+pub(crate) fn of_field(field: &Field, siblings: &[Field]) -> Option<TokenStream> {
+    let ty = inner_type(field);
+    let rules = keywords(&ty, &field.rules, siblings);
+    let default = field.default.as_ref().map(|default| {
+        let value = typed(&ty, default);
+        quote!(.set("x-apiloom-default", #value))
+    });
+    if rules.is_empty() && default.is_none() {
+        None
+    } else {
+        Some(quote!(::apiloom::codegen::Keywords::new() #default #rules))
+    }
+}
+
+/// The type of the value when there is one.
+fn inner_type(field: &Field) -> TokenStream {
+    match &field.shape {
+        Shape::Option(inner) => inner.to_token_stream(),
+        _ => field.ty.to_token_stream(),
+    }
+}
+
+/// An expression of a given type; a string literal becomes whatever can be made from one.
+fn typed(ty: &TokenStream, value: &Code) -> TokenStream {
+    let literal = syn::parse2::<syn::LitStr>(value.to_token_stream());
+    match literal {
+        Ok(text) => quote!({ let value: #ty = ::core::convert::From::from(#text); value }),
+        Err(_) => quote!({ let value: #ty = #value; value }),
+    }
+}
+
+fn union_keyword(union: &Union, fields: &[Field]) -> TokenStream {
+    let json_name = |name: &Name| json_name_of(name, fields);
+    let tag = match &union.tag {
+        Some(tag) => json_name(tag).to_token_stream(),
+        None => quote!(null),
+    };
+    let members = fields.iter().filter_map(|field| {
+        let (member, json) = (&field.member.as_ref()?.value, &field.json_name);
+        Some(quote!(#json: #member))
+    });
+    let allow_none = union.allow_none;
+    quote! {
+        .set("x-apiloom-union", ::apiloom::codegen::serde_json::json!({
+            "discriminator": #tag, "members": { #(#members),* }, "allowNone": #allow_none
+        }))
+    }
+}
+
+fn json_name_of(name: &Name, fields: &[Field]) -> String {
+    let field = fields.iter().find(|field| field.name == *name);
+    field.map_or_else(
+        || apiloom_model::names::json_name(&name.text),
+        |field| field.json_name.clone(),
+    )
+}
+
+/// The chain of `.set(..)` calls that rules mean. A flat table.
+fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field]) -> TokenStream {
+    let mut out = TokenStream::new();
+    let mut set = |keyword: &str, value: TokenStream| out.extend(quote!(.set(#keyword, #value)));
+    for (keyword, bound) in [
+        ("minimum", &rules.min),
+        ("maximum", &rules.max),
+        ("exclusiveMinimum", &rules.gt),
+        ("exclusiveMaximum", &rules.lt),
+        ("multipleOf", &rules.multiple_of),
+    ] {
+        if let Some(bound) = bound {
+            set(keyword, quote!(::apiloom::codegen::number::<#ty>(#bound)));
+        }
+    }
+    for (least, most, Bounds { min, max }) in [
+        ("minLength", "maxLength", &rules.len),
+        ("x-apiloom-min-bytes", "x-apiloom-max-bytes", &rules.bytes),
+        ("minItems", "maxItems", &rules.items),
+        ("minProperties", "maxProperties", &rules.props),
+    ] {
+        for (keyword, bound) in [(least, min), (most, max)] {
+            if let Some(bound) = bound {
+                set(keyword, quote!(::apiloom::codegen::count(#bound)));
+            }
+        }
+    }
+    for (keyword, said) in [
+        ("x-apiloom-required", rules.required),
+        ("x-apiloom-forbidden", rules.forbidden),
+        ("x-apiloom-nullable", rules.nullable),
+        ("x-apiloom-unique", rules.unique),
+        (
+            "x-kubernetes-preserve-unknown-fields",
+            rules.preserve_unknown,
+        ),
+        ("x-kubernetes-embedded-resource", rules.embedded_resource),
+        ("x-kubernetes-int-or-string", rules.int_or_string),
+    ] {
+        if said {
+            set(keyword, quote!(true));
+        }
+    }
+    for (keyword, text) in [("pattern", &rules.pattern), ("format", &rules.format)] {
+        if let Some(text) = text {
+            set(keyword, text.value.to_token_stream());
+        }
+    }
+    for (keyword, names) in [
+        ("x-apiloom-requires", &rules.requires),
+        ("x-apiloom-conflicts", &rules.conflicts),
+    ] {
+        if !names.is_empty() {
+            let names = names.iter().map(|name| json_name_of(name, siblings));
+            set(keyword, quote!([#(#names),*]));
+        }
+    }
+    if let Some(neq) = &rules.neq {
+        set("x-apiloom-not-equal", typed(ty, neq));
+    }
+    if let Some(example) = &rules.example {
+        set("example", typed(ty, example));
+    }
+    if let Some(title) = &rules.title {
+        set("title", title.to_token_stream());
+    }
+    if !rules.update.is_empty() {
+        let transitions = rules.update.iter().map(|transition| transition.as_str());
+        set("x-apiloom-update", quote!([#(#transitions),*]));
+    }
+    out.extend(topology(ty, rules));
+    if let Some(note) = &rules.deprecated {
+        out.extend(quote!(.deprecated(#note)));
+    }
+    out.extend(nested(ty, rules));
+    out
+}
+
+fn topology(ty: &TokenStream, rules: &Rules) -> TokenStream {
+    let list = rules.list.as_ref().map(|list| match list {
+        ListTopology::Atomic => quote!(.set("x-kubernetes-list-type", "atomic")),
+        ListTopology::Set => quote!(.set("x-kubernetes-list-type", "set")),
+        ListTopology::Map(keys) => {
+            let element = quote!(<#ty as ::apiloom::codegen::Container>::Element);
+            let keys = keys.iter().map(|key| {
+                let chain = super::fields::chain(&element, std::slice::from_ref(key));
+                quote_spanned!(key.span=> ::apiloom::codegen::name_of(&#chain))
+            });
+            quote!(.set("x-kubernetes-list-type", "map").set("x-kubernetes-list-map-keys", [#(#keys),*]))
+        }
+    });
+    let map = rules.map.map(|map| match map {
+        MapTopology::Atomic => quote!(.set("x-kubernetes-map-type", "atomic")),
+        MapTopology::Granular => quote!(.set("x-kubernetes-map-type", "granular")),
+    });
+    let atomic = rules.atomic.then(|| quote!(.atomic()));
+    quote!(#list #map #atomic)
+}
+
+fn nested(ty: &TokenStream, rules: &Rules) -> TokenStream {
+    let part = |method: &str, ty: TokenStream, rules: &Rules| {
+        let (method, keywords) = (format_ident!("{method}"), keywords(&ty, rules, &[]));
+        quote!(.#method(::apiloom::codegen::Keywords::new() #keywords))
+    };
+    let each = rules.each.as_ref().map(|rules| {
+        part(
+            "each",
+            quote!(<#ty as ::apiloom::codegen::Container>::Element),
+            rules,
+        )
+    });
+    let keys = rules
+        .keys
+        .as_ref()
+        .map(|rules| part("keys", quote!(<#ty as ::apiloom::codegen::Map>::Key), rules));
+    quote!(#each #keys)
+}
+
+/// Trait bounds that hold only when each rule fits its field's type, and when the type is what its spelling says.
+pub(crate) fn proofs(model: &ApiStruct) -> TokenStream {
+    let mut proofs = TokenStream::new();
+    for field in &model.fields {
+        let ty = &field.ty;
+        prove_rules(&mut proofs, &inner_type(field), &field.rules);
+        if field.rules.forbidden || field.member.is_some() || field.default_with.is_some() {
+            prove(&mut proofs, "CanBeAbsent", &ty.to_token_stream());
+        }
+        if matches!(field.shape, Shape::Other) && !field.flatten {
+            let text = format!(
+                "write out the Option, Vec or map of `{}`: whether it is left out when empty depends on it",
+                field.name.text
+            );
+            let span = ty.span().start;
+            proofs.extend(quote_spanned!(span=> const { ::core::assert!(!::apiloom::codegen::Shape::<#ty>::HIDES_CONTAINER, #text) };));
+        }
+    }
+    quote! {
+        const _: () = {
+            #[allow(unused_imports)]
+            use ::apiloom::codegen::ShapeOther as _;
+            #[allow(dead_code)]
+            fn proofs() { #proofs }
+        };
+    }
+}
+
+fn prove(proofs: &mut TokenStream, bound: &str, ty: &TokenStream) {
+    let (function, bound) = (
+        format_ident!("{}", bound.to_lowercase()),
+        format_ident!("{bound}"),
+    );
+    proofs.extend(quote! {{
+        const fn #function<T: ::apiloom::codegen::#bound + ?Sized>() {}
+        #function::<#ty>();
+    }});
+}
+
+fn prove_rules(proofs: &mut TokenStream, ty: &TokenStream, rules: &Rules) {
+    let said = |bounds: &Bounds| bounds.min.is_some() || bounds.max.is_some();
+    let changes_items = |name: &str| {
+        rules
+            .update
+            .iter()
+            .any(|transition| transition.as_str() == name)
+    };
+    for (bound, needed) in [
+        (
+            "Text",
+            said(&rules.len)
+                || said(&rules.bytes)
+                || rules.pattern.is_some()
+                || rules.format.is_some(),
+        ),
+        (
+            "List",
+            said(&rules.items) || rules.list.is_some() || rules.unique,
+        ),
+        (
+            "Container",
+            rules.each.is_some() || changes_items("NoAddItem") || changes_items("NoRemoveItem"),
+        ),
+        ("Map", rules.keys.is_some()),
+    ] {
+        if needed {
+            prove(proofs, bound, ty);
+        }
+    }
+    if let Some(each) = &rules.each {
+        prove_rules(
+            proofs,
+            &quote!(<#ty as ::apiloom::codegen::Container>::Element),
+            each,
+        );
+    }
+    if let Some(keys) = &rules.keys {
+        prove_rules(proofs, &quote!(<#ty as ::apiloom::codegen::Map>::Key), keys);
+    }
+}

@@ -1,0 +1,104 @@
+//! Conversion of a typed value of one version to the same value in another.
+//!
+//! Every conversion is written or derived; none is guessed: there is no narrowing of numbers and nothing is left out
+//! unless somebody said so.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::hash::Hash;
+
+/// Why an object cannot be converted: where, and what is in the way.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ConvertError {
+    path: String,
+    message: String,
+}
+
+impl ConvertError {
+    /// An error about the value at hand; callers put the path before it.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            path: String::new(),
+            message: message.into(),
+        }
+    }
+    /// The same error seen from the parent of the field.
+    #[must_use]
+    pub fn inside(mut self, field: &str) -> Self {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') {
+            ""
+        } else {
+            "."
+        };
+        self.path = format!("{field}{dot}{}", self.path);
+        self
+    }
+}
+
+impl fmt::Display for ConvertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "{}: {}", self.path, self.message)
+        }
+    }
+}
+
+/// A type that can be made from its counterpart in another version.
+///
+/// `#[api(convert(peer = T))]` derives it for both directions; options, boxes, lists and maps of such types convert too.
+/// Same types need no impl: the macros move them.
+#[diagnostic::on_unimplemented(
+    message = "`{A}` cannot be converted to `{Self}` automatically",
+    note = "say how: `#[api(convert(peer = ..))]` on the type, `#[api(convert(with = (to, from)))]` on the field, or `impl ConvertFrom`"
+)]
+pub trait ConvertFrom<A>: Sized {
+    /// Makes the value.
+    ///
+    /// # Errors
+    /// When the other version's value has no counterpart here.
+    fn convert_from(value: A) -> Result<Self, ConvertError>;
+}
+
+impl<A, B: ConvertFrom<A>> ConvertFrom<Option<A>> for Option<B> {
+    fn convert_from(value: Option<A>) -> Result<Self, ConvertError> {
+        value.map(B::convert_from).transpose()
+    }
+}
+
+impl<A, B: ConvertFrom<A>> ConvertFrom<Box<A>> for Box<B> {
+    fn convert_from(value: Box<A>) -> Result<Self, ConvertError> {
+        B::convert_from(*value).map(Box::new)
+    }
+}
+
+impl<A, B: ConvertFrom<A>> ConvertFrom<Vec<A>> for Vec<B> {
+    fn convert_from(value: Vec<A>) -> Result<Self, ConvertError> {
+        let convert = |(index, item)| {
+            B::convert_from(item).map_err(|error| error.inside(&format!("[{index}]")))
+        };
+        value.into_iter().enumerate().map(convert).collect()
+    }
+}
+
+fn entry<K: fmt::Debug, A, B: ConvertFrom<A>>(
+    (key, value): (K, A),
+) -> Result<(K, B), ConvertError> {
+    match B::convert_from(value) {
+        Ok(value) => Ok((key, value)),
+        Err(error) => Err(error.inside(&format!("[{key:?}]"))),
+    }
+}
+
+impl<K: Ord + fmt::Debug, A, B: ConvertFrom<A>> ConvertFrom<BTreeMap<K, A>> for BTreeMap<K, B> {
+    fn convert_from(value: BTreeMap<K, A>) -> Result<Self, ConvertError> {
+        value.into_iter().map(entry).collect()
+    }
+}
+
+impl<K: Hash + Eq + fmt::Debug, A, B: ConvertFrom<A>> ConvertFrom<HashMap<K, A>> for HashMap<K, B> {
+    fn convert_from(value: HashMap<K, A>) -> Result<Self, ConvertError> {
+        value.into_iter().map(entry).collect()
+    }
+}

@@ -1,0 +1,231 @@
+//! What rustc knows about the fields of a type: names and types for paths, and which rules a type can have.
+//!
+//! `#[apiloom::api]` implements these traits; a rule or a path that does not fit a type is then an error of rustc's at
+//! the user's token, and no macro has to guess a type from its spelling.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use serde::Serialize;
+
+use crate::kind::{ApiType, ColumnType, Hooks};
+use crate::types::{IntOrString, MicroTime, ObjectMeta, Quantity, Time};
+
+/// A field of an API type, as a value without size beyond its name: dereferences to the fields of its own type, so that
+/// `Root::FIELDS.spec.reference_type` is checked by rustc.
+pub struct Field<T: ?Sized> {
+    json_name: &'static str,
+    marker: PhantomData<fn() -> Box<T>>,
+}
+
+impl<T: ?Sized> Field<T> {
+    /// A field with this JSON name; the empty name is a flattened field.
+    pub const fn new(json_name: &'static str) -> Self {
+        Self {
+            json_name,
+            marker: PhantomData,
+        }
+    }
+    /// The JSON name. Not a method: fields of the type may have any name.
+    pub const fn json_name(field: &Self) -> &'static str {
+        field.json_name
+    }
+}
+
+impl<T: HasFields> Deref for Field<T> {
+    type Target = T::Fields;
+    fn deref(&self) -> &T::Fields {
+        T::FIELDS
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Field<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Field({})", self.json_name)
+    }
+}
+
+/// A type whose fields a path can name.
+#[diagnostic::on_unimplemented(
+    message = "the fields of `{Self}` are not known here",
+    note = "put `#[apiloom::api]` on the type, or write `json_path = \".a.b\"` for a type of another crate"
+)]
+pub trait HasFields {
+    /// The companion: one [`Field`] per field, with the field's Rust name.
+    type Fields: 'static;
+    /// Its only value.
+    const FIELDS: &'static Self::Fields;
+}
+
+impl<T: HasFields> HasFields for Option<T> {
+    type Fields = T::Fields;
+    const FIELDS: &'static T::Fields = T::FIELDS;
+}
+
+impl<T: HasFields> HasFields for Box<T> {
+    type Fields = T::Fields;
+    const FIELDS: &'static T::Fields = T::FIELDS;
+}
+
+/// The fields of [`ObjectMeta`] that a column may name.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the names are ObjectMeta's own")]
+pub struct ObjectMetaFields {
+    pub name: Field<Option<String>>,
+    pub generate_name: Field<Option<String>>,
+    pub namespace: Field<Option<String>>,
+    pub uid: Field<Option<String>>,
+    pub resource_version: Field<Option<String>>,
+    pub generation: Field<Option<i64>>,
+    pub creation_timestamp: Field<Option<Time>>,
+    pub deletion_timestamp: Field<Option<Time>>,
+    pub deletion_grace_period_seconds: Field<Option<i64>>,
+}
+
+impl HasFields for ObjectMeta {
+    type Fields = ObjectMetaFields;
+    const FIELDS: &'static ObjectMetaFields = &ObjectMetaFields {
+        name: Field::new("name"),
+        generate_name: Field::new("generateName"),
+        namespace: Field::new("namespace"),
+        uid: Field::new("uid"),
+        resource_version: Field::new("resourceVersion"),
+        generation: Field::new("generation"),
+        creation_timestamp: Field::new("creationTimestamp"),
+        deletion_timestamp: Field::new("deletionTimestamp"),
+        deletion_grace_period_seconds: Field::new("deletionGracePeriodSeconds"),
+    };
+}
+
+/// A type that a printer column can show.
+#[diagnostic::on_unimplemented(
+    message = "a column cannot show `{Self}`",
+    note = "write `with = function` for a column that is computed, or `type = \"string\"` for a type of another crate"
+)]
+pub trait ColumnValue {
+    /// The type of the column.
+    const COLUMN_TYPE: ColumnType;
+}
+
+/// A number, or an optional one: `min`, `max`, `gt`, `lt`, `multiple_of`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number",
+    label = "bounds such as `min` need a number"
+)]
+pub trait Number {
+    /// The number itself.
+    type Scalar: Serialize;
+}
+
+/// A string, or an optional one: `len`, `bytes`, `pattern`, `format`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a string",
+    label = "`len`, `bytes`, `pattern` and `format` need a string",
+    note = "lists have `items = ..`, maps have `props = ..`"
+)]
+pub trait Text {}
+
+/// A list, or an optional one: `items`, `list`, `unique`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a list",
+    label = "`items`, `list` and `unique` need a list"
+)]
+pub trait List {}
+
+/// A map, or an optional one: `keys`.
+#[diagnostic::on_unimplemented(message = "`{Self}` is not a map", label = "`keys` needs a map")]
+pub trait Map {
+    /// The key.
+    type Key;
+}
+
+/// A list or a map: `each`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a list nor a map",
+    label = "`each` needs a list or a map"
+)]
+pub trait Container {
+    /// The list element or map value.
+    type Element;
+}
+
+/// A type that can be absent: `forbidden`, `member`, `default_with`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is never absent",
+    label = "`forbidden`, `member` and `default_with` need a field that can be absent",
+    note = "make it an `Option`"
+)]
+pub trait CanBeAbsent {}
+
+macro_rules! scalars {
+    ($column:ident: $($type:ty),+) => {
+        $(impl ColumnValue for $type { const COLUMN_TYPE: ColumnType = ColumnType::$column; })+
+    };
+}
+
+scalars!(String: String, &'static str, char, IntOrString, Quantity);
+scalars!(Integer: i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
+scalars!(Number: f32, f64);
+scalars!(Boolean: bool);
+scalars!(Date: Time, MicroTime);
+
+macro_rules! numbers {
+    ($($type:ty),+) => { $(impl Number for $type { type Scalar = $type; })+ };
+}
+
+numbers!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
+
+impl Text for String {}
+
+/// `Option` and `Box` have the rules of what they hold.
+macro_rules! forward {
+    ($($wrapper:ident),+) => { $(
+        impl<T: ColumnValue> ColumnValue for $wrapper<T> { const COLUMN_TYPE: ColumnType = T::COLUMN_TYPE; }
+        impl<T: Number> Number for $wrapper<T> { type Scalar = T::Scalar; }
+        impl<T: Text> Text for $wrapper<T> {}
+        impl<T: List> List for $wrapper<T> {}
+        impl<T: Map> Map for $wrapper<T> { type Key = T::Key; }
+        impl<T: Container> Container for $wrapper<T> { type Element = T::Element; }
+        impl<T: ApiType> ApiType for $wrapper<T> { fn hooks() -> Hooks { T::hooks() } }
+    )+ };
+}
+
+forward!(Option, Box);
+
+macro_rules! lists {
+    ($($list:ident),+) => { $(
+        impl<T> List for $list<T> {}
+        impl<T> Container for $list<T> { type Element = T; }
+        impl<T> CanBeAbsent for $list<T> {}
+        impl<T: ApiType> ApiType for $list<T> { fn hooks() -> Hooks { hooks_of_items::<T>() } }
+    )+ };
+}
+
+lists!(Vec, VecDeque, BTreeSet, HashSet);
+
+macro_rules! maps {
+    ($($map:ident),+) => { $(
+        impl<K, T> Map for $map<K, T> { type Key = K; }
+        impl<K, T> Container for $map<K, T> { type Element = T; }
+        impl<K, T> CanBeAbsent for $map<K, T> {}
+        impl<K, T: ApiType> ApiType for $map<K, T> { fn hooks() -> Hooks { hooks_of_items::<T>() } }
+    )+ };
+}
+
+maps!(BTreeMap, HashMap);
+
+impl<T> CanBeAbsent for Option<T> {}
+
+fn hooks_of_items<T: ApiType>() -> Hooks {
+    let items = T::hooks();
+    if items.is_empty() {
+        Hooks::default()
+    } else {
+        Hooks {
+            items: Some(Box::new(items)),
+            ..Hooks::default()
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What macro expansions and generated code name, and nobody else: no promise is made about it beyond [`CONTRACT`].
+//!
+//! Expansions are thin calls into here, so that a fix of behaviour needs no change of generated files.
+
+mod cells;
+mod convert;
+mod hooks;
+mod keywords;
+
+pub use apiloom_meta::convert::{ConvertError, ConvertFrom};
+pub use apiloom_meta::fields::{
+    CanBeAbsent, ColumnValue, Container, Field, HasFields, List, Map, Number, Text,
+};
+pub use apiloom_meta::gvk::GroupVersionKind;
+pub use apiloom_meta::kind::{
+    ApiType, CellSource, Column, ColumnType, Conversion, GenerationRule, GroupDef, Hooks,
+    Lifecycle, NameFormat, Release, Resource, ResourceDef, Scope, Verb,
+};
+pub use apiloom_meta::schema::Schema;
+pub use apiloom_meta::types::ObjectMeta;
+pub use apiloom_meta::{FieldError, FieldPath, JsonPath};
+pub use schemars;
+pub use serde;
+pub use serde_json;
+
+pub use cells::{cell_with, column_type_of, column_type_with};
+pub use convert::{Conv, ConvertVia, convert_document};
+pub use hooks::{
+    Probe, ProbeApiType, ProbeForeign, ReturnsErrors, Tree, computed_default, typed_check,
+};
+pub use keywords::{Keywords, count, number};
+
+/// Changes whenever generated code of an older version would not fit; generated files assert it.
+pub const CONTRACT: u32 = 1;
+
+/// A path of JSON names; the empty names of flattened fields are left out.
+pub fn path(names: &[&'static str]) -> JsonPath {
+    JsonPath::new(names.iter().copied().filter(|name| !name.is_empty()))
+}
+
+/// A path that the user wrote as JSON names.
+pub fn json_path(text: &str) -> JsonPath {
+    JsonPath::new(text.strip_prefix('.').unwrap_or(text).split('.'))
+}
+
+/// The JSON name of a field.
+pub const fn name_of<T>(field: &Field<T>) -> &'static str {
+    Field::json_name(field)
+}
+
+/// Proves the shape that a macro read from a type's spelling; an alias of another type fails here.
+pub const fn is_option<T>(_: &std::marker::PhantomData<Option<T>>) {}
+
+/// Tells what the spelling of a type hides: whether it is an option, a list or a map after all.
+#[derive(Debug)]
+pub struct Shape<T>(std::marker::PhantomData<T>);
+
+impl<T> Shape<Option<T>> {
+    /// The type is an option.
+    pub const HIDES_CONTAINER: bool = true;
+}
+impl<T> Shape<Vec<T>> {
+    /// The type is a list.
+    pub const HIDES_CONTAINER: bool = true;
+}
+impl<K, T> Shape<std::collections::BTreeMap<K, T>> {
+    /// The type is a map.
+    pub const HIDES_CONTAINER: bool = true;
+}
+impl<K, T> Shape<std::collections::HashMap<K, T>> {
+    /// The type is a map.
+    pub const HIDES_CONTAINER: bool = true;
+}
+
+/// The answer of [`Shape`] for all other types: the inherent constants above win where they exist.
+pub trait ShapeOther {
+    /// The type is what it is spelled as.
+    const HIDES_CONTAINER: bool = false;
+}
+
+impl<T> ShapeOther for Shape<T> {}
+
+/// Whether a list or a map is empty and therefore left out.
+pub trait IsEmpty {
+    /// Whether nothing is in it.
+    fn is_empty(&self) -> bool;
+}
+
+macro_rules! is_empty {
+    ($($container:ident<$($parameter:ident),+>),+) => { $(
+        impl<$($parameter),+> IsEmpty for std::collections::$container<$($parameter),+> {
+            fn is_empty(&self) -> bool { std::collections::$container::is_empty(self) }
+        }
+    )+ };
+}
+
+is_empty!(BTreeMap<K, V>, HashMap<K, V>, BTreeSet<T>, HashSet<T>, VecDeque<T>);
+
+impl<T> IsEmpty for Vec<T> {
+    fn is_empty(&self) -> bool {
+        Vec::is_empty(self)
+    }
+}
+
+/// Whether a list or a map is empty.
+pub fn is_empty<T: IsEmpty>(value: &T) -> bool {
+    value.is_empty()
+}

@@ -1,0 +1,30 @@
+//! Cells of printer columns.
+
+use apiloom_meta::fields::{ColumnValue, Field};
+use apiloom_meta::kind::{Cell, ColumnType};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The column type of a field.
+pub fn column_type_of<T: ColumnValue>(_field: &Field<T>) -> ColumnType {
+    T::COLUMN_TYPE
+}
+
+/// The column type of a function's answer.
+pub fn column_type_with<K, R: ColumnValue>(_function: impl Fn(&K) -> R) -> ColumnType {
+    R::COLUMN_TYPE
+}
+
+/// A cell that a function of the typed object computes.
+///
+/// # Errors
+/// When the document does not have the type's shape.
+pub fn cell_with<K: DeserializeOwned, R: Serialize>(
+    document: &Value,
+    function: impl Fn(&K) -> R,
+) -> Result<Cell, String> {
+    let object: K = serde::Deserialize::deserialize(document)
+        .map_err(|error: serde_json::Error| error.to_string())?;
+    serde_json::to_value(function(&object)).map_err(|error| error.to_string())
+}

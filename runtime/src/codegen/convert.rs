@@ -1,0 +1,82 @@
+//! Carries values between versions: moves what has the same type, converts the rest by `ConvertFrom`.
+
+use std::marker::PhantomData;
+
+use apiloom_meta::convert::{ConvertError, ConvertFrom};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A value of one type on its way to another. The inherent `convert` exists where both are the same and wins over
+/// [`ConvertVia`], so that no blanket impl is needed and foreign types move too.
+#[derive(Debug)]
+pub struct Conv<A, B> {
+    value: A,
+    target: PhantomData<fn() -> B>,
+}
+
+impl<A, B> Conv<A, B> {
+    /// A value on its way to a field; the function only tells the field's type.
+    pub fn to_field<P>(value: A, _field: fn(&P) -> &B) -> Self {
+        Self {
+            value,
+            target: PhantomData,
+        }
+    }
+}
+
+impl<T> Conv<T, T> {
+    /// Moves the value.
+    ///
+    /// # Errors
+    /// Never; the signature is that of [`ConvertVia::convert`].
+    pub fn convert(self) -> Result<T, ConvertError> {
+        Ok(self.value)
+    }
+}
+
+/// The way between different types.
+pub trait ConvertVia<A, B> {
+    /// Converts the value.
+    ///
+    /// # Errors
+    /// As the impl of [`ConvertFrom`] says.
+    // The bound is on the method so that a missing impl is reported with the text of `ConvertFrom`.
+    fn convert(self) -> Result<B, ConvertError>
+    where
+        B: ConvertFrom<A>;
+}
+
+impl<A, B> ConvertVia<A, B> for Conv<A, B> {
+    fn convert(self) -> Result<B, ConvertError>
+    where
+        B: ConvertFrom<A>,
+    {
+        B::convert_from(self.value)
+    }
+}
+
+/// Converts a whole document through its types. `apiVersion`, `kind` and `metadata` stay as they are, so that metadata
+/// fields which the type does not know are kept.
+///
+/// # Errors
+/// When the document does not have the type's shape, or a value has no counterpart.
+pub fn convert_document<A: DeserializeOwned, B: ConvertFrom<A> + Serialize>(
+    document: Value,
+) -> Result<Value, String> {
+    let envelope: Vec<(&str, Value)> = ["apiVersion", "kind", "metadata"]
+        .into_iter()
+        .filter_map(|name| document.get(name).map(|value| (name, value.clone())))
+        .collect();
+    let typed: A = serde_json::from_value(document).map_err(|error| error.to_string())?;
+    let converted = B::convert_from(typed).map_err(|error| error.to_string())?;
+    let mut out = serde_json::to_value(converted).map_err(|error| error.to_string())?;
+    if let Value::Object(fields) = &mut out {
+        fields.extend(
+            envelope
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value)),
+        );
+    }
+    Ok(out)
+}

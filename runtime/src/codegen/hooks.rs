@@ -1,0 +1,176 @@
+//! Builds the tree of typed checks and computed defaults that stands beside a schema.
+
+use std::any::TypeId;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+
+use apiloom_meta::kind::{ApiType, CheckFn, DefaultFn, Hooks};
+use apiloom_meta::{FieldError, FieldPath};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Asks for the hooks of a type, whether or not it has some: `(&&Probe::<T>::new()).hooks()` finds [`ProbeApiType`]
+/// first and [`ProbeForeign`] for types that are not ours.
+#[derive(Debug)]
+pub struct Probe<T>(PhantomData<T>);
+
+impl<T> Probe<T> {
+    /// A probe of the type.
+    #[allow(clippy::new_without_default, reason = "only expansions make probes")]
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+/// The hooks of a type that has some.
+pub trait ProbeApiType {
+    /// Its hooks.
+    fn hooks(&self) -> Hooks;
+}
+
+impl<T: ApiType> ProbeApiType for &Probe<T> {
+    fn hooks(&self) -> Hooks {
+        T::hooks()
+    }
+}
+
+/// The hooks of any other type: none.
+pub trait ProbeForeign {
+    /// No hooks.
+    fn hooks(&self) -> Hooks;
+}
+
+impl<T> ProbeForeign for Probe<T> {
+    fn hooks(&self) -> Hooks {
+        Hooks::default()
+    }
+}
+
+thread_local! {
+    /// Types whose hooks are being built: a type that contains itself ends here instead of never. Its schema is refused
+    /// when the server is built, because no structural schema is recursive.
+    static BUILDING: RefCell<Vec<TypeId>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Builds [`Hooks`].
+#[derive(Debug, Default)]
+pub struct Tree(Hooks);
+
+impl Tree {
+    /// The hooks of a type, built by a function of its expansion.
+    pub fn of<T: 'static>(build: fn(Tree) -> Tree) -> Hooks {
+        let id = TypeId::of::<T>();
+        if BUILDING.with_borrow(|building| building.contains(&id)) {
+            return Hooks::default();
+        }
+        BUILDING.with_borrow_mut(|building| building.push(id));
+        let tree = build(Tree::default());
+        BUILDING.with_borrow_mut(Vec::pop);
+        tree.0
+    }
+
+    /// Hooks of one value, for a field or an element.
+    pub fn part(hooks: Hooks) -> Self {
+        Self(hooks)
+    }
+
+    /// A check of the value itself.
+    #[must_use]
+    pub fn check(mut self, check: CheckFn) -> Self {
+        self.0.checks.push(check);
+        self
+    }
+
+    /// A default for a field, computed from the value.
+    #[must_use]
+    pub fn default_of(mut self, field: &'static str, default: DefaultFn) -> Self {
+        self.0.defaults.push((field, default));
+        self
+    }
+
+    /// The hooks of a field.
+    #[must_use]
+    pub fn field(mut self, name: &'static str, part: Tree) -> Self {
+        if !part.0.is_empty() {
+            self.0.fields.push((name, part.0));
+        }
+        self
+    }
+
+    /// The hooks of a flattened field, whose fields stand here.
+    #[must_use]
+    pub fn flatten(mut self, part: Tree) -> Self {
+        self.0.fields.extend(part.0.fields);
+        self.0.checks.extend(part.0.checks);
+        self.0.defaults.extend(part.0.defaults);
+        self
+    }
+
+    /// More hooks of every list element or map value.
+    #[must_use]
+    pub fn each(mut self, part: Tree) -> Self {
+        let own = self.0.items.take().map(|items| *items).unwrap_or_default();
+        let all = Tree(own).flatten(Tree(Hooks {
+            items: None,
+            ..part.0.clone()
+        }));
+        let items = Hooks {
+            items: all.0.items.or(part.0.items),
+            ..all.0
+        };
+        self.0.items = if items.is_empty() {
+            None
+        } else {
+            Some(Box::new(items))
+        };
+        self
+    }
+}
+
+/// What a check may return.
+pub trait ReturnsErrors {
+    /// The errors.
+    fn into_errors(self) -> Vec<FieldError>;
+}
+
+impl ReturnsErrors for Vec<FieldError> {
+    fn into_errors(self) -> Vec<FieldError> {
+        self
+    }
+}
+
+impl ReturnsErrors for Option<FieldError> {
+    fn into_errors(self) -> Vec<FieldError> {
+        self.into_iter().collect()
+    }
+}
+
+impl ReturnsErrors for Result<(), FieldError> {
+    fn into_errors(self) -> Vec<FieldError> {
+        self.err().into_iter().collect()
+    }
+}
+
+/// Runs a typed check on a value of a document.
+pub fn typed_check<T: DeserializeOwned, R: ReturnsErrors>(
+    value: &Value,
+    path: &FieldPath,
+    check: impl Fn(&T, &FieldPath) -> R,
+) -> Vec<FieldError> {
+    match T::deserialize(value) {
+        Ok(typed) => check(&typed, path).into_errors(),
+        Err(error) => vec![FieldError::type_invalid(path, value, &error.to_string())],
+    }
+}
+
+/// Computes a default from its parent. A parent that is not well-formed gets none: validation reports it.
+pub fn computed_default<P: DeserializeOwned, T: Serialize>(
+    parent: &Value,
+    compute: impl Fn(&P) -> T,
+) -> Option<Value> {
+    let parent = P::deserialize(parent).ok()?;
+    serde_json::to_value(compute(&parent))
+        .ok()
+        .filter(|value| !value.is_null())
+}

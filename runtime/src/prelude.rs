@@ -1,0 +1,13 @@
+//! What nearly every file with API types needs: `use apiloom::prelude::*`.
+
+#[doc(no_inline)]
+pub use std::collections::BTreeMap;
+
+#[doc(no_inline)]
+pub use apiloom_meta::{
+    Condition, ConditionStatus, ConvertError, ConvertFrom, FieldError, FieldPath, IntOrString,
+    LabelSelector, MicroTime, ObjectMeta, OwnerReference, Quantity, Resource, Time,
+};
+
+#[doc(no_inline)]
+pub use apiloom_macros::{Resource, api, resource};
