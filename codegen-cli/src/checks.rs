@@ -25,6 +25,9 @@ pub(crate) fn check(
     checker.anything();
     checker.groups();
     checker.kinds();
+    if checker.problems.is_empty() && !found.incomplete {
+        checker.empty_versions();
+    }
     let hubs = checker.versions();
     checker.names();
     if !checker.problems.is_empty() {
@@ -62,16 +65,25 @@ impl<'a> Checker<'a> {
                 "put `#[apiloom::resource(group = \"..\", version = \"..\", namespaced, storage)]` on a struct with `metadata: ObjectMeta`",
             ));
         }
-        if self.krate.generated.is_none() {
-            self.problems.push(
-                Problem::error("the crate root does not declare the generated module")
-                    .help("add to it: `#[rustfmt::skip] pub mod generated;`"),
-            );
-        } else if !matches!(self.krate.generated, Some(syn::Visibility::Public(_))) {
-            self.problems.push(
+        match &self.krate.generated {
+            None if self.found.incomplete => {}
+            None => {
+                let root = self
+                    .krate
+                    .files
+                    .first()
+                    .map_or("the crate root", |file| file.name.as_str());
+                self.problems.push(
+                    Problem::error(format!("{root} does not declare the generated module"))
+                        .help("add to it: `#[rustfmt::skip] pub mod generated;`"),
+                );
+            }
+            Some(item) if !matches!(item.vis, syn::Visibility::Public(_)) => self.problems.push(
                 Problem::error("the generated module is private")
+                    .at(self.krate.locate(Crate::ROOT, item.ident.span()))
                     .help("write `pub mod generated;`: main calls it"),
-            );
+            ),
+            Some(_) => {}
         }
     }
 
@@ -89,16 +101,22 @@ impl<'a> Checker<'a> {
                         ),
                 );
             }
+        }
+    }
+
+    /// Asked when every kind is in a declared version: else a misspelt one would be reported twice.
+    fn empty_versions(&mut self) {
+        for group in &self.found.groups {
+            let name = &group.value.name.value;
             for version in &group.value.versions {
                 let mut kinds = self.found.kinds.iter().map(|kind| &kind.value);
-                let used = kinds.any(|kind| {
-                    kind.group.value == name.value && kind.version.value == version.value
-                });
-                if !used && !self.found.incomplete {
+                if !kinds
+                    .any(|kind| kind.group.value == *name && kind.version.value == version.value)
+                {
                     self.problems.push(
                         Problem::error(format!(
-                            "version `{}` of group `{}` has no kind",
-                            version.value, name.value
+                            "version `{}` of group `{name}` has no kind",
+                            version.value
                         ))
                         .at(self.at(group.module, version.span))
                         .help("remove it here, or add a kind of this version"),
@@ -307,10 +325,11 @@ impl<'a> Checker<'a> {
             }
             return None;
         };
-        for kind in rest
+        // Two of the same version are reported as duplicates.
+        let others = rest
             .iter()
-            .filter(|kind| kind.module != hub.module || kind.value.root.name != hub.value.root.name)
-        {
+            .filter(|kind| kind.value.version.value != hub.value.version.value);
+        for kind in others {
             let name = &kind.value.kind.value;
             let problem = if kind.value.hub {
                 Problem::error(format!("`{name}` has two hubs")).help("leave `hub` on one of them")

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cargo_metadata::{MetadataCommand, Package as CargoPackage, Target};
+use cargo_metadata::{DependencyKind, MetadataCommand, Package as CargoPackage, Target};
 
 use crate::source::Externs;
 
@@ -54,13 +54,7 @@ impl Package {
             format!("package `{}` has no library: the annotated types live in src/lib.rs and its modules", package.name)
         })?;
         let externs = externs(package);
-        if externs.apiloom.is_empty() {
-            return Err(format!(
-                "package `{}` does not depend on apiloom\n  help: add `apiloom` to [dependencies] in {}",
-                package.name,
-                manifest.display()
-            ));
-        }
+        check_dependency(package, &externs, &manifest)?;
         let dir = parent(&manifest);
         Ok(Package {
             server: server(package, &dir, &metadata.packages)?,
@@ -185,9 +179,31 @@ fn relative_to(path: &Path, dir: &Path) -> PathBuf {
     }
 }
 
+/// Expansions and generated code say `::apiloom`, so the dependency must be there and keep its name.
+fn check_dependency(
+    package: &CargoPackage,
+    externs: &Externs,
+    manifest: &Path,
+) -> Result<(), Complaint> {
+    let (name, manifest) = (&package.name, manifest.display());
+    match externs.apiloom.as_slice() {
+        [own] if own == "apiloom" => Ok(()),
+        [] => Err(format!(
+            "package `{name}` does not depend on apiloom\n  help: add `apiloom` to [dependencies] in {manifest}"
+        )),
+        [other, ..] => Err(format!(
+            "package `{name}` calls apiloom `{other}`\n  help: keep the name `apiloom` in [dependencies] in {manifest}: generated code uses it"
+        )),
+    }
+}
+
 fn externs(package: &CargoPackage) -> Externs {
     let mut externs = Externs::default();
-    for dependency in &package.dependencies {
+    for dependency in package
+        .dependencies
+        .iter()
+        .filter(|one| one.kind == DependencyKind::Normal)
+    {
         let name = dependency
             .rename
             .as_ref()

@@ -63,7 +63,7 @@ impl Renderer {
         view: &View,
     ) -> Result<Vec<u8>, RenderError> {
         let text = self.text(template, view)?;
-        Ok(format!("# {}\n{}\n", self.header, text.trim_end()).into_bytes())
+        Ok(format!("# {}\n{}\n", self.header, text.trim()).into_bytes())
     }
 
     fn text<View: Serialize>(&self, template: &str, view: &View) -> Result<String, RenderError> {
@@ -75,3 +75,6 @@ impl Renderer {
         self.tera.render(template, &context).map_err(fail)
     }
 }
+
+#[cfg(test)]
+mod tests;

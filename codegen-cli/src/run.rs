@@ -38,10 +38,11 @@ fn with_data_dir(flags: &[OsString], default: &Path) -> Vec<OsString> {
     let names_one = |flag: &OsString| {
         flag == OsStr::new(DATA_DIR) || flag.to_string_lossy().starts_with(prefix.as_str())
     };
-    let mut all = flags.to_vec();
+    let mut all = Vec::new();
     if !flags.iter().any(names_one) {
         all.extend([OsString::from(DATA_DIR), default.as_os_str().to_owned()]);
     }
+    all.extend_from_slice(flags);
     all
 }
 
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn data_dir_defaults_to_cargos_folder() {
-        check(&["-v"], &["-v", "--data-dir", "target/apiloom/wardle"]);
+        check(&["-v"], &["--data-dir", "target/apiloom/wardle", "-v"]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What each template is given: finished text, every name and condition already decided.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 
 use crate::generate::Settings;
@@ -96,6 +98,7 @@ pub(crate) struct ApiServiceView {
 /// One version of a group, as the aggregator knows it.
 #[derive(Debug, Serialize)]
 pub(crate) struct VersionView {
+    pub(crate) name: String,
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) group_priority: u32,
@@ -106,17 +109,22 @@ pub(crate) struct VersionView {
 
 impl RegistryView {
     pub(crate) fn new(model: &Model) -> RegistryView {
-        let stores = model.groups.iter().flat_map(|group| {
-            group.kinds.iter().map(|kind| StoreView {
-                function: store_function(model, group, kind),
+        let mut functions = store_functions(model).into_iter();
+        let kinds = model
+            .groups
+            .iter()
+            .flat_map(|group| group.kinds.iter().map(move |kind| (group, kind)));
+        let stores = kinds
+            .zip(functions.by_ref().flatten())
+            .map(|((group, kind), function)| StoreView {
+                function,
                 rust_type: kind.rust_type.clone(),
                 doc: format!(
                     "Serves `{}` of `{}`.",
                     kind.plural,
                     api_version(group, &kind.version)
                 ),
-            })
-        });
+            });
         RegistryView {
             package: model.package.clone(),
             stores: stores.collect(),
@@ -126,24 +134,24 @@ impl RegistryView {
 
 impl InstallView {
     pub(crate) fn new(model: &Model) -> InstallView {
-        let groups = model.groups.iter().map(|group| GroupView {
-            name: literal(&group.name),
-            versions: group
-                .versions
-                .iter()
-                .map(|version| literal(version))
-                .collect::<Vec<_>>()
-                .join(", "),
-            release: match group.release {
-                Some(release) => format!("Some(({}, {}))", release.major, release.minor),
-                None => "None".to_owned(),
-            },
-            stores: group
-                .kinds
-                .iter()
-                .map(|kind| store_function(model, group, kind))
-                .collect(),
-        });
+        let groups = model
+            .groups
+            .iter()
+            .zip(store_functions(model))
+            .map(|(group, stores)| GroupView {
+                name: literal(&group.name),
+                versions: group
+                    .versions
+                    .iter()
+                    .map(|version| literal(version))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+                release: match group.release {
+                    Some(release) => format!("Some(({}, {}))", release.major, release.minor),
+                    None => "None".to_owned(),
+                },
+                stores,
+            });
         InstallView {
             package: model.package.clone(),
             groups: groups.collect(),
@@ -187,14 +195,7 @@ impl RbacView {
             ] {
                 let rules = rules(group, verbs);
                 if !rules.is_empty() {
-                    let name = format!(
-                        "{}-{aggregate_to}",
-                        if group.name.is_empty() {
-                            "core"
-                        } else {
-                            &group.name
-                        }
-                    );
+                    let name = scalar(&format!("{}-{aggregate_to}", group_word(group)));
                     roles.push(RoleView {
                         name,
                         aggregate_to,
@@ -224,12 +225,13 @@ impl ApiServiceView {
                 .into_iter()
                 .enumerate()
                 .map(move |(index, version)| VersionView {
-                    group: group.name.clone(),
-                    version: version.clone(),
+                    name: scalar(&format!("{version}.{}", group.name)),
+                    group: scalar(&group.name),
+                    version: scalar(version),
                     group_priority: GROUP_PRIORITY,
                     version_priority: (count - index) * VERSION_PRIORITY_STEP,
-                    service: settings.server.clone(),
-                    namespace: model.package.clone(),
+                    service: scalar(&settings.server),
+                    namespace: scalar(&model.package),
                 })
         });
         ApiServiceView {
@@ -278,8 +280,7 @@ fn served(kind: &Kind, wanted: impl Fn(&str) -> bool) -> Vec<&str> {
 
 /// One rule per resource, however many versions it has: RBAC knows no versions.
 fn rules(group: &Group, verbs: Verbs) -> Vec<RuleView> {
-    let mut resources: std::collections::BTreeMap<String, std::collections::BTreeSet<&str>> =
-        Default::default();
+    let mut resources: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for kind in group.kinds.iter().filter(|kind| kind.served) {
         let (own, status) = verbs(kind);
         resources
@@ -310,13 +311,46 @@ fn api_version(group: &Group, version: &str) -> String {
     }
 }
 
-/// `flunder_v1alpha1`; with several groups `wardle_flunder_v1alpha1`.
-fn store_function(model: &Model, group: &Group, kind: &Kind) -> String {
-    let name = format!("{}_{}", snake_case(&kind.kind), snake_case(&kind.version));
-    if model.groups.len() == 1 {
-        name
+/// The functions of each group's kinds: `flunder_v1alpha1`; with several groups `wardle_flunder_v1alpha1`.
+fn store_functions(model: &Model) -> Vec<Vec<String>> {
+    let mut taken = BTreeSet::new();
+    let mut unique = |name: String| {
+        // `HTTPRoute` and `HttpRoute` are two kinds, but one in snake case.
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let free = std::iter::once(name.clone())
+            .chain(numbered)
+            .find(|name| taken.insert(name.clone()));
+        free.unwrap_or(name)
+    };
+    let several = model.groups.len() > 1;
+    let of_group = |group: &Group| {
+        let prefix = if several {
+            format!("{}_", snake_case(first_label(group_word(group))))
+        } else {
+            String::new()
+        };
+        let names = group
+            .kinds
+            .iter()
+            .map(|kind| (snake_case(&kind.kind), snake_case(&kind.version)));
+        names
+            .map(|(kind, version)| unique(format!("{prefix}{kind}_{version}")))
+            .collect()
+    };
+    model.groups.iter().map(of_group).collect()
+}
+
+/// `wardle` of `wardle.example.com`.
+fn first_label(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
+
+/// The group's name where there must be one.
+fn group_word(group: &Group) -> &str {
+    if group.name.is_empty() {
+        "core"
     } else {
-        format!("{}_{name}", snake_case(&group.name))
+        &group.name
     }
 }
 
@@ -343,6 +377,23 @@ fn snake_case(name: &str) -> String {
         }
     }
     text
+}
+
+/// Words that YAML takes for something else than a string.
+const YAML_WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
+
+/// A YAML scalar that is read back as this text.
+fn scalar(text: &str) -> String {
+    let plain = text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b".-_/".contains(&byte))
+        && !YAML_WORDS.contains(&text.to_ascii_lowercase().as_str());
+    if plain {
+        text.to_owned()
+    } else {
+        serde_json::Value::from(text).to_string()
+    }
 }
 
 /// A Rust string literal.

@@ -73,7 +73,7 @@ pub(crate) struct Crate {
     /// The modules; the root comes first.
     pub(crate) modules: Vec<Module>,
     /// How the root declares the generated module, if it does.
-    pub(crate) generated: Option<syn::Visibility>,
+    pub(crate) generated: Option<syn::ItemMod>,
     /// What could not be followed.
     pub(crate) problems: Vec<Problem>,
     externs: Externs,
@@ -266,7 +266,7 @@ impl Loader<'_> {
         }
         let name = unraw(&item.ident);
         if parent == Crate::ROOT && name == GENERATED {
-            self.krate.generated = Some(item.vis);
+            self.krate.generated = Some(item);
             return;
         }
         let around = self.krate.module(parent);

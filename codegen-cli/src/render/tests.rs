@@ -1,0 +1,133 @@
+//! Every template with a full and a minimal view: tera reports a missing name only when it renders.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::*;
+use crate::generate::Settings;
+use crate::model::{Group, Kind, Model, Release};
+use crate::view::{ApiServiceView, InstallView, MainView, ModView, RbacView, RegistryView};
+
+fn full() -> (Model, Settings) {
+    let kind = Kind {
+        kind: "HTTPRoute".to_owned(),
+        version: "v1".to_owned(),
+        plural: "httproutes".to_owned(),
+        rust_type: "crate::v1::HTTPRoute".to_owned(),
+        namespaced: true,
+        verbs: vec!["create".to_owned(), "get".to_owned()],
+        status: true,
+        served: true,
+        storage: true,
+        hub: "v1".to_owned(),
+        fields: vec!["metadata".to_owned()],
+    };
+    let group = |name: &str| Group {
+        name: name.to_owned(),
+        versions: vec!["v1".to_owned()],
+        release: Some(Release {
+            major: 1,
+            minor: 10,
+        }),
+        kinds: vec![kind.clone()],
+    };
+    let model = Model {
+        package: "my-routes".to_owned(),
+        crate_name: "my_routes".to_owned(),
+        configure: true,
+        groups: vec![group(""), group("example.com")],
+    };
+    (model, Settings::new("routes-server", "server"))
+}
+
+fn minimal() -> (Model, Settings) {
+    let model = Model {
+        package: "p".to_owned(),
+        crate_name: "p".to_owned(),
+        configure: false,
+        groups: Vec::new(),
+    };
+    (model, Settings::new("p", ""))
+}
+
+/// The view of each template.
+fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value> {
+    fn json(view: impl Serialize) -> Value {
+        serde_json::to_value(view).expect("views are plain data")
+    }
+    BTreeMap::from([
+        (
+            "apiservice.yaml.tera",
+            json(ApiServiceView::new(model, settings)),
+        ),
+        ("install.rs.tera", json(InstallView::new(model))),
+        ("main.rs.tera", json(MainView::new(model, settings))),
+        ("mod.rs.tera", json(ModView::new(model))),
+        ("rbac.yaml.tera", json(RbacView::new(model))),
+        ("registry.rs.tera", json(RegistryView::new(model))),
+    ])
+}
+
+fn check(input: &(Model, Settings)) {
+    let renderer = Renderer::new("@generated".to_owned()).expect("the templates parse");
+    let views = views(input);
+    let names: BTreeSet<&str> = apiloom_templates::TEMPLATES
+        .iter()
+        .map(|(name, _)| *name)
+        .collect();
+    assert_eq!(
+        names,
+        views.keys().copied().collect(),
+        "every template is rendered here"
+    );
+    for (name, view) in &views {
+        let given: BTreeSet<&str> = view
+            .as_object()
+            .expect("a view is an object")
+            .keys()
+            .map(String::as_str)
+            .collect();
+        let wanted: BTreeSet<&str> = renderer
+            .tera
+            .get_template_variables(name)
+            .expect("it was loaded")
+            .into_iter()
+            .collect();
+        assert_eq!(
+            given, wanted,
+            "the view of {name} is what the template names"
+        );
+        let rendered = if name.ends_with(".rs.tera") {
+            renderer.rust(name, view)
+        } else {
+            renderer.yaml(name, view)
+        };
+        let text = String::from_utf8(rendered.expect("the template fits its view")).expect("UTF-8");
+        assert!(
+            text.ends_with('\n') && !text.contains('\r') && !text.contains(" \n"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn templates_fit_a_full_view() {
+    check(&full());
+}
+
+#[test]
+fn templates_fit_a_minimal_view() {
+    check(&minimal());
+}
+
+#[test]
+fn text_is_not_escaped() {
+    let (mut model, settings) = full();
+    model.package = "a<b>&\"c\"".to_owned();
+    let renderer = Renderer::new(String::new()).expect("the templates parse");
+    let text = renderer
+        .rust("main.rs.tera", &MainView::new(&model, &settings))
+        .expect("it renders");
+    assert!(String::from_utf8_lossy(&text).contains("a<b>&\"c\""));
+}

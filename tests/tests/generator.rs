@@ -1,0 +1,430 @@
+//! Phase 1 from outside: goldens, freshness, hand edits, stale files, exit codes, on copies of fixture packages.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use apiloom_cli::{Console, execute};
+
+/// The fixtures' folder.
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/generator")
+}
+
+/// What a command answered.
+#[derive(Debug)]
+struct Answer {
+    code: u8,
+    out: String,
+    err: String,
+}
+
+/// A fixture package copied to where it can be changed.
+struct Copy {
+    root: tempfile::TempDir,
+    name: &'static str,
+}
+
+impl Copy {
+    fn of(name: &'static str) -> Copy {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        copy(&fixtures().join(name), &root.path().join(name));
+        copy(&fixtures().join("runtime"), &root.path().join("runtime"));
+        Copy { root, name }
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.root.path().join(self.name).join(file)
+    }
+
+    fn generate(&self, flags: &[&str]) -> Answer {
+        run(&[&["generate", "--fast"], flags].concat(), &self.path(""))
+    }
+
+    fn edit(&self, file: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.path(file)).expect("the file");
+        assert!(text.contains(from), "{file} has {from}");
+        fs::write(self.path(file), text.replace(from, to)).expect("the file");
+    }
+
+    fn generated(&self) -> BTreeMap<String, Vec<u8>> {
+        generated(&self.path(""))
+    }
+}
+
+fn run(flags: &[&str], path: &Path) -> Answer {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut arguments = vec!["apiloom".into()];
+    arguments.extend(flags.iter().map(Into::into));
+    arguments.push(path.as_os_str().to_owned());
+    let mut console = Console {
+        out: &mut out,
+        err: &mut err,
+        terminal: false,
+    };
+    let code = execute(arguments, &mut console);
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    Answer {
+        code,
+        out: text(out),
+        err: text(err),
+    }
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn copy(from: &Path, to: &Path) {
+    for file in files(from) {
+        let target = to.join(file.strip_prefix(from).expect("it is inside"));
+        fs::create_dir_all(target.parent().expect("it has a parent")).expect("a folder");
+        fs::copy(&file, &target).expect("a copy");
+    }
+}
+
+/// Every file in a folder called `generated`, by its path in the package.
+fn generated(package: &Path) -> BTreeMap<String, Vec<u8>> {
+    let inside = |path: &Path| {
+        path.components()
+            .any(|part| part.as_os_str() == "generated")
+    };
+    files(package)
+        .into_iter()
+        .map(|path| {
+            (
+                path.strip_prefix(package)
+                    .expect("it is inside")
+                    .to_path_buf(),
+                path,
+            )
+        })
+        .filter(|(relative, _)| inside(relative))
+        .map(|(relative, path)| {
+            let name = relative.to_string_lossy().replace('\\', "/");
+            (name, fs::read(path).expect("the file"))
+        })
+        .collect()
+}
+
+fn check_golden(name: &'static str) {
+    let committed = generated(&fixtures().join(name));
+    let package = Copy::of(name);
+    for file in committed.keys() {
+        fs::remove_file(package.path(file)).expect("a generated file");
+    }
+    let answer = package.generate(&[]);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""));
+    let made = package.generated();
+    assert_eq!(
+        made.keys().collect::<Vec<_>>(),
+        committed.keys().collect::<Vec<_>>()
+    );
+    for (file, bytes) in &made {
+        let (made, committed) = (
+            String::from_utf8_lossy(bytes),
+            String::from_utf8_lossy(&committed[file]),
+        );
+        assert_eq!(made, committed, "{file}");
+    }
+    package.generate(&[]);
+    assert_eq!(package.generated(), made, "a second run changes nothing");
+}
+
+/// The exit code of a check, and what it says about files.
+fn check_freshness(package: &Copy, code: u8, said: &[&str]) {
+    let before = package.generated();
+    let answer = package.generate(&["--check"]);
+    assert_eq!(answer.code, code, "{answer:?}");
+    for line in said {
+        assert!(
+            answer.out.lines().any(|other| other == *line),
+            "{line:?} in {answer:?}"
+        );
+    }
+    assert_eq!(package.generated(), before, "a check writes nothing");
+}
+
+#[test]
+fn shop_is_generated_as_committed() {
+    check_golden("shop");
+}
+
+#[test]
+fn solo_is_generated_as_committed() {
+    check_golden("solo");
+}
+
+#[test]
+fn model_is_printed_as_committed() {
+    let answer = run(&["model"], &fixtures().join("shop"));
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""));
+    insta::assert_snapshot!(answer.out);
+}
+
+#[test]
+fn fresh_files_pass_the_check() {
+    check_freshness(
+        &Copy::of("shop"),
+        0,
+        &["shop: 6 generated files, all fresh"],
+    );
+}
+
+#[test]
+fn edited_type_fails_the_check_until_generated() {
+    let package = Copy::of("solo");
+    package.edit(
+        "src/lib.rs",
+        "namespaced, storage",
+        "namespaced, storage, readonly",
+    );
+    check_freshness(&package, 1, &["outdated: generated/manifests/rbac.yaml"]);
+    assert_eq!(package.generate(&[]).code, 0);
+    check_freshness(&package, 0, &[]);
+}
+
+#[test]
+fn check_shows_the_changed_lines() {
+    let package = Copy::of("solo");
+    package.edit(
+        "src/lib.rs",
+        "namespaced, storage",
+        "namespaced, storage, verbs(skip = [list])",
+    );
+    check_freshness(
+        &package,
+        1,
+        &["  -  verbs: [get, list, watch]", "  +  verbs: [get, watch]"],
+    );
+}
+
+#[test]
+fn missing_file_fails_the_check() {
+    let package = Copy::of("solo");
+    fs::remove_file(package.path("src/generated/mod.rs")).expect("a generated file");
+    check_freshness(&package, 1, &["missing: src/generated/mod.rs"]);
+}
+
+#[test]
+fn missing_manifest_fails_the_check() {
+    let package = Copy::of("solo");
+    fs::remove_file(package.path("generated/manifest.json")).expect("the manifest");
+    check_freshness(&package, 1, &["missing: generated/manifest.json"]);
+}
+
+#[test]
+fn hand_edit_is_not_overwritten() {
+    let package = Copy::of("solo");
+    package.edit("src/generated/install.rs", "thing_v1", "thing_v2");
+    check_freshness(&package, 1, &["edited by hand: src/generated/install.rs"]);
+    let before = package.generated();
+    let answer = package.generate(&[]);
+    assert_eq!(answer.code, 1);
+    assert!(
+        answer
+            .err
+            .contains("src/generated/install.rs (edited by hand)"),
+        "{answer:?}"
+    );
+    assert_eq!(package.generated(), before);
+}
+
+#[test]
+fn hand_edit_is_overwritten_by_force() {
+    let package = Copy::of("solo");
+    package.edit("src/generated/install.rs", "thing_v1", "thing_v2");
+    assert_eq!(package.generate(&["--force"]).code, 0);
+    assert_eq!(package.generated(), generated(&fixtures().join("solo")));
+}
+
+#[test]
+fn file_of_someone_else_is_not_overwritten() {
+    let package = Copy::of("solo");
+    fs::remove_file(package.path("generated/manifest.json")).expect("the manifest");
+    fs::write(package.path("generated/main.rs"), "fn main() {}\n").expect("a file");
+    let answer = package.generate(&[]);
+    assert_eq!(answer.code, 1);
+    assert!(
+        answer
+            .err
+            .contains("generated/main.rs (not written by apiloom)"),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn stale_file_is_removed() {
+    let package = Copy::of("solo");
+    // The server moves into a package of its own.
+    fs::create_dir_all(package.path("server")).expect("a folder");
+    let manifest = fs::read_to_string(package.path("Cargo.toml")).expect("the file");
+    let server = manifest
+        .replace("\"solo\"", "\"solo-own\"")
+        .replace("../runtime", "../../runtime");
+    fs::write(package.path("server/Cargo.toml"), server).expect("a file");
+    check_freshness(
+        &package,
+        1,
+        &[
+            "stale: generated/main.rs",
+            "missing: server/generated/main.rs",
+        ],
+    );
+    assert_eq!(package.generate(&[]).code, 0);
+    assert!(!package.path("generated/main.rs").exists());
+    check_freshness(&package, 0, &[]);
+}
+
+#[test]
+fn broken_generated_files_do_not_stop_generation() {
+    let package = Copy::of("solo");
+    fs::write(package.path("src/generated/mod.rs"), "pub mod {").expect("a file");
+    assert_eq!(package.generate(&["--force"]).code, 0);
+    assert_eq!(package.generated(), generated(&fixtures().join("solo")));
+}
+
+#[test]
+fn damaged_manifest_is_told() {
+    let package = Copy::of("solo");
+    fs::write(package.path("generated/manifest.json"), "<<<<<<< HEAD").expect("a file");
+    let answer = package.generate(&[]);
+    assert_eq!(answer.code, 1);
+    assert!(
+        answer.err.contains("manifest.json is damaged"),
+        "{answer:?}"
+    );
+    assert_eq!(package.generate(&["--force"]).code, 0);
+}
+
+#[test]
+fn manifest_cannot_name_files_outside() {
+    let package = Copy::of("solo");
+    package.edit(
+        "generated/manifest.json",
+        "src/generated/mod.rs",
+        "src/generated/../lib.rs",
+    );
+    let answer = package.generate(&[]);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    assert!(package.path("src/lib.rs").exists());
+}
+
+#[test]
+fn checkout_with_other_line_ends_is_fresh() {
+    let package = Copy::of("solo");
+    package.edit("src/generated/install.rs", "\n", "\r\n");
+    check_freshness(&package, 0, &[]);
+}
+
+#[test]
+fn generated_rust_is_formatted() {
+    for name in [
+        "shop/src/generated/mod.rs",
+        "shop/server/generated/main.rs",
+        "solo/generated/main.rs",
+    ] {
+        let status = std::process::Command::new("rustfmt")
+            .args(["--edition", "2024", "--check"])
+            .arg(fixtures().join(name))
+            .status()
+            .expect("rustfmt");
+        assert!(status.success(), "{name}");
+    }
+}
+
+#[test]
+fn generated_main_is_short() {
+    let main =
+        fs::read_to_string(fixtures().join("shop/server/generated/main.rs")).expect("a golden");
+    assert!(main.lines().count() <= 10, "{main}");
+}
+
+fn check_usage(arguments: &[&str], code: u8, said: &str) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let all = std::iter::once("apiloom")
+        .chain(arguments.iter().copied())
+        .map(Into::into);
+    let mut console = Console {
+        out: &mut out,
+        err: &mut err,
+        terminal: false,
+    };
+    assert_eq!(execute(all, &mut console), code);
+    let text = [String::from_utf8_lossy(&out), String::from_utf8_lossy(&err)].concat();
+    assert!(text.contains(said), "{said:?} in {text}");
+}
+
+#[test]
+fn wrong_flags_end_with_two() {
+    check_usage(&["generate"], 2, "<PATH>");
+    check_usage(&["generate", "x", "--chek"], 2, "--check");
+    check_usage(
+        &["generate", "x", "--check", "--force"],
+        2,
+        "cannot be used with",
+    );
+    check_usage(&["--help"], 0, "generate");
+}
+
+#[test]
+fn wrong_paths_end_with_one() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let write = |path: &str, text: &str| {
+        let path = dir.path().join(path);
+        fs::create_dir_all(path.parent().expect("it has a parent")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    };
+    let check = |path: &str, said: &str| {
+        check_usage(
+            &["generate", &dir.path().join(path).display().to_string()],
+            1,
+            said,
+        );
+    };
+    let head = "[workspace]\n[package]\nname = \"p\"\nedition = \"2024\"\n";
+    write("inner/package/Cargo.toml", head);
+    write("inner/package/src/main.rs", "");
+    write("bare/src/lib.rs", "");
+    write("bare/Cargo.toml", head);
+    write("no_bin/src/lib.rs", "");
+    write(
+        "no_bin/Cargo.toml",
+        &format!("{head}[dependencies]\napiloom = \"0.1\"\n"),
+    );
+    write("renamed/src/lib.rs", "");
+    write(
+        "renamed/Cargo.toml",
+        &format!("{head}[dependencies]\nloom = {{ package = \"apiloom\", version = \"0.1\" }}\n"),
+    );
+    write(
+        "space/Cargo.toml",
+        "[workspace]\nmembers = [\"member\"]\nresolver = \"3\"\n",
+    );
+    write("space/member/src/lib.rs", "");
+    write(
+        "space/member/Cargo.toml",
+        "[package]\nname = \"m\"\nedition = \"2024\"\n[dependencies]\napiloom = \"0.1\"\n",
+    );
+    write("broken/Cargo.toml", "[package");
+
+    check("nothing", "no such path");
+    check("inner", "did you mean");
+    check("bare/src/lib.rs", "neither a folder nor a Cargo.toml");
+    check("inner/package", "has no library");
+    check("bare", "does not depend on apiloom");
+    check("no_bin", "[[bin]]");
+    check("renamed", "keep the name `apiloom`");
+    check("space", "is a workspace, not a package");
+    check("space", "space/member");
+    check("broken", "cargo cannot read");
+}
