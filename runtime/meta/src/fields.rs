@@ -10,7 +10,7 @@ use std::ops::Deref;
 
 use serde::Serialize;
 
-use crate::kind::{ApiType, ColumnType, Hooks};
+use crate::kind::ColumnType;
 use crate::types::{IntOrString, MicroTime, ObjectMeta, Quantity, Time};
 
 /// A field of an API type, as a value without size beyond its name: dereferences to the fields of its own type, so that
@@ -188,7 +188,6 @@ macro_rules! forward {
         impl<T: List> List for $wrapper<T> {}
         impl<T: Map> Map for $wrapper<T> { type Key = T::Key; }
         impl<T: Container> Container for $wrapper<T> { type Element = T::Element; }
-        impl<T: ApiType> ApiType for $wrapper<T> { fn hooks() -> Hooks { T::hooks() } }
     )+ };
 }
 
@@ -199,7 +198,6 @@ macro_rules! lists {
         impl<T> List for $list<T> {}
         impl<T> Container for $list<T> { type Element = T; }
         impl<T> CanBeAbsent for $list<T> {}
-        impl<T: ApiType> ApiType for $list<T> { fn hooks() -> Hooks { hooks_of_items::<T>() } }
     )+ };
 }
 
@@ -210,22 +208,9 @@ macro_rules! maps {
         impl<K, T> Map for $map<K, T> { type Key = K; }
         impl<K, T> Container for $map<K, T> { type Element = T; }
         impl<K, T> CanBeAbsent for $map<K, T> {}
-        impl<K, T: ApiType> ApiType for $map<K, T> { fn hooks() -> Hooks { hooks_of_items::<T>() } }
     )+ };
 }
 
 maps!(BTreeMap, HashMap);
 
 impl<T> CanBeAbsent for Option<T> {}
-
-fn hooks_of_items<T: ApiType>() -> Hooks {
-    let items = T::hooks();
-    if items.is_empty() {
-        Hooks::default()
-    } else {
-        Hooks {
-            items: Some(Box::new(items)),
-            ..Hooks::default()
-        }
-    }
-}
