@@ -31,6 +31,7 @@ impl Endpoint {
         mut object: Object,
         options: &CreateOptions,
     ) -> Result<Object, ApiError> {
+        self.set_type(&mut object);
         stamp::wipe_for_create(&mut object);
         self.match_namespace(&mut object, namespace)?;
         let name = object.name().to_owned();

@@ -116,6 +116,11 @@ impl Endpoint {
         &self.kind.versions[self.version]
     }
 
+    /// Writes apiVersion and kind; [`Endpoint::decode`] checked them, other callers need not know them.
+    pub(super) fn set_type(&self, object: &mut Object) {
+        object.set_type(&self.version().api_version, self.def().kind);
+    }
+
     /// Checks the namespace of a body against the URL's and fills it in. A cluster-scoped kind has none, whatever the
     /// body says.
     pub(super) fn match_namespace(

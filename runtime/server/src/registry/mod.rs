@@ -169,3 +169,6 @@ pub struct ServedGroup {
     /// The release that lifecycles compare with.
     pub release: Option<apiloom_meta::kind::Release>,
 }
+
+#[cfg(test)]
+mod tests;

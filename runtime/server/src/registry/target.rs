@@ -62,7 +62,7 @@ impl Endpoint {
             .mutate(&mut self.admission_request(target, operation, Some(object), old_object))
             .await?;
         if *object != before {
-            object.set_type(&self.version().api_version, self.def().kind);
+            self.set_type(object);
             stamp::dedup_owner_references(target.ctx, object, true);
             self.kind.default(object, self.version);
         }

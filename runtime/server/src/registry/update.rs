@@ -50,6 +50,7 @@ impl Endpoint {
         mut object: Object,
         options: &UpdateOptions,
     ) -> Result<(Object, bool), ApiError> {
+        self.set_type(&mut object);
         self.match_name(&object, name)?;
         self.match_namespace(&mut object, namespace)?;
         let target = Target {

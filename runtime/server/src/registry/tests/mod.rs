@@ -1,0 +1,448 @@
+//! What the registry promises, over the memory store, with a small kind of two versions: v1 is the hub and has rules,
+//! v1alpha1 is stored and spells one field otherwise.
+
+mod create;
+mod decode;
+mod delete;
+mod list;
+mod namespaces;
+mod patch;
+mod registration;
+mod update;
+mod versions;
+mod watch;
+
+use std::sync::Arc;
+
+use apiloom_meta::kind::{
+    ApiType, Column, Conversion, GenerationRule, GroupDef, NameFormat, Scope, Verb,
+};
+use apiloom_meta::schema::Schema;
+use apiloom_meta::selector::{FieldSelector, LabelQuery};
+use apiloom_meta::{
+    ApiError, FieldError, FieldPath, JsonPath, Object, ObjectMeta, Resource, ResourceDef,
+};
+use apiloom_storage::{Memory, Storage};
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::*;
+
+pub(super) const GROUP: &str = "test.example.com";
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Spec {
+    /// How big.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-apiloom-default" = 1))]
+    pub(super) size: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) color: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 10))]
+    pub(super) weight: Option<i64>,
+    /// Counted by the rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) serial: Option<i64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AlphaSpec {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-apiloom-default" = 1))]
+    pub(super) size: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) colour: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) weight: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) serial: Option<i64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Status {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ready: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Widget {
+    pub(super) metadata: ObjectMeta,
+    #[serde(default)]
+    pub(super) spec: Spec,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<Status>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct AlphaWidget {
+    pub(super) metadata: ObjectMeta,
+    #[serde(default)]
+    pub(super) spec: AlphaSpec,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<Status>,
+}
+
+/// A cluster-scoped kind of one version that may be created by update and keeps no status apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Gadget {
+    pub(super) metadata: ObjectMeta,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) note: Option<String>,
+}
+
+impl ApiType for Widget {}
+impl ApiType for AlphaWidget {}
+impl ApiType for Gadget {}
+
+fn definition<K: Resource>(
+    schema: fn() -> Result<Schema, apiloom_meta::schema::SchemaErrors>,
+) -> ResourceDef {
+    ResourceDef {
+        group: K::GROUP,
+        version: K::VERSION,
+        kind: K::KIND,
+        list_kind: format!("{}List", K::KIND),
+        plural: K::PLURAL,
+        singular: K::KIND.to_lowercase(),
+        short_names: &[],
+        categories: &[],
+        scope: Scope::Namespaced,
+        verbs: Verb::ALL.to_vec(),
+        status: true,
+        storage: false,
+        served: true,
+        conversion: None,
+        columns: Vec::<Column>::new(),
+        selectable: Vec::new(),
+        lifecycle: None,
+        name_format: NameFormat::DnsSubdomain,
+        generation: GenerationRule::Spec,
+        unconditional_update: true,
+        create_on_update: false,
+        description: "",
+        schema,
+    }
+}
+
+macro_rules! resource {
+    ($kind:ty, $version:literal, $name:literal, $plural:literal, $change:expr) => {
+        impl Resource for $kind {
+            const GROUP: &'static str = GROUP;
+            const VERSION: &'static str = $version;
+            const KIND: &'static str = $name;
+            const PLURAL: &'static str = $plural;
+            fn definition() -> ResourceDef {
+                let change: fn(ResourceDef) -> ResourceDef = $change;
+                change(definition::<Self>(|| Schema::for_resource::<Self>()))
+            }
+            fn metadata(&self) -> &ObjectMeta {
+                &self.metadata
+            }
+            fn metadata_mut(&mut self) -> &mut ObjectMeta {
+                &mut self.metadata
+            }
+        }
+    };
+}
+use resource;
+
+resource!(Widget, "v1", "Widget", "widgets", |def| ResourceDef {
+    selectable: vec![JsonPath::new(["spec", "color"])],
+    ..def
+});
+resource!(AlphaWidget, "v1alpha1", "Widget", "widgets", |def| {
+    ResourceDef {
+        storage: true,
+        selectable: vec![JsonPath::new(["spec", "colour"])],
+        conversion: Some(Conversion {
+            hub_version: "v1",
+            hub_kind: "Widget",
+            to_hub: |value| Ok(renamed(value, "colour", "color")),
+            from_hub: |value| Ok(renamed(value, "color", "colour")),
+        }),
+        ..def
+    }
+});
+resource!(Gadget, "v1", "Gadget", "gadgets", |def| ResourceDef {
+    scope: Scope::Cluster,
+    storage: true,
+    status: false,
+    generation: GenerationRule::None,
+    unconditional_update: false,
+    create_on_update: true,
+    ..def
+});
+
+fn renamed(mut value: Value, from: &str, to: &str) -> Value {
+    if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut)
+        && let Some(color) = spec.remove(from)
+    {
+        spec.insert(to.to_owned(), color);
+    }
+    value
+}
+
+/// Rules of Widget in its hub version.
+struct WidgetRules;
+
+impl Strategy<Widget> for WidgetRules {
+    fn default(&self, object: &mut Widget) {
+        if object.spec.weight.is_some() && object.spec.color.is_none() {
+            object.spec.color = Some("gray".to_owned());
+        }
+    }
+    fn prepare_for_create(&self, _ctx: &RequestContext, object: &mut Widget) {
+        object.spec.serial = Some(1);
+    }
+    fn prepare_for_update(&self, _ctx: &RequestContext, new: &mut Widget, old: &Widget) {
+        new.spec.serial = old
+            .spec
+            .serial
+            .map(|n| n + i64::from(new.spec.color != old.spec.color));
+    }
+    fn validate(&self, _ctx: &RequestContext, object: &Widget) -> Vec<FieldError> {
+        let path = FieldPath::new("spec").child("color");
+        let color = object.spec.color.as_deref();
+        color
+            .filter(|c| *c == "bad")
+            .map(|c| FieldError::invalid(&path, c, "must be good"))
+            .into_iter()
+            .collect()
+    }
+    fn warnings(&self, _ctx: &RequestContext, object: &Widget) -> Vec<String> {
+        if object.spec.color.as_deref() == Some("pink") {
+            vec!["pink fades".to_owned()]
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+/// Labels what it sees and refuses names; fails in two ways for some.
+struct Judge {
+    widgets: Lister<Widget>,
+}
+
+#[async_trait]
+impl Admission for Judge {
+    fn name(&self) -> &'static str {
+        "Judge"
+    }
+    async fn mutate(&self, request: &mut AdmissionRequest<'_>) -> Result<(), ApiError> {
+        if request.is::<Widget>()
+            && request
+                .object
+                .as_deref()
+                .is_some_and(|o| o.label("count") == Some("me"))
+        {
+            let count = self.widgets.list().await?.len();
+            if let Some(object) = request.object.as_deref_mut() {
+                object
+                    .meta_mut()
+                    .insert("labels".to_owned(), json!({"count": count.to_string()}));
+            }
+        }
+        Ok(())
+    }
+    async fn validate(&self, request: &AdmissionRequest<'_>) -> Result<(), ApiError> {
+        match request.name {
+            "forbidden" => Err(request.forbidden("not this one")),
+            "broken" => Err(ApiError::internal_text("the judge is ill")),
+            "keep" if request.operation == Operation::Delete => {
+                Err(request.forbidden("it is kept"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A started registry and its store.
+pub(super) struct Fixture {
+    pub(super) registry: Registry,
+    pub(super) store: Arc<Memory>,
+    pub(super) ctx: RequestContext,
+    pub(super) widgets: Arc<Endpoint>,
+    pub(super) alpha: Arc<Endpoint>,
+    pub(super) gadgets: Arc<Endpoint>,
+    pub(super) namespaces: Arc<Endpoint>,
+}
+
+pub(super) fn builder(store: &Arc<Memory>) -> RegistryBuilder {
+    let mut builder = Registry::builder(Arc::clone(store) as Arc<dyn Storage>);
+    builder.group(GroupDef {
+        name: GROUP,
+        versions: &["v1", "v1alpha1"],
+        release: None,
+    });
+    builder.kind::<Widget>();
+    builder.kind::<AlphaWidget>();
+    builder.kind::<Gadget>();
+    builder.strategy::<Widget>(WidgetRules);
+    builder.admission(|context| {
+        Box::new(Judge {
+            widgets: context.lister(),
+        })
+    });
+    builder
+}
+
+pub(super) async fn fixture() -> Fixture {
+    let store = Memory::new();
+    started(builder(&store), store).await
+}
+
+pub(super) async fn started(builder: RegistryBuilder, store: Arc<Memory>) -> Fixture {
+    let registry = builder.build().unwrap();
+    registry.start().await.unwrap();
+    let endpoint = |version: &str, plural: &str| {
+        Arc::clone(registry.endpoint(GROUP, version, plural).unwrap())
+    };
+    Fixture {
+        widgets: endpoint("v1", "widgets"),
+        alpha: endpoint("v1alpha1", "widgets"),
+        gadgets: endpoint("v1", "gadgets"),
+        namespaces: Arc::clone(registry.endpoint("", "v1", "namespaces").unwrap()),
+        ctx: RequestContext::default(),
+        registry,
+        store,
+    }
+}
+
+pub(super) const NS: Option<&str> = Some("default");
+
+impl Fixture {
+    pub(super) async fn create(&self, object: Value) -> Result<Object, ApiError> {
+        self.widgets
+            .create(
+                &self.ctx,
+                NS,
+                self::object(object),
+                &CreateOptions::default(),
+            )
+            .await
+    }
+    pub(super) async fn get(&self, name: &str) -> Result<Object, ApiError> {
+        self.widgets
+            .get(&self.ctx, NS, name, &GetOptions::default())
+            .await
+    }
+    pub(super) async fn put(&self, name: &str, object: Value) -> Result<Object, ApiError> {
+        let options = UpdateOptions::default();
+        Ok(self
+            .widgets
+            .update(&self.ctx, NS, name, "", self::object(object), &options)
+            .await?
+            .0)
+    }
+    pub(super) async fn put_status(&self, name: &str, object: Value) -> Result<Object, ApiError> {
+        let options = UpdateOptions::default();
+        Ok(self
+            .widgets
+            .update(
+                &self.ctx,
+                NS,
+                name,
+                "status",
+                self::object(object),
+                &options,
+            )
+            .await?
+            .0)
+    }
+    pub(super) async fn merge(&self, name: &str, patch: Value) -> Result<Object, ApiError> {
+        self.patch(
+            name,
+            apiloom_meta::patch::Patch::parse_merge(patch.to_string().as_bytes()).unwrap(),
+        )
+        .await
+    }
+    pub(super) async fn json_patch(&self, name: &str, patch: Value) -> Result<Object, ApiError> {
+        self.patch(
+            name,
+            apiloom_meta::patch::Patch::parse_json(patch.to_string().as_bytes()).unwrap(),
+        )
+        .await
+    }
+    pub(super) async fn patch(
+        &self,
+        name: &str,
+        patch: apiloom_meta::patch::Patch,
+    ) -> Result<Object, ApiError> {
+        self.widgets
+            .patch(&self.ctx, NS, name, "", &patch, &PatchOptions::default())
+            .await
+    }
+    pub(super) async fn delete(&self, name: &str) -> Result<Deleted, ApiError> {
+        self.widgets
+            .delete(&self.ctx, NS, name, &DeleteOptions::default())
+            .await
+    }
+    pub(super) async fn list(&self, options: &ListOptions) -> Result<Listed, ApiError> {
+        self.widgets.list(&self.ctx, NS, options).await
+    }
+    /// What is stored under a key, and at which revision.
+    pub(super) async fn stored(&self, key: &str) -> Option<(Value, u64)> {
+        let (entry, _) = self.store.get(key).await.unwrap();
+        entry.map(|entry| {
+            (
+                serde_json::from_slice(&entry.value).unwrap(),
+                entry.revision.0,
+            )
+        })
+    }
+    pub(super) async fn revision(&self) -> u64 {
+        self.store.current_revision().await.unwrap().0
+    }
+}
+
+pub(super) fn object(value: Value) -> Object {
+    Object::from_value(value).unwrap()
+}
+
+/// A widget of this name with this spec.
+pub(super) fn widget(name: &str, spec: Value) -> Value {
+    json!({"metadata": {"name": name}, "spec": spec})
+}
+
+pub(super) fn key(name: &str) -> String {
+    format!("/registry/{GROUP}/widgets/default/{name}")
+}
+
+/// A value inside an object, by JSON pointer.
+pub(super) fn at(object: &Object, pointer: &str) -> Value {
+    object
+        .clone()
+        .into_value()
+        .pointer(pointer)
+        .cloned()
+        .unwrap_or_default()
+}
+
+/// The reason, the message and the number of details' causes of an error.
+pub(super) fn shown(error: &ApiError) -> (Option<&'static str>, &str) {
+    (error.reason.map(StatusReason::as_str), &error.message)
+}
+
+pub(super) fn names(listed: &Listed) -> Vec<&str> {
+    listed.items.iter().map(Object::name).collect()
+}
+
+pub(super) fn labels(text: &str) -> ListOptions {
+    ListOptions {
+        label_selector: LabelQuery::parse(text).unwrap(),
+        ..ListOptions::default()
+    }
+}
+
+pub(super) fn fields(text: &str) -> ListOptions {
+    ListOptions {
+        field_selector: FieldSelector::parse(text).unwrap(),
+        ..ListOptions::default()
+    }
+}

@@ -1,0 +1,205 @@
+//! core/v1 namespaces and NamespaceLifecycle.
+
+use super::*;
+
+impl Fixture {
+    async fn make_namespace(&self, name: &str) -> Object {
+        let input = object(json!({"metadata": {"name": name}}));
+        self.namespaces
+            .create(&self.ctx, None, input, &CreateOptions::default())
+            .await
+            .unwrap()
+    }
+    async fn delete_namespace(&self, name: &str) -> Result<Deleted, ApiError> {
+        self.namespaces
+            .delete(&self.ctx, None, name, &DeleteOptions::default())
+            .await
+    }
+    async fn put_namespace(
+        &self,
+        subresource: &str,
+        namespace: Object,
+    ) -> Result<Object, ApiError> {
+        let name = namespace.name().to_owned();
+        let options = UpdateOptions::default();
+        Ok(self
+            .namespaces
+            .update(&self.ctx, None, &name, subresource, namespace, &options)
+            .await?
+            .0)
+    }
+    async fn get_namespace(&self, name: &str) -> Result<Object, ApiError> {
+        self.namespaces
+            .get(&self.ctx, None, name, &GetOptions::default())
+            .await
+    }
+}
+
+#[tokio::test]
+async fn the_default_namespace_is_made_once() {
+    let f = fixture().await;
+    let default = f.get_namespace("default").await.unwrap();
+    assert_eq!(at(&default, "/status/phase"), "Active");
+    assert_eq!(at(&default, "/spec/finalizers"), json!(["kubernetes"]));
+    assert_eq!(
+        default.label("kubernetes.io/metadata.name"),
+        Some("default")
+    );
+    assert!(f.stored("/registry/namespaces/default").await.is_some());
+    let again = started(builder(&f.store), Arc::clone(&f.store)).await;
+    assert_eq!(again.get_namespace("default").await.unwrap(), default);
+}
+
+#[tokio::test]
+async fn creating_in_a_missing_namespace_is_not_found() {
+    let f = fixture().await;
+    let input = object(widget("a", json!({})));
+    let error = f
+        .widgets
+        .create(&f.ctx, Some("none"), input, &CreateOptions::default())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        shown(&error),
+        (Some("NotFound"), "namespaces \"none\" not found")
+    );
+    assert_eq!(error.details.unwrap().kind, "namespaces");
+}
+
+#[tokio::test]
+async fn creating_in_a_terminating_namespace_is_forbidden() {
+    let f = fixture().await;
+    f.make_namespace("term1").await;
+    f.delete_namespace("term1").await.unwrap();
+    let input = object(widget("a", json!({})));
+    let error = f
+        .widgets
+        .create(&f.ctx, Some("term1"), input, &CreateOptions::default())
+        .await
+        .unwrap_err();
+    let text = "widgets.test.example.com \"a\" is forbidden: unable to create new content in namespace term1 because it is \
+                being terminated";
+    assert_eq!(shown(&error), (Some("Forbidden"), text));
+    let cause = &error.details.unwrap().causes[0];
+    let expected = (
+        "NamespaceTerminating",
+        "namespace term1 is being terminated",
+        "metadata.namespace",
+    );
+    assert_eq!(
+        (
+            cause.reason.as_str(),
+            cause.message.as_str(),
+            cause.field.as_str()
+        ),
+        expected
+    );
+}
+
+#[tokio::test]
+async fn a_namespace_can_be_used_as_soon_as_it_is_made() {
+    let f = fixture().await;
+    for i in 0..50 {
+        let namespace = format!("n{i}");
+        f.make_namespace(&namespace).await;
+        let input = object(widget("a", json!({})));
+        f.widgets
+            .create(&f.ctx, Some(&namespace), input, &CreateOptions::default())
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn immortal_namespaces_cannot_be_deleted() {
+    let f = fixture().await;
+    f.make_namespace("kube-system").await;
+    for name in ["default", "kube-system"] {
+        let error = f.delete_namespace(name).await.unwrap_err();
+        let text = format!("namespaces \"{name}\" is forbidden: this namespace may not be deleted");
+        assert_eq!(shown(&error), (Some("Forbidden"), text.as_str()));
+    }
+}
+
+#[tokio::test]
+async fn a_namespace_terminates_until_it_is_finalized() {
+    let f = fixture().await;
+    f.make_namespace("n").await;
+    let Deleted::Pending(marked) = f.delete_namespace("n").await.unwrap() else {
+        panic!("it has a finalizer")
+    };
+    assert!(marked.is_deleting());
+    assert_eq!(at(&marked, "/status/phase"), "Terminating");
+    assert_eq!(
+        at(&marked, "/metadata/deletionGracePeriodSeconds"),
+        Value::Null
+    );
+    let Deleted::Pending(again) = f.delete_namespace("n").await.unwrap() else {
+        panic!("it has a finalizer")
+    };
+    assert_eq!(again, marked);
+
+    let mut finalized = marked.clone();
+    finalized.fields_mut().insert("spec".to_owned(), json!({}));
+    let kept = f.put_namespace("", finalized.clone()).await.unwrap();
+    assert_eq!(at(&kept, "/spec/finalizers"), json!(["kubernetes"]));
+    let answer = f.put_namespace("finalize", finalized).await.unwrap();
+    assert_eq!(answer.resource_version(), marked.resource_version());
+    assert_eq!(
+        f.get_namespace("n").await.unwrap_err().reason,
+        Some(StatusReason::NotFound)
+    );
+}
+
+#[tokio::test]
+async fn a_finalizer_of_its_own_holds_a_namespace_back_too() {
+    let f = fixture().await;
+    let input = object(json!({"metadata": {"name": "n", "finalizers": ["example.com/x"]}}));
+    f.namespaces
+        .create(&f.ctx, None, input, &CreateOptions::default())
+        .await
+        .unwrap();
+    let Deleted::Pending(mut marked) = f.delete_namespace("n").await.unwrap() else {
+        panic!("it has finalizers")
+    };
+    marked.fields_mut().insert("spec".to_owned(), json!({}));
+    let mut kept = f.put_namespace("finalize", marked).await.unwrap();
+    assert!(f.get_namespace("n").await.is_ok());
+    kept.meta_mut().remove("finalizers");
+    f.put_namespace("", kept).await.unwrap();
+    assert!(f.get_namespace("n").await.is_err());
+}
+
+#[tokio::test]
+async fn status_cannot_contradict_the_deletion() {
+    let f = fixture().await;
+    let mut namespace = f.make_namespace("n").await;
+    namespace
+        .fields_mut()
+        .insert("status".to_owned(), json!({"phase": "Terminating"}));
+    let error = f.put_namespace("status", namespace).await.unwrap_err();
+    let text = "Namespace \"n\" is invalid: status.phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty";
+    assert_eq!(shown(&error), (Some("Invalid"), text));
+}
+
+#[tokio::test]
+async fn namespaces_have_no_deletecollection_and_two_subresources() {
+    let f = fixture().await;
+    assert!(!f.namespaces.def().has_verb(Verb::DeleteCollection));
+    assert_eq!(f.namespaces.subresources(), ["finalize", "status"]);
+    assert_eq!(f.widgets.subresources(), ["status"]);
+    assert!(f.gadgets.subresources().is_empty());
+}
+
+#[tokio::test]
+async fn the_lifecycle_plugin_can_be_disabled() {
+    let store = Memory::new();
+    let mut builder = builder(&store);
+    builder.disable_admission(&["NamespaceLifecycle".to_owned()]);
+    let f = started(builder, store).await;
+    let input = object(widget("a", json!({})));
+    f.widgets
+        .create(&f.ctx, Some("none"), input, &CreateOptions::default())
+        .await
+        .unwrap();
+}

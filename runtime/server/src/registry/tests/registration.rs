@@ -1,0 +1,164 @@
+//! What is served, and what a registry cannot be built from.
+
+use apiloom_meta::GroupVersionKind;
+use apiloom_meta::kind::{Lifecycle, Release};
+
+use super::*;
+
+fn release(major: u32, minor: u32) -> Option<Release> {
+    Some(Release { major, minor })
+}
+
+fn served(registry: &Registry) -> Vec<String> {
+    let name = |e: &Arc<Endpoint>| format!("{}/{}", e.def().api_version(), e.def().plural);
+    registry.endpoints().iter().map(name).collect()
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Aged {
+    pub(super) metadata: ObjectMeta,
+}
+impl ApiType for Aged {}
+resource!(Aged, "v1beta1", "Aged", "aged", |def| ResourceDef {
+    group: "old.example.com",
+    storage: true,
+    lifecycle: Some(Lifecycle {
+        introduced: release(1, 0),
+        deprecated: release(1, 3),
+        removed: release(1, 10),
+        replacement: Some(GroupVersionKind::new("new.example.com", "v1", "Young")),
+    }),
+    ..def
+});
+
+async fn aged_at(at: Option<Release>) -> Registry {
+    let mut builder = Registry::builder(Memory::new());
+    builder.group(GroupDef {
+        name: "old.example.com",
+        versions: &["v1beta1"],
+        release: at,
+    });
+    builder.kind::<Aged>();
+    builder.build().unwrap()
+}
+
+#[tokio::test]
+async fn a_version_is_deprecated_and_removed_by_release() {
+    let warning = async |at| {
+        let registry = aged_at(at).await;
+        let endpoint = registry.endpoint("old.example.com", "v1beta1", "aged")?;
+        Some(endpoint.deprecation_warning().map(str::to_owned))
+    };
+    let text = "old.example.com/v1beta1 Aged is deprecated in v1.3+, unavailable in v1.10+; use new.example.com/v1 Young";
+    assert_eq!(warning(None).await, Some(None));
+    assert_eq!(warning(release(1, 2)).await, Some(None));
+    assert_eq!(warning(release(1, 3)).await, Some(Some(text.to_owned())));
+    assert_eq!(warning(release(1, 9)).await, Some(Some(text.to_owned())));
+    assert_eq!(warning(release(1, 10)).await, None);
+    assert_eq!(aged_at(release(1, 10)).await.groups().len(), 1);
+}
+
+#[tokio::test]
+async fn groups_list_core_first_and_versions_as_declared() {
+    let f = fixture().await;
+    let groups: Vec<(&str, &[String])> = f
+        .registry
+        .groups()
+        .iter()
+        .map(|g| (g.name.as_str(), &g.versions[..]))
+        .collect();
+    assert_eq!(
+        groups,
+        [
+            ("", &["v1".to_owned()][..]),
+            (GROUP, &["v1".to_owned(), "v1alpha1".to_owned()][..])
+        ]
+    );
+    assert_eq!(f.widgets.storage_version(), "v1alpha1");
+    assert!(f.registry.endpoint(GROUP, "v2", "widgets").is_none());
+}
+
+#[tokio::test]
+async fn runtime_config_leaves_out_what_it_names() {
+    let check = async |settings: &[(&str, bool)], expected: &[&str]| {
+        let mut builder = builder(&Memory::new());
+        let settings: Vec<(String, bool)> = settings
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), *value))
+            .collect();
+        builder.runtime_config(&settings);
+        assert_eq!(served(&builder.build().unwrap()), expected);
+    };
+    let [namespaces, v1, alpha, gadgets] = [
+        "v1/namespaces",
+        "test.example.com/v1/widgets",
+        "test.example.com/v1alpha1/widgets",
+        "test.example.com/v1/gadgets",
+    ];
+    check(&[], &[namespaces, v1, alpha, gadgets]).await;
+    check(&[("api/alpha", false)], &[namespaces, v1, gadgets]).await;
+    check(&[("test.example.com/v1", false)], &[namespaces, alpha]).await;
+    check(
+        &[("test.example.com/v1/gadgets", false)],
+        &[namespaces, v1, alpha],
+    )
+    .await;
+    check(
+        &[("api/all", false), ("test.example.com/v1", true)],
+        &[namespaces, v1, gadgets],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn problems_are_reported_together() {
+    let mut builder = Registry::builder(Memory::new());
+    builder.group(GroupDef {
+        name: GROUP,
+        versions: &["v1"],
+        release: None,
+    });
+    builder.kind::<AlphaWidget>();
+    builder.kind::<Gadget>();
+    builder.kind::<Gadget>();
+    builder.strategy::<Widget>(WidgetRules);
+    builder.admission(|context| {
+        Box::new(Judge {
+            widgets: context.lister(),
+        })
+    });
+    builder.disable_admission(&["Nobody".to_owned()]);
+    builder.runtime_config(&[("no/v1".to_owned(), false)]);
+    let problems = builder.build().err().unwrap();
+    let expected = [
+        "Widget of test.example.com/v1alpha1: group test.example.com declares the versions v1",
+        "Gadget of test.example.com/v1 is registered twice",
+        "Gadget of test.example.com/v1: the versions v1, v1 are all hubs, one must be",
+        "Gadget of test.example.com/v1: the versions v1, v1 are all storage versions",
+        "Widget of test.example.com/v1alpha1: its hub Widget v1 is not registered",
+        "Widget of test.example.com/v1alpha1: no version is the hub",
+        "a strategy for widgets of test.example.com/v1, which is not registered or has one already",
+        "an admission plugin lists Widget test.example.com/v1, which is not registered",
+        "unknown admission plugin \"Nobody\", there are: NamespaceLifecycle, Judge",
+        "runtime-config names \"no/v1\", which is neither a served version nor a resource of one",
+    ];
+    assert_eq!(problems, expected);
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Columned {
+    pub(super) metadata: ObjectMeta,
+}
+impl ApiType for Columned {}
+resource!(Columned, "v1", "Columned", "columned", |def| ResourceDef {
+    selectable: vec![JsonPath::new(["spec", "none"])],
+    ..def
+});
+
+#[tokio::test]
+async fn a_selectable_field_must_be_in_the_schema() {
+    let mut builder = Registry::builder(Memory::new());
+    builder.kind::<Columned>();
+    let text = "Columned of test.example.com/v1: a selectable field is at .spec.none, which the schema does not know";
+    assert_eq!(builder.build().err().unwrap(), [text]);
+}

@@ -1,0 +1,163 @@
+//! Several versions of one kind, and objects that were stored before.
+
+use apiloom_storage::Storage as _;
+use futures_util::StreamExt as _;
+
+use super::*;
+
+impl Fixture {
+    /// Puts bytes into the store behind the registry's back.
+    async fn plant(&self, name: &str, document: &Value) -> u64 {
+        self.store
+            .create(&key(name), document.to_string().into(), None)
+            .await
+            .unwrap()
+            .0
+    }
+}
+
+fn stored_long_ago(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "test.example.com/v1alpha1", "kind": "Widget",
+        "metadata": {"name": name, "namespace": "default", "uid": "u"}, "spec": spec})
+}
+
+#[tokio::test]
+async fn an_object_is_the_same_in_every_version() {
+    let f = fixture().await;
+    let created = f
+        .create(widget("a", json!({"color": "red"})))
+        .await
+        .unwrap();
+    let alpha = f
+        .alpha
+        .get(&f.ctx, NS, "a", &GetOptions::default())
+        .await
+        .unwrap();
+    assert_eq!(alpha.api_version(), "test.example.com/v1alpha1");
+    assert_eq!(at(&alpha, "/spec/colour"), "red");
+    assert_eq!(alpha.meta(), created.meta());
+}
+
+#[tokio::test]
+async fn a_version_without_rules_is_judged_by_the_hubs() {
+    let f = fixture().await;
+    let create = async |spec: Value| {
+        f.alpha
+            .create(
+                &f.ctx,
+                NS,
+                object(widget("a", spec)),
+                &CreateOptions::default(),
+            )
+            .await
+    };
+    let error = create(json!({"colour": "bad"})).await.unwrap_err();
+    assert!(
+        error
+            .message
+            .contains("spec.color: Invalid value: \"bad\": must be good"),
+        "{}",
+        error.message
+    );
+    let created = create(json!({"weight": 3})).await.unwrap();
+    assert_eq!(
+        at(&created, "/spec"),
+        json!({"weight": 3, "colour": "gray", "size": 1, "serial": 1})
+    );
+}
+
+#[tokio::test]
+async fn an_update_through_another_version_that_changes_nothing_writes_nothing() {
+    let f = fixture().await;
+    f.create(widget("a", json!({"color": "red"})))
+        .await
+        .unwrap();
+    let before = f.revision().await;
+    let alpha = f
+        .alpha
+        .get(&f.ctx, NS, "a", &GetOptions::default())
+        .await
+        .unwrap();
+    f.alpha
+        .update(&f.ctx, NS, "a", "", alpha, &UpdateOptions::default())
+        .await
+        .unwrap();
+    assert_eq!(f.revision().await, before);
+}
+
+#[tokio::test]
+async fn an_object_stored_before_its_type_gained_a_default_is_served_with_it() {
+    let f = fixture().await;
+    let revision = f
+        .plant(
+            "old",
+            &stored_long_ago("old", &json!({"colour": "red", "gone": 1})),
+        )
+        .await
+        .to_string();
+    let expected = json!({"color": "red", "size": 1});
+    let got = f.get("old").await.unwrap();
+    let listed = f.list(&ListOptions::default()).await.unwrap();
+    let mut events = f
+        .widgets
+        .watch(&f.ctx, NS, &ListOptions::default())
+        .await
+        .unwrap();
+    let watched = events.next().await.unwrap().unwrap();
+    for object in [&got, &listed.items[0], &*watched.object] {
+        assert_eq!(at(object, "/spec"), expected);
+        assert_eq!(object.resource_version(), revision);
+    }
+    assert_eq!(f.revision().await.to_string(), revision);
+}
+
+#[tokio::test]
+async fn damaged_bytes_are_an_error_that_names_the_key() {
+    for (name, bytes) in [
+        ("d", "{"),
+        ("d", "[]"),
+        ("d", "{}"),
+        (
+            "d",
+            r#"{"apiVersion":"test.example.com/v9","kind":"Widget"}"#,
+        ),
+    ] {
+        let f = fixture().await;
+        f.store
+            .create(&key(name), bytes.into(), None)
+            .await
+            .unwrap();
+        let error = f.get(name).await.unwrap_err();
+        assert_eq!(error.reason, Some(StatusReason::InternalError));
+        assert!(
+            error
+                .message
+                .contains("\"/registry/test.example.com/widgets/default/d\""),
+            "{}",
+            error.message
+        );
+        assert!(f.list(&ListOptions::default()).await.is_err());
+        assert!(f.delete(name).await.is_err());
+        assert!(f.merge(name, json!({})).await.is_err());
+        let mut events = f
+            .widgets
+            .watch(&f.ctx, NS, &ListOptions::default())
+            .await
+            .unwrap();
+        assert!(events.next().await.unwrap().is_err());
+        assert!(events.next().await.is_none());
+        // One damaged object must not stop what lists its kind.
+        let counting = json!({"metadata": {"name": "ok", "labels": {"count": "me"}}});
+        assert_eq!(f.create(counting).await.unwrap().label("count"), Some("0"));
+    }
+}
+
+#[tokio::test]
+async fn an_unavailable_store_is_said_so() {
+    let f = fixture().await;
+    f.store.close().await;
+    let error = f.get("a").await.unwrap_err();
+    let text = "The get operation against widgets.test.example.com could not be completed at this time, please try again.";
+    assert_eq!(shown(&error), (Some("ServerTimeout"), text));
+    assert_eq!(error.details.unwrap().retry_after_seconds, 2);
+}
