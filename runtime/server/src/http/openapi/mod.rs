@@ -8,6 +8,7 @@ mod meta_types;
 mod names;
 mod operations;
 mod parameters;
+mod protobuf;
 mod v2;
 mod v3;
 
@@ -126,6 +127,7 @@ pub struct OpenApi {
     since: SystemTime,
     v3: OnceLock<V3>,
     v2: OnceLock<PackedDoc>,
+    v2_protobuf: OnceLock<PackedDoc>,
 }
 
 impl fmt::Debug for OpenApi {
@@ -142,8 +144,13 @@ struct V3 {
     documents: BTreeMap<String, PackedDoc>,
 }
 
-/// The only media type; protobuf forms are not served.
 const JSON: &str = "application/json";
+/// The protobuf form of v2, and the two spellings by which it is asked for: the first is older and not a valid media type.
+const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+const PROTOBUF_ASKED: [&str; 2] = [
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+    PROTOBUF,
+];
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl OpenApi {
@@ -158,6 +165,7 @@ impl OpenApi {
             since: SystemTime::now(),
             v3: OnceLock::new(),
             v2: OnceLock::new(),
+            v2_protobuf: OnceLock::new(),
         }
     }
 
@@ -182,15 +190,13 @@ impl OpenApi {
     }
 
     fn respond_v2(&self, request: &Parts) -> Response<Body> {
-        let document = self
-            .v2
-            .get_or_init(|| PackedDoc::new(Source::v2(self.sources.iter()).to_string().as_bytes()));
-        let mut response = if !takes_json(request) {
-            status(StatusCode::NOT_ACCEPTABLE)
-        } else if is_fresh(&request.headers, document.hash()) || self.is_unmodified(request) {
-            status(StatusCode::NOT_MODIFIED)
-        } else {
-            document.answer(&request.headers, JSON)
+        let Some((document, content_type)) = self.v2_as_accepted(request) else {
+            return status(StatusCode::NOT_ACCEPTABLE);
+        };
+        let fresh = is_fresh(&request.headers, document.hash()) || self.is_unmodified(request);
+        let mut response = match fresh {
+            true => status(StatusCode::NOT_MODIFIED),
+            false => document.answer(&request.headers, content_type),
         };
         let headers = response.headers_mut();
         headers.insert(ETAG, quoted(document.hash()));
@@ -201,6 +207,26 @@ impl OpenApi {
             &httpdate::fmt_http_date(self.since),
         );
         response
+    }
+
+    /// The document in the first form that the request accepts and we have, and its media type.
+    fn v2_as_accepted(&self, request: &Parts) -> Option<(&PackedDoc, &'static str)> {
+        let build = || Source::v2(self.sources.iter());
+        accepted(&request.headers).iter().find_map(|clause| {
+            if clause.matches(JSON) {
+                let document = self
+                    .v2
+                    .get_or_init(|| PackedDoc::new(build().to_string().as_bytes()));
+                return Some((document, JSON));
+            }
+            PROTOBUF_ASKED
+                .iter()
+                .any(|form| clause.matches(form))
+                .then(|| {
+                    let pack = || PackedDoc::new(&protobuf::document(&build()));
+                    (self.v2_protobuf.get_or_init(pack), PROTOBUF)
+                })
+        })
     }
 
     /// `If-Modified-Since` counts only without `If-None-Match`.

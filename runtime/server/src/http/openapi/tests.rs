@@ -364,6 +364,25 @@ fn codes_without_a_body() {
 }
 
 #[test]
+fn client_go_gets_v2_as_protobuf() {
+    let asked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let openapi = openapi();
+    let response = openapi
+        .respond(&get("/openapi/v2", &[("accept", asked)]))
+        .unwrap();
+    assert_eq!(header(&response, "content-type"), PROTOBUF);
+    let etag = header(&response, "etag").to_owned();
+    let json = openapi
+        .respond(&get(
+            "/openapi/v2",
+            &[("accept", &format!("application/json,{asked}"))],
+        ))
+        .unwrap();
+    assert_eq!(header(&json, "content-type"), JSON);
+    assert_ne!(header(&json, "etag"), etag);
+}
+
+#[test]
 fn two_builds_give_the_same_bytes() {
     assert_eq!(v1alpha1().to_string(), v1alpha1().to_string());
     assert_eq!(v2().to_string(), v2().to_string());
