@@ -36,6 +36,8 @@ mod stopping;
 mod table;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 pub mod timeout;
 mod warning;
 

@@ -45,6 +45,10 @@ pub(super) fn route(
     method: &Method,
     info: &RequestInfo,
 ) -> Result<Operation, ApiError> {
+    if info.verb == "proxy" {
+        // The prefix is understood for authorization only; nothing was ever served under it again.
+        return Err(ApiError::no_such_resource());
+    }
     let shape = shape(def.scope, info).ok_or_else(ApiError::no_such_resource)?;
     let methods = if info.watch_prefix {
         watch_methods(def, shape)

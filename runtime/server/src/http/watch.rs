@@ -1,10 +1,9 @@
 //! Watches: one JSON document per event, as they happen.
 //!
 //! The body is a stream that is polled by the connection: a client that does not read is not written to, and what
-//! then happens to its events is the registry's decision.
+//! then happens to its events is the registry's decision, as is how long a watch lasts.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use apiloom_meta::codec::encode_json;
 use apiloom_meta::kind::Verb;
@@ -12,7 +11,6 @@ use apiloom_meta::selector::FieldSelector;
 use apiloom_meta::selector::field::FieldRequirement;
 use apiloom_meta::{ApiError, Object};
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
 use http::header::CONTENT_TYPE;
@@ -26,10 +24,6 @@ use super::error::status;
 use super::negotiate::{Target, negotiate_stream};
 use super::params::{ListUse, list_options};
 use crate::registry::{ListOptions, WatchEvent, WatchEventKind};
-
-/// A watch that does not say how long it wants to be gets this long, and up to twice as long, so that the watches of a
-/// restarted server do not all end together.
-const MIN_WATCH_SECONDS: u64 = 1800;
 
 /// Events that are ready together are sent together, up to about this size.
 const FRAME_BYTES: usize = 32 * 1024;
@@ -54,27 +48,16 @@ pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         ));
     }
     reply.accepted = negotiate_stream(call.request, &call.query)?;
-    let seconds = *options
-        .timeout_seconds
-        .get_or_insert_with(random_watch_seconds);
     let events = call
         .endpoint
         .watch(call.ctx, call.namespace, &options)
         .await?;
-
-    let stopping = call.stopping.clone();
-    let end: BoxFuture<'static, ()> = async move {
-        tokio::select! {
-            () = tokio::time::sleep(Duration::from_secs(seconds)) => {}
-            () = stopping.wait() => {}
-        }
-    }
-    .boxed();
+    let events = events.take_until(call.stopping.wait().boxed()).boxed();
     let writer = EventWriter {
         reply,
         sent_columns: false,
     };
-    Ok(respond(frames(events.take_until(end).boxed(), writer)))
+    Ok(respond(frames(events, writer)))
 }
 
 fn respond(frames: BoxStream<'static, Bytes>) -> Response<Body> {
@@ -104,11 +87,6 @@ fn select_name(options: &mut ListOptions, name: &str) -> Result<(), ApiError> {
     Err(ApiError::bad_request(
         "fieldSelector metadata.name doesn't match requested name",
     ))
-}
-
-fn random_watch_seconds() -> u64 {
-    let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
-    MIN_WATCH_SECONDS + random % MIN_WATCH_SECONDS
 }
 
 type Events = BoxStream<'static, Result<WatchEvent, ApiError>>;
@@ -216,13 +194,6 @@ mod tests {
                 error.message,
                 "fieldSelector metadata.name doesn't match requested name"
             );
-        }
-    }
-
-    #[test]
-    fn a_watch_lasts_half_an_hour_to_an_hour() {
-        for _ in 0..100 {
-            assert!((1800..3600).contains(&random_watch_seconds()));
         }
     }
 }

@@ -1,0 +1,157 @@
+//! The whole API in process, over a store in memory: requests in, exact answers out.
+
+mod crud;
+mod kinds;
+mod read;
+mod routing;
+mod watching;
+
+use std::sync::Arc;
+
+use apiloom_storage::Memory;
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use serde_json::Value;
+use tower::Service;
+
+use super::health::Health;
+use super::{Api, Body, ServerInfo};
+use crate::registry::Registry;
+use kinds::{Fischer, Flunder, GROUP};
+
+/// Flunders of the namespace `default`.
+const FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
+const FISCHERS: &str = "/apis/wardle.example.com/v1alpha1/fischers";
+
+/// An API with an empty store.
+async fn api() -> Api {
+    let mut registry = Registry::builder(Memory::new());
+    registry.group(GROUP);
+    registry.kind::<Flunder>();
+    registry.kind::<Fischer>();
+    let registry = Arc::new(registry.build().expect("the kinds are well-formed"));
+    registry.start().await.expect("memory can be read");
+    Api::new(registry, &ServerInfo::default(), Health::new([]))
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+struct Answer {
+    code: StatusCode,
+    headers: HeaderMap,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+    fn warnings(&self) -> Vec<&str> {
+        let values = self.headers.get_all("warning").iter();
+        values.map(|value| value.to_str().unwrap()).collect()
+    }
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+    fn at(&self, pointer: &str) -> Value {
+        self.json().pointer(pointer).cloned().unwrap_or_default()
+    }
+    fn message(&self) -> String {
+        self.at("/message").as_str().unwrap_or_default().to_owned()
+    }
+    #[track_caller]
+    fn expect(self, code: u16) -> Self {
+        assert_eq!(self.code.as_u16(), code, "{}", self.body);
+        self
+    }
+}
+
+/// Sends a request and gives the answer as soon as there is one.
+async fn open(
+    api: &Api,
+    method: &str,
+    url: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Response<Body> {
+    let mut request = Request::builder().method(method).uri(url);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request
+        .body(Full::new(Bytes::from(body.to_owned())))
+        .unwrap();
+    let Ok(response) = api.clone().call(request).await;
+    response
+}
+
+/// Sends a request with headers.
+async fn send(api: &Api, method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let (parts, body) = open(api, method, url, headers, body).await.into_parts();
+    let bytes = body.collect().await.unwrap().to_bytes();
+    let body = String::from_utf8(bytes.to_vec()).unwrap();
+    Answer {
+        code: parts.status,
+        headers: parts.headers,
+        body,
+    }
+}
+
+async fn get(api: &Api, url: &str) -> Answer {
+    send(api, "GET", url, &[], "").await
+}
+
+async fn get_as(api: &Api, accept: &str, url: &str) -> Answer {
+    send(api, "GET", url, &[("accept", accept)], "").await
+}
+
+async fn post(api: &Api, url: &str, body: &str) -> Answer {
+    send(api, "POST", url, &[], body).await
+}
+
+async fn put(api: &Api, url: &str, body: &str) -> Answer {
+    send(api, "PUT", url, &[], body).await
+}
+
+async fn merge_patch(api: &Api, url: &str, body: &str) -> Answer {
+    let content_type = [("content-type", "application/merge-patch+json")];
+    send(api, "PATCH", url, &content_type, body).await
+}
+
+async fn json_patch(api: &Api, url: &str, body: &str) -> Answer {
+    let content_type = [("content-type", "application/json-patch+json")];
+    send(api, "PATCH", url, &content_type, body).await
+}
+
+async fn delete(api: &Api, url: &str, body: &str) -> Answer {
+    send(api, "DELETE", url, &[], body).await
+}
+
+/// Creates a flunder of this name.
+async fn create_flunder(api: &Api, name: &str) -> Answer {
+    let body = format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"reference":"r-{name}"}}}}"#);
+    post(api, FLUNDERS, &body).await.expect(201)
+}
+
+/// The exact body of a failure.
+fn failure(message: &str, reason: &str, details: Option<&str>, code: u16) -> String {
+    let message = serde_json::to_string(message)
+        .unwrap()
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026");
+    let reason = if reason.is_empty() {
+        String::new()
+    } else {
+        format!("\"reason\":\"{reason}\",")
+    };
+    let details = details
+        .map(|details| format!("\"details\":{details},"))
+        .unwrap_or_default();
+    format!(
+        "{{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{{}},\"status\":\"Failure\",\"message\":{message},{reason}{details}\"code\":{code}}}\n"
+    )
+}

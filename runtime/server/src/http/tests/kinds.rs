@@ -1,0 +1,142 @@
+//! Two kinds written by hand, as the macros would write them.
+
+use apiloom_meta::kind::{
+    ApiType, CellSource, Column, ColumnType, GenerationRule, Lifecycle, NameFormat, Release, Scope,
+    Verb,
+};
+use apiloom_meta::schema::Schema;
+use apiloom_meta::{GroupDef, GroupVersionKind, JsonPath, ObjectMeta, Resource, ResourceDef};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(super) const GROUP: GroupDef = GroupDef {
+    name: "wardle.example.com",
+    versions: &["v1alpha1"],
+    release: Some(Release { major: 1, minor: 3 }),
+};
+
+/// A namespaced kind with columns and a status.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Flunder {
+    metadata: ObjectMeta,
+    spec: FlunderSpec,
+    status: FlunderStatus,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct FlunderSpec {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct FlunderStatus {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase: Option<String>,
+}
+
+/// A cluster kind without columns, deprecated, that cannot be watched.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Fischer {
+    metadata: ObjectMeta,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    disallowed_flunders: Vec<String>,
+}
+
+impl ApiType for Flunder {}
+impl ApiType for Fischer {}
+
+impl Resource for Flunder {
+    const GROUP: &'static str = "wardle.example.com";
+    const VERSION: &'static str = "v1alpha1";
+    const KIND: &'static str = "Flunder";
+    const PLURAL: &'static str = "flunders";
+
+    fn definition() -> ResourceDef {
+        let reference = Column {
+            name: "Reference",
+            column_type: ColumnType::String,
+            format: "",
+            priority: 0,
+            description: "What it refers to.",
+            source: CellSource::Path(JsonPath::new(["spec", "reference"])),
+        };
+        ResourceDef {
+            columns: vec![reference],
+            selectable: vec![JsonPath::new(["spec", "reference"])],
+            status: true,
+            ..definition::<Self>(Scope::Namespaced, || Schema::for_resource::<Self>())
+        }
+    }
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+impl Resource for Fischer {
+    const GROUP: &'static str = "wardle.example.com";
+    const VERSION: &'static str = "v1alpha1";
+    const KIND: &'static str = "Fischer";
+    const PLURAL: &'static str = "fischers";
+
+    fn definition() -> ResourceDef {
+        let release = |minor| Some(Release { major: 1, minor });
+        ResourceDef {
+            verbs: Verb::ALL
+                .into_iter()
+                .filter(|verb| *verb != Verb::Watch)
+                .collect(),
+            lifecycle: Some(Lifecycle {
+                introduced: release(0),
+                deprecated: release(3),
+                removed: release(10),
+                replacement: Some(GroupVersionKind::new("wardle.example.com", "v1", "Fischer")),
+            }),
+            ..definition::<Self>(Scope::Cluster, || Schema::for_resource::<Self>())
+        }
+    }
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+fn definition<K: Resource>(
+    scope: Scope,
+    schema: fn() -> Result<Schema, apiloom_meta::schema::SchemaErrors>,
+) -> ResourceDef {
+    ResourceDef {
+        group: K::GROUP,
+        version: K::VERSION,
+        kind: K::KIND,
+        list_kind: format!("{}List", K::KIND),
+        plural: K::PLURAL,
+        singular: K::KIND.to_ascii_lowercase(),
+        short_names: &[],
+        categories: &[],
+        scope,
+        verbs: Verb::ALL.to_vec(),
+        status: false,
+        storage: true,
+        served: true,
+        conversion: None,
+        columns: Vec::new(),
+        selectable: Vec::new(),
+        lifecycle: None,
+        name_format: NameFormat::DnsSubdomain,
+        generation: GenerationRule::Spec,
+        unconditional_update: true,
+        create_on_update: false,
+        description: "A kind for tests.",
+        schema,
+    }
+}
