@@ -24,6 +24,7 @@ pub(crate) fn check(
     };
     checker.anything();
     checker.groups();
+    checker.constants();
     checker.kinds();
     if checker.problems.is_empty() && !found.incomplete {
         checker.empty_versions();
@@ -99,6 +100,38 @@ impl<'a> Checker<'a> {
                             self.at(first.module, first.value.name.span),
                             "declared here",
                         ),
+                );
+            }
+        }
+    }
+
+    /// `group!` makes a constant of the same name in each module, which generated code names.
+    fn constants(&mut self) {
+        let groups = &self.found.groups;
+        for (index, group) in groups.iter().enumerate() {
+            let place = self.at(group.module, group.value.name.span);
+            if let Some(first) = groups[..index]
+                .iter()
+                .find(|other| other.module == group.module)
+            {
+                self.problems.push(
+                    Problem::error("two groups in one module")
+                        .at(place.clone())
+                        .related(
+                            self.at(first.module, first.value.name.span),
+                            "the other one",
+                        )
+                        .help("declare one of them in a module of its own"),
+                );
+            }
+            if let Some(module) = self.krate.private_module(group.module) {
+                let name = module.path.join("::");
+                self.problems.push(
+                    Problem::error(format!("the group is in the private module `{name}`"))
+                        .at(place)
+                        .help(format!(
+                            "declare `{name}` as `pub mod`: generated code names what is in it"
+                        )),
                 );
             }
         }
@@ -460,6 +493,11 @@ fn gone(kind: &Kind, release: Option<Release>) -> bool {
 
 /// `crate::v1alpha1::Flunder`.
 fn rust_type(module: &Module, kind: &Kind) -> String {
+    rust_path(module, &kind.root.name.to_source())
+}
+
+/// The path of an item from anywhere in the crate.
+fn rust_path(module: &Module, item: &str) -> String {
     let names = module
         .path
         .iter()
@@ -467,10 +505,10 @@ fn rust_type(module: &Module, kind: &Kind) -> String {
             Ok(_) => name.clone(),
             Err(_) => format!("r#{name}"),
         });
-    let mut path = vec!["crate".to_owned()];
-    path.extend(names);
-    path.push(kind.root.name.to_source());
-    path.join("::")
+    let path = std::iter::once("crate".to_owned())
+        .chain(names)
+        .chain([item.to_owned()]);
+    path.collect::<Vec<_>>().join("::")
 }
 
 /// Checked declarations on their way to the model.
@@ -486,7 +524,7 @@ impl Assembly<'_> {
             .found
             .groups
             .iter()
-            .map(|group| self.group(&group.value))
+            .map(|group| self.group(group))
             .collect();
         groups.sort_by(|a, b| a.name.cmp(&b.name));
         model::Model {
@@ -497,7 +535,8 @@ impl Assembly<'_> {
         }
     }
 
-    fn group(&self, group: &Group) -> model::Group {
+    fn group(&self, declared: &Declared<Group>) -> model::Group {
+        let group = &declared.value;
         let versions: Vec<String> = group
             .versions
             .iter()
@@ -518,6 +557,7 @@ impl Assembly<'_> {
         });
         model::Group {
             name: group.name.value.clone(),
+            rust_const: rust_path(self.krate.module(declared.module), "GROUP"),
             versions,
             release: release.map(|Release { major, minor }| model::Release { major, minor }),
             kinds,

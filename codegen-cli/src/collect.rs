@@ -157,23 +157,18 @@ impl Collector<'_> {
                     )),
             );
         }
-        let mut around = Some(id);
-        while let Some(current) = around {
-            let module = self.krate.module(current);
-            if !module.visible {
-                let name = module.path.join("::");
-                self.problem(
-                    Problem::error(format!(
-                        "the kind `{}` is in the private module `{name}`",
-                        item.ident
-                    ))
-                    .at(self.krate.locate(id, item.ident.span()))
-                    .help(format!(
-                        "declare `{name}` as `pub mod`: generated code names what is in it"
-                    )),
-                );
-            }
-            around = module.parent;
+        if let Some(module) = self.krate.private_module(id) {
+            let name = module.path.join("::");
+            self.problem(
+                Problem::error(format!(
+                    "the kind `{}` is in the private module `{name}`",
+                    item.ident
+                ))
+                .at(self.krate.locate(id, item.ident.span()))
+                .help(format!(
+                    "declare `{name}` as `pub mod`: generated code names what is in it"
+                )),
+            );
         }
     }
 

@@ -79,8 +79,8 @@ impl<'a> Generation<'a> {
         model: &Model,
         console: &mut Console<'_>,
     ) -> Result<(), Failure> {
-        let settings = Settings::new(&self.package.server.bin, &self.package.server.dir);
-        let files = generate::generate(model, &settings).map_err(|error| error.to_string())?;
+        let files =
+            generate::generate(model, &self.settings()).map_err(|error| error.to_string())?;
         self.bring(Phase::Source, &files, console)
     }
 
@@ -90,8 +90,12 @@ impl<'a> Generation<'a> {
         server: &std::path::Path,
         console: &mut Console<'_>,
     ) -> Result<(), Failure> {
-        let files = dump::dump(server)?;
+        let files = dump::dump(server, &self.settings().header(&self.package.name))?;
         self.bring(Phase::Schema, &files, console)
+    }
+
+    fn settings(&self) -> Settings {
+        Settings::new(&self.package.server.bin, &self.package.server.dir)
     }
 
     /// Says how it went; fails when a check found differences.
@@ -143,10 +147,10 @@ impl<'a> Generation<'a> {
             other => other?,
         };
         self.outputs += files.len();
-        self.differing += plan.changes.len();
+        self.differing += plan.notable().count();
         match self.mode {
             Mode::Check => {
-                for change in &plan.changes {
+                for change in plan.notable() {
                     diff::show(change, console);
                 }
                 return Ok(());
@@ -160,9 +164,7 @@ impl<'a> Generation<'a> {
 
     fn refuse_to_lose(&self, plan: &Plan) -> Result<(), Failure> {
         let precious: Vec<String> = plan
-            .changes
-            .iter()
-            .filter(|change| change.kind.is_precious())
+            .precious()
             .map(|change| {
                 format!(
                     "\n  {} ({})",

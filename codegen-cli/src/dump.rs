@@ -11,7 +11,7 @@ use crate::generate::{Files, RelPath};
 const SUBCOMMAND: &str = "__dump";
 
 /// Runs the server's dump and renders what it prints.
-pub(crate) fn dump(server: &Path) -> Result<Files, String> {
+pub(crate) fn dump(server: &Path, header: &str) -> Result<Files, String> {
     let output = Command::new(server)
         .arg(SUBCOMMAND)
         .stdin(Stdio::null())
@@ -32,18 +32,18 @@ pub(crate) fn dump(server: &Path) -> Result<Files, String> {
                 server.display()
             )
         })?;
-    render(&documents)
+    render(&documents, header)
 }
 
 /// The files of some documents.
-pub(crate) fn render(documents: &Map<String, Value>) -> Result<Files, String> {
+fn render(documents: &Map<String, Value>, header: &str) -> Result<Files, String> {
     documents
         .iter()
         .map(|(name, document)| {
             let path = place(name)
                 .ok_or_else(|| format!("the server names a document of no known sort: {name}"))?;
             let bytes = if path.ends_with(".yaml") {
-                yaml(document)?
+                yaml(document, header)?
             } else {
                 json(document)?
             };
@@ -84,7 +84,88 @@ fn json(document: &Value) -> Result<Vec<u8>, String> {
     Ok(text)
 }
 
-fn yaml(document: &Value) -> Result<Vec<u8>, String> {
+fn yaml(document: &Value, header: &str) -> Result<Vec<u8>, String> {
     let text = serde_saphyr::to_string(document).map_err(|error| error.to_string())?;
-    Ok(format!("{}\n", text.trim_end()).into_bytes())
+    Ok(format!("# {header}\n{}\n", text.trim_end()).into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(name: &str, expected: Option<&str>) {
+        assert_eq!(place(name).as_deref(), expected, "{name}");
+    }
+
+    #[test]
+    fn documents_have_their_places() {
+        check("openapi/v2.json", Some("generated/openapi/v2.json"));
+        check(
+            "openapi/v3/apis/a.com/v1.json",
+            Some("generated/openapi/v3/a.com_v1.json"),
+        );
+        check(
+            "openapi/v3/api/v1.json",
+            Some("generated/openapi/v3/api_v1.json"),
+        );
+        check(
+            "crds/things.a.com",
+            Some("generated/crds/things.a.com.yaml"),
+        );
+    }
+
+    #[test]
+    fn unknown_documents_have_none() {
+        for name in [
+            "",
+            "x.json",
+            "openapi/v3/../../x.json",
+            "crds/a/b",
+            "crds/..",
+            "/openapi/v2.json",
+            "openapi/v3",
+        ] {
+            check(name, None);
+        }
+    }
+
+    #[test]
+    fn yaml_reads_back_as_it_was() {
+        let texts = [
+            "",
+            " x",
+            "x ",
+            "on",
+            "1.0",
+            "0x1",
+            "null",
+            "~",
+            "- a",
+            "a: b",
+            "a #b",
+            "\"",
+            "'",
+            "a\n",
+            "\na",
+            "a\n\n b\n",
+            "\t",
+            "é",
+            "%a",
+            "@a",
+            "2001-01-01",
+            "=",
+            "<<",
+        ];
+        let document =
+            json!({ "texts": texts, "map": { "y": 1, "1": true, "": null }, "empty": [{}, []] });
+        let text = yaml(&document, "header").expect("it is plain data");
+        let text = String::from_utf8(text).expect("UTF-8");
+        assert_eq!(
+            serde_saphyr::from_str::<Value>(&text).expect("YAML"),
+            document,
+            "{text}"
+        );
+    }
 }

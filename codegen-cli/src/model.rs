@@ -22,6 +22,8 @@ pub struct Model {
 pub struct Group {
     /// Its name; empty for core.
     pub name: String,
+    /// The constant that `group!` makes of it: `crate::GROUP`.
+    pub rust_const: String,
     /// Its versions, preferred first.
     pub versions: Vec<String>,
     /// The release that lifecycles compare with.

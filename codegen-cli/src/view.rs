@@ -41,12 +41,8 @@ pub(crate) struct InstallView {
 /// A group and its stores.
 #[derive(Debug, Serialize)]
 pub(crate) struct GroupView {
-    /// A Rust string literal.
-    pub(crate) name: String,
-    /// Rust string literals, joined by commas.
-    pub(crate) versions: String,
-    /// `None` or `Some((1, 2))`.
-    pub(crate) release: String,
+    /// The path of the constant that `group!` made.
+    pub(crate) constant: String,
     pub(crate) stores: Vec<String>,
 }
 
@@ -134,24 +130,11 @@ impl RegistryView {
 
 impl InstallView {
     pub(crate) fn new(model: &Model) -> InstallView {
-        let groups = model
-            .groups
-            .iter()
-            .zip(store_functions(model))
-            .map(|(group, stores)| GroupView {
-                name: literal(&group.name),
-                versions: group
-                    .versions
-                    .iter()
-                    .map(|version| literal(version))
-                    .collect::<Vec<_>>()
-                    .join(", "),
-                release: match group.release {
-                    Some(release) => format!("Some(({}, {}))", release.major, release.minor),
-                    None => "None".to_owned(),
-                },
-                stores,
-            });
+        let groups = model.groups.iter().zip(store_functions(model));
+        let groups = groups.map(|(group, stores)| GroupView {
+            constant: group.rust_const.clone(),
+            stores,
+        });
         InstallView {
             package: model.package.clone(),
             groups: groups.collect(),

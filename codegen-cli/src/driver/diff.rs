@@ -3,7 +3,7 @@
 use similar::TextDiff;
 
 use crate::cli::Console;
-use crate::outputs::{Change, MANIFEST};
+use crate::outputs::Change;
 
 /// Longer diffs are cut: the command that heals them is the same.
 const MAX_LINES: usize = 40;
@@ -14,7 +14,7 @@ const CONTEXT_LINES: usize = 2;
 pub(super) fn show(change: &Change, console: &mut Console<'_>) {
     console.say(format_args!("{}: {}", change.kind.word(), change.path));
     // Hashes say nothing to a reader, and a whole file that comes or goes is named above.
-    if change.path == MANIFEST || change.old.is_empty() || change.new.is_empty() {
+    if change.is_manifest() || change.old.is_empty() || change.new.is_empty() {
         return;
     }
     let (old, new) = (

@@ -25,6 +25,7 @@ fn full() -> (Model, Settings) {
     };
     let group = |name: &str| Group {
         name: name.to_owned(),
+        rust_const: "crate::GROUP".to_owned(),
         versions: vec!["v1".to_owned()],
         release: Some(Release {
             major: 1,

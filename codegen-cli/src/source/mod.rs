@@ -112,6 +112,14 @@ impl Crate {
         &self.modules[id.0]
     }
 
+    /// The innermost module around `id`, itself included, that the rest of the crate cannot name.
+    pub(crate) fn private_module(&self, id: ModuleId) -> Option<&Module> {
+        let around = std::iter::successors(Some(id), |id| self.module(*id).parent);
+        around
+            .map(|id| self.module(id))
+            .find(|module| !module.visible)
+    }
+
     /// Where a span of a module's items lies.
     pub(crate) fn locate(&self, module: ModuleId, span: Span) -> Location {
         locate(self.module(module).file, span)
