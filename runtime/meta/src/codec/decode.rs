@@ -221,13 +221,19 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
 
     fn string(self, value: String) -> Value {
         // Go reads times while it decodes, so a bad one is a type error there and not an invalid value.
-        if self.node.is_some_and(|node| node.format.as_deref() == Some("date-time"))
+        if self
+            .node
+            .is_some_and(|node| node.format.as_deref() == Some("date-time"))
             && let Some(problem) = format::time_problem(&value)
         {
             self.walk.type_error.get_or_insert(problem);
             return Value::Null;
         }
-        self.typed(Types::STRING, || "string".to_owned(), || Value::String(value))
+        self.typed(
+            Types::STRING,
+            || "string".to_owned(),
+            || Value::String(value),
+        )
     }
 
     fn integer(self, number: Number) -> Value {
@@ -370,7 +376,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
             is_yaml: self.walk.is_yaml,
         })? {
             let child = self.node.map_or(Child::Free, |node| node.child(&key));
-            let is_data = self.node.is_none_or(|node| node.property(&key).is_none());
+            let is_data = self.node.is_none_or(Node::is_map);
             let at = path.step(is_data, &key);
             if !matches!(child, Child::Unknown)
                 && (fields.contains_key(&key) || absent.contains(&key))
@@ -428,15 +434,16 @@ fn zero(node: &Node) -> Value {
     }
 }
 
-/// A float, as an integer when it is a whole number that a float holds exactly: so it is also printed.
+/// A float, as an integer when it is printed like one: what is stored and read again is the same value then.
 fn shortest(value: f64) -> Value {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() < EXACT && !(value == 0.0 && value.is_sign_negative()) {
-        #[allow(
-            clippy::cast_possible_truncation,
-            reason = "checked to be whole and in range"
-        )]
-        return Value::from(value as i64);
+    if value.fract() == 0.0 && value.abs() < 1e21 && !(value == 0.0 && value.is_sign_negative()) {
+        let digits = value.to_string();
+        if let Ok(whole) = digits.parse::<i64>() {
+            return Value::from(whole);
+        }
+        if let Ok(whole) = digits.parse::<u64>() {
+            return Value::from(whole);
+        }
     }
     Number::from_f64(value).map_or(Value::Null, Value::Number)
 }

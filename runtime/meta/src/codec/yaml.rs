@@ -85,6 +85,14 @@ fn write_scalar(out: &mut String, value: &Value, indent: usize) {
         Value::Array(_) => out.push_str("[]"),
         Value::String(text) if is_block(text) => write_block(out, text, indent),
         Value::String(text) => write_text(out, text),
+        // The integer -0 is 0 in YAML.
+        Value::Number(number)
+            if number
+                .as_f64()
+                .is_some_and(|n| n == 0.0 && n.is_sign_negative()) =>
+        {
+            out.push_str("-0.0")
+        }
         other => out.push_str(&String::from_utf8_lossy(&super::encode::json(other))),
     }
 }

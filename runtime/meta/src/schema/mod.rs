@@ -144,3 +144,6 @@ impl Schema {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,6 +58,7 @@ pub(crate) fn schema_of<T: schemars::JsonSchema>() -> Value {
 fn object_meta() -> Node {
     let mut meta = plain::<ObjectMeta>(&OBJECT_META);
     meta.type_name = Some(OBJECT_META_NAME.to_owned());
+    meta.description = Some("The metadata that every object has.".to_owned());
     // Kubernetes merges owners by uid and finalizers as a set, but refuses no twins there.
     if let Some(owners) = meta.property_mut("ownerReferences") {
         owners.node.items = Some(Box::new(plain::<OwnerReference>(&OWNER_REFERENCE)));

@@ -243,7 +243,7 @@ impl Walk {
                     self.node(keys, &Value::String(name.clone()), None, path);
                 }
                 if let Some(additional) = &node.additional {
-                    let at = Path::Key(path, name);
+                    let at = path.step(node.is_map(), name);
                     self.transition(additional, Some(value), old_value, &at);
                     self.node(additional, value, old_value, &at);
                 }
@@ -508,7 +508,7 @@ impl Walk {
             self.found += 1;
             return;
         }
-        if let Some(members) = members(choice) {
+        if let Some(members) = members(choice, value) {
             let set: Vec<&str> = members
                 .iter()
                 .copied()
@@ -548,10 +548,17 @@ fn matches(branch: &Node, value: &Value) -> bool {
     walk.found == 0
 }
 
-/// The fields of an externally tagged enum: every branch is an object that requires one field of its own.
-fn members(choice: &Choice) -> Option<Vec<&str>> {
+/// The fields of an externally tagged enum: every branch that takes an object requires one field of its own.
+fn members<'a>(choice: &'a Choice, value: &Value) -> Option<Vec<&'a str>> {
+    if !value.is_object() {
+        return None;
+    }
     let mut names = Vec::with_capacity(choice.branches.len());
-    for branch in &choice.branches {
+    for branch in choice
+        .branches
+        .iter()
+        .filter(|branch| branch.types.accepts(value))
+    {
         let mut required = branch
             .properties
             .iter()

@@ -1,0 +1,461 @@
+//! Every keyword that judges a value, with the text it gives.
+
+use serde_json::json;
+
+use super::*;
+
+/// A property `p` with this schema: documents and what is wrong with them.
+fn check(property: &Value, cases: &[(Value, &[&str])]) {
+    check_object(
+        &json!({"properties": {"p": property}}),
+        &cases
+            .iter()
+            .map(|(value, expected)| (json!({"p": value}), *expected))
+            .collect::<Vec<_>>(),
+    );
+}
+
+fn check_object(object: &Value, cases: &[(Value, &[&str])]) {
+    let mut object = object.clone();
+    object["type"] = json!("object");
+    let schema = schema(&object);
+    for (document, expected) in cases {
+        assert_eq!(
+            errors(&schema, document),
+            *expected,
+            "{document} against {object}"
+        );
+    }
+}
+
+const OK: &[&str] = &[];
+
+#[test]
+fn types() {
+    check(
+        &json!({"type":"integer"}),
+        &[
+            (json!(1), OK),
+            (
+                json!("1"),
+                &[r#"p: Invalid value: "string": p in body must be of type integer: "string""#],
+            ),
+            (
+                json!(1.5),
+                &[r#"p: Invalid value: "number": p in body must be of type integer: "number""#],
+            ),
+            (
+                json!({}),
+                &[r#"p: Invalid value: "object": p in body must be of type integer: "object""#],
+            ),
+        ],
+    );
+    check(
+        &json!({"type":"number"}),
+        &[(json!(1), OK), (json!(1.5), OK)],
+    );
+    check(
+        &json!({"type":"array","items":{"type":"string"}}),
+        &[(
+            json!(["a", 1]),
+            &[r#"p[1]: Invalid value: "integer": p[1] in body must be of type string: "integer""#],
+        )],
+    );
+}
+
+#[test]
+fn integer_formats_bound() {
+    for (format, min, max) in [
+        ("int32", json!(i32::MIN), json!(i32::MAX)),
+        ("uint8", json!(0), json!(255)),
+        ("int64", json!(i64::MIN), json!(i64::MAX)),
+    ] {
+        check(
+            &json!({"type":"integer","format":format}),
+            &[(min, OK), (max, OK)],
+        );
+    }
+    check(
+        &json!({"type":"integer","format":"int32"}),
+        &[
+            (
+                json!(2_147_483_648_i64),
+                &["p: Invalid value: 2147483648: must be less than or equal to 2147483647"],
+            ),
+            (
+                json!(-2_147_483_649_i64),
+                &["p: Invalid value: -2147483649: must be greater than or equal to -2147483648"],
+            ),
+        ],
+    );
+    check(
+        &json!({"type":"integer","format":"int64"}),
+        &[(
+            json!(u64::MAX),
+            &[
+                "p: Invalid value: 18446744073709551615: must be less than or equal to 9223372036854775807",
+            ],
+        )],
+    );
+}
+
+#[test]
+fn bounds() {
+    check(
+        &json!({"type":"integer","minimum":1,"maximum":9}),
+        &[
+            (json!(1), OK),
+            (json!(9), OK),
+            (
+                json!(0),
+                &["p: Invalid value: 0: must be greater than or equal to 1"],
+            ),
+            (
+                json!(10),
+                &["p: Invalid value: 10: must be less than or equal to 9"],
+            ),
+        ],
+    );
+    check(
+        &json!({"type":"number","exclusiveMinimum":0,"exclusiveMaximum":1.5}),
+        &[
+            (json!(0.1), OK),
+            (json!(0), &["p: Invalid value: 0: must be greater than 0"]),
+            (
+                json!(1.5),
+                &["p: Invalid value: 1.5: must be less than 1.5"],
+            ),
+        ],
+    );
+    check(
+        &json!({"type":"integer","minimum":1,"exclusiveMinimum":true}),
+        &[(json!(1), &["p: Invalid value: 1: must be greater than 1"])],
+    );
+    check(
+        &json!({"type":"integer","multipleOf":5}),
+        &[
+            (json!(10), OK),
+            (json!(7), &["p: Invalid value: 7: must be a multiple of 5"]),
+        ],
+    );
+}
+
+#[test]
+fn lengths_count_characters_or_bytes() {
+    check(
+        &json!({"type":"string","minLength":2,"maxLength":3}),
+        &[
+            (json!("äöü"), OK),
+            (json!("ä"), &["p: Too short: must be at least 2 characters"]),
+            (
+                json!("äöüß"),
+                &["p: Too long: may not be more than 3 characters"],
+            ),
+        ],
+    );
+    check(
+        &json!({"type":"string","x-apiloom-min-bytes":2,"x-apiloom-max-bytes":3}),
+        &[
+            (json!("ä"), OK),
+            (json!("a"), &["p: Too short: must be at least 2 bytes"]),
+            (json!("ää"), &["p: Too long: may not be more than 3 bytes"]),
+        ],
+    );
+}
+
+#[test]
+fn patterns_formats_enums_and_refused_values() {
+    check(
+        &json!({"type":"string","pattern":"^a+$"}),
+        &[
+            (json!("aa"), OK),
+            (
+                json!("b"),
+                &["p: Invalid value: \"b\": p in body should match '^a+$'"],
+            ),
+        ],
+    );
+    check(
+        &json!({"type":"string","format":"ip"}),
+        &[
+            (json!("::1"), OK),
+            (
+                json!("x"),
+                &[
+                    "p: Invalid value: \"x\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
+                ],
+            ),
+        ],
+    );
+    check(
+        &json!({"type":"string","enum":["b","a"]}),
+        &[
+            (json!("a"), OK),
+            (
+                json!("c"),
+                &[r#"p: Unsupported value: "c": supported values: "b", "a""#],
+            ),
+        ],
+    );
+    check(
+        &json!({"type":"integer","enum":[1,2]}),
+        &[
+            (json!(2), OK),
+            (
+                json!(3),
+                &[r#"p: Unsupported value: 3: supported values: "1", "2""#],
+            ),
+        ],
+    );
+    check(
+        &json!({"type":"string","const":"a"}),
+        &[
+            (json!("a"), OK),
+            (
+                json!("c"),
+                &[r#"p: Unsupported value: "c": supported values: "a""#],
+            ),
+        ],
+    );
+    check(
+        &json!({"type":"string","x-apiloom-not-equal":"root"}),
+        &[
+            (json!("a"), OK),
+            (
+                json!("root"),
+                &[r#"p: Invalid value: "root": must not be equal to "root""#],
+            ),
+        ],
+    );
+    check(
+        &json!({"type":"string","x-apiloom-open-enum":["a"]}),
+        &[(json!("a"), OK), (json!("anything"), OK)],
+    );
+}
+
+#[test]
+fn presence() {
+    let object = json!({"required":["a"],"properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"string"},"x-apiloom-required":true},"c":{"type":"string","x-apiloom-forbidden":true}}});
+    check_object(
+        &object,
+        &[
+            (json!({"a":"","b":["x"]}), OK),
+            (json!({"b":["x"]}), &["a: Required value"]),
+            (
+                json!({"a":null,"b":[]}),
+                &["a: Required value", "b: Required value"],
+            ),
+            (
+                json!({"a":"x","b":["x"],"c":"y"}),
+                &["c: Forbidden: must not be set"],
+            ),
+            (json!({"a":"x","b":["x"],"c":""}), OK),
+        ],
+    );
+}
+
+#[test]
+fn siblings() {
+    let object = json!({"x-apiloom-order":["user","password","token"],"properties":{"user":{"type":"string","x-apiloom-requires":["password"]},"password":{"type":"string"},
+        "token":{"type":"string","x-apiloom-conflicts":["user"]}}});
+    check_object(
+        &object,
+        &[
+            (json!({"password":"x"}), OK),
+            (
+                json!({"user":"u"}),
+                &["password: Required value: must be set when user is set"],
+            ),
+            (
+                json!({"user":"u","password":"x","token":"t"}),
+                &["user: Forbidden: may not be set when token is set"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn unions() {
+    let object = json!({"properties":{"type":{"type":"string"},"http":{"type":"object"},"tcp":{"type":"string"}},
+        "x-apiloom-order":["type","http","tcp"],"x-apiloom-union":{"discriminator":"type","members":{"http":"HTTP","tcp":"TCP"},"allowNone":false}});
+    check_object(
+        &object,
+        &[
+            (json!({"type":"TCP","tcp":"x"}), OK),
+            (json!({"type":"Other"}), OK),
+            (
+                json!({"type":"TCP"}),
+                &["tcp: Invalid value: \"\": must be specified when `type` is \"TCP\""],
+            ),
+            (
+                json!({"tcp":"x"}),
+                &["tcp: Invalid value: \"\": may only be specified when `type` is \"TCP\""],
+            ),
+        ],
+    );
+    let members = |allow_none: bool| {
+        json!({"properties":{"b":{"type":"string"},"a":{"type":"string"}},"x-apiloom-order":["b","a"],
+            "x-apiloom-union":{"discriminator":null,"members":{"a":"a","b":"b"},"allowNone":allow_none}})
+    };
+    check_object(
+        &members(false),
+        &[
+            (json!({"a":"x"}), OK),
+            (
+                json!({}),
+                &["<nil>: Invalid value: \"\": must specify one of: `b`, `a`"],
+            ),
+            (
+                json!({"a":"x","b":"y"}),
+                &["<nil>: Invalid value: \"{b, a}\": must specify exactly one of: `b`, `a`"],
+            ),
+        ],
+    );
+    check_object(&members(true), &[(json!({}), OK)]);
+}
+
+#[test]
+fn lists() {
+    check(
+        &json!({"type":"array","items":{"type":"string"},"minItems":1,"maxItems":2}),
+        &[
+            (json!([]), &["p: Too few: 0: must have at least 1 items"]),
+            (
+                json!(["a", "b", 3]),
+                &["p: Too many: 3: must have at most 2 items"],
+            ),
+        ],
+    );
+    check(
+        &json!({"type":"array","items":{"type":"string"},"x-kubernetes-list-type":"set"}),
+        &[(json!(["a", "b", "a"]), &[r#"p[2]: Duplicate value: "a""#])],
+    );
+    check(
+        &json!({"type":"array","items":{"type":"string"},"x-apiloom-unique":true}),
+        &[(json!(["a", "a"]), &[r#"p[1]: Duplicate value: "a""#])],
+    );
+    check(
+        &json!({"type":"array","items":{"type":"string"}}),
+        &[(json!(["a", "a"]), OK)],
+    );
+    let item = json!({"type":"object","properties":{"name":{"type":"string"},"port":{"type":"integer"},"x":{"type":"string"}}});
+    check(
+        &json!({"type":"array","items":item,"x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name","port"]}),
+        &[
+            (json!([{"name":"a","port":1},{"name":"a","port":2}]), OK),
+            (
+                json!([{"name":"a","port":1,"x":"1"},{"name":"a","port":1,"x":"2"}]),
+                &[r#"p[1]: Duplicate value: {"name":"a","port":1}"#],
+            ),
+            (json!([{"name":"a"}]), &["p[0].port: Required value"]),
+        ],
+    );
+}
+
+#[test]
+fn maps() {
+    check(
+        &json!({"type":"object","additionalProperties":{"type":"integer","minimum":1},"propertyNames":{"format":"dns-label"},"minProperties":1,"maxProperties":2}),
+        &[
+            (json!({"a":1}), OK),
+            (json!({}), &["p: Too few: 0: must have at least 1 items"]),
+            (
+                json!({"a":1,"b":1,"c":1}),
+                &["p: Too many: 3: must have at most 2 items"],
+            ),
+            (
+                json!({"a":0}),
+                &["p[a]: Invalid value: 0: must be greater than or equal to 1"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn errors_come_in_declared_order() {
+    let object = json!({"properties":{"a":{"type":"integer"},"b":{"type":"integer"},"c":{"type":"integer"}},"required":["a"],"x-apiloom-order":["c","b","a"]});
+    let found = errors(&schema(&merge(&object)), &json!({"b":"x","c":"y"}));
+    let fields: Vec<&str> = found.iter().map(|line| &line[..1]).collect();
+    assert_eq!(fields, ["c", "b", "a"]);
+}
+
+fn merge(object: &Value) -> Value {
+    let mut object = object.clone();
+    object["type"] = json!("object");
+    object
+}
+
+#[test]
+fn junctors_of_a_crd_judge_what_stands_outside_of_them() {
+    let crd = json!({"type":"object","properties":{"kind":{"type":"string"},"size":{"type":"integer"},"port":{"x-kubernetes-int-or-string":true,"anyOf":[{"type":"integer"},{"type":"string"}]}},
+        "oneOf":[{"properties":{"kind":{"enum":["small"]},"size":{"maximum":3}},"required":["kind"]},{"properties":{"kind":{"enum":["big"]}},"required":["kind"]}],
+        "not":{"properties":{"size":{"enum":[13]}},"required":["size"]}});
+    let schema = Schema::from_json(&crd, &Hooks::default()).expect("structural");
+    for (document, expected) in [
+        (json!({"kind":"small","size":2}), OK),
+        (json!({"kind":"big","size":9,"port":"x"}), OK),
+        (
+            json!({"kind":"small","size":9}),
+            &["size: Invalid value: 9: must be less than or equal to 3"],
+        ),
+        (
+            json!({"kind":"big","size":13}),
+            &[
+                r#"<nil>: Invalid value: {"kind":"big","size":13}: must not be of the excluded form"#,
+            ],
+        ),
+        (
+            json!({"port":true}),
+            &[
+                r#"port: Invalid value: "boolean": port in body must be of type string or integer: "boolean""#,
+            ],
+        ),
+    ] {
+        assert_eq!(errors(&schema, &document), expected, "{document}");
+    }
+    assert_eq!(schema.to_openapi(&Metadata::Inline)["oneOf"], crd["oneOf"]);
+    assert_eq!(schema.to_openapi(&Metadata::Inline)["not"], crd["not"]);
+}
+
+#[test]
+fn a_branch_of_a_crd_with_a_field_of_its_own_is_not_structural() {
+    let crd =
+        json!({"type":"object","properties":{},"anyOf":[{"required":["a"]},{"required":["b"]}]});
+    let errors = Schema::from_json(&crd, &Hooks::default()).expect_err("not structural");
+    assert_eq!(
+        errors.0,
+        [
+            "field `a` stands inside of oneOf or anyOf only",
+            "field `b` stands inside of oneOf or anyOf only"
+        ]
+    );
+}
+
+#[test]
+fn schemas_that_make_no_sense_are_told_all_at_once() {
+    let schema = json!({"type":"object","properties":{
+        "a":{"type":"strng"},"b":{"type":"string","pattern":"("},"c":{"type":"array","x-kubernetes-list-type":"map"},"d":{"$ref":"#/$defs/None"},
+        "e":{"type":"integer","multipleOf":0},"f":{"type":"array","items":{"type":"object"},"x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"]},
+        "g":{"type":"string","x-apiloom-update":["Never"]},"h":{"allOf":[{"type":"string"},{"type":"integer"}]},"i":{"type":"object","if":{}}}});
+    let errors = Schema::build(
+        &schema,
+        super::super::Source::Types,
+        &Hooks::default(),
+        false,
+    )
+    .expect_err("not structural");
+    assert_eq!(
+        errors.0,
+        [
+            "a: unknown type `strng`",
+            "b: pattern `(` is not a regular expression: unclosed group",
+            "c: a list of type map needs `x-kubernetes-list-map-keys`",
+            "d: reference `#/$defs/None` leads nowhere",
+            "e: `multipleOf` must be greater than 0",
+            "f: list map key `k` is not a field of its items",
+            "g: unknown update rule `Never`",
+            "h: no value is both string and integer",
+            "i: keyword `if` has no structural form",
+        ]
+    );
+}

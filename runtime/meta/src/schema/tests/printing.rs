@@ -1,0 +1,137 @@
+//! What readers of the schema get: OpenAPI v3, CRDs and swagger v2.
+
+use serde_json::json;
+
+use super::*;
+
+fn round(schema_json: Value, v3: Value, v2: Value) {
+    let mut with_type = schema_json;
+    if with_type.get("properties").is_some() {
+        with_type["type"] = json!("object");
+    }
+    let schema = schema(&with_type);
+    assert_eq!(
+        schema.to_openapi(&Metadata::Inline),
+        v3,
+        "v3 of {with_type}"
+    );
+    assert_eq!(
+        schema.to_openapi_v2(&Metadata::Inline),
+        v2,
+        "v2 of {with_type}"
+    );
+}
+
+#[test]
+fn private_keywords_stay_private_and_defaults_are_printed() {
+    let printed =
+        json!({"type":"object","properties":{"p":{"type":"string","default":"x","maxLength":9}}});
+    round(
+        json!({"properties":{"p":{"type":"string","default":"serde","x-apiloom-default":"x","x-apiloom-max-bytes":9,"x-apiloom-update":["Immutable"]}},"x-apiloom-order":["p"]}),
+        printed.clone(),
+        printed,
+    );
+}
+
+#[test]
+fn what_swagger_cannot_say_loses_its_type() {
+    round(
+        json!({"type":"string","x-apiloom-nullable":true,"description":"d"}),
+        json!({"type":"string","nullable":true,"description":"d"}),
+        json!({"description":"d"}),
+    );
+    let structure = json!({"a":{"type":"string"},"b":{"type":"string"}});
+    round(
+        json!({"oneOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}]}),
+        json!({"type":"object","properties":structure,"oneOf":[{"required":["a"]},{"required":["b"]}]}),
+        json!({}),
+    );
+    round(
+        json!({"properties":{"a":{"type":"string"}},"x-kubernetes-preserve-unknown-fields":true}),
+        json!({"type":"object","properties":{"a":{"type":"string"}},"x-kubernetes-preserve-unknown-fields":true}),
+        json!({"type":"object","x-kubernetes-preserve-unknown-fields":true}),
+    );
+}
+
+#[test]
+fn bounds_are_spelled_as_in_openapi_3_0() {
+    let printed = json!({"type":"number","minimum":0,"exclusiveMinimum":true,"maximum":9,"exclusiveMaximum":true,"multipleOf":3});
+    round(
+        json!({"type":"number","exclusiveMinimum":0,"exclusiveMaximum":9,"multipleOf":3}),
+        printed.clone(),
+        printed,
+    );
+}
+
+#[test]
+fn list_and_map_topology_and_further_extensions_are_printed() {
+    let printed = json!({"type":"array","items":{"type":"object","properties":{"k":{"type":"string"}},"required":["k"],"x-kubernetes-map-type":"atomic"},
+        "x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"x-kubernetes-patch-strategy":"merge"});
+    round(printed.clone(), printed.clone(), printed);
+}
+
+#[test]
+fn known_values_of_an_open_enum_are_documentation() {
+    let printed = json!({"type":"string","description":"d\n\nKnown values (others are allowed):\n - `\"a\"`\n - `\"b\"`"});
+    round(
+        json!({"type":"string","description":"d","x-apiloom-open-enum":["a","b"]}),
+        printed.clone(),
+        printed,
+    );
+}
+
+#[test]
+fn metadata_is_open_a_reference_or_inline() {
+    #[derive(schemars::JsonSchema)]
+    #[allow(dead_code, reason = "only the schema counts")]
+    struct Kind {
+        metadata: crate::types::ObjectMeta,
+    }
+    impl crate::kind::ApiType for Kind {}
+    let schema = Schema::for_resource::<Kind>().expect("structural");
+    let metadata = |how: Metadata<'_>| schema.to_openapi(&how)["properties"]["metadata"].clone();
+    assert_eq!(metadata(Metadata::Open), json!({"type":"object"}));
+    assert_eq!(
+        metadata(Metadata::Ref("#/x")),
+        json!({"allOf":[{"$ref":"#/x"}],"default":{},"description":"The metadata that every object has."})
+    );
+    let inline = metadata(Metadata::Inline);
+    assert_eq!(
+        inline["properties"]["ownerReferences"]["x-kubernetes-list-map-keys"],
+        json!(["uid"])
+    );
+    assert_eq!(
+        inline["properties"]["finalizers"]["x-kubernetes-list-type"],
+        "set"
+    );
+    assert_eq!(
+        schema.to_openapi_v2(&Metadata::Ref("#/x"))["properties"]["metadata"]["$ref"],
+        "#/x"
+    );
+    assert_eq!(
+        schema.to_openapi(&Metadata::Open)["properties"]["kind"]["type"],
+        "string"
+    );
+    for path in [
+        ".metadata.name",
+        ".metadata.labels.x",
+        ".kind",
+        "metadata.managedFields",
+    ] {
+        assert!(
+            schema.has_path(&crate::path::JsonPath::parse(path).expect("a path")),
+            "{path}"
+        );
+    }
+    assert!(!schema.has_path(&crate::path::JsonPath::parse(".spec").expect("a path")));
+}
+
+#[test]
+fn what_is_printed_is_read_back_as_the_same_schema() {
+    let first = schema(&json!({"type":"object","required":["a"],"properties":{
+        "a":{"type":"string","enum":["x"],"x-apiloom-default":"x"},"m":{"type":"object","additionalProperties":{"type":"integer","format":"int32"}},
+        "l":{"type":"array","items":{"type":"string"},"x-kubernetes-list-type":"set"},"i":{"x-kubernetes-int-or-string":true},"f":{"x-kubernetes-preserve-unknown-fields":true}}}));
+    let printed = openapi(&first);
+    let second = Schema::from_json(&printed, &Hooks::default()).expect("structural");
+    assert_eq!(openapi(&second), printed);
+}

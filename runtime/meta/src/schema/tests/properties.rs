@@ -1,0 +1,208 @@
+//! Defaults, pruning and hooks; and what holds for every document.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::codec;
+use crate::field::{FieldError, FieldPath};
+use crate::object::Object;
+
+fn sample() -> Schema {
+    schema(&json!({"type":"object","title":"Sample","properties":{
+        "a":{"type":"string","x-apiloom-default":"x"},
+        "n":{"type":"integer","format":"int32"},
+        "f":{"type":"number"},
+        "b":{"type":"boolean"},
+        "nil":{"type":"string","x-apiloom-nullable":true,"x-apiloom-default":"d"},
+        "in":{"type":"object","properties":{"y":{"type":"integer","x-apiloom-default":7}}},
+        "made":{"type":"object","x-apiloom-default":{},"properties":{"y":{"type":"integer","x-apiloom-default":8}}},
+        "list":{"type":"array","items":{"type":"object","properties":{"p":{"type":"string","x-apiloom-default":"TCP"}}}},
+        "map":{"type":"object","additionalProperties":{"type":"object","properties":{"p":{"type":"string","x-apiloom-default":"TCP"}}}},
+        "free":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}))
+}
+
+#[test]
+fn defaults_reach_into_lists_and_maps_and_make_no_parents() {
+    let schema = sample();
+    let mut document = json!({"list":[{},{"p":"UDP"}],"map":{"k":{}},"nil":null,"a":null});
+    schema.default(&mut document);
+    let expected = json!({"a":"x","nil":null,"made":{"y":8},"list":[{"p":"TCP"},{"p":"UDP"}],"map":{"k":{"p":"TCP"}}});
+    assert_eq!(document, expected);
+}
+
+#[test]
+fn an_object_stored_before_a_default_was_added_gets_it() {
+    let old = schema(
+        &json!({"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"string"}}}}}),
+    );
+    let new = schema(
+        &json!({"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer","x-apiloom-default":1}}}}}),
+    );
+    let mut stored = json!({"spec":{"a":"x"}});
+    old.default(&mut stored);
+    assert_eq!(stored, json!({"spec":{"a":"x"}}));
+    new.default(&mut stored);
+    assert_eq!(stored, json!({"spec":{"a":"x","b":1}}));
+}
+
+#[test]
+fn unknown_fields_and_nulls_are_pruned() {
+    let schema = sample();
+    let mut document = json!({"a":null,"nil":null,"bogus":1,"in":{"y":1,"z":2},"list":[{"p":"x","q":1}],"map":{"k":{"q":1}},"free":{"any":{"thing":null}}});
+    schema.prune(&mut document);
+    assert_eq!(
+        document,
+        json!({"nil":null,"in":{"y":1},"list":[{"p":"x"}],"map":{"k":{}},"free":{"any":{"thing":null}}})
+    );
+}
+
+#[test]
+fn hooks_run_at_their_place_when_the_value_is_well_formed() {
+    fn positive(value: &Value, path: &FieldPath) -> Vec<FieldError> {
+        if value["p"] == "bad" {
+            vec![FieldError::invalid(&path.child("p"), "bad", "must be good")]
+        } else {
+            Vec::new()
+        }
+    }
+    fn from_size(parent: &Value) -> Option<Value> {
+        parent.get("n").map(|n| json!(format!("size {n}")))
+    }
+    let item = Hooks {
+        checks: vec![positive],
+        ..Hooks::default()
+    };
+    let list = Hooks {
+        items: Some(Box::new(item)),
+        ..Hooks::default()
+    };
+    let hooks = Hooks {
+        fields: vec![("list", list.clone()), ("map", list)],
+        defaults: vec![("label", from_size)],
+        ..Hooks::default()
+    };
+    let schema_json = json!({"type":"object","properties":{"n":{"type":"integer"},"label":{"type":"string"},
+        "list":{"type":"array","items":{"type":"object","properties":{"p":{"type":"string"}}}},
+        "map":{"type":"object","additionalProperties":{"type":"object","properties":{"p":{"type":"string"}}}}}});
+    let schema = Schema::from_json(&schema_json, &hooks).expect("structural");
+    let document = json!({"list":[{"p":"ok"},{"p":"bad"},{"p":1}],"map":{"k":{"p":"bad"}}});
+    let expected = [
+        r#"list[1].p: Invalid value: "bad": must be good"#,
+        r#"list[2].p: Invalid value: "integer": list[2].p in body must be of type string: "integer""#,
+        r#"map[k].p: Invalid value: "bad": must be good"#,
+    ];
+    assert_eq!(errors(&schema, &document), expected);
+    let mut document = json!({"n":3});
+    schema.default(&mut document);
+    assert_eq!(document, json!({"n":3,"label":"size 3"}));
+    let mut given = json!({"n":3,"label":"own"});
+    schema.default(&mut given);
+    assert_eq!(given["label"], "own");
+    let mut nothing = json!({});
+    schema.default(&mut nothing);
+    assert_eq!(nothing, json!({}));
+
+    let lost = Hooks {
+        fields: vec![(
+            "nowhere",
+            Hooks {
+                checks: vec![positive],
+                ..Hooks::default()
+            },
+        )],
+        ..Hooks::default()
+    };
+    let errors = Schema::from_json(&schema_json, &lost).expect_err("refused");
+    assert_eq!(
+        errors.0,
+        ["there are checks for `nowhere`, which is not a field"]
+    );
+}
+
+/// Any JSON, with keys that often are those of the sample.
+fn any_json() -> impl Strategy<Value = Value> {
+    let key = || prop_oneof![6 => "(a|n|f|b|nil|in|made|list|map|free|y|p)", 1 => "[a-z]{1,3}", 1 => ".{0,4}"];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<i16>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+        "(yes|no|1e3|0644|null|~|- a|a: b|#x| x|x |0x1f|1_000|\\.5|\\+1|12:30:45|2026-11-21|=|<<|!t|\\*a|&a|a\nb|a\n\n b\n|\n)".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(key(), inner, 0..5)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn decoding_arbitrary_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let schema = sample();
+        for format in [Format::Json, Format::Yaml] {
+            let _ = decode(&bytes, format, &schema);
+            let _ = codec::decode_value(&bytes, format);
+        }
+    }
+
+    #[test]
+    fn decoding_arbitrary_text_never_panics(text in "[\\[\\]{}:,\"'a-c0-9 \n\t\\\\&*!|>%@#?.<~-]{0,80}") {
+        let schema = sample();
+        for format in [Format::Json, Format::Yaml] {
+            let _ = decode(text.as_bytes(), format, &schema);
+        }
+        let _ = codec::indent_json(text.as_bytes());
+    }
+
+    #[test]
+    fn pruning_and_defaulting_are_idempotent(document in any_json()) {
+        let schema = sample();
+        let mut once = document.clone();
+        schema.prune(&mut once);
+        let mut twice = once.clone();
+        schema.prune(&mut twice);
+        prop_assert_eq!(&once, &twice);
+        schema.default(&mut once);
+        let mut twice = once.clone();
+        schema.default(&mut twice);
+        prop_assert_eq!(&once, &twice);
+        let _ = schema.validate(&once);
+        let _ = schema.validate_update(&once, &document);
+    }
+
+    #[test]
+    fn what_decodes_has_no_unknown_field_left(document in any_json()) {
+        let schema = sample();
+        if let Ok(decoded) = super::decoded(&schema, &document) {
+            let mut pruned = decoded.value.clone();
+            schema.prune(&mut pruned);
+            prop_assert_eq!(&decoded.value, &pruned);
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_decodes_to_itself(document in any_json()) {
+        // Floats that are whole become integers when read, as they are printed so.
+        let document = codec::decode_value(document.to_string().as_bytes(), Format::Json).expect("JSON");
+        let json = codec::encode_json(&document);
+        prop_assert_eq!(&codec::decode_value(&json, Format::Json).expect("JSON"), &document);
+        let indented = codec::indent_json(&json);
+        prop_assert_eq!(&codec::decode_value(&indented, Format::Json).expect("JSON"), &document);
+        let yaml = codec::encode_yaml(&document);
+        let text = String::from_utf8_lossy(&yaml).into_owned();
+        match codec::decode_value(&yaml, Format::Yaml) {
+            Ok(read) => prop_assert_eq!(&read, &document, "{}", text),
+            Err(error) => prop_assert!(false, "{}: {}", error, text),
+        }
+        if let Some(object) = Object::from_value(document.clone()) {
+            let bytes = codec::encode_object(&object, &sample());
+            prop_assert_eq!(&codec::decode_value(&bytes, Format::Json).expect("JSON"), &document);
+        }
+    }
+}
