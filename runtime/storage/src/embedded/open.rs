@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::EmbeddedConfig;
-use super::row::{Digest, Record, record_columns, sqlite_error};
+use super::row::{Digest, Line, line_columns, sqlite_error};
 use crate::StorageError;
 
 /// "ALOM": says in the file's header whose it is.
@@ -30,7 +30,7 @@ const READER_CACHE_KIB: u32 = 1 << 10;
 const SCHEMA: &str = "
     CREATE TABLE log (
         revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL, digest INTEGER NOT NULL,
-        checksum INTEGER NOT NULL, value BLOB
+        seal INTEGER NOT NULL, value BLOB
     );
     CREATE TABLE obj (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, expires INTEGER) WITHOUT ROWID;
     CREATE INDEX obj_expires ON obj (expires) WHERE expires IS NOT NULL;
@@ -349,7 +349,7 @@ fn newest(path: &Path, connection: &Connection) -> Result<Head, OpenError> {
     let failed = |error: rusqlite::Error| OpenError::sqlite(path, &error);
     let sql = concat!(
         "SELECT ",
-        record_columns!("log"),
+        line_columns!(),
         " FROM log ORDER BY revision DESC LIMIT 1"
     );
     let mut statement = connection.prepare(sql).map_err(failed)?;
@@ -358,10 +358,10 @@ fn newest(path: &Path, connection: &Connection) -> Result<Head, OpenError> {
         return Ok(Head::default());
     };
     let revision = row.get::<_, i64>(0).map_err(failed)? as u64;
-    let record = Record::read(row, 0, revision)
-        .map_err(|error| OpenError::damaged(path, error.to_string()))?;
+    let line =
+        Line::read(row, revision).map_err(|error| OpenError::damaged(path, error.to_string()))?;
     Ok(Head {
         revision,
-        digest: record.digest,
+        digest: line.digest,
     })
 }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, Row, Transaction, params};
 use tokio::sync::Semaphore;
 
 use super::closed;
 use super::open::connect_reader;
-use super::row::{Record, record_columns, sqlite_error};
+use super::row::{Line, Record, line_columns, record_columns, sqlite_error};
 use crate::feed::Replay;
 use crate::keys::{prefix_end, range_start};
 use crate::{Entry, Event, EventKind, ListRequest, Page, Revision, StorageError};
@@ -155,17 +155,38 @@ impl Snapshot<'_> {
                 current,
             });
         }
-        let sql = "SELECT key, previous FROM log WHERE revision > ?1 ORDER BY revision";
+        let sql = concat!(
+            "SELECT ",
+            line_columns!(),
+            " FROM log WHERE revision > ?1 ORDER BY revision"
+        );
         let mut undone = BTreeMap::new();
+        let mut reached = at.0;
         self.for_each(sql, [at.0 as i64], |row| {
-            let key = row.get_ref(0).and_then(|key| Ok(key.as_str()?))?;
-            if key.starts_with(prefix) && key >= from && !undone.contains_key(key) {
-                let previous: i64 = row.get(1)?;
-                undone.insert(key.to_owned(), (previous != 0).then_some(previous as u64));
+            if self.number(row, 0)? != reached + 1 {
+                return Ok(false);
+            }
+            reached += 1;
+            let line = Line::read(row, reached)?;
+            if line.key.starts_with(prefix) && line.key >= from && !undone.contains_key(line.key) {
+                undone.insert(
+                    line.key.to_owned(),
+                    (line.previous != 0).then_some(line.previous),
+                );
             }
             Ok(true)
         })?;
+        if reached < current.0 {
+            return Err(self.missing(reached + 1));
+        }
         Ok(undone)
+    }
+
+    fn missing(&self, revision: u64) -> StorageError {
+        StorageError::Corrupt(format!(
+            "{}: revision {revision} is missing from the log",
+            self.path.display()
+        ))
     }
 
     /// The first keys of a range with the revisions of their values, and the key after them.
@@ -234,53 +255,35 @@ impl Snapshot<'_> {
         self.check_kept(after)?;
         let sql = concat!(
             "SELECT ",
-            record_columns!("log"),
+            record_columns!(),
             " FROM log WHERE revision > ?1 AND revision <= ?2 ORDER BY revision LIMIT ?3"
         );
         let mut replay = Replay {
             events: Vec::new(),
             reached: after,
         };
-        let (mut bytes, mut damage) = (0, None);
-        self.for_each(
-            sql,
-            params![after.0 as i64, upto.0 as i64, REPLAY_ROWS as i64],
-            |row| {
-                let revision = replay.reached.0 + 1;
-                if row.get::<_, i64>(0)? as u64 != revision {
-                    return Ok(false);
-                }
-                if row
-                    .get_ref(1)?
-                    .as_str()
-                    .is_ok_and(|key| key.starts_with(prefix))
-                {
-                    match Record::read(row, 0, revision).and_then(|record| self.event(record)) {
-                        Ok(event) => {
-                            bytes += event.value.len()
-                                + event.previous.as_ref().map_or(0, |(value, _)| value.len());
-                            replay.events.push(event);
-                        }
-                        Err(error) => {
-                            damage = Some(error);
-                            return Ok(false);
-                        }
-                    }
-                }
-                replay.reached = Revision(revision);
-                Ok(bytes < REPLAY_BYTES)
-            },
-        )?;
-        match damage {
-            // What comes before the damage is delivered first; then this is met again.
-            Some(error) if replay.reached == after => Err(error),
-            None if replay.reached == after => Err(StorageError::Corrupt(format!(
-                "{}: revision {} is missing from the log",
-                self.path.display(),
-                after.0 + 1
-            ))),
-            _ => Ok(replay),
+        let mut bytes = 0;
+        let range = params![after.0 as i64, upto.0 as i64, REPLAY_ROWS as i64];
+        let read = self.for_each(sql, range, |row| {
+            let revision = replay.reached.0 + 1;
+            if self.number(row, 0)? != revision {
+                return Ok(false);
+            }
+            if Line::read(row, revision)?.key.starts_with(prefix) {
+                let event = self.event(Record::read(row, revision)?)?;
+                bytes +=
+                    event.value.len() + event.previous.as_ref().map_or(0, |(value, _)| value.len());
+                replay.events.push(event);
+            }
+            replay.reached = Revision(revision);
+            Ok(bytes < REPLAY_BYTES)
+        });
+        if replay.reached > after {
+            // What comes before damage is delivered first; then this is asked again and meets it.
+            return Ok(replay);
         }
+        read?;
+        Err(self.missing(after.0 + 1))
     }
 
     fn event(&self, record: Record) -> Result<Event, StorageError> {
@@ -338,11 +341,10 @@ impl Snapshot<'_> {
         from: &str,
         mut visit: impl FnMut(&str, u64) -> bool,
     ) -> Result<(), StorageError> {
-        let visit = |row: &rusqlite::Row<'_>| {
-            Ok(visit(
-                row.get_ref(0)?.as_str()?,
-                row.get::<_, i64>(1)? as u64,
-            ))
+        let visit = |row: &Row<'_>| {
+            let key = row.get_ref(0).and_then(|key| Ok(key.as_str()?));
+            let key = key.map_err(|error| sqlite_error(self.path, &error))?;
+            Ok(visit(key, self.number(row, 1)?))
         };
         match prefix_end(prefix) {
             Some(end) => {
@@ -362,19 +364,24 @@ impl Snapshot<'_> {
         &self,
         sql: &str,
         params: impl rusqlite::Params,
-        mut visit: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<bool>,
+        mut visit: impl FnMut(&Row<'_>) -> Result<bool, StorageError>,
     ) -> Result<(), StorageError> {
-        let run = || {
-            let mut statement = self.transaction.prepare_cached(sql)?;
-            let mut rows = statement.query(params)?;
-            while let Some(row) = rows.next()? {
-                if !visit(row)? {
-                    break;
-                }
+        let failed = |error: rusqlite::Error| sqlite_error(self.path, &error);
+        let mut statement = self.transaction.prepare_cached(sql).map_err(failed)?;
+        let mut rows = statement.query(params).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            if !visit(row)? {
+                break;
             }
-            Ok(())
-        };
-        run().map_err(|error| sqlite_error(self.path, &error))
+        }
+        Ok(())
+    }
+
+    fn number(&self, row: &Row<'_>, column: usize) -> Result<u64, StorageError> {
+        let number = row
+            .get::<_, i64>(column)
+            .map_err(|error| sqlite_error(self.path, &error))?;
+        Ok(number as u64)
     }
 
     /// The one row of a query, if there is one.
@@ -382,7 +389,7 @@ impl Snapshot<'_> {
         &self,
         sql: &str,
         params: impl rusqlite::Params,
-        read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, StorageError> {
         query(&self.transaction, sql, params, read).map_err(|error| sqlite_error(self.path, &error))
     }
@@ -393,7 +400,7 @@ pub(super) fn query<T>(
     connection: &Connection,
     sql: &str,
     params: impl rusqlite::Params,
-    read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Option<T>> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params)?;
@@ -408,11 +415,11 @@ pub(super) fn load(
 ) -> Result<Record, StorageError> {
     let sql = concat!(
         "SELECT ",
-        record_columns!("log"),
+        record_columns!(),
         " FROM log WHERE revision = ?1"
     );
     match query(connection, sql, [revision as i64], |row| {
-        Ok(Record::read(row, 0, revision))
+        Ok(Record::read(row, revision))
     }) {
         Ok(Some(record)) => record,
         Ok(None) => Err(StorageError::Corrupt(format!(

@@ -11,26 +11,114 @@ use rusqlite::{ErrorCode, Row};
 
 use crate::{Entry, Revision, StorageError};
 
+/// The columns that [`Line::read`] expects, in its order.
+macro_rules! line_columns {
+    () => {
+        "revision, key, previous, digest, seal, value IS NULL"
+    };
+}
+pub(super) use line_columns;
+
 /// The columns that [`Record::read`] expects, in its order.
 macro_rules! record_columns {
-    ($table:literal) => {
-        concat!(
-            $table,
-            ".revision, ",
-            $table,
-            ".key, ",
-            $table,
-            ".previous, ",
-            $table,
-            ".digest, ",
-            $table,
-            ".checksum, ",
-            $table,
-            ".value"
-        )
+    () => {
+        "revision, key, previous, digest, seal, value IS NULL, value"
     };
 }
 pub(super) use record_columns;
+
+/// A row of the log without its value, which SQLite then need not load.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    pub(super) revision: u64,
+    pub(super) key: &'a str,
+    /// The revision before, 0 where the key was absent.
+    pub(super) previous: u64,
+    /// [`Digest`] of all objects after this row's change.
+    pub(super) digest: Digest,
+    pub(super) is_removal: bool,
+    seal: Seal,
+}
+
+impl<'a> Line<'a> {
+    /// Reads and proves the row of a revision.
+    pub(super) fn read(row: &'a Row<'_>, revision: u64) -> Result<Self, StorageError> {
+        let damaged = |what: &str| damaged_row(row, revision, what);
+        let integer = |index: usize| match row.get_ref(index) {
+            Ok(ValueRef::Integer(integer)) => Ok(integer as u64),
+            _ => Err(damaged("has a column that is no number")),
+        };
+        let Ok(ValueRef::Text(key)) = row.get_ref(1) else {
+            return Err(damaged("has no key"));
+        };
+        let key = std::str::from_utf8(key).map_err(|_| damaged("has a key that is not UTF-8"))?;
+        let line = Self {
+            revision: integer(0)?,
+            key,
+            previous: integer(2)?,
+            digest: Digest(integer(3)?),
+            is_removal: integer(5)? != 0,
+            seal: Seal(integer(4)?),
+        };
+        if line.revision != revision || line.checksum() != line.seal.line() {
+            return Err(damaged("does not match its checksum"));
+        }
+        Ok(line)
+    }
+
+    /// Covers all of the row: the value by its own checksum. The length of the key keeps key and numbers apart.
+    fn checksum(&self) -> u32 {
+        let numbers = [
+            self.revision,
+            self.previous,
+            self.digest.0,
+            self.key.len() as u64,
+        ];
+        let mut hasher = crc32fast::Hasher::new();
+        for number in numbers {
+            hasher.update(&number.to_le_bytes());
+        }
+        hasher.update(&self.seal.value().to_le_bytes());
+        hasher.update(&[u8::from(self.is_removal)]);
+        hasher.update(self.key.as_bytes());
+        hasher.finalize()
+    }
+}
+
+/// The two checksums of a row: that of its value, and that of all the rest with the value's checksum. So a row is proved
+/// without loading its value where only the rest is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seal(pub(super) u64);
+
+impl Seal {
+    /// The seal of a row that is to be written.
+    pub(super) fn of(
+        revision: u64,
+        key: &str,
+        previous: u64,
+        digest: Digest,
+        value: Option<&[u8]>,
+    ) -> Self {
+        let value_seal = Seal(u64::from(crc32fast::hash(value.unwrap_or_default())));
+        let line = Line {
+            revision,
+            key,
+            previous,
+            digest,
+            is_removal: value.is_none(),
+            seal: value_seal,
+        };
+        Seal(u64::from(line.checksum()) << 32 | value_seal.0)
+    }
+
+    fn line(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn value(self) -> u32 {
+        self.0 as u32
+    }
+}
 
 /// A row of the log.
 #[derive(Debug)]
@@ -39,48 +127,33 @@ pub(super) struct Record {
     pub(super) key: String,
     /// The revision before, 0 where the key was absent.
     pub(super) previous: u64,
-    /// [`Digest`] of all objects after this row's change.
-    pub(super) digest: Digest,
     /// `None`: this row is a removal.
     pub(super) value: Option<Bytes>,
 }
 
 impl Record {
-    /// Reads and proves the row of a revision; columns as [`record_columns`] says, from `first` on.
-    pub(super) fn read(row: &Row<'_>, first: usize, revision: u64) -> Result<Self, StorageError> {
-        let damaged = |what: &str| damaged_row(row, first, revision, what);
-        let read = |index: usize| {
-            row.get_ref(first + index)
-                .map_err(|_| damaged("cannot be read"))
+    /// Reads and proves the row of a revision.
+    pub(super) fn read(row: &Row<'_>, revision: u64) -> Result<Self, StorageError> {
+        let line = Line::read(row, revision)?;
+        let value = match row.get_ref(6) {
+            Ok(ValueRef::Null) if line.is_removal => None,
+            Ok(ValueRef::Blob(value))
+                if !line.is_removal && crc32fast::hash(value) == line.seal.value() =>
+            {
+                Some(Bytes::copy_from_slice(value))
+            }
+            _ => {
+                return Err(damaged_row(
+                    row,
+                    revision,
+                    "has a value that does not match its checksum",
+                ));
+            }
         };
-        let integer = |index: usize| match read(index)? {
-            ValueRef::Integer(integer) => Ok(integer as u64),
-            _ => Err(damaged("has a column of another type")),
-        };
-        if read(0)? == ValueRef::Null {
-            return Err(damaged("is missing from the log"));
-        }
-        let ValueRef::Text(key) = read(1)? else {
-            return Err(damaged("has no key"));
-        };
-        let (stored_revision, previous, digest, checksum) =
-            (integer(0)?, integer(2)?, integer(3)?, integer(4)?);
-        let value = match read(5)? {
-            ValueRef::Null => None,
-            ValueRef::Blob(value) => Some(value),
-            _ => return Err(damaged("has a value of another type")),
-        };
-        let key = std::str::from_utf8(key).map_err(|_| damaged("has a key that is not UTF-8"))?;
-        let computed = record_checksum(revision, key, previous, Digest(digest), value);
-        if stored_revision != revision || checksum != u64::from(computed) {
-            return Err(damaged("does not match its checksum"));
-        }
-        let value = value.map(Bytes::copy_from_slice);
         Ok(Self {
             revision,
-            key: key.to_owned(),
-            previous,
-            digest: Digest(digest),
+            key: line.key.to_owned(),
+            previous: line.previous,
             value,
         })
     }
@@ -101,33 +174,12 @@ impl Record {
     }
 }
 
-fn damaged_row(row: &Row<'_>, first: usize, revision: u64, what: &str) -> StorageError {
-    let key = match row.get_ref(first + 1) {
+fn damaged_row(row: &Row<'_>, revision: u64, what: &str) -> StorageError {
+    let key = match row.get_ref(1) {
         Ok(ValueRef::Text(key)) => format!("key {:?}: ", String::from_utf8_lossy(key)),
         _ => String::new(),
     };
     StorageError::Corrupt(format!("{key}revision {revision} {what}"))
-}
-
-/// Covers everything in the row. The length of the key keeps key and value apart.
-pub(super) fn record_checksum(
-    revision: u64,
-    key: &str,
-    previous: u64,
-    digest: Digest,
-    value: Option<&[u8]>,
-) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    let mut head = [0; 33];
-    head[..8].copy_from_slice(&revision.to_le_bytes());
-    head[8..16].copy_from_slice(&previous.to_le_bytes());
-    head[16..24].copy_from_slice(&digest.0.to_le_bytes());
-    head[24..32].copy_from_slice(&(key.len() as u64).to_le_bytes());
-    head[32] = u8::from(value.is_some());
-    hasher.update(&head);
-    hasher.update(key.as_bytes());
-    hasher.update(value.unwrap_or_default());
-    hasher.finalize()
 }
 
 /// A sum over all objects, kept up to date by adding and subtracting, so that the table of objects can be proved as a

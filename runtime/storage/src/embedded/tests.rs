@@ -1,24 +1,546 @@
-//! Tests of what only the embedded store does.
+//! Tests of what only the embedded store does: its file, its lock, damage, a full disk.
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
+use futures_util::StreamExt;
+use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::*;
-use crate::conformance::Backend;
+use crate::WatchItem;
+use crate::conformance::{Backend, run};
 
 struct InDirectory(TempDir);
 
 impl Backend for InDirectory {
     async fn new() -> Self {
-        Self(TempDir::new().expect("a temporary directory"))
+        Self(TempDir::new().unwrap())
     }
 
     async fn open(&self) -> Arc<dyn Storage> {
-        Embedded::open(self.0.path(), EmbeddedConfig::default()).expect("opened")
+        open(self.0.path())
     }
 }
 
 mod conformance {
     crate::conformance_tests!(super::InDirectory, persistent);
+}
+
+fn open(dir: &Path) -> Arc<Embedded> {
+    Embedded::open(dir, EmbeddedConfig::default()).unwrap()
+}
+
+/// Why a store cannot be opened; always one line.
+fn refusal(dir: &Path) -> String {
+    let error = Embedded::open(dir, EmbeddedConfig::default()).unwrap_err();
+    let line = error.to_string();
+    assert!(!line.contains('\n'), "{line}");
+    assert!(
+        line.contains(&*dir.to_string_lossy()),
+        "{line} names the directory"
+    );
+    line
+}
+
+fn file(dir: &Path) -> std::path::PathBuf {
+    dir.join("store.db")
+}
+
+fn list_all() -> ListRequest {
+    ListRequest::default()
+}
+
+#[test]
+fn second_open_is_refused_until_the_first_is_closed() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        let store = open(dir.path());
+        let line = refusal(dir.path());
+        assert!(line.contains("in use by another process"), "{line}");
+        store.create("/r/a", "1".into(), None).await.unwrap();
+        store.close().await;
+        open(dir.path()).close().await;
+    });
+}
+
+#[test]
+fn file_that_is_not_a_store_is_refused_and_left_alone() {
+    let check = |content: &[u8], expected: &str| {
+        let dir = TempDir::new().unwrap();
+        fs::write(file(dir.path()), content).unwrap();
+        let line = refusal(dir.path());
+        assert!(
+            line.contains("is not an apiloom store") && line.contains(expected),
+            "{line}"
+        );
+        assert_eq!(fs::read(file(dir.path())).unwrap(), content);
+    };
+    check(
+        b"some notes that someone keeps here\n"
+            .repeat(40)
+            .as_slice(),
+        "not an SQLite file",
+    );
+
+    let other = TempDir::new().unwrap();
+    let connection = Connection::open(other.path().join("db")).unwrap();
+    connection
+        .execute_batch("CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')")
+        .unwrap();
+    connection.close().unwrap();
+    check(
+        &fs::read(other.path().join("db")).unwrap(),
+        "an SQLite file of another program",
+    );
+}
+
+#[test]
+fn newer_format_is_refused() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        open(dir.path()).close().await;
+        Connection::open(file(dir.path()))
+            .unwrap()
+            .pragma_update(None, "user_version", 2)
+            .unwrap();
+        let line = refusal(dir.path());
+        assert!(
+            line.contains("has format 2") && line.contains("formats up to 1"),
+            "{line}"
+        );
+    });
+}
+
+#[test]
+fn path_that_is_no_directory_is_refused() {
+    // The superuser may write everywhere, but not below a file.
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("file");
+    fs::write(&path, "").unwrap();
+    for path in [path.clone(), path.join("below")] {
+        let line = refusal(&path);
+        assert!(
+            line.starts_with("cannot use") && line.contains("choose another directory"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn missing_directory_is_made_for_its_owner_alone() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("a/b");
+        open(&path).close().await;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!((mode(&path), mode(&file(&path))), (0o700, 0o600));
+        }
+    });
+}
+
+#[test]
+fn dropped_store_gives_up_its_directory() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        let store = open(dir.path());
+        store.create("/r/a", "1".into(), None).await.unwrap();
+        drop(store);
+        let begin = Instant::now();
+        let store = loop {
+            match Embedded::open(dir.path(), EmbeddedConfig::default()) {
+                Ok(store) => break store,
+                Err(OpenError::Locked { .. }) if begin.elapsed() < Duration::from_secs(30) => {
+                    tokio::task::yield_now().await;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert!(store.get("/r/a").await.unwrap().0.is_some());
+        store.close().await;
+    });
+}
+
+#[test]
+fn full_store_refuses_writes_and_goes_on_reading() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        let config = EmbeddedConfig {
+            max_bytes: Some(256 << 10),
+            ..EmbeddedConfig::default()
+        };
+        let store = Embedded::open(dir.path(), config).unwrap();
+        let mut written = 0;
+        let error = loop {
+            match store
+                .create(&format!("/r/{written:03}"), vec![b'x'; 10_000].into(), None)
+                .await
+            {
+                Ok(_) => written += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(
+            matches!(&error, StorageError::Unavailable(text) if text.contains("full")),
+            "{error}"
+        );
+        assert!(written > 10);
+        assert_eq!(store.list(list_all()).await.unwrap().entries.len(), written);
+        let revision = store.current_revision().await.unwrap();
+        assert_eq!(revision, Revision(written as u64));
+        store.close().await;
+
+        let store = open(dir.path());
+        assert_eq!(store.list(list_all()).await.unwrap().entries.len(), written);
+        assert_eq!(
+            store.create("/s/a", "1".into(), None).await.unwrap(),
+            Revision(revision.0 + 1)
+        );
+        store.close().await;
+    });
+}
+
+#[test]
+fn history_beyond_the_retention_is_removed_and_present_values_stay() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        let retention = Retention {
+            min_age: Duration::ZERO,
+            min_revisions: 10,
+        };
+        let store = Embedded::open(
+            dir.path(),
+            EmbeddedConfig {
+                retention,
+                ..EmbeddedConfig::default()
+            },
+        )
+        .unwrap();
+        let kept = store.create("/r/kept", "kept".into(), None).await.unwrap();
+        let mut revision = store.create("/r/a", "0".into(), None).await.unwrap();
+        for value in 1..200 {
+            revision = store
+                .update_if("/r/a", revision, format!("{value}").into(), None)
+                .await
+                .unwrap();
+        }
+        let gone = store.create("/r/gone", "1".into(), None).await.unwrap();
+        store.delete_if("/r/gone", gone).await.unwrap();
+        wait_for(|| {
+            let connection = Connection::open(file(dir.path())).unwrap();
+            let rows: i64 = connection
+                .query_row("SELECT count(*) FROM log", [], |row| row.get(0))
+                .unwrap();
+            rows <= 12
+        })
+        .await;
+        let refused = store
+            .watch("/r/", WatchStart::After(kept))
+            .await
+            .err()
+            .unwrap();
+        assert!(
+            matches!(refused, StorageError::Compacted { .. }),
+            "{refused}"
+        );
+        store.close().await;
+
+        let store = open(dir.path());
+        let entries = store.list(list_all()).await.unwrap().entries;
+        let values: Vec<_> = entries.iter().map(|entry| &entry.value[..]).collect();
+        assert_eq!(values, [b"199".as_slice(), b"kept"]);
+        store.close().await;
+    });
+}
+
+#[test]
+fn forgotten_history_leaves_one_row_per_object_and_the_newest() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        let store = open(dir.path());
+        let kept = store.create("/r/kept", "1".into(), None).await.unwrap();
+        let kept = store
+            .update_if("/r/kept", kept, "2".into(), None)
+            .await
+            .unwrap();
+        let gone = store.create("/r/gone", "1".into(), None).await.unwrap();
+        let last = store.delete_if("/r/gone", gone).await.unwrap();
+        store.compact(last).await.unwrap();
+        let rows = || {
+            let connection = Connection::open(file(dir.path())).unwrap();
+            let mut statement = connection
+                .prepare("SELECT revision FROM log ORDER BY revision")
+                .unwrap();
+            let rows = statement.query_map([], |row| row.get::<_, i64>(0)).unwrap();
+            rows.map(|row| Revision(row.unwrap() as u64))
+                .collect::<Vec<_>>()
+        };
+        // The removal waits for a newer row: the revision goes on from it.
+        wait_for(|| rows() == [kept, gone, last]).await;
+        let next = store.create("/r/next", "1".into(), None).await.unwrap();
+        store.compact(next).await.unwrap();
+        wait_for(|| rows() == [kept, next]).await;
+        store.close().await;
+    });
+}
+
+#[test]
+fn damaged_value_is_never_served_and_is_named() {
+    run(async {
+        let (dir, store) =
+            with_damage("UPDATE log SET value = 'o' || substr(value, 2) WHERE key = '/r/b'").await;
+        let error = store.get("/r/b").await.unwrap_err();
+        assert!(
+            matches!(&error, StorageError::Corrupt(what) if what.contains("\"/r/b\"")),
+            "{error}"
+        );
+        assert!(matches!(
+            store.list(list_all()).await,
+            Err(StorageError::Corrupt(_))
+        ));
+        assert!(store.get("/r/a").await.unwrap().0.is_some());
+        let refused = store.create("/r/b", "3".into(), None).await.unwrap_err();
+        assert!(matches!(refused, StorageError::Corrupt(_)), "{refused}");
+        store.close().await;
+        drop(dir);
+    });
+}
+
+#[test]
+fn damaged_value_may_be_overwritten_and_its_watchers_are_told() {
+    run(async {
+        let (dir, store) = with_damage("UPDATE log SET value = x'00' WHERE key = '/r/b'").await;
+        let mut changes = store.watch("/r/", WatchStart::Now).await.unwrap();
+        store
+            .update_if("/r/b", Revision(2), "new".into(), None)
+            .await
+            .unwrap();
+        let end = loop {
+            match changes.next().await.unwrap() {
+                Ok(WatchItem::Progress(_)) => {}
+                end => break end,
+            }
+        };
+        assert!(
+            matches!(&end, Err(StorageError::Corrupt(what)) if what.contains("/r/b")),
+            "{end:?}"
+        );
+        assert_eq!(store.get("/r/b").await.unwrap().0.unwrap().value, "new");
+        store.close().await;
+        drop(dir);
+    });
+}
+
+#[test]
+fn missing_row_of_the_log_is_noticed() {
+    run(async {
+        let (dir, store) = with_damage("DELETE FROM log WHERE revision = 2").await;
+        let error = store.get("/r/b").await.unwrap_err();
+        assert!(
+            matches!(&error, StorageError::Corrupt(what) if what.contains("\"/r/b\"")),
+            "{error}"
+        );
+        let mut changes = store
+            .watch("/r/", WatchStart::After(Revision(0)))
+            .await
+            .unwrap();
+        assert!(matches!(
+            changes.next().await.unwrap(),
+            Ok(WatchItem::Event(_))
+        ));
+        assert!(matches!(
+            changes.next().await.unwrap(),
+            Err(StorageError::Corrupt(_))
+        ));
+        let at = ListRequest {
+            at: Some(Revision(1)),
+            ..list_all()
+        };
+        assert!(matches!(
+            store.list(at).await,
+            Err(StorageError::Corrupt(_))
+        ));
+        store.close().await;
+        drop(dir);
+    });
+}
+
+#[test]
+fn damaged_objects_are_noticed_at_open() {
+    let check = |damage: &str| {
+        run(async {
+            let dir = TempDir::new().unwrap();
+            fill(&open(dir.path())).await;
+            Connection::open(file(dir.path()))
+                .unwrap()
+                .execute_batch(damage)
+                .unwrap();
+            let line = refusal(dir.path());
+            assert!(line.contains("is damaged"), "{damage}: {line}");
+        });
+    };
+    check("DELETE FROM obj WHERE key = '/r/b'");
+    check("UPDATE obj SET key = '/r/x' WHERE key = '/r/b'");
+    check("UPDATE obj SET revision = 1 WHERE key = '/r/b'");
+    check("UPDATE obj SET expires = 1 WHERE key = '/r/b'");
+    check("INSERT INTO obj VALUES ('/r/x', 1, NULL)");
+    check("DELETE FROM log WHERE revision = (SELECT max(revision) FROM log)");
+    check("UPDATE log SET digest = digest + 1");
+    check("UPDATE meta SET value = 100");
+}
+
+#[test]
+fn proof_in_the_background_names_what_is_damaged() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        fill(&open(dir.path())).await;
+        let damage = "UPDATE log SET value = x'00' WHERE key = '/r/b'";
+        Connection::open(file(dir.path()))
+            .unwrap()
+            .execute_batch(damage)
+            .unwrap();
+        let config = EmbeddedConfig {
+            prove_interval: Duration::from_millis(1),
+            ..EmbeddedConfig::default()
+        };
+        let store = Embedded::open(dir.path(), config).unwrap();
+        wait_for(|| store.damage().iter().any(|line| line.contains("\"/r/b\""))).await;
+        assert!(
+            store.damage().iter().all(|line| !line.contains("/r/a")),
+            "{:?}",
+            store.damage()
+        );
+        store.close().await;
+    });
+}
+
+/// Flips single bits all over the file: what is served is always what was written, or an error.
+#[test]
+fn flipped_bits_are_never_served() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        let store = open(dir.path());
+        for index in 0..60 {
+            let key = format!("/registry/flunders/ns/{index:02}");
+            let revision = store
+                .create(&key, vec![index; 300].into(), None)
+                .await
+                .unwrap();
+            if index % 3 == 0 {
+                store
+                    .update_if(&key, revision, vec![index; 700].into(), None)
+                    .await
+                    .unwrap();
+            }
+        }
+        let expected = store.list(list_all()).await.unwrap();
+        store.close().await;
+        let image = fs::read(file(dir.path())).unwrap();
+
+        let (mut noticed, mut random) = (0, 1_u64);
+        for _ in 0..120 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let bit = (random >> 20) as usize % (image.len() * 8);
+            let mut flipped = image.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            fs::write(file(dir.path()), flipped).unwrap();
+            noticed += usize::from(!serves_only(dir.path(), &expected, bit).await);
+        }
+        assert!(
+            noticed > 30,
+            "{noticed} of 120 flips were noticed: they do not hit what matters"
+        );
+    });
+}
+
+/// Opens a store and reads everything each way: false when the damage was noticed, panics when it was served.
+async fn serves_only(dir: &Path, expected: &Page, bit: usize) -> bool {
+    let Ok(store) = Embedded::open(dir, EmbeddedConfig::default()) else {
+        return false;
+    };
+    let mut is_whole = true;
+    match store.list(list_all()).await {
+        Ok(page) => assert_eq!(
+            page.entries, expected.entries,
+            "listed after a flip of bit {bit}"
+        ),
+        Err(_) => is_whole = false,
+    }
+    for entry in &expected.entries {
+        match store.get(&entry.key).await {
+            Ok((got, _)) => assert_eq!(got.as_ref(), Some(entry), "read after a flip of bit {bit}"),
+            Err(_) => is_whole = false,
+        }
+    }
+    let mut seen = std::collections::BTreeMap::new();
+    if let Ok(mut changes) = store.watch("", WatchStart::After(Revision(0))).await {
+        loop {
+            match changes.next().await {
+                Some(Ok(WatchItem::Event(event))) => drop(seen.insert(event.key, event.value)),
+                Some(Ok(WatchItem::Progress(_))) => {
+                    let present = expected
+                        .entries
+                        .iter()
+                        .map(|entry| (entry.key.clone(), entry.value.clone()));
+                    assert!(
+                        seen.into_iter().eq(present),
+                        "watched after a flip of bit {bit}"
+                    );
+                    break;
+                }
+                _ => {
+                    is_whole = false;
+                    break;
+                }
+            }
+        }
+    } else {
+        is_whole = false;
+    }
+    store.close().await;
+    is_whole
+}
+
+/// Some objects, the newest row being that of none of them.
+async fn fill(store: &Arc<Embedded>) {
+    for key in ["/r/a", "/r/b", "/r/c"] {
+        store
+            .create(key, format!("value of {key}").into(), None)
+            .await
+            .unwrap();
+    }
+    store.close().await;
+}
+
+/// A filled store whose file was changed behind its back, open.
+async fn with_damage(sql: &str) -> (TempDir, Arc<Embedded>) {
+    let dir = TempDir::new().unwrap();
+    fill(&open(dir.path())).await;
+    assert_eq!(
+        Connection::open(file(dir.path()))
+            .unwrap()
+            .execute(sql, [])
+            .unwrap(),
+        1
+    );
+    let store = open(dir.path());
+    (dir, store)
+}
+
+async fn wait_for(mut condition: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(
+            begin.elapsed() < Duration::from_secs(30),
+            "what was waited for did not come"
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }

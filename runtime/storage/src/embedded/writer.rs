@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use super::EmbeddedConfig;
 use super::open::{Head, Opened};
 use super::reader::{load, name_key, query};
-use super::row::{record_checksum, sqlite_error};
+use super::row::{Line, Seal, line_columns, sqlite_error};
 use super::upkeep::Upkeep;
 use crate::feed::{Change, Feed};
 use crate::op::Op;
@@ -277,31 +277,45 @@ impl Writer {
 
     /// Deletes what has expired, by ordinary deletes.
     fn expire(&mut self) {
-        let sql = "SELECT key, revision FROM obj WHERE expires <= ?1 ORDER BY expires LIMIT ?2";
-        let due = self
-            .connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| {
-                let due = statement.query_map([now_millis(), EXPIRE_STEP], |row| {
-                    Ok((
-                        row.get::<_, String>(0)?,
-                        Op::Delete {
-                            expected: Revision(row.get::<_, i64>(1)? as u64),
-                        },
-                    ))
-                })?;
-                due.collect::<rusqlite::Result<Vec<_>>>()
-            });
-        let done = due
+        let done = self
+            .due()
             .map_err(|error| sqlite_error(&self.path, &error))
             .and_then(|due| self.commit(due.iter().map(|(key, op)| (&**key, op))));
         match done {
-            Ok(_) => self.find_next_expiry(),
-            Err(error) => {
-                tracing::error!(%error, "expired keys were not removed");
-                self.next_expiry = Some(now_millis() + RETRY.as_millis() as i64);
+            Ok(answers) if !answers.is_empty() => self.find_next_expiry(),
+            Ok(_) => self.retry_expiry("the index of expiring keys is not that of the objects"),
+            Err(error) => self.retry_expiry(&error.to_string()),
+        }
+    }
+
+    /// The deletes of what has expired. The index only finds the keys: the object itself says when it expires, for that
+    /// is proved.
+    fn due(&self) -> rusqlite::Result<Vec<(String, Op)>> {
+        let now = now_millis();
+        let sql = "SELECT key FROM obj WHERE expires <= ?1 ORDER BY expires LIMIT ?2";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let keys = statement
+            .query_map([now, EXPIRE_STEP], |row| row.get(0))?
+            .collect::<rusqlite::Result<Vec<String>>>()?;
+        let mut due = Vec::with_capacity(keys.len());
+        for key in keys {
+            if let Some((revision, Some(expires))) = present(&self.connection, &key)?
+                && expires <= now
+            {
+                due.push((
+                    key,
+                    Op::Delete {
+                        expected: Revision(revision),
+                    },
+                ));
             }
         }
+        Ok(due)
+    }
+
+    fn retry_expiry(&mut self, error: &str) {
+        tracing::error!(path = %self.path.display(), %error, "expired keys were not removed");
+        self.next_expiry = Some(now_millis() + RETRY.as_millis() as i64);
     }
 
     fn find_next_expiry(&mut self) {
@@ -357,40 +371,57 @@ impl Writer {
         let start = Instant::now();
         let mut swept = self.swept;
         self.execute("BEGIN IMMEDIATE")?;
-        let sql = "SELECT revision, previous, value IS NULL FROM log WHERE revision > ?1 AND revision <= ?2 \
-                   ORDER BY revision LIMIT ?3";
-        let forgotten: Vec<(i64, i64, bool)> = self
-            .connection
-            .prepare_cached(sql)?
-            .query_map(
-                params![swept as i64, self.sweep_end() as i64, rows as i64],
-                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-            )?
-            .collect::<rusqlite::Result<_>>()?;
+        let forgotten = self.forgotten(rows)?;
         if forgotten.is_empty() {
             // Rows are missing; the proof in the background says so.
             swept = self.sweep_end();
         }
-        let mut remove = self
-            .connection
-            .prepare_cached("DELETE FROM log WHERE revision = ?1")?;
-        for (revision, previous, is_removal) in forgotten {
-            if previous != 0 {
-                remove.execute([previous])?;
+        // Whatever else is damaged, the value of a present object is not removed.
+        let mut remove = self.connection.prepare_cached(
+            "DELETE FROM log WHERE revision = ?1 \
+             AND NOT EXISTS (SELECT 1 FROM obj WHERE obj.key = log.key AND obj.revision = log.revision)",
+        )?;
+        for (revision, unneeded) in forgotten {
+            for row in unneeded.into_iter().flatten() {
+                remove.execute([row as i64])?;
             }
-            if is_removal {
-                remove.execute([revision])?;
-            }
-            swept = revision as u64;
+            swept = revision;
             if start.elapsed() > SWEEP_TIME {
                 break;
             }
         }
+        let sql = "UPDATE meta SET value = ?1 WHERE name = 'swept'";
         self.connection
-            .prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'swept'")?
+            .prepare_cached(sql)?
             .execute([swept as i64])?;
         self.execute("COMMIT")?;
         Ok(swept)
+    }
+
+    /// The next forgotten changes, each with the rows that go with it. A damaged one leaves its rows where they are.
+    fn forgotten(&self, rows: usize) -> rusqlite::Result<Vec<(u64, [Option<u64>; 2])>> {
+        let sql = concat!(
+            "SELECT ",
+            line_columns!(),
+            " FROM log WHERE revision > ?1 AND revision <= ?2 ORDER BY revision LIMIT ?3"
+        );
+        let range = params![self.swept as i64, self.sweep_end() as i64, rows as i64];
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let forgotten = statement.query_map(range, |row| {
+            let revision = row.get::<_, i64>(0)? as u64;
+            let unneeded = match Line::read(row, revision) {
+                Ok(line) => [
+                    (line.previous != 0).then_some(line.previous),
+                    line.is_removal.then_some(line.revision),
+                ],
+                Err(error) => {
+                    tracing::error!(path = %self.path.display(), %error, "the store is damaged");
+                    [None, None]
+                }
+            };
+            Ok((revision, unneeded))
+        })?;
+        forgotten.collect()
     }
 
     /// Has SQLite's log written back when it is long.
@@ -514,7 +545,11 @@ impl Transaction<'_> {
                 .saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX))
         });
         let is_new = matches!(op, Op::Create { .. }) && self.insert(key, revision, expires)?;
-        let present = if is_new { None } else { self.present(key)? };
+        let present = if is_new {
+            None
+        } else {
+            present(&self.writer.connection, key)?
+        };
         if !op.is_allowed(present.map(|(revision, _)| Revision(revision))) {
             return Ok(Err(self.refusal(
                 key,
@@ -550,13 +585,6 @@ impl Transaction<'_> {
         Ok(self.execute(sql, params![key, revision as i64, expires])? == 1)
     }
 
-    fn present(&self, key: &str) -> rusqlite::Result<Option<(u64, Option<i64>)>> {
-        let sql = "SELECT revision, expires FROM obj WHERE key = ?1";
-        query(&self.writer.connection, sql, [key], |row| {
-            Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
-        })
-    }
-
     fn log(
         &mut self,
         key: &str,
@@ -574,8 +602,8 @@ impl Transaction<'_> {
         }
         let previous = present.map_or(0, |(revision, _)| revision);
         let value = op.value().map(|value| &value[..]);
-        let checksum = record_checksum(revision, key, previous, digest, value);
-        let sql = "INSERT INTO log (revision, key, previous, digest, checksum, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let seal = Seal::of(revision, key, previous, digest, value);
+        let sql = "INSERT INTO log (revision, key, previous, digest, seal, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         self.execute(
             sql,
             params![
@@ -583,7 +611,7 @@ impl Transaction<'_> {
                 key,
                 previous as i64,
                 digest.0 as i64,
-                checksum,
+                seal.0 as i64,
                 value
             ],
         )?;
@@ -625,6 +653,14 @@ impl Transaction<'_> {
             revision: Revision(revision),
         }))
     }
+}
+
+/// The revision of an object and when it expires.
+fn present(connection: &Connection, key: &str) -> rusqlite::Result<Option<(u64, Option<i64>)>> {
+    let sql = "SELECT revision, expires FROM obj WHERE key = ?1";
+    query(connection, sql, [key], |row| {
+        Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
+    })
 }
 
 fn now_millis() -> i64 {
