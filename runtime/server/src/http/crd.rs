@@ -2,6 +2,7 @@
 //! into files.
 
 use apiloom_meta::kind::{CellSource, Column, ColumnType, Scope};
+use apiloom_meta::schema::Metadata;
 use serde_json::{Map, Value, json};
 
 use super::openapi::{KindSource, Source, describe_root, forget_required_metadata};
@@ -119,9 +120,8 @@ fn version(kind: &KindSource) -> Value {
 
 /// A CRD may say nothing about metadata but that it is an object.
 fn schema(kind: &KindSource) -> Value {
-    let mut schema = (kind.schema)();
+    let mut schema = (kind.schema)(&Metadata::Open);
     describe_root(&mut schema, &kind.def);
-    schema["properties"]["metadata"] = json!({ "type": "object" });
     forget_required_metadata(&mut schema);
     schema
 }

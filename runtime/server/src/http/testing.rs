@@ -1,6 +1,7 @@
 //! What the tests of the documents share: requests, bodies, and two hand-written kinds.
 
 use apiloom_meta::kind::{CellSource, Column, ColumnType, GenerationRule, NameFormat, Scope, Verb};
+use apiloom_meta::schema::Metadata;
 use apiloom_meta::{JsonPath, ResourceDef};
 use http::request::Parts;
 use http::{Method, Request, Response};
@@ -11,6 +12,14 @@ use serde_json::{Value, json};
 use super::Body;
 use super::openapi::{KindSource, Source};
 use super::served::{Group, Kind, Version};
+use crate::registry::Registry;
+
+/// A registry with nothing but what every server has.
+pub(crate) fn bare_registry() -> Registry {
+    Registry::builder(apiloom_storage::Memory::new())
+        .build()
+        .unwrap()
+}
 
 /// A request without a body.
 pub(crate) fn request(method: Method, uri: &str, headers: &[(&'static str, &str)]) -> Parts {
@@ -190,7 +199,7 @@ pub(crate) fn wardle_sources() -> Vec<Source> {
             .into_iter()
             .map(|(def, schema)| KindSource {
                 def,
-                schema: Box::new(schema),
+                schema: Box::new(move |metadata| with_metadata(schema(), metadata)),
                 deprecation_warning: None,
             })
             .collect(),
@@ -202,6 +211,14 @@ pub(crate) fn wardle_sources() -> Vec<Source> {
     ]
 }
 
+fn with_metadata(mut schema: Value, metadata: &Metadata<'_>) -> Value {
+    schema["properties"]["metadata"] = match metadata {
+        Metadata::Ref(target) => json!({ "allOf": [{ "$ref": target }], "default": {} }),
+        Metadata::Open | Metadata::Inline => json!({ "type": "object" }),
+    };
+    schema
+}
+
 fn flunder_schema() -> Value {
     json!({
         "type": "object",
@@ -209,8 +226,7 @@ fn flunder_schema() -> Value {
         "properties": {
             "apiVersion": { "type": "string" },
             "kind": { "type": "string" },
-            "metadata": { "type": "object", "properties": { "name": { "type": "string" } } },
-            "spec": {
+                        "spec": {
                 "type": "object",
                 "description": "What is wanted.",
                 "properties": {
@@ -229,7 +245,6 @@ fn fischer_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "metadata": { "type": "object" },
             "disallowedFlunders": { "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": "atomic" },
         },
     })

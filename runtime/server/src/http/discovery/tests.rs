@@ -97,6 +97,51 @@ fn aggregated_lists_core_and_the_rest_apart() {
 }
 
 #[test]
+fn a_registry_is_discovered() {
+    let info = ServerInfo {
+        address: "127.0.0.1:6443".into(),
+        version: "0.1.0".into(),
+    };
+    let discovery =
+        Discovery::new(&super::super::testing::bare_registry(), &info).with_paths(["/version"]);
+    let text = |path: &str| body(discovery.respond(&get(path, &[])).unwrap().unwrap());
+    assert_eq!(
+        text("/api/v1"),
+        String::from_utf8(documents::legacy(&wardle(&wardle_defs()), "")["/api/v1"].to_vec())
+            .unwrap()
+    );
+    assert_eq!(
+        text("/apis"),
+        "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[]}\n"
+    );
+    let paths = "{\n  \"paths\": [\n    \"/api\",\n    \"/api/v1\",\n    \"/apis\",\n    \"/version\"\n  ]\n}";
+    assert_eq!(text("/"), paths);
+}
+
+#[test]
+fn documents_are_printed_for_people_and_as_yaml() {
+    let text = |accept: &str| {
+        body(
+            discovery()
+                .respond(&get(
+                    "/apis/wardle.example.com?pretty=1",
+                    &[("accept", accept)],
+                ))
+                .unwrap()
+                .unwrap(),
+        )
+    };
+    assert!(
+        text("application/json")
+            .starts_with("{\n  \"kind\": \"APIGroup\",\n  \"apiVersion\": \"v1\",\n")
+    );
+    assert!(text("application/json").ends_with("  }\n}"));
+    assert!(text("application/yaml").starts_with(
+        "apiVersion: v1\nkind: APIGroup\nname: wardle.example.com\npreferredVersion:\n"
+    ));
+}
+
+#[test]
 fn a_known_etag_is_not_sent_again() {
     let discovery = discovery();
     let first = discovery

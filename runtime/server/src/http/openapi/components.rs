@@ -57,6 +57,7 @@ fn kind_schema(kind: &Described<'_>) -> Value {
     let def = kind.def;
     let mut schema = kind.schema.clone();
     describe_root(&mut schema, def);
+    // The schema gives it the text of the type, which readers of the reference would then see twice.
     let metadata = described(&meta("ObjectMeta"), "The metadata that every object has.");
     schema["properties"]["metadata"] = metadata;
     forget_required_metadata(&mut schema);

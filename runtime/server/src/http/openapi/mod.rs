@@ -14,10 +14,11 @@ mod v3;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use apiloom_meta::ResourceDef;
+use apiloom_meta::schema::{Metadata, Schema};
 use bytes::Bytes;
 use http::header::{
     CACHE_CONTROL, ETAG, EXPIRES, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
@@ -31,7 +32,7 @@ use super::Body;
 use super::accept::accepted;
 use super::served::served;
 use super::static_doc::{PackedDoc, is_fresh, ok, quoted, status};
-use crate::registry::Registry;
+use crate::registry::{Endpoint, Registry};
 
 pub(in crate::http) use components::{describe_root, forget_required_metadata};
 
@@ -48,10 +49,13 @@ pub(crate) struct Source {
     pub(crate) kinds: Vec<KindSource>,
 }
 
+/// A schema as OpenAPI v3, with metadata spelled as asked.
+pub(crate) type SchemaAs = dyn Fn(&Metadata<'_>) -> Value + Send + Sync;
+
 /// A kind's definition, and its schema as OpenAPI when it is wanted.
 pub(crate) struct KindSource {
     pub(crate) def: ResourceDef,
-    pub(crate) schema: Box<dyn Fn() -> Value + Send + Sync>,
+    pub(crate) schema: Box<SchemaAs>,
     /// The text of its deprecation warning, when one is due at this release.
     pub(crate) deprecation_warning: Option<String>,
 }
@@ -64,10 +68,10 @@ impl Source {
                 .endpoints()
                 .iter()
                 .filter(|e| e.def().group == group && e.def().version == version);
-            let source = |schema: std::sync::Arc<apiloom_meta::schema::Schema>| {
-                Box::new(move || schema.to_openapi(&apiloom_meta::schema::Metadata::Open))
+            let source = |schema: Arc<Schema>| -> Box<SchemaAs> {
+                Box::new(move |metadata| schema.to_openapi(metadata))
             };
-            let kind = |e: &std::sync::Arc<crate::registry::Endpoint>| KindSource {
+            let kind = |e: &Arc<Endpoint>| KindSource {
                 def: e.def().clone(),
                 schema: source(e.schema().clone()),
                 deprecation_warning: e.deprecation_warning().map(str::to_owned),
@@ -116,7 +120,7 @@ impl Source {
     fn described(&self) -> impl Iterator<Item = Described<'_>> {
         self.kinds.iter().map(|kind| Described {
             def: &kind.def,
-            schema: (kind.schema)(),
+            schema: (kind.schema)(&Metadata::Ref(names::OBJECT_META)),
         })
     }
 }

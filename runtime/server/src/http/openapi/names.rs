@@ -6,6 +6,10 @@ use serde_json::{Value, json};
 /// Where the types of `meta/v1` live; every client knows them by these names.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
+/// How the metadata of an object is referred to.
+pub(super) const OBJECT_META: &str =
+    "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
 /// `com.example.wardle.v1alpha1.Flunder`: the group backwards, the version, the kind.
 pub(super) fn component(group: &str, version: &str, kind: &str) -> String {
     if group.is_empty() {

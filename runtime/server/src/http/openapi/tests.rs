@@ -383,6 +383,24 @@ fn client_go_gets_v2_as_protobuf() {
 }
 
 #[test]
+fn a_registry_documents_its_namespaces() {
+    let openapi = OpenApi::new(&super::super::testing::bare_registry());
+    let document: Value = serde_json::from_str(&body(
+        openapi.respond(&get("/openapi/v3/api/v1", &[])).unwrap(),
+    ))
+    .unwrap();
+    let namespace = &document["components"]["schemas"]["io.k8s.api.core.v1.Namespace"];
+    assert_eq!(
+        namespace["properties"]["metadata"]["allOf"][0]["$ref"],
+        names::OBJECT_META
+    );
+    let mut found = BTreeSet::new();
+    references(&document, &mut found);
+    let missing = |target: &&&str| document.pointer(target.trim_start_matches('#')).is_none();
+    assert_eq!(found.iter().find(missing), None);
+}
+
+#[test]
 fn two_builds_give_the_same_bytes() {
     assert_eq!(v1alpha1().to_string(), v1alpha1().to_string());
     assert_eq!(v2().to_string(), v2().to_string());
