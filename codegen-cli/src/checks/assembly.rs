@@ -1,0 +1,126 @@
+//! From checked declarations to the plain model: names as text, everything in one order.
+
+use apiloom_model::kind::Release;
+use apiloom_model::{Group, Kind, Scope};
+
+use super::Hubs;
+use crate::collect::{Declarations, Declared};
+use crate::model;
+use crate::source::{Crate, Module};
+
+/// Checked declarations on their way to the model.
+pub(super) struct Assembly<'a> {
+    pub(super) krate: &'a Crate,
+    pub(super) found: &'a Declarations,
+    pub(super) hubs: &'a Hubs,
+}
+
+impl Assembly<'_> {
+    /// The model of a package.
+    pub(super) fn model(&self, package: &str, crate_name: &str) -> model::Model {
+        let mut groups: Vec<_> = self
+            .found
+            .groups
+            .iter()
+            .map(|group| self.group(group))
+            .collect();
+        groups.sort_by(|a, b| a.name.cmp(&b.name));
+        model::Model {
+            package: package.to_owned(),
+            crate_name: crate_name.to_owned(),
+            configure: self.found.configure,
+            groups,
+        }
+    }
+
+    fn group(&self, declared: &Declared<Group>) -> model::Group {
+        let group = &declared.value;
+        let versions: Vec<String> = group
+            .versions
+            .iter()
+            .map(|version| version.value.clone())
+            .collect();
+        let release = group.release.as_ref().map(|release| release.value);
+        let members = self
+            .found
+            .kinds
+            .iter()
+            .filter(|kind| kind.value.group.value == group.name.value);
+        let mut kinds: Vec<_> = members.map(|kind| self.kind(kind, release)).collect();
+        kinds.sort_by_key(|kind| {
+            (
+                kind.kind.clone(),
+                versions.iter().position(|version| *version == kind.version),
+            )
+        });
+        model::Group {
+            name: group.name.value.clone(),
+            rust_const: rust_path(self.krate.module(declared.module), "GROUP"),
+            versions,
+            release: release.map(|Release { major, minor }| model::Release { major, minor }),
+            kinds,
+        }
+    }
+
+    fn kind(&self, declared: &Declared<Kind>, release: Option<Release>) -> model::Kind {
+        let kind = &declared.value;
+        let key = (kind.group.value.clone(), kind.kind.value.clone());
+        model::Kind {
+            kind: kind.kind.value.clone(),
+            version: kind.version.value.clone(),
+            plural: kind.plural.value.clone(),
+            rust_type: rust_type(self.krate.module(declared.module), kind),
+            namespaced: kind.scope == Scope::Namespaced,
+            verbs: kind
+                .verbs
+                .iter()
+                .map(|verb| verb.as_str().to_owned())
+                .collect(),
+            status: kind.status,
+            served: kind.served && !gone(kind, release),
+            storage: kind.storage,
+            hub: self.hubs.get(&key).unwrap_or(&kind.version.value).clone(),
+            fields: kind
+                .root
+                .fields
+                .iter()
+                .map(|field| field.json_name.clone())
+                .collect(),
+        }
+    }
+}
+
+/// Whether the release no longer has, or does not have yet, this version of the kind.
+pub(super) fn gone(kind: &Kind, release: Option<Release>) -> bool {
+    let (Some(lifecycle), Some(now)) = (&kind.lifecycle, release) else {
+        return false;
+    };
+    lifecycle
+        .removed
+        .as_ref()
+        .is_some_and(|removed| now >= removed.value)
+        || lifecycle
+            .introduced
+            .as_ref()
+            .is_some_and(|introduced| now < introduced.value)
+}
+
+/// `crate::v1alpha1::Flunder`.
+pub(super) fn rust_type(module: &Module, kind: &Kind) -> String {
+    rust_path(module, &kind.root.name.to_source())
+}
+
+/// The path of an item from anywhere in the crate.
+fn rust_path(module: &Module, item: &str) -> String {
+    let names = module
+        .path
+        .iter()
+        .map(|name| match syn::parse_str::<syn::Ident>(name) {
+            Ok(_) => name.clone(),
+            Err(_) => format!("r#{name}"),
+        });
+    let path = std::iter::once("crate".to_owned())
+        .chain(names)
+        .chain([item.to_owned()]);
+    path.collect::<Vec<_>>().join("::")
+}
