@@ -165,12 +165,12 @@ impl ApiError {
         Self::about(StatusReason::Conflict, resource, name, message)
     }
 
-    /// `flunders.wardle.example.com "a" is forbidden: WHY`; without a name the name is left out.
+    /// `flunders.wardle.example.com "a" is forbidden: WHY`; a name, or a resource, that is empty is left out.
     pub fn forbidden(resource: &GroupResource, name: &str, why: &str) -> Self {
-        let message = if name.is_empty() {
-            format!("{resource} is forbidden: {why}")
-        } else {
-            format!("{resource} {} is forbidden: {why}", go_quote(name))
+        let message = match (resource.resource.as_str(), name) {
+            ("", _) => format!("forbidden: {why}"),
+            (_, "") => format!("{resource} is forbidden: {why}"),
+            _ => format!("{resource} {} is forbidden: {why}", go_quote(name)),
         };
         Self::about(StatusReason::Forbidden, resource, name, message)
     }
@@ -198,7 +198,10 @@ impl ApiError {
 
     /// `get is not supported on resources of kind "flunders.wardle.example.com"`: the kind lacks the verb.
     pub fn method_not_supported(resource: &GroupResource, action: &str) -> Self {
-        let message = format!("{action} is not supported on resources of kind \"{resource}\"");
+        let message = format!(
+            "{action} is not supported on resources of kind {}",
+            go_quote(&resource.to_string())
+        );
         Self::about(StatusReason::MethodNotAllowed, resource, "", message)
     }
 
@@ -219,3 +222,6 @@ impl ApiError {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -317,3 +317,6 @@ impl fmt::Display for FieldError {
         write!(f, "{}: {}", self.path, self.body)
     }
 }
+
+#[cfg(test)]
+mod tests;

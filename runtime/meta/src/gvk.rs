@@ -39,7 +39,11 @@ identity! {
 }
 
 fn join(f: &mut fmt::Formatter<'_>, first: &str, separator: char, second: &str) -> fmt::Result {
-    if second.is_empty() { f.write_str(first) } else { write!(f, "{first}{separator}{second}") }
+    if second.is_empty() {
+        f.write_str(first)
+    } else {
+        write!(f, "{first}{separator}{second}")
+    }
 }
 
 impl GroupVersion {
@@ -55,7 +59,11 @@ impl GroupVersion {
 
 impl fmt::Display for GroupVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.group.is_empty() { f.write_str(&self.version) } else { write!(f, "{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            f.write_str(&self.version)
+        } else {
+            write!(f, "{}/{}", self.group, self.version)
+        }
     }
 }
 
@@ -90,5 +98,44 @@ impl GroupVersionResource {
     /// The group and resource.
     pub fn group_resource(&self) -> GroupResource {
         GroupResource::new(&self.group, &self.resource)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_api_version_has_at_most_one_slash() {
+        assert_eq!(GroupVersion::parse("v1"), Some(GroupVersion::new("", "v1")));
+        assert_eq!(
+            GroupVersion::parse("apps/v1"),
+            Some(GroupVersion::new("apps", "v1"))
+        );
+        assert_eq!(GroupVersion::parse(""), Some(GroupVersion::default()));
+        assert_eq!(GroupVersion::parse("a/b/c"), None);
+    }
+
+    #[test]
+    fn the_core_group_is_not_printed() {
+        let print = |thing: &dyn fmt::Display| thing.to_string();
+        assert_eq!(print(&GroupVersion::new("", "v1")), "v1");
+        assert_eq!(print(&GroupVersion::new("apps", "v1")), "apps/v1");
+        assert_eq!(print(&GroupKind::new("", "Pod")), "Pod");
+        assert_eq!(print(&GroupKind::new("ex.io", "Foo")), "Foo.ex.io");
+        assert_eq!(print(&GroupResource::new("", "pods")), "pods");
+        assert_eq!(print(&GroupResource::new("ex.io", "foos")), "foos.ex.io");
+    }
+
+    #[test]
+    fn parts_are_taken_out() {
+        let kind = GroupVersionKind::new("g", "v", "K");
+        assert_eq!(
+            (kind.group_version(), kind.group_kind()),
+            (GroupVersion::new("g", "v"), GroupKind::new("g", "K"))
+        );
+        let resource = GroupVersionResource::new("g", "v", "ks");
+        assert_eq!(resource.group_version(), GroupVersion::new("g", "v"));
+        assert_eq!(resource.group_resource(), GroupResource::new("g", "ks"));
     }
 }

@@ -35,15 +35,22 @@ impl Object {
     }
     /// `apiVersion`, empty when absent.
     pub fn api_version(&self) -> &str {
-        self.0.get("apiVersion").and_then(Value::as_str).unwrap_or_default()
+        self.0
+            .get("apiVersion")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
     /// `kind`, empty when absent.
     pub fn kind(&self) -> &str {
-        self.0.get("kind").and_then(Value::as_str).unwrap_or_default()
+        self.0
+            .get("kind")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
     /// Sets `apiVersion` and `kind`.
     pub fn set_type(&mut self, api_version: &str, kind: &str) {
-        self.0.insert("apiVersion".to_owned(), Value::from(api_version));
+        self.0
+            .insert("apiVersion".to_owned(), Value::from(api_version));
         self.0.insert("kind".to_owned(), Value::from(kind));
     }
     /// The metadata document, `None` when absent or not an object.
@@ -52,15 +59,23 @@ impl Object {
     }
     /// The metadata document, made when absent or not an object.
     pub fn meta_mut(&mut self) -> &mut Map<String, Value> {
-        let entry = self.0.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+        let entry = self
+            .0
+            .entry("metadata")
+            .or_insert_with(|| Value::Object(Map::new()));
         if !entry.is_object() {
             *entry = Value::Object(Map::new());
         }
-        entry.as_object_mut().expect("an object was put there just above")
+        entry
+            .as_object_mut()
+            .expect("an object was put there just above")
     }
     /// A string of the metadata, empty when absent.
     pub fn meta_str(&self, field: &str) -> &str {
-        self.meta().and_then(|m| m.get(field)).and_then(Value::as_str).unwrap_or_default()
+        self.meta()
+            .and_then(|m| m.get(field))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
     /// Sets a string of the metadata; the empty string removes it.
     pub fn set_meta_str(&mut self, field: &str, value: &str) {
@@ -92,8 +107,12 @@ impl Object {
     }
     /// `metadata.finalizers`, in order.
     pub fn finalizers(&self) -> Vec<&str> {
-        let list = self.meta().and_then(|m| m.get("finalizers")).and_then(Value::as_array);
-        list.map(|l| l.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
+        let list = self
+            .meta()
+            .and_then(|m| m.get("finalizers"))
+            .and_then(Value::as_array);
+        list.map(|l| l.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default()
     }
     /// The value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
@@ -124,5 +143,69 @@ use serde::Deserialize as _;
 impl serde::Serialize for Object {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(value: Value) -> Object {
+        Object::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn only_a_json_object_is_an_object() {
+        for value in [json!(null), json!(1), json!("a"), json!([])] {
+            assert_eq!(Object::from_value(value), None);
+        }
+    }
+
+    #[test]
+    fn metadata_of_another_type_reads_as_absent() {
+        let odd = [
+            json!({}),
+            json!({"metadata": 5}),
+            json!({"apiVersion": 1, "kind": [], "metadata": {"name": 1, "labels": "x", "finalizers": {}, "deletionTimestamp": null}}),
+        ];
+        for object in odd.map(object) {
+            assert_eq!(
+                (object.api_version(), object.kind(), object.name()),
+                ("", "", "")
+            );
+            assert_eq!(
+                (object.finalizers(), object.label("a"), object.is_deleting()),
+                (Vec::new(), None, false)
+            );
+        }
+    }
+
+    #[test]
+    fn strings_of_the_metadata_are_set_and_removed() {
+        let mut object = object(json!({"metadata": 5}));
+        object.set_meta_str("name", "a");
+        object.set_meta_str("uid", "u");
+        object.set_meta_str("uid", "");
+        object.set_type("ex.io/v1", "Foo");
+        assert_eq!(
+            object.into_value(),
+            json!({"apiVersion": "ex.io/v1", "kind": "Foo", "metadata": {"name": "a"}})
+        );
+    }
+
+    #[test]
+    fn the_metadata_is_read_as_its_type() {
+        let good = object(
+            json!({"metadata": {"name": "a", "labels": {"k": "v"}, "finalizers": ["x/y"], "bogus": 1}}),
+        );
+        assert_eq!(good.metadata().unwrap().name.as_deref(), Some("a"));
+        assert_eq!(
+            (good.label("k"), good.finalizers()),
+            (Some("v"), vec!["x/y"])
+        );
+        assert_eq!(object(json!({})).metadata().unwrap(), ObjectMeta::default());
+        assert!(object(json!({"metadata": {"name": 1}})).metadata().is_err());
     }
 }

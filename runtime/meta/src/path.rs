@@ -18,8 +18,20 @@ impl JsonPath {
 
     /// Reads `.spec.referenceType` or `spec.referenceType`. `None` for an empty path or an empty name in it.
     pub fn parse(text: &str) -> Option<Self> {
-        let names: Vec<String> = text.strip_prefix('.').unwrap_or(text).split('.').map(str::to_owned).collect();
-        if names.iter().any(|n| n.is_empty() || n.contains(['[', ']', '*', '?', '@', '$'])) { None } else { Some(Self(names)) }
+        let names: Vec<String> = text
+            .strip_prefix('.')
+            .unwrap_or(text)
+            .split('.')
+            .map(str::to_owned)
+            .collect();
+        if names
+            .iter()
+            .any(|n| n.is_empty() || n.contains(['[', ']', '*', '?', '@', '$']))
+        {
+            None
+        } else {
+            Some(Self(names))
+        }
     }
 
     /// The names in order.
@@ -41,5 +53,54 @@ impl JsonPath {
 impl fmt::Display for JsonPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, ".{}", self.0.join("."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_leading_dot_is_optional() {
+        let path = JsonPath::new(["spec", "referenceType"]);
+        assert_eq!(JsonPath::parse(".spec.referenceType"), Some(path.clone()));
+        assert_eq!(JsonPath::parse("spec.referenceType"), Some(path.clone()));
+        assert_eq!(
+            (path.to_string(), path.as_field()),
+            (
+                ".spec.referenceType".to_owned(),
+                "spec.referenceType".to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn only_plain_fields_are_named() {
+        for bad in [
+            "",
+            ".",
+            "..a",
+            "a.",
+            "a..b",
+            ".a[0]",
+            ".a[*]",
+            "a.*",
+            "$.a",
+            ".a[?(@.b)]",
+        ] {
+            assert_eq!(JsonPath::parse(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_step_reads_as_nothing() {
+        let document = json!({"spec": {"a": 1, "l": [1]}});
+        let get = |path: &str| JsonPath::parse(path).unwrap().get(&document).cloned();
+        assert_eq!(get("spec.a"), Some(json!(1)));
+        assert_eq!(get("spec.b"), None);
+        assert_eq!(get("spec.a.b"), None);
+        assert_eq!(get("spec.l.0"), None);
     }
 }
