@@ -74,6 +74,9 @@ impl StatusReason {
     }
 }
 
+/// The most errors that one `Invalid` tells: a body full of mistakes must not make an answer many times its size.
+pub const MAX_CAUSES: usize = 1_000;
+
 /// A failed request, before it becomes a `Status` on the wire.
 ///
 /// `reason` is absent for internal errors whose text is passed through (the wire then has code 500 and no reason).
@@ -206,8 +209,10 @@ impl ApiError {
     }
 
     /// `Kind.group "name" is invalid: ERRORS`, one cause per error, as the API conventions print it:
-    /// one error bare, several in brackets, identical texts once in the message but kept in the causes.
+    /// one error bare, several in brackets, identical texts once in the message but kept in the causes. Errors behind
+    /// the first [`MAX_CAUSES`] are left out.
     pub fn invalid(kind: &GroupKind, name: &str, errors: &[FieldError]) -> Self {
+        let errors = &errors[..errors.len().min(MAX_CAUSES)];
         let aggregate = aggregate(errors);
         Self::new(
             StatusReason::Invalid,

@@ -302,6 +302,14 @@ impl FieldError {
             format!("Too few: {actual}: must have at least {min} items"),
         )
     }
+    /// The rule itself failed.
+    pub fn internal(path: &FieldPath, detail: &str) -> Self {
+        Self::new(
+            FieldErrorKind::Internal,
+            path,
+            format!("Internal error: {detail}"),
+        )
+    }
     /// The error as the cause of a Status.
     pub fn cause(&self) -> StatusCause {
         StatusCause {

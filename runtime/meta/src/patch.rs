@@ -14,6 +14,8 @@ use serde_json::Value;
 pub const MAX_OPERATIONS: usize = 10_000;
 /// The most bytes of JSON that the `copy` operations of one patch may add, as kube-apiserver has it: the limit of a body.
 pub const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
+/// The most values that one JSON patch may shift within lists or look at inside what it moves: well under a second of work.
+pub const MAX_STEPS: usize = 50_000_000;
 /// The deepest nesting a JSON patch may make. serde_json reads back 127 levels, and lists and events add a few.
 pub const MAX_DEPTH: usize = 120;
 
@@ -122,87 +124,125 @@ fn wrong_type(document: &Value, wanted: &str) -> PatchError {
 impl JsonPatch {
     /// Applies every operation; when one fails the document is left as far as it came.
     fn apply(&self, document: &mut Value) -> Result<(), String> {
-        let mut copied_bytes = 0;
-        for operation in &self.0 {
-            apply_one(document, operation, &mut copied_bytes)?;
-        }
-        Ok(())
+        let mut target = Target {
+            document,
+            copied_bytes: 0,
+            steps: 0,
+        };
+        self.0
+            .iter()
+            .try_for_each(|operation| target.apply(operation))
     }
 }
 
-fn apply_one(
-    document: &mut Value,
-    operation: &PatchOperation,
-    copied_bytes: &mut usize,
-) -> Result<(), String> {
-    match operation {
-        PatchOperation::Add(op) => add(document, &op.path, op.value.clone()),
-        PatchOperation::Remove(op) => remove(document, &op.path).map(drop),
-        PatchOperation::Replace(op) => replace(document, &op.path, op.value.clone()),
-        PatchOperation::Move(op) => {
-            if op.path.starts_with(&op.from) && op.path != op.from {
-                return Err(format!(
-                    "move operation does not apply: {} is inside {}",
-                    op.path, op.from
-                ));
+/// A document being patched, and what the patch has spent of its bounds.
+struct Target<'d> {
+    document: &'d mut Value,
+    copied_bytes: usize,
+    steps: usize,
+}
+
+impl Target<'_> {
+    fn apply(&mut self, operation: &PatchOperation) -> Result<(), String> {
+        match operation {
+            PatchOperation::Add(op) => self.add(&op.path, op.value.clone()),
+            PatchOperation::Remove(op) => self.remove(&op.path).map(drop),
+            PatchOperation::Replace(op) => {
+                self.check_depth(&op.path, &op.value)?;
+                *find_mut(self.document, &op.path).ok_or_else(|| missing("replace", &op.path))? =
+                    op.value.clone();
+                Ok(())
             }
-            let value = remove(document, &op.from)?;
-            add(document, &op.path, value)
-        }
-        PatchOperation::Copy(op) => {
-            let value = find(document, &op.from)
-                .ok_or_else(|| missing("copy", &op.from))?
-                .clone();
-            *copied_bytes += json_len(&value);
-            if *copied_bytes > MAX_COPIED_BYTES {
-                return Err(format!(
-                    "Unable to complete the copy, the accumulated size increase of copy is {copied_bytes}, exceeding the limit {MAX_COPIED_BYTES}"
-                ));
+            PatchOperation::Move(op) => {
+                if op.path.starts_with(&op.from) && op.path != op.from {
+                    return Err(format!(
+                        "move operation does not apply: {} is inside {}",
+                        op.path, op.from
+                    ));
+                }
+                let value = self.remove(&op.from)?;
+                self.add(&op.path, value)
             }
-            add(document, &op.path, value)
+            PatchOperation::Copy(op) => {
+                let value =
+                    find(self.document, &op.from).ok_or_else(|| missing("copy", &op.from))?;
+                self.copied_bytes += json_len(value);
+                if self.copied_bytes > MAX_COPIED_BYTES {
+                    return Err(format!(
+                        "Unable to complete the copy, the accumulated size increase of copy is {}, exceeding the limit {MAX_COPIED_BYTES}",
+                        self.copied_bytes
+                    ));
+                }
+                let value = value.clone();
+                self.add(&op.path, value)
+            }
+            PatchOperation::Test(op) => test(self.document, &op.path, &op.value),
         }
-        PatchOperation::Test(op) => test(document, &op.path, &op.value),
+    }
+
+    fn add(&mut self, path: &Pointer, value: Value) -> Result<(), String> {
+        self.check_depth(path, &value)?;
+        let Some((parent, last)) = path.split_back() else {
+            *self.document = value;
+            return Ok(());
+        };
+        match find_mut(self.document, parent) {
+            Some(Value::Object(fields)) => {
+                fields.insert(last.decoded().into_owned(), value);
+                Ok(())
+            }
+            Some(Value::Array(items)) => {
+                let index =
+                    insertion_index(&last, items.len()).ok_or_else(|| missing("add", path))?;
+                let shifted = items.len() - index;
+                items.insert(index, value);
+                self.spend(shifted)
+            }
+            _ => Err(missing("add", path)),
+        }
+    }
+
+    fn remove(&mut self, path: &Pointer) -> Result<Value, String> {
+        let mut shifted = 0;
+        let removed =
+            path.split_back()
+                .and_then(|(parent, last)| match find_mut(self.document, parent)? {
+                    Value::Object(fields) => fields.remove(last.decoded().as_ref()),
+                    Value::Array(items) => {
+                        let index = index(&last, items.len())?;
+                        shifted = items.len() - index;
+                        Some(items.remove(index))
+                    }
+                    _ => None,
+                });
+        self.spend(shifted)?;
+        removed.ok_or_else(|| missing("remove", path))
+    }
+
+    /// Refuses a value that would nest the document too deep where `path` puts it: what recurses over a document must
+    /// be able to, and what is stored must be readable.
+    fn check_depth(&mut self, path: &Pointer, value: &Value) -> Result<(), String> {
+        let (depth, values) = extent(value);
+        if path.count() + depth > MAX_DEPTH {
+            return Err(format!(
+                "the value would nest the document deeper than {MAX_DEPTH} levels"
+            ));
+        }
+        self.spend(values)
+    }
+
+    fn spend(&mut self, steps: usize) -> Result<(), String> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > MAX_STEPS {
+            Err("the patch moves too much".to_owned())
+        } else {
+            Ok(())
+        }
     }
 }
 
 fn missing(operation: &str, path: &Pointer) -> String {
     format!("{operation} operation does not apply: doc is missing path: \"{path}\": missing value")
-}
-
-fn add(document: &mut Value, path: &Pointer, value: Value) -> Result<(), String> {
-    check_depth(path, &value)?;
-    let Some((parent, last)) = path.split_back() else {
-        *document = value;
-        return Ok(());
-    };
-    match find_mut(document, parent) {
-        Some(Value::Object(fields)) => {
-            fields.insert(last.decoded().into_owned(), value);
-        }
-        Some(Value::Array(items)) => {
-            let index = insertion_index(&last, items.len()).ok_or_else(|| missing("add", path))?;
-            items.insert(index, value);
-        }
-        _ => return Err(missing("add", path)),
-    }
-    Ok(())
-}
-
-fn remove(document: &mut Value, path: &Pointer) -> Result<Value, String> {
-    let removed = path
-        .split_back()
-        .and_then(|(parent, last)| match find_mut(document, parent)? {
-            Value::Object(fields) => fields.remove(last.decoded().as_ref()),
-            Value::Array(items) => Some(items.remove(index(&last, items.len())?)),
-            _ => None,
-        });
-    removed.ok_or_else(|| missing("remove", path))
-}
-
-fn replace(document: &mut Value, path: &Pointer, value: Value) -> Result<(), String> {
-    check_depth(path, &value)?;
-    *find_mut(document, path).ok_or_else(|| missing("replace", path))? = value;
-    Ok(())
 }
 
 fn test(document: &Value, path: &Pointer, expected: &Value) -> Result<(), String> {
@@ -265,22 +305,17 @@ fn insertion_index(token: &Token<'_>, len: usize) -> Option<usize> {
     }
 }
 
-/// Refuses a value that would nest the document too deep where `path` puts it: what recurses over a document must be
-/// able to, and what is stored must be readable.
-fn check_depth(path: &Pointer, value: &Value) -> Result<(), String> {
-    if path.count() + depth(value) > MAX_DEPTH {
-        return Err(format!(
-            "the value would nest the document deeper than {MAX_DEPTH} levels"
-        ));
-    }
-    Ok(())
-}
-
-fn depth(value: &Value) -> usize {
+/// How deep a value is nested, and of how many values it consists.
+fn extent(value: &Value) -> (usize, usize) {
+    let below = |inner: &mut dyn Iterator<Item = &Value>| {
+        inner.map(extent).fold((1, 1), |(depth, values), (d, v)| {
+            (depth.max(d + 1), values + v)
+        })
+    };
     match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
-        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or_default(),
-        _ => 0,
+        Value::Array(items) => below(&mut items.iter()),
+        Value::Object(fields) => below(&mut fields.values()),
+        _ => (0, 1),
     }
 }
 

@@ -12,12 +12,14 @@ use crate::gvk::GroupVersion;
 use crate::kind::{NameFormat, Scope};
 use crate::names;
 use crate::object::Object;
-use crate::types::{ManagedFieldsEntry, OwnerReference, Time};
+use crate::types::{OwnerReference, Time};
 
 /// The most bytes that keys and values of all annotations may have together.
 pub const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
 /// The most bytes of a field manager's name.
 pub const FIELD_MANAGER_MAX_BYTES: usize = 128;
+/// The most errors told about one field: a body full of bad labels must not make an answer a hundred times its size.
+const MAX_ERRORS: usize = 100;
 const SUBRESOURCE_MAX_BYTES: usize = 256;
 
 const ORPHAN: &str = "orphan";
@@ -55,7 +57,7 @@ pub fn validate_create(object: &Object, scope: Scope, format: NameFormat) -> Vec
 ///
 /// The registry must have carried over what a client may leave out (`uid`, `creationTimestamp`, `generation`,
 /// `deletionTimestamp`, `deletionGracePeriodSeconds`, `namespace`), and it alone judges the resourceVersion.
-pub fn validate_update(new: &Object, old: &Object, _scope: Scope) -> Vec<FieldError> {
+pub fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
     let root = FieldPath::new("metadata");
     let mut errors = Vec::new();
     if old.is_deleting() {
@@ -113,27 +115,24 @@ fn complete(name: &str, prefix: bool) -> Cow<'_, str> {
 }
 
 fn name_errors(object: &Object, format: NameFormat, root: &FieldPath) -> Vec<FieldError> {
-    let invalid = |field: &str, value: &str, complaints: Vec<String>| -> Vec<FieldError> {
-        complaints
-            .iter()
-            .map(|c| FieldError::invalid(&root.child(field), value, c))
-            .collect()
-    };
-    let prefix = object.meta_str("generateName");
+    let (prefix, name) = (object.meta_str("generateName"), object.name());
     let mut errors = Vec::new();
     if !prefix.is_empty() {
-        errors.extend(invalid(
-            "generateName",
-            prefix,
-            name_complaints(prefix, format, true),
-        ));
+        let found = name_complaints(prefix, format, true);
+        errors.extend(complaints(&root.child("generateName"), prefix, &found));
     }
-    match object.name() {
-        "" => errors.push(FieldError::required(
-            &root.child("name"),
+    let path = root.child("name");
+    if name.is_empty() {
+        errors.push(FieldError::required(
+            &path,
             "name or generateName is required",
-        )),
-        name => errors.extend(invalid("name", name, name_complaints(name, format, false))),
+        ));
+    } else {
+        errors.extend(complaints(
+            &path,
+            name,
+            &name_complaints(name, format, false),
+        ));
     }
     errors
 }
@@ -141,10 +140,7 @@ fn name_errors(object: &Object, format: NameFormat, root: &FieldPath) -> Vec<Fie
 fn namespace_errors(namespace: &str, scope: Scope, path: &FieldPath) -> Vec<FieldError> {
     match (scope, namespace) {
         (Scope::Namespaced, "") => vec![FieldError::required(path, "")],
-        (Scope::Namespaced, name) => names::dns_label(name)
-            .iter()
-            .map(|c| FieldError::invalid(path, name, c))
-            .collect(),
+        (Scope::Namespaced, name) => complaints(path, name, &names::dns_label(name)),
         (Scope::Cluster, "") => Vec::new(),
         (Scope::Cluster, _) => vec![FieldError::forbidden(path, "not allowed on this type")],
     }
@@ -160,59 +156,38 @@ fn common_errors(
     let names = object.finalizers();
     let path = root.child("finalizers");
     let mut errors = label_errors(strings(object, "labels"), &root.child("labels"));
-    errors.extend(annotation_errors(
-        strings(object, "annotations"),
-        &root.child("annotations"),
-    ));
+    errors.extend(annotation_errors(object, &root.child("annotations")));
     errors.extend(owner_errors(
-        &list(object, "ownerReferences"),
+        &owners(object),
         &root.child("ownerReferences"),
     ));
     errors.extend(finalizers(&names, &path));
-    errors.extend(managed_fields_errors(
-        &list(object, "managedFields"),
-        &root.child("managedFields"),
-    ));
+    errors.extend(managed_fields_errors(object, &root.child("managedFields")));
     errors.extend(unqualified_finalizer_errors(&names, &path));
     errors
 }
 
-/// Checks labels: keys are label keys, values label values.
+/// Checks labels: keys are label keys, values label values. Tells the first hundred errors.
 pub fn label_errors<'a>(
     labels: impl Iterator<Item = (&'a str, &'a str)>,
     path: &FieldPath,
 ) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for (key, value) in labels {
-        errors.extend(
-            names::label_key(key)
-                .iter()
-                .map(|c| FieldError::invalid(path, key, c)),
-        );
-        errors.extend(
-            names::label_value(value)
-                .iter()
-                .map(|c| FieldError::invalid(path, value, c)),
-        );
-    }
-    errors
+    let errors = labels.flat_map(|(key, value)| {
+        let keys = complaints(path, key, &names::label_key(key));
+        keys.into_iter()
+            .chain(complaints(path, value, &names::label_value(value)))
+    });
+    errors.take(MAX_ERRORS).collect()
 }
 
-fn annotation_errors<'a>(
-    annotations: impl Iterator<Item = (&'a str, &'a str)>,
-    path: &FieldPath,
-) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let mut bytes = 0;
-    for (key, value) in annotations {
-        // Case does not matter in the key of an annotation, not even in its domain.
-        errors.extend(
-            names::label_key(&key.to_lowercase())
-                .iter()
-                .map(|c| FieldError::invalid(path, key, c)),
-        );
-        bytes += key.len() + value.len();
-    }
+fn annotation_errors(object: &Object, path: &FieldPath) -> Vec<FieldError> {
+    // Case does not matter in the key of an annotation, not even in its domain.
+    let keys = strings(object, "annotations")
+        .flat_map(|(key, _)| complaints(path, key, &names::label_key(&key.to_lowercase())));
+    let mut errors: Vec<FieldError> = keys.take(MAX_ERRORS).collect();
+    let bytes: usize = strings(object, "annotations")
+        .map(|(key, value)| key.len() + value.len())
+        .sum();
     if bytes > ANNOTATIONS_MAX_BYTES {
         errors.push(FieldError::too_long(path, ANNOTATIONS_MAX_BYTES));
     }
@@ -220,64 +195,62 @@ fn annotation_errors<'a>(
 }
 
 fn owner_errors(owners: &[OwnerReference], path: &FieldPath) -> Vec<FieldError> {
+    let broken = owners
+        .iter()
+        .flat_map(|owner| one_owner_errors(owner, path));
+    let mut errors: Vec<FieldError> = broken.take(MAX_ERRORS).collect();
+    let mut controllers = owners.iter().filter(|owner| owner.controller == Some(true));
+    if let (Some(first), Some(second)) = (controllers.next(), controllers.next()) {
+        let detail = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for {}/{} and {}/{}",
+            first.kind, first.name, second.kind, second.name
+        );
+        errors.push(FieldError::invalid(path, owners, &detail));
+    }
+    errors
+}
+
+fn one_owner_errors(owner: &OwnerReference, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let mut controller = None;
-    for owner in owners {
-        let version = GroupVersion::parse(&owner.api_version)
-            .map(|gv| gv.version)
-            .unwrap_or_default();
-        if version.is_empty() {
+    let version = GroupVersion::parse(&owner.api_version)
+        .map(|gv| gv.version)
+        .unwrap_or_default();
+    if version.is_empty() {
+        let path = path.child("apiVersion");
+        errors.push(FieldError::invalid(
+            &path,
+            &owner.api_version,
+            "version must not be empty",
+        ));
+    }
+    for (field, value) in [
+        ("kind", &owner.kind),
+        ("name", &owner.name),
+        ("uid", &owner.uid),
+    ] {
+        if value.is_empty() {
             errors.push(FieldError::invalid(
-                &path.child("apiVersion"),
-                &owner.api_version,
-                "version must not be empty",
+                &path.child(field),
+                value,
+                "must not be empty",
             ));
         }
-        for (field, value) in [
-            ("kind", &owner.kind),
-            ("name", &owner.name),
-            ("uid", &owner.uid),
-        ] {
-            if value.is_empty() {
-                errors.push(FieldError::invalid(
-                    &path.child(field),
-                    value,
-                    "must not be empty",
-                ));
-            }
-        }
-        if owner.api_version == "v1" && owner.kind == "Event" {
-            errors.push(FieldError::invalid(
-                path,
-                owner,
-                "/v1, Kind=Event is disallowed from being an owner",
-            ));
-        }
-        if owner.controller == Some(true) {
-            let name = format!("{}/{}", owner.kind, owner.name);
-            match &controller {
-                None => controller = Some(name),
-                Some(first) => {
-                    let detail = format!(
-                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
-                    );
-                    errors.push(FieldError::invalid(path, owners, &detail));
-                }
-            }
-        }
+    }
+    if owner.api_version == "v1" && owner.kind == "Event" {
+        errors.push(FieldError::invalid(
+            path,
+            owner,
+            "/v1, Kind=Event is disallowed from being an owner",
+        ));
     }
     errors
 }
 
 fn finalizer_errors(finalizers: &[&str], path: &FieldPath) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for name in finalizers {
-        errors.extend(
-            names::qualified_name(name)
-                .iter()
-                .map(|c| FieldError::invalid(path, name, c)),
-        );
-    }
+    let names = finalizers
+        .iter()
+        .flat_map(|name| complaints(path, name, &names::qualified_name(name)));
+    let mut errors: Vec<FieldError> = names.take(MAX_ERRORS).collect();
     if finalizers.contains(&ORPHAN) && finalizers.contains(&FOREGROUND_DELETION) {
         let detail = format!("finalizer {ORPHAN} and {FOREGROUND_DELETION} cannot be both set");
         errors.push(FieldError::invalid(path, finalizers, &detail));
@@ -292,6 +265,7 @@ fn unqualified_finalizer_errors(finalizers: &[&str], path: &FieldPath) -> Vec<Fi
         .enumerate()
         .filter(|(_, name)| !name.contains('/') && !STANDARD_FINALIZERS.contains(name));
     unqualified
+        .take(MAX_ERRORS)
         .map(|(i, name)| FieldError::invalid(&path.index(i), name, detail))
         .collect()
 }
@@ -312,43 +286,44 @@ fn new_finalizers_error(new: &Object, old: &Object, path: &FieldPath) -> Option<
         .then(|| FieldError::forbidden(path, &format!("{rule} []string{{{}}}", quoted.join(", "))))
 }
 
-fn managed_fields_errors(entries: &[ManagedFieldsEntry], path: &FieldPath) -> Vec<FieldError> {
+fn managed_fields_errors(object: &Object, path: &FieldPath) -> Vec<FieldError> {
+    let entries = meta_value(object, "managedFields")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let errors = entries
+        .enumerate()
+        .flat_map(|(i, entry)| managed_entry_errors(entry, &path.index(i)));
+    errors.take(MAX_ERRORS).collect()
+}
+
+fn managed_entry_errors(entry: &Value, path: &FieldPath) -> Vec<FieldError> {
+    let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
     let mut errors = Vec::new();
-    for (i, entry) in entries.iter().enumerate() {
-        let path = path.index(i);
-        let operation = entry.operation.as_deref().unwrap_or_default();
-        if !matches!(operation, "Apply" | "Update") {
-            errors.push(FieldError::invalid(
-                &path.child("operation"),
-                operation,
-                "must be `Apply` or `Update`",
-            ));
-        }
-        if let Some(other) = entry
-            .fields_type
-            .as_deref()
-            .filter(|t| !matches!(*t, "" | "FieldsV1"))
-        {
-            errors.push(FieldError::invalid(
-                &path.child("fieldsType"),
-                other,
-                "must be `FieldsV1`",
-            ));
-        }
-        errors.extend(field_manager_errors(
-            entry.manager.as_deref().unwrap_or_default(),
-            &path.child("manager"),
+    let (operation, fields_type) = (text("operation"), text("fieldsType"));
+    if !matches!(operation, "Apply" | "Update") {
+        errors.push(FieldError::invalid(
+            &path.child("operation"),
+            operation,
+            "must be `Apply` or `Update`",
         ));
-        if entry
-            .subresource
-            .as_deref()
-            .is_some_and(|name| name.len() > SUBRESOURCE_MAX_BYTES)
-        {
-            errors.push(FieldError::too_long(
-                &path.child("subresource"),
-                SUBRESOURCE_MAX_BYTES,
-            ));
-        }
+    }
+    if !matches!(fields_type, "" | "FieldsV1") {
+        errors.push(FieldError::invalid(
+            &path.child("fieldsType"),
+            fields_type,
+            "must be `FieldsV1`",
+        ));
+    }
+    errors.extend(field_manager_errors(
+        text("manager"),
+        &path.child("manager"),
+    ));
+    if text("subresource").len() > SUBRESOURCE_MAX_BYTES {
+        errors.push(FieldError::too_long(
+            &path.child("subresource"),
+            SUBRESOURCE_MAX_BYTES,
+        ));
     }
     errors
 }
@@ -387,12 +362,21 @@ fn strings<'a>(object: &'a Object, field: &str) -> impl Iterator<Item = (&'a str
         .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
 }
 
-fn list<'a, T: Deserialize<'a>>(object: &'a Object, field: &str) -> Vec<T> {
-    let items = meta_value(object, field).and_then(Value::as_array);
-    items
+fn owners(object: &Object) -> Vec<OwnerReference> {
+    let items = meta_value(object, "ownerReferences")
+        .and_then(Value::as_array)
         .into_iter()
-        .flatten()
-        .filter_map(|item| T::deserialize(item).ok())
+        .flatten();
+    items
+        .filter_map(|item| OwnerReference::deserialize(item).ok())
+        .collect()
+}
+
+/// Complaints about a value as errors of a field.
+fn complaints(path: &FieldPath, value: &str, complaints: &[String]) -> Vec<FieldError> {
+    complaints
+        .iter()
+        .map(|complaint| FieldError::invalid(path, value, complaint))
         .collect()
 }
 

@@ -135,3 +135,10 @@ fn equal_field_errors_stand_once_in_the_message_and_twice_in_the_causes() {
         r#"ConfigMap "a" is invalid: data: Required value"#
     );
 }
+
+#[test]
+fn a_thousand_field_errors_are_told() {
+    let error = FieldError::required(&FieldPath::new("a"), "");
+    let invalid = ApiError::invalid(&GroupKind::default(), "", &vec![error; 2_000]);
+    assert_eq!(invalid.details.unwrap().causes.len(), MAX_CAUSES);
+}

@@ -74,6 +74,11 @@ fn every_kind_has_its_reason_and_text() {
         "Too many: 6: must have at most 5 items",
     );
     check(
+        &FieldError::internal(&path, "why"),
+        "InternalError",
+        "Internal error: why",
+    );
+    check(
         &FieldError::too_few(&path, 4, 5),
         "FieldValueTooFew",
         "Too few: 4: must have at least 5 items",

@@ -314,6 +314,18 @@ fn a_patch_may_not_nest_the_document_without_bound() {
 }
 
 #[test]
+fn a_patch_may_not_shift_long_lists_without_bound() {
+    let rotation = vec![json!({"op": "move", "from": "/l/0", "path": "/l/-"}); 2_000];
+    let why = check_not_applicable(json!(rotation), json!({"l": vec![0; 50_000]}));
+    assert_eq!(why, "the patch moves too much");
+    check(
+        json!(rotation),
+        json!({"l": vec![0; 100]}),
+        json!({"l": vec![0; 100]}),
+    );
+}
+
+#[test]
 fn merge_replaces_removes_and_recurses() {
     check_merge(json!({}), json!({"a": 1}), json!({"a": 1}));
     check_merge(

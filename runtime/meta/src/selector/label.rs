@@ -170,7 +170,9 @@ impl Requirement {
     }
 
     fn has_value(&self, value: &str) -> bool {
-        self.values.iter().any(|v| v == value)
+        self.values
+            .binary_search_by(|v| v.as_str().cmp(value))
+            .is_ok()
     }
 
     /// The label's value and the requirement's as integers; a label that is none is neither greater nor less.

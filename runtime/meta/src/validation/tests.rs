@@ -36,10 +36,7 @@ fn check(fields: Value, expected: &[&str]) {
 
 #[track_caller]
 fn check_update(old: Value, new: Value, expected: &[&str]) {
-    assert_eq!(
-        texts(&validate_update(&with(new), &with(old), Scope::Namespaced)),
-        expected
-    );
+    assert_eq!(texts(&validate_update(&with(new), &with(old))), expected);
 }
 
 #[track_caller]
@@ -179,6 +176,16 @@ fn labels_have_keys_and_values_of_their_grammars() {
         &[&format!(
             "metadata.labels: Invalid value: \"{long}\": must be no more than 63 bytes"
         )],
+    );
+}
+
+#[test]
+fn a_hundred_bad_labels_are_told() {
+    let labels: Value = (0..1000).map(|i| (format!("-{i}"), json!("-"))).collect();
+    let object = with(json!({ "labels": labels }));
+    assert_eq!(
+        validate_create(&object, Scope::Namespaced, NameFormat::DnsLabel).len(),
+        100
     );
 }
 
@@ -401,8 +408,8 @@ proptest! {
         let metadata: Value = fields.iter().map(|f| (*f).to_owned()).zip(values).collect();
         for object in [object(metadata), object(whole)] {
             let _ = validate_create(&object, Scope::Namespaced, NameFormat::DnsLabel);
-            let _ = validate_update(&object, &Object::default(), Scope::Cluster);
-            let _ = validate_update(&Object::default(), &object, Scope::Cluster);
+            let _ = validate_update(&object, &Object::default());
+            let _ = validate_update(&Object::default(), &object);
         }
     }
 }

@@ -35,7 +35,7 @@ impl Endpoint {
         new: &mut Object,
         old: &mut Object,
     ) -> Result<(), ApiError> {
-        let mut errors = validation::validate_update(new, old, self.kind.scope);
+        let mut errors = validation::validate_update(new, old);
         let schema = self.schema();
         let broken = Kind::with_value(new, |new| {
             Kind::with_value(old, |old| schema.validate_update(new, old))
