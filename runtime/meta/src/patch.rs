@@ -10,6 +10,8 @@ use json_patch::jsonptr::{Pointer, Token};
 use json_patch::{PatchOperation, merge};
 use serde_json::Value;
 
+use crate::codec::{self, Format};
+
 /// The most operations a JSON patch may hold, as kube-apiserver has it.
 pub const MAX_OPERATIONS: usize = 10_000;
 /// The most bytes of JSON that the `copy` operations of one patch may add, as kube-apiserver has it: the limit of a body.
@@ -104,7 +106,7 @@ impl Patch {
 }
 
 fn parse(body: &[u8]) -> Result<Value, PatchError> {
-    serde_json::from_slice(body).map_err(|why| PatchError::Malformed(why.to_string()))
+    codec::decode_value(body, Format::Json).map_err(|why| PatchError::Malformed(why.to_string()))
 }
 
 fn wrong_type(document: &Value, wanted: &str) -> PatchError {
