@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use apiloom_meta::kind::{CellSource, GroupDef, Release, Resource, ResourceDef};
-use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
+use apiloom_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use apiloom_storage::Storage;
 
 use super::admission::{Admission, AdmissionContext, Chain};
@@ -115,7 +115,7 @@ impl RegistryBuilder {
     pub fn build(self) -> Result<Registry, Vec<String>> {
         let mut problems = Vec::new();
         let groups = complete_groups(self.groups, &self.defs, &mut problems);
-        let registered = self.defs.iter().map(ResourceDef::gvk).collect();
+        let registered: Vec<GroupVersionKind> = self.defs.iter().map(ResourceDef::gvk).collect();
         let mut kinds = Kinds {
             store: self.store,
             strategies: self.strategies,

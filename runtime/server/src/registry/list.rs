@@ -28,8 +28,8 @@ struct Plan {
     at_least: u64,
     /// How many items at most; 0 for all.
     limit: usize,
-    /// Whether the state comes from a continue token.
-    continued: bool,
+    /// Where the client's continue token began, to which an expired list sends it back; `None` without a token.
+    continued: Option<String>,
 }
 
 impl Endpoint {
@@ -68,7 +68,7 @@ impl Endpoint {
             at: None,
             at_least: 0,
             limit,
-            continued: false,
+            continued: None,
         };
         if !options.continue_token.is_empty() {
             if version != 0 {
@@ -84,10 +84,10 @@ impl Endpoint {
                 limit
             };
             return Ok(Plan {
+                continued: Some(token.start.clone()),
                 start: token.start,
                 at: token.at.map(Revision),
                 limit,
-                continued: true,
                 ..plan
             });
         }
@@ -208,18 +208,16 @@ impl Endpoint {
 
     /// Reads a page and translates what can be wrong with the state asked for.
     async fn page(&self, plan: &Plan, request: ListRequest) -> Result<Page, ApiError> {
-        let page = match self.kind.store.list(request).await {
-            Ok(page) => page,
-            Err(StorageError::Compacted { .. }) if plan.continued => {
+        let page = self.kind.store.list(request).await;
+        let page = page.map_err(|error| match (error, &plan.continued) {
+            (StorageError::Compacted { .. }, Some(start)) => {
                 let mut error = ApiError::new(StatusReason::Expired, CONTINUE_EXPIRED);
-                error.continue_token = Some(continue_token::encode_inconsistent(
-                    &plan.prefix,
-                    &plan.start,
-                ));
-                return Err(error);
+                let token = continue_token::encode_inconsistent(&plan.prefix, start);
+                error.continue_token = Some(token);
+                error
             }
-            Err(error) => return Err(self.kind.error(error, "list")),
-        };
+            (error, _) => self.kind.error(error, "list"),
+        })?;
         // Lists read the store itself, so a state that it does not have yet will not arrive by waiting.
         if page.revision.0 < plan.at_least {
             return Err(error::too_large(plan.at_least, page.revision));

@@ -137,7 +137,9 @@ impl ListerCore {
 
     /// Waits until every write that was acknowledged before the call is seen.
     ///
-    /// Only this process writes to its store, so the newest acknowledged write of the kind is known without a read.
+    /// The newest write of the kind is known without a read, because this process made it. Violation: replicas over one
+    /// etcd do not know of each other's writes; with that backend this must ask for the current revision and, with
+    /// `Storage::request_progress`, wait for it.
     async fn catch_up(&self) -> Result<(), ApiError> {
         // At least 1, so that a read before the first list waits for it.
         let newest = self

@@ -1,6 +1,6 @@
 //! patch: parts of the present object changed, in the version of the request; applied anew when the object moved on.
 
-use apiloom_meta::codec::{self, Format};
+use apiloom_meta::codec;
 use apiloom_meta::patch::{Patch, PatchError};
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object, StatusReason};
 
@@ -14,10 +14,6 @@ impl Endpoint {
     ///
     /// # Errors
     /// The errors of the API's patch.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "who, where, what and how, as the request spells them"
-    )]
     pub async fn patch(
         &self,
         ctx: &RequestContext,
@@ -51,20 +47,12 @@ impl Endpoint {
     ) -> Result<Object, ApiError> {
         let mut value = old.clone().into_value();
         patch.apply(&mut value).map_err(|e| patch_error(&e))?;
-        let json = codec::encode_json(&value);
-        let refuse = |why: &str| {
-            let error = FieldError::invalid(
-                &FieldPath::new("patch"),
-                String::from_utf8_lossy(&json),
-                why,
-            );
-            ApiError::invalid(&GroupKind::default(), "", &[error])
-        };
-        let decoded = codec::decode(&json, Format::Json, self.schema())
-            .map_err(|e| refuse(&e.to_string()))?;
+        let refuse = |why: &str| refused_result(old, patch, why);
+        let decoded = codec::decode_document(value, self.schema());
+        let decoded = decoded.map_err(|e| refuse(&e.to_string()))?;
         let mut object = Object::from_value(decoded.value)
             .ok_or_else(|| refuse("the result is not an object"))?;
-        self.check_type(&mut object, &json)
+        self.check_type(&mut object, b"")
             .map_err(|e| refuse(&e.message))?;
         self.report(target.ctx, &decoded.strict, validation)
             .map_err(|text| refuse(&text))?;
@@ -72,6 +60,18 @@ impl Endpoint {
         self.match_namespace(&mut object, target.namespace)?;
         Ok(object)
     }
+}
+
+/// The API's error for a patch whose result is no object of the kind; shows the result, which is made once more for it.
+fn refused_result(old: &Object, patch: &Patch, why: &str) -> ApiError {
+    let mut value = old.clone().into_value();
+    if let Err(error) = patch.apply(&mut value) {
+        return patch_error(&error);
+    }
+    let json = codec::encode_json(&value);
+    let path = FieldPath::new("patch");
+    let error = FieldError::invalid(&path, String::from_utf8_lossy(&json), why);
+    ApiError::invalid(&GroupKind::default(), "", &[error])
 }
 
 /// The API's error for a patch that was refused.

@@ -16,7 +16,7 @@ impl RuntimeConfig {
     /// Checks that every setting names something.
     pub(super) fn new(
         settings: &[(String, bool)],
-        registered: &Vec<GroupVersionKind>,
+        registered: &[GroupVersionKind],
         kinds: &BTreeMap<(String, String), Arc<Kind>>,
         problems: &mut Vec<String>,
     ) -> Self {

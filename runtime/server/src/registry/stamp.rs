@@ -1,7 +1,5 @@
 //! What the server itself writes into metadata: identity, times, generated names, and what it takes out of requests.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use apiloom_meta::{Object, Time};
 use serde_json::Value;
 
@@ -18,11 +16,7 @@ const BASE_BYTES: usize = 58;
 
 /// The present time, as metadata holds it.
 pub(super) fn now() -> Value {
-    let seconds = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| d.as_secs());
-    let time = Time::from_unix_seconds(i64::try_from(seconds).unwrap_or(i64::MAX));
-    serde_json::to_value(time).expect("a time is a string")
+    Value::from(Time::now().to_string())
 }
 
 /// A random suffix for a generated name.

@@ -170,8 +170,11 @@ mod tests {
 
     use super::*;
 
-    fn check(document: Value, before: Value, after: Value, expected: Value) {
-        let mut document = document;
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "documents read better at the call as what `json!` gives"
+    )]
+    fn check(mut document: Value, before: Value, after: Value, expected: Value) {
         merge_value(&mut document, &before, after);
         assert_eq!(document, expected);
     }

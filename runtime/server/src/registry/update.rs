@@ -37,10 +37,6 @@ impl Endpoint {
     ///
     /// # Errors
     /// The errors of the API's update.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "who, where, what and how, as the request spells them"
-    )]
     pub async fn update(
         &self,
         ctx: &RequestContext,
@@ -87,6 +83,9 @@ impl Endpoint {
         target: Target<'_>,
         change: &Change<'_>,
     ) -> Result<(Object, bool), ApiError> {
+        if !target.subresource.is_empty() && !self.subresources().contains(&target.subresource) {
+            return Err(ApiError::no_such_resource());
+        }
         let key = self.kind.key(target.namespace, target.name)?;
         let mut present = self.kind.get(&key, "update").await?.map(Box::new);
         loop {

@@ -296,3 +296,17 @@ async fn unconditional_updates_never_conflict() {
     }
     assert_eq!(at(&f.get("a").await.unwrap(), "/metadata/generation"), 9);
 }
+
+#[tokio::test]
+async fn a_subresource_that_the_kind_does_not_have_is_not_there() {
+    let f = fixture().await;
+    f.create(widget("a", json!({}))).await.unwrap();
+    let input = object(widget("a", json!({})));
+    let options = UpdateOptions::default();
+    let error = f
+        .widgets
+        .update(&f.ctx, NS, "a", "finalize", input, &options)
+        .await;
+    let text = "the server could not find the requested resource";
+    assert_eq!(shown(&error.unwrap_err()), (Some("NotFound"), text));
+}

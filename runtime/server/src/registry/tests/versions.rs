@@ -161,3 +161,84 @@ async fn an_unavailable_store_is_said_so() {
     assert_eq!(shown(&error), (Some("ServerTimeout"), text));
     assert_eq!(error.details.unwrap().retry_after_seconds, 2);
 }
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Sketch {
+    pub(super) metadata: ObjectMeta,
+    #[serde(default)]
+    pub(super) spec: Spec,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<Status>,
+}
+
+/// An older version of Sketch that knows no color.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct PlainSketch {
+    pub(super) metadata: ObjectMeta,
+    #[serde(default)]
+    pub(super) spec: PlainSpec,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<Status>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct PlainSpec {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) size: Option<i64>,
+}
+
+impl ApiType for Sketch {}
+impl ApiType for PlainSketch {}
+resource!(Sketch, "v1", "Sketch", "sketches", |def| ResourceDef {
+    storage: true,
+    ..def
+});
+resource!(PlainSketch, "v1alpha1", "Sketch", "sketches", |def| {
+    ResourceDef {
+        conversion: Some(Conversion {
+            hub_version: "v1",
+            hub_kind: "Sketch",
+            to_hub: Ok,
+            from_hub: |mut value| {
+                if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
+                    spec.remove("color");
+                }
+                Ok(value)
+            },
+        }),
+        ..def
+    }
+});
+
+#[tokio::test]
+async fn status_and_deletion_through_a_version_that_knows_less_lose_nothing() {
+    let store = Memory::new();
+    let mut builder = builder(&store);
+    builder.kind::<Sketch>();
+    builder.kind::<PlainSketch>();
+    let f = started(builder, store).await;
+    let endpoint = |version| Arc::clone(f.registry.endpoint(GROUP, version, "sketches").unwrap());
+    let (full, plain) = (endpoint("v1"), endpoint("v1alpha1"));
+    let color = async || {
+        let got = full.get(&f.ctx, NS, "s", &GetOptions::default()).await;
+        at(&got.unwrap(), "/spec/color")
+    };
+    let input = json!({"metadata": {"name": "s", "finalizers": ["example.com/x"]}, "spec": {"color": "red"}});
+    full.create(&f.ctx, NS, object(input), &CreateOptions::default())
+        .await
+        .unwrap();
+
+    let ready = object(json!({"metadata": {"name": "s"}, "status": {"ready": true}}));
+    let (after, _) = plain
+        .update(&f.ctx, NS, "s", "status", ready, &UpdateOptions::default())
+        .await
+        .unwrap();
+    assert_eq!(at(&after, "/status/ready"), true);
+    assert_eq!(color().await, "red");
+
+    plain
+        .delete(&f.ctx, NS, "s", &DeleteOptions::default())
+        .await
+        .unwrap();
+    assert_eq!(color().await, "red");
+}
