@@ -19,7 +19,9 @@ use super::compress::compress;
 use super::discovery::Discovery;
 use super::error::{page_not_found, respond};
 use super::health::Health;
+use super::metrics::{Metrics, RequestLabels};
 use super::negotiate::check_route;
+use super::observe::{Observed, resource_labels};
 use super::openapi::OpenApi;
 use super::query::Query;
 use super::route::{Operation, route};
@@ -29,7 +31,7 @@ use super::version::Version;
 use super::{
     Body, RequestInfo, ServerInfo, create, delete, get, list, patch, update, warning, watch,
 };
-use crate::registry::{Registry, RequestContext, UserInfo};
+use crate::registry::{Endpoint, Registry, RequestContext, UserInfo};
 
 /// The API as one function from request to response. Cheap to clone.
 ///
@@ -47,6 +49,7 @@ struct Inner {
     openapi: Arc<OpenApi>,
     version: Arc<Version>,
     health: Health,
+    metrics: Arc<Metrics>,
     stopping: Stopping,
 }
 
@@ -68,9 +71,15 @@ impl Api {
                 openapi,
                 version,
                 health,
+                metrics: Arc::new(Metrics::new(info)),
                 stopping: Stopping::default(),
             }),
         }
+    }
+
+    /// What is counted; `/metrics` prints it.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.inner.metrics
     }
 
     /// Ends watches, cleanly, when this becomes true.
@@ -124,13 +133,12 @@ impl Inner {
             },
         };
         let answer = self.answer(&info, &request, body);
-        let response = match deadline {
+        match deadline {
             Some(at) => tokio::time::timeout_at(at, answer)
                 .await
                 .unwrap_or_else(|_| out_of_time()),
             None => answer.await,
-        };
-        compress(&request.headers, response)
+        }
     }
 
     async fn answer(
@@ -150,37 +158,47 @@ impl Inner {
         if !info.is_resource_request {
             return self.document(info, request).await;
         }
-        let user = request
-            .extensions
-            .get::<UserInfo>()
-            .cloned()
-            .unwrap_or_default();
-        let ctx = RequestContext::new(user);
-        let answer = self.resource(&ctx, info, request, body).await;
-        let mut response = answer.unwrap_or_else(|error| respond(&error, request));
-        warning::add(response.headers_mut(), &ctx.take_warnings());
-        response
+        self.resource(info, request, body).await
     }
 
-    /// Discovery, OpenAPI, version and health.
+    /// Everything that is not about a resource.
     async fn document(&self, info: &RequestInfo, request: &Parts) -> Response<Body> {
-        if let Some(answer) = self
-            .discovery
-            .respond(request)
-            .or_else(|| self.version.respond(request))
-        {
-            return answer.unwrap_or_else(|error| respond(&error, request));
-        }
-        if let Some(answer) = self.openapi.respond(request) {
+        let begun = Instant::now();
+        let Some(answer) = self.known_document(request).await else {
+            return if self.is_inside_a_group(&info.path) {
+                respond(&ApiError::no_such_resource(), request)
+            } else {
+                page_not_found()
+            };
+        };
+        let answer = answer.unwrap_or_else(|error| respond(&error, request));
+        let answer = compress(&request.headers, answer);
+        let labels = RequestLabels {
+            verb: request.method.as_str(),
+            subresource: &info.path,
+            ..RequestLabels::default()
+        };
+        let observed = Observed {
+            metrics: Arc::clone(&self.metrics),
+            labels,
+            begun,
+            request_bytes: None,
+        };
+        observed.answered(&answer);
+        answer
+    }
+
+    /// Discovery, version, OpenAPI, metrics and health.
+    async fn known_document(&self, request: &Parts) -> Option<Result<Response<Body>, ApiError>> {
+        let discovery = self.discovery.respond(request);
+        let answer = discovery.or_else(|| self.version.respond(request));
+        if answer.is_some() {
             return answer;
         }
-        if let Some(answer) = self.health.respond(request).await {
-            return answer;
-        }
-        if self.is_inside_a_group(&info.path) {
-            respond(&ApiError::no_such_resource(), request)
-        } else {
-            page_not_found()
+        let answer = self.openapi.respond(request);
+        match answer.or_else(|| self.metrics.respond(request)) {
+            Some(answer) => Some(Ok(answer)),
+            None => self.health.respond(request).await.map(Ok),
         }
     }
 
@@ -202,42 +220,87 @@ impl Inner {
 
     async fn resource(
         &self,
-        ctx: &RequestContext,
         info: &RequestInfo,
         request: &Parts,
         body: RequestBody,
-    ) -> Result<Response<Body>, ApiError> {
+    ) -> Response<Body> {
+        match self.find(info, request) {
+            Ok((endpoint, operation)) => {
+                self.answer_resource(endpoint, operation, info, request, body)
+                    .await
+            }
+            Err(error) => respond(&error, request),
+        }
+    }
+
+    /// What the router does: the resource and its operation, or why there is none. In the router's order of refusals:
+    /// path, method, what is given, what is asked for.
+    fn find(
+        &self,
+        info: &RequestInfo,
+        request: &Parts,
+    ) -> Result<(&Arc<Endpoint>, Operation), ApiError> {
         let endpoint = self
             .registry
-            .endpoint(&info.api_group, &info.api_version, &info.resource);
-        let endpoint = endpoint.ok_or_else(ApiError::no_such_resource)?;
+            .endpoint(&info.api_group, &info.api_version, &info.resource)
+            .ok_or_else(ApiError::no_such_resource)?;
         let operation = route(endpoint.def(), &request.method, info)?;
         if operation == Operation::Patch {
-            // The router looks at what it is given before it looks at what it is asked for.
             body::patch_format(&request.headers)?;
         }
         check_route(&request.headers)?;
+        Ok((endpoint, operation))
+    }
+
+    async fn answer_resource(
+        &self,
+        endpoint: &Arc<Endpoint>,
+        operation: Operation,
+        info: &RequestInfo,
+        request: &Parts,
+        body: RequestBody,
+    ) -> Response<Body> {
+        let begun = Instant::now();
+        let user = request.extensions.get::<UserInfo>().cloned();
+        let ctx = RequestContext::new(user.unwrap_or_default());
+        let query = Query::of(&request.uri);
+        let dry_run = query.first("dryRun").is_some();
+        let labels = resource_labels(endpoint.def(), operation, info, dry_run);
         if let Some(text) = endpoint.deprecation_warning() {
             ctx.warn(text);
+            let removed = endpoint.def().lifecycle.as_ref().and_then(|l| l.removed);
+            let removed = removed.map(|release| release.to_string());
+            self.metrics
+                .requested_deprecated(&labels, &removed.unwrap_or_default());
         }
-        let part = |index: usize| {
-            info.parts
-                .get(index)
-                .map(String::as_str)
-                .unwrap_or_default()
+        let running = match operation.kind() {
+            _ if labels.verb == "WATCH" => self.metrics.begin_long_running(&labels),
+            kind => self.metrics.begin(kind),
         };
+        let request_bytes = http_body::Body::size_hint(&body).exact().filter(|n| *n > 0);
+        let part = |index: usize| info.parts.get(index).map_or("", String::as_str);
         let call = Call {
             endpoint,
-            ctx,
+            ctx: &ctx,
             request,
-            query: Query::of(&request.uri),
+            query,
             namespace: info.in_namespace.then_some(info.namespace.as_str()),
             name: part(1),
             subresource: part(2),
             body,
             stopping: self.stopping.clone(),
+            metrics: &self.metrics,
         };
-        perform(operation, call).await
+        let answer = perform(operation, call).await;
+        let mut response = answer.unwrap_or_else(|error| respond(&error, request));
+        warning::add(response.headers_mut(), &ctx.take_warnings());
+        let observed = Observed {
+            metrics: Arc::clone(&self.metrics),
+            labels,
+            begun,
+            request_bytes,
+        };
+        observed.answer(compress(&request.headers, response), Some(running))
     }
 }
 

@@ -7,6 +7,7 @@ use http::request::Parts;
 
 use super::body::RequestBody;
 use super::encode::Reply;
+use super::metrics::Metrics;
 use super::negotiate::{Target, negotiate};
 use super::params::{IncludeObject, include_object};
 use super::query::Query;
@@ -28,6 +29,7 @@ pub(super) struct Call<'a> {
     pub(super) body: RequestBody,
     /// Says when watches must end.
     pub(super) stopping: Stopping,
+    pub(super) metrics: &'a Metrics,
 }
 
 impl Call<'_> {

@@ -93,7 +93,8 @@ impl Reply {
         }
         let mut pieces = ListPieces::new(self.clone(), listed);
         if self.accepted.format == Format::Yaml || self.accepted.pretty {
-            let json = pieces.flat_map(Vec::from).collect();
+            let mut json = Vec::new();
+            pieces.for_each(|piece| json.extend_from_slice(&piece));
             return Ok(self.whole(StatusCode::OK, json));
         }
         // What fits into the threshold is sent in one go, with its length; it is never compressed.

@@ -27,6 +27,7 @@ mod compress;
 mod encode;
 pub mod error;
 mod negotiate;
+mod observe;
 mod params;
 mod query;
 mod request_info;

@@ -8,6 +8,7 @@ use apiloom_meta::{ApiError, ResourceDef, StatusDetails, StatusReason};
 use http::Method;
 
 use super::RequestInfo;
+use super::metrics::RequestKind;
 use super::served::subresources;
 
 /// An operation of a resource.
@@ -23,6 +24,18 @@ pub(super) enum Operation {
     Patch,
     Delete,
     DeleteCollection,
+}
+
+impl Operation {
+    /// Whether it changes something.
+    pub(super) fn kind(self) -> RequestKind {
+        match self {
+            Self::Get | Self::ListOrWatch | Self::Watch => RequestKind::ReadOnly,
+            Self::Create | Self::Update | Self::Patch | Self::Delete | Self::DeleteCollection => {
+                RequestKind::Mutating
+            }
+        }
+    }
 }
 
 /// What a path names.

@@ -21,6 +21,7 @@ use super::Body;
 use super::call::Call;
 use super::encode::{Reply, encode_partial, write_object};
 use super::error::status;
+use super::metrics;
 use super::negotiate::{Target, negotiate_stream};
 use super::params::{ListUse, list_options};
 use crate::registry::{ListOptions, WatchEvent, WatchEventKind};
@@ -53,8 +54,12 @@ pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         .watch(call.ctx, call.namespace, &options)
         .await?;
     let events = events.take_until(call.stopping.wait().boxed()).boxed();
+    let sent = call
+        .metrics
+        .watch_events(def.group, def.version, def.plural);
     let writer = EventWriter {
         reply,
+        sent,
         sent_columns: false,
     };
     Ok(respond(frames(events, writer)))
@@ -122,12 +127,14 @@ fn frames(events: Events, writer: EventWriter) -> BoxStream<'static, Bytes> {
 /// Writes events in the form asked for.
 struct EventWriter {
     reply: Reply,
+    sent: metrics::WatchEvents,
     /// Columns are sent once per watch.
     sent_columns: bool,
 }
 
 impl EventWriter {
     fn write(&mut self, event: &WatchEvent, out: &mut Vec<u8>) {
+        self.sent.sent();
         let name = match event.kind {
             WatchEventKind::Added => "ADDED",
             WatchEventKind::Modified => "MODIFIED",

@@ -1,0 +1,97 @@
+//! What `/metrics` says about requests.
+
+use super::*;
+
+/// The value of the series whose line contains all of these.
+async fn value(api: &Api, name: &str, labels: &[&str]) -> Option<String> {
+    let text = get(api, "/metrics").await.expect(200).body;
+    let line = text.lines().find(|line| {
+        line.starts_with(&format!("{name}{{")) && labels.iter().all(|label| line.contains(label))
+    })?;
+    line.rsplit(' ').next().map(str::to_owned)
+}
+
+#[tokio::test]
+async fn requests_are_counted_by_what_they_did() {
+    let api = api().await;
+    create_flunder(&api, "a").await;
+    create_flunder(&api, "b").await;
+    get(&api, &format!("{FLUNDERS}/missing")).await.expect(404);
+    get(&api, FLUNDERS).await.expect(200);
+    let check = async |labels: &[&str], expected: &str| {
+        assert_eq!(
+            value(&api, "apiserver_request_total", labels)
+                .await
+                .as_deref(),
+            Some(expected),
+            "{labels:?}"
+        );
+    };
+    check(
+        &[
+            "verb=\"POST\"",
+            "resource=\"flunders\"",
+            "scope=\"resource\"",
+            "code=\"201\"",
+        ],
+        "2",
+    )
+    .await;
+    check(
+        &["verb=\"GET\"", "resource=\"flunders\"", "code=\"404\""],
+        "1",
+    )
+    .await;
+    check(
+        &[
+            "verb=\"LIST\"",
+            "resource=\"flunders\"",
+            "scope=\"namespace\"",
+            "code=\"200\"",
+        ],
+        "1",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_clients_make_up_is_not_counted() {
+    let api = api().await;
+    get(&api, "/apis/wardle.example.com/v1alpha1/made-up")
+        .await
+        .expect(404);
+    get(&api, "/made-up").await.expect(404);
+    let text = get(&api, "/metrics").await.expect(200).body;
+    assert!(!text.contains("made-up"), "{text}");
+}
+
+#[tokio::test]
+async fn a_watch_is_counted_when_it_ends() {
+    let api = api().await;
+    create_flunder(&api, "a").await;
+    let labels = ["verb=\"WATCH\"", "resource=\"flunders\""];
+    let mut response = open(&api, "GET", &format!("{FLUNDERS}?watch=1"), &[], "").await;
+    response.body_mut().frame().await.unwrap().unwrap();
+    let gauge = "apiserver_longrunning_requests";
+    assert_eq!(value(&api, gauge, &labels).await.as_deref(), Some("1"));
+    assert_eq!(value(&api, "apiserver_request_total", &labels).await, None);
+    drop(response);
+    assert_eq!(value(&api, gauge, &labels).await.as_deref(), Some("0"));
+    assert_eq!(
+        value(&api, "apiserver_request_total", &labels)
+            .await
+            .as_deref(),
+        Some("1")
+    );
+    let events = value(&api, "apiserver_watch_events_total", &labels[1..]).await;
+    assert_eq!(events.as_deref(), Some("1"));
+}
+
+#[tokio::test]
+async fn a_deprecated_version_that_is_asked_for_is_noted() {
+    let api = api().await;
+    get(&api, FISCHERS).await.expect(200);
+    let labels = ["resource=\"fischers\"", "removed_release=\"1.10\""];
+    let noted = value(&api, "apiserver_requested_deprecated_apis", &labels).await;
+    assert_eq!(noted.as_deref(), Some("1"));
+}
