@@ -45,7 +45,7 @@ pub(super) fn compress(request: &HeaderMap, response: Response<Body>) -> Respons
 }
 
 /// Whether `Accept-Encoding` names gzip and does not refuse it.
-fn accepts_gzip(headers: &HeaderMap) -> bool {
+pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let values = headers
         .get_all(ACCEPT_ENCODING)
         .iter()

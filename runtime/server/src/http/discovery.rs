@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 
 use apiloom_meta::{ApiError, StatusReason, codec};
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, USER_AGENT, VARY};
+use http::header::{CACHE_CONTROL, VARY};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response};
 
 use super::accept::{Clause, accepted};
+use super::negotiate::{MEDIA_TYPES, wants_pretty};
+use super::query::Query;
 use super::served::{Group, served};
 use super::static_doc::{StaticDoc, conditional, ok};
 use super::{Body, ServerInfo};
@@ -153,6 +155,7 @@ fn varying(mut response: Response<Body>) -> Response<Body> {
 
 /// The first clause and format that go together; clauses that ask for another conversion are passed over.
 fn negotiate(request: &Parts, has_aggregated: bool) -> Result<Wanted, ApiError> {
+    let query = Query::of(&request.uri);
     for clause in accepted(&request.headers) {
         let Some(aggregated) = asks_for_aggregated(&clause, has_aggregated) else {
             continue;
@@ -168,12 +171,13 @@ fn negotiate(request: &Parts, has_aggregated: bool) -> Result<Wanted, ApiError> 
                     aggregated,
                     content_type,
                     format,
-                    pretty: is_pretty(request, &clause),
+                    pretty: clause.param("pretty") == Some("1")
+                        || wants_pretty(&request.headers, &query),
                 });
             }
         }
     }
-    let text = "only the following media types are accepted: application/json, application/yaml";
+    let text = format!("only the following media types are accepted: {MEDIA_TYPES}");
     Err(ApiError::new(StatusReason::NotAcceptable, text))
 }
 
@@ -188,30 +192,6 @@ fn asks_for_aggregated(clause: &Clause, has_aggregated: bool) -> Option<bool> {
         }
         Some(_) => None,
     }
-}
-
-/// The rule of every JSON answer: `?pretty`, then the Accept parameter, then clients that people read from.
-fn is_pretty(request: &Parts, clause: &Clause) -> bool {
-    let query = request.uri.query().unwrap_or_default();
-    let asked = query.split('&').find_map(|pair| {
-        pair.strip_prefix("pretty=")
-            .or((pair == "pretty").then_some(""))
-    });
-    if let Some(value) = asked.filter(|value| !value.is_empty()) {
-        return matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True");
-    }
-    if clause.param("pretty") == Some("1") {
-        return true;
-    }
-    let agent = request
-        .headers
-        .get(USER_AGENT)
-        .and_then(|agent| agent.to_str().ok())
-        .unwrap_or_default();
-    asked.is_none()
-        && ["curl", "Wget", "Mozilla/5.0"]
-            .iter()
-            .any(|person| agent.starts_with(person))
 }
 
 /// The document as asked for; documents are kept as compact JSON with its newline.

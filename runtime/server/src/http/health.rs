@@ -17,6 +17,7 @@ use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 
 use super::Body;
+use super::query::Query;
 use super::static_doc::ok;
 
 /// One of the three health endpoints.
@@ -156,10 +157,7 @@ impl Health {
             .into_iter()
             .find(|probe| probe.as_str() == endpoint)?;
         match check {
-            None => Some(
-                self.all(probe, request.uri.query().unwrap_or_default())
-                    .await,
-            ),
+            None => Some(self.all(probe, &Query::of(&request.uri)).await),
             Some(name) => {
                 let check = self.checks_of(probe).find(|check| check.name == name)?;
                 Some(match finish(check).await {
@@ -179,11 +177,12 @@ impl Health {
             .filter(move |check| check.probes.contains(&probe))
     }
 
-    async fn all(&self, probe: Probe, query: &str) -> Response<Body> {
-        let (verbose, excluded) = parameters(query);
+    async fn all(&self, probe: Probe, query: &Query) -> Response<Body> {
+        let verbose = query.first("verbose").is_some();
+        let excluded: BTreeSet<&str> = query.all("exclude").collect();
         let outcomes = join_all(self.checks_of(probe).map(async |check| {
             let outcome = match check.group {
-                _ if excluded.contains(&check.name) => Outcome::Excluded,
+                _ if excluded.contains(check.name.as_str()) => Outcome::Excluded,
                 Some(group) if excluded.contains(group) => Outcome::ExcludedWith(group),
                 _ => Outcome::Finished(finish(check).await),
             };
@@ -192,6 +191,7 @@ impl Health {
         .await;
         let unmatched = excluded
             .iter()
+            .copied()
             .filter(|name| !self.checks_of(probe).any(|check| is_called(check, name)));
         let (report, failed) = report(&outcomes, unmatched);
         let endpoint = probe.as_str();
@@ -223,7 +223,7 @@ async fn finish(check: &Check) -> Result<(), String> {
 /// One line for each check, and whether one failed.
 fn report<'a>(
     outcomes: &[(&str, Outcome<'_>)],
-    unmatched: impl Iterator<Item = &'a String>,
+    unmatched: impl Iterator<Item = &'a str>,
 ) -> (String, bool) {
     let mut lines = String::new();
     let mut failed = false;
@@ -250,35 +250,6 @@ fn report<'a>(
         );
     }
     (lines, failed)
-}
-
-/// `verbose` (with any value or none) and every `exclude`.
-fn parameters(query: &str) -> (bool, BTreeSet<String>) {
-    let mut verbose = false;
-    let mut excluded = BTreeSet::new();
-    for pair in query.split('&') {
-        match pair.split_once('=').unwrap_or((pair, "")) {
-            ("verbose", _) => verbose = true,
-            ("exclude", name) => drop(excluded.insert(percent_decode(name))),
-            _ => {}
-        }
-    }
-    (verbose, excluded)
-}
-
-/// Decodes `%41` and `+`; what is not an escape stays as it is.
-fn percent_decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let escape = (byte == b'%').then(|| bytes.get(at + 1..at + 3)).flatten();
-        let decoded =
-            escape.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        out.push(decoded.unwrap_or(if byte == b'+' { b' ' } else { byte }));
-        at += if decoded.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 fn text(code: StatusCode, text: String) -> Response<Body> {

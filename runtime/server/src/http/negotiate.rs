@@ -177,7 +177,7 @@ fn target_of(clause: &Clause) -> Option<Target> {
 }
 
 /// The query decides; when it is silent, people with a browser or a download tool get indented JSON.
-fn wants_pretty(headers: &HeaderMap, query: &Query) -> bool {
+pub(super) fn wants_pretty(headers: &HeaderMap, query: &Query) -> bool {
     let asked = query.text("pretty");
     if !asked.is_empty() {
         return matches!(asked, "1" | "t" | "T" | "true" | "TRUE" | "True");

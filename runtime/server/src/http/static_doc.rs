@@ -16,6 +16,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 
 use super::Body;
+use super::compress::accepts_gzip;
 
 /// The bytes of a document and their hash.
 #[derive(Clone, Debug)]
@@ -69,7 +70,7 @@ impl PackedDoc {
 
     /// A 200 with the document: as it is kept for clients that take gzip, unpacked for others.
     pub(crate) fn answer(&self, headers: &HeaderMap, content_type: &'static str) -> Response<Body> {
-        if takes_gzip(headers) {
+        if accepts_gzip(headers) {
             let mut response = ok(content_type, self.gzip.clone());
             response
                 .headers_mut()
@@ -81,23 +82,6 @@ impl PackedDoc {
         let _ = GzDecoder::new(&*self.gzip).read_to_end(&mut bytes);
         ok(content_type, bytes)
     }
-}
-
-fn takes_gzip(headers: &HeaderMap) -> bool {
-    let takes = |coding: &str| {
-        let (name, quality) = coding.split_once(';').unwrap_or((coding, ""));
-        let refused = quality
-            .trim()
-            .strip_prefix("q=")
-            .and_then(|q| q.parse().ok())
-            .is_some_and(|q: f32| q <= 0.0);
-        name.trim().eq_ignore_ascii_case("gzip") && !refused
-    };
-    headers
-        .get_all(ACCEPT_ENCODING)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .any(|all| all.split(',').any(takes))
 }
 
 /// SHA-512 in upper-case hex, the form of every hash in discovery and OpenAPI.

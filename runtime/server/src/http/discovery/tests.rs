@@ -221,20 +221,3 @@ fn only_get_is_allowed() {
         assert_eq!(error.reason, Some(StatusReason::MethodNotAllowed));
     }
 }
-
-#[test]
-fn pretty_is_for_people_and_whoever_asks() {
-    let check = |uri: &str, agent: &str, expected: bool| {
-        let parts = get(uri, &[("user-agent", agent)]);
-        assert_eq!(
-            is_pretty(&parts, &accepted(&parts.headers)[0]),
-            expected,
-            "{uri} {agent}"
-        );
-    };
-    check("/api", "kubectl/v1.36.0", false);
-    check("/api", "curl/8.1", true);
-    check("/api?pretty=false", "curl/8.1", false);
-    check("/api?pretty", "curl/8.1", false);
-    check("/api?x=1&pretty=1", "kubectl", true);
-}

@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 
 use super::Body;
 use super::accept::accepted;
+use super::query::Query;
 use super::served::served;
 use super::static_doc::{PackedDoc, is_fresh, ok, quoted, status};
 use crate::registry::{Endpoint, Registry};
@@ -255,13 +256,8 @@ impl OpenApi {
         if !takes_json(request) {
             return status(StatusCode::NOT_ACCEPTABLE);
         }
-        let asked = request
-            .uri
-            .query()
-            .unwrap_or_default()
-            .split('&')
-            .find_map(|pair| pair.strip_prefix("hash="));
-        let mut response = match asked.filter(|hash| !hash.is_empty()) {
+        let query = Query::of(&request.uri);
+        let mut response = match query.first("hash").filter(|hash| !hash.is_empty()) {
             Some(hash) if hash == document.hash() => {
                 let mut response = document.answer(&request.headers, JSON);
                 response
