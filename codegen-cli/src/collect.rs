@@ -23,7 +23,7 @@ pub(crate) struct Declarations {
     pub(crate) groups: Vec<Declared<apiloom_model::Group>>,
     /// Whether the crate root has `pub fn configure`.
     pub(crate) configure: bool,
-    /// Whether some declaration could not be parsed: then what is missing may be among those.
+    /// Whether some declaration was not understood in full: then what is missing may be in there.
     pub(crate) incomplete: bool,
     /// What is wrong in single items.
     pub(crate) problems: Vec<Problem>,
@@ -182,6 +182,8 @@ impl Collector<'_> {
                     Some(false) => derives_foreign = true,
                     None => {}
                 }
+            } else if attr.path().is_ident("doc") {
+                // By far the most frequent attribute, and never ours.
             } else if attr.path().is_ident("cfg_attr") {
                 self.conditional_attribute(id, attr);
             } else {
@@ -375,6 +377,7 @@ impl Collector<'_> {
     }
 
     fn diagnostics(&mut self, id: ModuleId, diagnostics: &Diagnostics) {
+        self.found.incomplete |= !diagnostics.is_empty();
         for error in diagnostics.errors() {
             let mut problem = Problem::error(error.message.clone())
                 .id(error.id.code())

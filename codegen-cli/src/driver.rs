@@ -177,8 +177,9 @@ impl<'a> Generation<'a> {
             return Ok(());
         }
         Err(format!(
-            "would lose what was written by hand:{}\n  help: move the edit out of the generated file, or overwrite it with `--force`",
-            precious.concat()
+            "would lose what was written by hand:{}\n  help: move the edit elsewhere, then run: apiloom generate {} --force",
+            precious.concat(),
+            self.package.dir.display()
         )
         .into())
     }

@@ -13,9 +13,8 @@ use crate::source::Crate;
 /// Reads, collects and checks. The error is the text to show.
 pub(crate) fn load(package: &Package, color: bool) -> Result<Model, String> {
     let krate = Crate::load(&package.root, package.externs.clone(), &display_name);
-    let found = collect::collect(&krate);
+    let mut found = collect::collect(&krate);
     // A module that could not be read may hold what seems to be missing.
-    let mut found = found;
     found.incomplete |= !krate.problems.is_empty();
     let checked = checks::check(&krate, &found, &package.name, &package.crate_name);
     let mut problems: Vec<Problem> = krate

@@ -172,6 +172,12 @@ fn model_is_printed_as_committed() {
 }
 
 #[test]
+fn package_may_be_named_by_its_manifest() {
+    let answer = run(&["generate", "--fast", "--check"], &fixtures().join("shop/Cargo.toml"));
+    assert_eq!(answer.code, 0, "{answer:?}");
+}
+
+#[test]
 fn fresh_files_pass_the_check() {
     check_freshness(
         &Copy::of("shop"),
