@@ -391,3 +391,80 @@ fn rust_path(name: &str) -> String {
         Err(_) => format!("r#{name}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_become_snake_case() {
+        let check = |kind: &str, expected: &str| assert_eq!(snake_case(kind), expected);
+        check("Flunder", "flunder");
+        check("HTTPRoute", "http_route");
+        check("ObjectMetaV2", "object_meta_v2");
+        check("Ipv4Address", "ipv4_address");
+        check("my-group", "my_group");
+    }
+
+    #[test]
+    fn scalars_are_quoted_where_yaml_would_read_something_else() {
+        let check = |text: &str, expected: &str| assert_eq!(scalar(text), expected);
+        check("wardle.example.com", "wardle.example.com");
+        check("v1", "v1");
+        check("on", "\"on\"");
+        check("1.5", "\"1.5\"");
+        check("", "\"\"");
+        check("a: b", "\"a: b\"");
+    }
+
+    fn check_functions(groups: &[(&str, &[&str])], expected: &[&[&str]]) {
+        let kind = |kind: &&str| Kind {
+            kind: (*kind).to_owned(),
+            version: "v1".to_owned(),
+            plural: String::new(),
+            rust_type: String::new(),
+            namespaced: true,
+            verbs: Vec::new(),
+            status: false,
+            served: true,
+            storage: true,
+            hub: String::new(),
+            fields: Vec::new(),
+        };
+        let group = |(name, kinds): &(&str, &[&str])| Group {
+            name: (*name).to_owned(),
+            rust_const: String::new(),
+            versions: Vec::new(),
+            release: None,
+            kinds: kinds.iter().map(kind).collect(),
+        };
+        let model = Model {
+            package: String::new(),
+            crate_name: String::new(),
+            configure: false,
+            groups: groups.iter().map(group).collect(),
+        };
+        assert_eq!(store_functions(&model), expected);
+    }
+
+    #[test]
+    fn functions_of_one_group_name_no_group() {
+        check_functions(&[("a.example.com", &["Thing"])], &[&["thing_v1"]]);
+    }
+
+    #[test]
+    fn functions_of_several_groups_do_not_collide() {
+        check_functions(
+            &[
+                ("a.x.com", &["Thing", "THing"]),
+                ("a.y.com", &["Thing"]),
+                ("", &["Thing"]),
+            ],
+            &[
+                &["a_thing_v1", "a_t_hing_v1"],
+                &["a_thing_v1_2"],
+                &["core_thing_v1"],
+            ],
+        );
+    }
+}
