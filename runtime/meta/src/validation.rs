@@ -3,6 +3,7 @@
 //! Works on the erased object: the schema refused values of the wrong type before, so here such a value counts as absent.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -271,14 +272,9 @@ fn unqualified_finalizer_errors(finalizers: &[&str], path: &FieldPath) -> Vec<Fi
 }
 
 fn new_finalizers_error(new: &Object, old: &Object, path: &FieldPath) -> Option<FieldError> {
-    let old = old.finalizers();
-    let mut added: Vec<&str> = new
-        .finalizers()
-        .into_iter()
-        .filter(|name| !old.contains(name))
-        .collect();
-    added.sort_unstable();
-    added.dedup();
+    let old: BTreeSet<&str> = old.finalizers().into_iter().collect();
+    let new: BTreeSet<&str> = new.finalizers().into_iter().collect();
+    let added: Vec<&&str> = new.difference(&old).collect();
     let quoted: Vec<String> = added.iter().map(|name| go_quote(name)).collect();
     let rule =
         "no new finalizers can be added if the object is being deleted, found new finalizers";

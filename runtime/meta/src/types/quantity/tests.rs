@@ -278,3 +278,17 @@ proptest! {
         let _ = text.parse::<Quantity>();
     }
 }
+
+#[test]
+fn the_schema_takes_what_the_type_reads() {
+    #[derive(JsonSchema)]
+    struct Limits {
+        #[allow(dead_code, reason = "only the schema is of interest")]
+        cpu: Quantity,
+    }
+    impl crate::kind::ApiType for Limits {}
+    let schema = crate::schema::Schema::for_type::<Limits>().unwrap();
+    let errors = |cpu: serde_json::Value| schema.validate(&json!({ "cpu": cpu })).len();
+    assert_eq!((errors(json!("1.5Gi")), errors(json!(5))), (0, 0));
+    assert_eq!((errors(json!("1.5gi")), errors(json!(""))), (1, 1));
+}
