@@ -48,7 +48,7 @@ pub(super) async fn delete_collection(call: Call<'_>) -> Result<Response<Body>, 
         .endpoint
         .delete_collection(call.ctx, call.namespace, &list, &options)
         .await?;
-    reply.list(listed)
+    reply.list(listed).await
 }
 
 /// The body says everything when there is one; otherwise the query does.

@@ -24,6 +24,10 @@ use crate::registry::{Endpoint, Listed};
 /// A long answer goes out in pieces of about this size: large enough for few system calls, small beside a connection's window.
 const PIECE_BYTES: usize = 32 * 1024;
 
+/// Forms that need the whole list at once (YAML, indented JSON) are made off the async threads beyond so many items, so
+/// that nobody else waits for them.
+const MANY_ITEMS: usize = 500;
+
 /// How this request's objects are answered.
 #[derive(Clone, Debug)]
 pub(super) struct Reply {
@@ -81,7 +85,7 @@ impl Reply {
     ///
     /// # Errors
     /// NotAcceptable when a single object was asked for.
-    pub(super) fn list(&self, listed: Listed) -> Result<Response<Body>, ApiError> {
+    pub(super) async fn list(&self, listed: Listed) -> Result<Response<Body>, ApiError> {
         if let Target::Partial(_) = self.accepted.target {
             let kind = &self.endpoint.def().list_kind;
             return Err(ApiError::new(
@@ -91,11 +95,20 @@ impl Reply {
                 ),
             ));
         }
+        let many = listed.items.len() > MANY_ITEMS;
         let mut pieces = ListPieces::new(self.clone(), listed);
         if self.accepted.format == Format::Yaml || self.accepted.pretty {
-            let mut json = Vec::new();
-            pieces.for_each(|piece| json.extend_from_slice(&piece));
-            return Ok(self.whole(StatusCode::OK, json));
+            let reply = self.clone();
+            let whole = move || {
+                let mut json = Vec::new();
+                pieces.for_each(|piece| json.extend_from_slice(&piece));
+                reply.whole(StatusCode::OK, json)
+            };
+            if !many {
+                return Ok(whole());
+            }
+            let done = tokio::task::spawn_blocking(whole).await;
+            return done.map_err(|error| ApiError::internal(error.to_string()));
         }
         // What fits into the threshold is sent in one go, with its length; it is never compressed.
         let mut begin = Vec::new();

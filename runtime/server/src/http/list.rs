@@ -23,5 +23,5 @@ pub(super) async fn list(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         .endpoint
         .list(call.ctx, call.namespace, &options)
         .await?;
-    reply.list(listed)
+    reply.list(listed).await
 }

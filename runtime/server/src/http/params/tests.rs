@@ -1,8 +1,10 @@
 //! Options and their refusals, as tables.
 
-use apiloom_meta::StatusReason;
+use apiloom_meta::codec::Format;
+use apiloom_meta::{GroupVersion, StatusReason};
 
 use super::*;
+use crate::registry::{Preconditions, PropagationPolicy};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, ApiError>) -> (StatusReason, String) {
     let error = result.expect_err("refused");

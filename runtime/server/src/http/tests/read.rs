@@ -69,13 +69,13 @@ async fn a_list_says_once_what_its_items_are() {
 async fn a_long_list_is_the_same_in_pieces() {
     let api = api().await;
     let reference = "x".repeat(1000);
-    for n in 0..300 {
+    for n in 0..600 {
         let body =
             format!(r#"{{"metadata":{{"name":"f-{n:03}"}},"spec":{{"reference":"{reference}"}}}}"#);
         post(&api, FLUNDERS, &body).await.expect(201);
     }
     let plain = get(&api, FLUNDERS).await.expect(200);
-    assert_eq!(plain.json()["items"].as_array().map(Vec::len), Some(300));
+    assert_eq!(plain.json()["items"].as_array().map(Vec::len), Some(600));
     assert!(plain.body.ends_with("]}\n"));
     assert_eq!(plain.header("content-encoding"), "");
     let response = open(&api, "GET", FLUNDERS, &[("accept-encoding", "gzip")], "").await;
@@ -89,6 +89,11 @@ async fn a_long_list_is_the_same_in_pieces() {
     )
     .unwrap();
     assert_eq!(unpacked, plain.body);
+    let pretty = get(&api, &format!("{FLUNDERS}?pretty=1")).await.expect(200);
+    assert!(pretty.body.starts_with("{\n  \"kind\""), "{}", pretty.body);
+    assert_eq!(pretty.json(), plain.json());
+    let yaml = get_as(&api, "application/yaml", FLUNDERS).await.expect(200);
+    assert_eq!(yaml.body.matches("\n- metadata:").count(), 600);
 }
 
 #[tokio::test]

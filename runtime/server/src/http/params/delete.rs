@@ -1,0 +1,215 @@
+//! `DeleteOptions`, from the body when there is one and otherwise from the query.
+
+use apiloom_meta::codec::{Format, decode_value};
+use apiloom_meta::field::go_quote;
+use apiloom_meta::{ApiError, FieldError, FieldPath, GroupVersion};
+use serde_json::Value;
+
+use super::{check_dry_run, invalid};
+use crate::http::query::Query;
+use crate::registry::{DeleteOptions, Preconditions, PropagationPolicy};
+
+/// `DeleteOptions` as sent, before validation.
+#[derive(Debug, Default)]
+struct RawDeleteOptions {
+    dry_run: Vec<String>,
+    grace_period_seconds: Option<i64>,
+    orphan_dependents: Option<bool>,
+    propagation_policy: Option<String>,
+    preconditions: Preconditions,
+}
+
+/// `DeleteOptions` from the query; used when the body is empty.
+///
+/// # Errors
+/// BadRequest for what cannot be decoded, Invalid for what does not fit together.
+pub(in crate::http) fn delete_options_of_query(query: &Query) -> Result<DeleteOptions, ApiError> {
+    let raw = RawDeleteOptions {
+        dry_run: query.all("dryRun").map(str::to_owned).collect(),
+        grace_period_seconds: query
+            .integer("gracePeriodSeconds")
+            .map_err(ApiError::bad_request)?,
+        orphan_dependents: query.boolean("orphanDependents"),
+        propagation_policy: query.first("propagationPolicy").map(str::to_owned),
+        preconditions: Preconditions::default(),
+    };
+    raw.validate()
+}
+
+/// `DeleteOptions` from a body that is not empty; `own` is the version of the resource, which is accepted beside `v1`
+/// and `meta.k8s.io/v1`.
+///
+/// # Errors
+/// BadRequest for another kind or a field of the wrong type, Invalid for what does not fit together.
+pub(in crate::http) fn delete_options_of_body(
+    body: &[u8],
+    format: Format,
+    own: &GroupVersion,
+) -> Result<DeleteOptions, ApiError> {
+    let value = decode_value(body, format)
+        .map_err(|error| ApiError::bad_request(unrecognized(body, &error.to_string())))?;
+    let Value::Object(fields) = value else {
+        let why = "json: cannot unmarshal value into Go value of type struct { APIVersion string; Kind string }";
+        return Err(ApiError::bad_request(unrecognized(
+            body,
+            &format!("couldn't get version/kind; json parse error: {why}"),
+        )));
+    };
+    let fields = Fields {
+        fields: &fields,
+        path: "DeleteOptions".to_owned(),
+    };
+    let api_version = fields.string("apiVersion")?.filter(|text| !text.is_empty());
+    let kind = fields.string("kind")?.filter(|text| !text.is_empty());
+    check_delete_kind(api_version.as_deref(), kind.as_deref(), own)?;
+    fields.delete_options()?.validate()
+}
+
+fn check_delete_kind(
+    api_version: Option<&str>,
+    kind: Option<&str>,
+    own: &GroupVersion,
+) -> Result<(), ApiError> {
+    let api_version = api_version.unwrap_or("v1");
+    let kind = kind.unwrap_or("DeleteOptions");
+    let known = matches!(api_version, "v1" | "meta.k8s.io/v1") || api_version == own.to_string();
+    if known && kind == "DeleteOptions" {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!(
+        "no kind {} is registered for version {} in scheme \"apiloom\"",
+        go_quote(kind),
+        go_quote(api_version)
+    )))
+}
+
+fn unrecognized(body: &[u8], why: &str) -> String {
+    format!(
+        "the object provided is unrecognized (must be of type DeleteOptions): {why} ({})",
+        summary(body)
+    )
+}
+
+/// The beginning of a body as error texts show it: text when it looks like JSON, hexadecimal otherwise.
+fn summary(body: &[u8]) -> String {
+    const SHOWN_BYTES: usize = 30;
+    let shown = &body[..body.len().min(SHOWN_BYTES)];
+    let mut text = match body.first() {
+        None => return "<empty>".to_owned(),
+        Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
+        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    if body.len() > SHOWN_BYTES {
+        text.push('…');
+    }
+    text
+}
+
+/// The fields of an options document, read one by one; null is absent.
+struct Fields<'a> {
+    fields: &'a serde_json::Map<String, Value>,
+    path: String,
+}
+
+impl Fields<'_> {
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.fields.get(name).filter(|value| !value.is_null())
+    }
+
+    fn read<T>(
+        &self,
+        name: &str,
+        go_type: &str,
+        convert: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<Option<T>, ApiError> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        convert(value).map(Some).ok_or_else(|| {
+            let given = match value {
+                Value::Bool(_) => "bool".to_owned(),
+                Value::Number(number) if !number.is_i64() => format!("number {number}"),
+                Value::Number(_) => "number".to_owned(),
+                Value::String(_) => "string".to_owned(),
+                Value::Array(_) => "array".to_owned(),
+                Value::Object(_) | Value::Null => "object".to_owned(),
+            };
+            ApiError::bad_request(format!(
+                "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: json: cannot unmarshal {given} into Go struct field {}.{name} of type {go_type}",
+                self.path
+            ))
+        })
+    }
+
+    fn string(&self, name: &str) -> Result<Option<String>, ApiError> {
+        self.read(name, "string", |value| value.as_str().map(str::to_owned))
+    }
+
+    fn delete_options(&self) -> Result<RawDeleteOptions, ApiError> {
+        let strings = |value: &Value| {
+            value
+                .as_array()?
+                .iter()
+                .map(|v| v.as_str().map(str::to_owned))
+                .collect()
+        };
+        let preconditions = self.read("preconditions", "v1.Preconditions", |value| {
+            value.as_object().cloned()
+        })?;
+        let preconditions = match &preconditions {
+            None => Preconditions::default(),
+            Some(fields) => {
+                let fields = Fields {
+                    fields,
+                    path: format!("{}.preconditions", self.path),
+                };
+                Preconditions {
+                    uid: fields.string("uid")?,
+                    resource_version: fields.string("resourceVersion")?,
+                }
+            }
+        };
+        Ok(RawDeleteOptions {
+            dry_run: self
+                .read("dryRun", "[]string", strings)?
+                .unwrap_or_default(),
+            grace_period_seconds: self.read("gracePeriodSeconds", "int64", Value::as_i64)?,
+            orphan_dependents: self.read("orphanDependents", "bool", Value::as_bool)?,
+            propagation_policy: self.string("propagationPolicy")?,
+            preconditions,
+        })
+    }
+}
+
+impl RawDeleteOptions {
+    fn validate(self) -> Result<DeleteOptions, ApiError> {
+        let path = FieldPath::new("propagationPolicy");
+        let mut errors = Vec::new();
+        let policy = self.propagation_policy.as_deref();
+        if let (Some(policy), Some(_)) = (policy, self.orphan_dependents) {
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            errors.push(FieldError::invalid(&path, policy, why));
+        }
+        let propagation_policy = match policy {
+            None => None,
+            Some("Foreground") => Some(PropagationPolicy::Foreground),
+            Some("Background") => Some(PropagationPolicy::Background),
+            Some("Orphan") => Some(PropagationPolicy::Orphan),
+            Some(other) => {
+                let supported = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(FieldError::not_supported(&path, other, &supported));
+                None
+            }
+        };
+        let dry_run: Vec<&str> = self.dry_run.iter().map(String::as_str).collect();
+        errors.extend(check_dry_run(&dry_run));
+        invalid("DeleteOptions", &errors)?;
+        Ok(DeleteOptions {
+            dry_run: !dry_run.is_empty(),
+            grace_period_seconds: self.grace_period_seconds,
+            orphan_dependents: self.orphan_dependents,
+            propagation_policy,
+            preconditions: self.preconditions,
+        })
+    }
+}
