@@ -45,7 +45,7 @@ pub(crate) fn description(attrs: &[Attribute]) -> String {
         };
         lines.extend(
             text.value()
-                .lines()
+                .split('\n')
                 .map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()),
         );
     }

@@ -214,17 +214,17 @@ fn arm(
 ) -> TokenStream {
     let variant = name.to_ident();
     match content {
-        Content::Unit => quote_spanned!(name.span=> <#from>::#variant => <#to>::#variant),
+        Content::Unit => quote_spanned!(name.span=> #from::#variant => #to::#variant),
         Content::Value(_) if unknown => {
-            quote_spanned!(name.span=> <#from>::#variant(value) => <#to>::#variant(value))
+            quote_spanned!(name.span=> #from::#variant(value) => #to::#variant(value))
         }
         Content::Value(_) => quote_spanned! {name.span=>
-            <#from>::#variant(value) => <#to>::#variant(::apiloom::codegen::ConvertFrom::convert_from(value)?)
+            #from::#variant(value) => #to::#variant(::apiloom::codegen::ConvertFrom::convert_from(value)?)
         },
         Content::Fields(fields) => {
             let names: Vec<Ident> = fields.iter().map(|field| field.name.to_ident()).collect();
             quote_spanned! {name.span=>
-                <#from>::#variant { #(#names),* } => <#to>::#variant {
+                #from::#variant { #(#names),* } => #to::#variant {
                     #(#names: ::apiloom::codegen::ConvertFrom::convert_from(#names)?),*
                 }
             }

@@ -1,0 +1,256 @@
+//! `ResourceDef`: what `#[resource(..)]` says, and what follows when it says nothing.
+
+use apiloom::meta::JsonPath;
+use apiloom::meta::kind::{
+    CellSource, ColumnType, GenerationRule, Lifecycle, NameFormat, Release, ResourceDef, Scope,
+    Verb,
+};
+use apiloom::prelude::*;
+use serde_json::json;
+
+use super::wardle;
+
+/// Rules of conduct.
+///
+/// In two paragraphs.
+#[apiloom::resource(group = "", version = "v1", cluster)]
+pub struct Policy {
+    pub metadata: ObjectMeta,
+}
+
+#[test]
+fn a_bare_kind_follows_from_its_name() {
+    let def = Policy::definition();
+    assert_eq!(
+        (def.api_version().as_str(), def.kind, def.plural),
+        ("v1", "Policy", "policies")
+    );
+    assert_eq!(
+        (def.singular.as_str(), def.list_kind.as_str()),
+        ("policy", "PolicyList")
+    );
+    assert_eq!(
+        (def.scope, def.verbs.as_slice()),
+        (Scope::Cluster, Verb::ALL.as_slice())
+    );
+    assert!(def.served && def.unconditional_update);
+    assert!(!def.status && !def.storage && !def.create_on_update);
+    assert!(
+        def.conversion.is_none()
+            && def.lifecycle.is_none()
+            && def.columns.is_empty()
+            && def.selectable.is_empty()
+    );
+    assert_eq!(
+        (def.name_format, def.generation),
+        (NameFormat::DnsSubdomain, GenerationRule::Spec)
+    );
+    assert_eq!(def.description, "Rules of conduct.\n\nIn two paragraphs.");
+}
+
+#[apiloom::resource(
+    group = "example.com",
+    version = "v1",
+    kind = "Gadget",
+    plural = "gadgetry",
+    singular = "gadgetty",
+    list_kind = "Gadgets",
+    short = ["ga", "gt"],
+    categories = ["all", "tools"],
+    namespaced,
+    readonly,
+    served = false,
+    no_client,
+    name_format = dns_label,
+    generation = none,
+    unconditional_update = false,
+    create_on_update = true,
+    lifecycle(introduced = "1.0", deprecated = "1.9", removed = "1.10", replacement("example.com", "v2", Gadget)),
+    column(name = "Size", path = spec.size, wide, doc = "How big."),
+    column(name = "Upper", with = Gizmo::upper, priority = 2),
+    column(name = "Foreign", json_path = ".spec.limits", type = "integer", format = "int32"),
+    column(name = "Since", path = spec.since),
+    column(name = "On", path = spec.on),
+    column(name = "Ratio", path = spec.ratio),
+    column(name = "Mode", path = spec.r#type),
+    column(name = "Age", path = metadata.creation_timestamp),
+    select(spec.r#type, ".spec.limits")
+)]
+pub struct Gizmo {
+    pub metadata: ObjectMeta,
+    pub spec: GizmoSpec,
+}
+
+#[apiloom::api]
+pub struct GizmoSpec {
+    pub size: Option<i32>,
+    pub since: Option<Time>,
+    pub on: bool,
+    pub ratio: f64,
+    pub r#type: Option<Mode>,
+    pub limits: Option<serde_json::Value>,
+}
+
+#[apiloom::api]
+pub enum Mode {
+    Fast,
+    Slow,
+}
+
+impl Gizmo {
+    fn upper(&self) -> Option<String> {
+        self.metadata.name.as_ref().map(|name| name.to_uppercase())
+    }
+}
+
+#[test]
+fn a_declared_kind_is_what_it_says() {
+    let def = Gizmo::definition();
+    assert_eq!(
+        (
+            def.kind,
+            def.plural,
+            def.singular.as_str(),
+            def.list_kind.as_str()
+        ),
+        ("Gadget", "gadgetry", "gadgetty", "Gadgets")
+    );
+    assert_eq!(
+        (def.short_names, def.categories),
+        (&["ga", "gt"][..], &["all", "tools"][..])
+    );
+    assert_eq!(def.verbs, [Verb::Get, Verb::List, Verb::Watch]);
+    assert!(!def.served && !def.unconditional_update && def.create_on_update);
+    assert_eq!(
+        (def.name_format, def.generation),
+        (NameFormat::DnsLabel, GenerationRule::None)
+    );
+    let release = |minor| Some(Release { major: 1, minor });
+    let Lifecycle {
+        introduced,
+        deprecated,
+        removed,
+        replacement,
+    } = def.lifecycle.expect("it is declared");
+    assert_eq!(
+        (introduced, deprecated, removed),
+        (release(0), release(9), release(10))
+    );
+    assert_eq!(replacement.map(|gvk| gvk.version).as_deref(), Some("v2"));
+    assert_eq!(
+        def.selectable,
+        [
+            JsonPath::new(["spec", "type"]),
+            JsonPath::new(["spec", "limits"])
+        ]
+    );
+}
+
+#[test]
+fn columns_take_their_type_from_the_field() {
+    let columns: Vec<(&str, ColumnType, String)> = Gizmo::definition()
+        .columns
+        .iter()
+        .map(|column| {
+            (
+                column.name,
+                column.column_type,
+                format!("{:?}", column.source),
+            )
+        })
+        .collect();
+    let expected = [
+        ("Size", ColumnType::Integer, "Path(.spec.size)"),
+        ("Upper", ColumnType::String, "With(fn)"),
+        ("Foreign", ColumnType::Integer, "Path(.spec.limits)"),
+        ("Since", ColumnType::Date, "Path(.spec.since)"),
+        ("On", ColumnType::Boolean, "Path(.spec.on)"),
+        ("Ratio", ColumnType::Number, "Path(.spec.ratio)"),
+        ("Mode", ColumnType::String, "Path(.spec.type)"),
+        ("Age", ColumnType::Date, "Path(.metadata.creationTimestamp)"),
+    ];
+    assert_eq!(
+        columns,
+        expected.map(|(name, ty, source)| (name, ty, source.to_owned()))
+    );
+    let priorities: Vec<i32> = Gizmo::definition()
+        .columns
+        .iter()
+        .map(|column| column.priority)
+        .collect();
+    assert_eq!(priorities, [1, 2, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_computed_column_calls_the_users_function() {
+    let def = Gizmo::definition();
+    let CellSource::With(cell) = &def.columns[1].source else {
+        panic!("{:?}", def.columns[1])
+    };
+    let document = |name| json!({"metadata": {"name": name}, "spec": {"on": true, "ratio": 1.0}});
+    assert_eq!(cell(&document("gear")), Ok(json!("GEAR")));
+    assert!(cell(&json!({"metadata": {}, "spec": 3})).is_err());
+}
+
+#[test]
+fn verbs_are_limited_as_declared() {
+    #[apiloom::resource(group = "example.com", version = "v1", cluster, verbs(only = [watch, create]))]
+    pub struct Only {
+        pub metadata: ObjectMeta,
+    }
+    #[apiloom::resource(group = "example.com", version = "v1", cluster, verbs(skip = [delete_collection, update]))]
+    pub struct Skip {
+        pub metadata: ObjectMeta,
+    }
+    let verbs = |def: ResourceDef| {
+        def.verbs
+            .iter()
+            .map(|verb| verb.as_str())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(verbs(Only::definition()), "create watch");
+    assert_eq!(
+        verbs(Skip::definition()),
+        "create delete get list patch watch"
+    );
+}
+
+#[test]
+fn the_long_form_needs_no_attribute_macro() {
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, Resource)]
+    #[serde(rename_all = "camelCase")]
+    #[resource(group = "example.com", version = "v1", namespaced)]
+    #[resource(shortname = "lo", selectable(spec.time_out, spec.other))]
+    pub struct Long {
+        pub metadata: ObjectMeta,
+        pub spec: LongSpec,
+    }
+
+    #[apiloom::api]
+    pub struct LongSpec {
+        pub time_out: Option<i32>,
+        #[api(json = "OTHER")]
+        pub other: Option<String>,
+    }
+
+    let def = Long::definition();
+    assert_eq!((def.plural, def.short_names), ("longs", &["lo"][..]));
+    assert_eq!(
+        def.selectable,
+        [
+            JsonPath::new(["spec", "timeOut"]),
+            JsonPath::new(["spec", "OTHER"])
+        ]
+    );
+}
+
+#[test]
+fn a_group_is_a_constant() {
+    assert_eq!(wardle::GROUP.name, "wardle.example.com");
+    assert_eq!(wardle::GROUP.versions, ["v1beta1", "v1alpha1"]);
+    assert_eq!(wardle::GROUP.release, Some(Release { major: 1, minor: 2 }));
+}

@@ -1,0 +1,146 @@
+//! The tree of checks and computed defaults beside the schema.
+
+use apiloom::meta::kind::{ApiType, Hooks};
+use apiloom::prelude::*;
+use serde_json::{Value, json};
+
+use super::wardle::{v1alpha1, v1beta1};
+
+#[apiloom::api(custom = Part::check)]
+pub struct Part {
+    #[api(custom = check_name)]
+    pub name: Option<String>,
+    #[api(each(custom = check_name))]
+    pub names: Vec<String>,
+    pub inner: BTreeMap<String, Inner>,
+    #[api(opaque)]
+    pub opaque: Option<Inner>,
+    pub foreign: Option<Foreign>,
+    pub again: Vec<Part>,
+    #[api(flatten)]
+    pub flat: Flat,
+}
+
+#[apiloom::api]
+pub struct Inner {
+    #[api(custom = check_positive)]
+    pub count: i32,
+}
+
+#[apiloom::api]
+pub struct Flat {
+    #[api(custom = check_positive)]
+    pub depth: Option<i32>,
+}
+
+/// A type that knows nothing of us.
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub struct Foreign {}
+
+impl Part {
+    fn check(&self, path: &FieldPath) -> Result<(), FieldError> {
+        if self.names.is_empty() {
+            Err(FieldError::required(&path.child("names"), ""))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn check_name(name: &str, path: &FieldPath) -> Vec<FieldError> {
+    if name == "root" {
+        vec![FieldError::invalid(path, name, "must not be root")]
+    } else {
+        Vec::new()
+    }
+}
+
+fn check_positive(number: &i32, path: &FieldPath) -> Option<FieldError> {
+    (*number < 1).then(|| FieldError::invalid(path, number, "must be positive"))
+}
+
+fn field<'a>(hooks: &'a Hooks, name: &str) -> Option<&'a Hooks> {
+    hooks
+        .fields
+        .iter()
+        .find(|(field, _)| *field == name)
+        .map(|(_, hooks)| hooks)
+}
+
+fn errors(hooks: &Hooks, value: &Value) -> Vec<String> {
+    let path = FieldPath::new("x");
+    hooks
+        .checks
+        .iter()
+        .flat_map(|check| check(value, &path))
+        .map(|error| error.to_string())
+        .collect()
+}
+
+#[test]
+fn checks_stand_where_they_are_declared() {
+    let hooks = Part::hooks();
+    let value = json!({"names": []});
+    assert_eq!(errors(&hooks, &value), ["x.names: Required value"]);
+    let name = field(&hooks, "name").expect("it has a check");
+    assert_eq!(
+        errors(name, &json!("root")),
+        [r#"x: Invalid value: "root": must not be root"#]
+    );
+    assert_eq!(errors(name, &json!("user")), [""; 0]);
+    let names = field(&hooks, "names")
+        .and_then(|hooks| hooks.items.as_deref())
+        .expect("its elements have a check");
+    assert_eq!(errors(names, &json!("root")).len(), 1);
+    let counts = field(&hooks, "inner")
+        .and_then(|hooks| hooks.items.as_deref())
+        .and_then(|inner| field(inner, "count"));
+    assert_eq!(
+        errors(counts.expect("found through the map"), &json!(0)),
+        ["x: Invalid value: 0: must be positive"]
+    );
+    assert_eq!(
+        errors(field(&hooks, "depth").expect("flattened"), &json!(0)).len(),
+        1
+    );
+}
+
+#[test]
+fn opaque_foreign_and_recursive_fields_have_no_hooks_of_their_type() {
+    let hooks = Part::hooks();
+    assert!(field(&hooks, "opaque").is_none());
+    assert!(field(&hooks, "foreign").is_none());
+    assert!(field(&hooks, "again").is_none());
+}
+
+#[test]
+fn a_check_of_an_ill_formed_value_is_an_error_not_a_panic() {
+    let hooks = Part::hooks();
+    assert_eq!(errors(field(&hooks, "name").unwrap(), &json!(3)).len(), 1);
+}
+
+#[test]
+fn a_default_is_computed_from_its_parent() {
+    let hooks = v1alpha1::FlunderSpec::hooks();
+    let [(name, default)] = hooks.defaults.as_slice() else {
+        panic!("{hooks:?}")
+    };
+    assert_eq!(*name, "referenceType");
+    assert_eq!(default(&json!({"reference": "x"})), Some(json!("Flunder")));
+    assert_eq!(default(&json!({})), None);
+    assert_eq!(default(&json!({"reference": 3})), None);
+}
+
+#[test]
+fn the_root_knows_the_hooks_of_its_fields() {
+    let hooks = v1beta1::Flunder::hooks();
+    let spec = field(&hooks, "spec").expect("the spec has a check");
+    assert_eq!(
+        errors(
+            spec,
+            &json!({"flunderReference": "a", "fischerReference": "b"})
+        )
+        .len(),
+        1
+    );
+}

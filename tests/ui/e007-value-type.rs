@@ -1,0 +1,16 @@
+//! Values have the type of their key.
+
+use apiloom::prelude::*;
+
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, singular = 3, shortname = [x, 4], status, served = "no", printcolumn(name = "A", path = metadata.name, priority = "high"), verbs(only = [1]))]
+pub struct Thing {
+    pub metadata: ObjectMeta,
+}
+
+#[apiloom::api]
+pub struct Part {
+    #[api(len = 3, bytes = 1..9, format = 3, requires("x"), json = name, convert(with = f))]
+    pub name: Option<String>,
+}
+
+fn main() {}

@@ -1,0 +1,28 @@
+//! Keys that say opposite things are refused.
+
+use apiloom::prelude::*;
+
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, cluster, hub, spoke_of = Other, readonly, verbs(only = [get], skip = [list]), printcolumn(name = "A", path = metadata.name, with = f, wide, priority = 1))]
+pub struct Thing {
+    pub metadata: ObjectMeta,
+}
+
+#[apiloom::api]
+pub struct Part {
+    #[api(required, default = "x", forbidden)]
+    pub name: Option<String>,
+    #[api(min = 1, gt = 0, range = 1..=2)]
+    pub number: i32,
+    #[api(requires(name, me), conflicts(name))]
+    pub me: Option<String>,
+    #[api(atomic, list = set)]
+    pub list: Vec<String>,
+}
+
+#[apiloom::api]
+pub enum Mode {
+    #[api(unknown, json = "x")]
+    Other(String),
+}
+
+fn main() {}

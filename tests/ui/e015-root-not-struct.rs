@@ -1,0 +1,10 @@
+//! A root is a struct.
+
+use apiloom::prelude::*;
+
+#[apiloom::resource(group = "example.com", version = "v1", namespaced)]
+pub enum Thing {
+    A,
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//! Siblings are named by their Rust names.
+
+use apiloom::prelude::*;
+
+#[apiloom::api(union(tag = tpye))]
+pub struct Part {
+    pub r#type: Option<String>,
+    #[api(member = "Name", requires(passwrd), conflicts(nobody))]
+    pub name: Option<String>,
+    pub password: Option<String>,
+}
+
+fn main() {}

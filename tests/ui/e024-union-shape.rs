@@ -1,0 +1,22 @@
+//! A union has members, members have a union.
+
+use apiloom::prelude::*;
+
+#[apiloom::api(union(tag = name))]
+pub struct NoMembers {
+    pub name: Option<String>,
+}
+
+#[apiloom::api]
+pub struct NoUnion {
+    #[api(member = "Name")]
+    pub name: Option<String>,
+}
+
+#[apiloom::api(union(tag = name))]
+pub struct TagIsMember {
+    #[api(member = "Name")]
+    pub name: Option<String>,
+}
+
+fn main() {}

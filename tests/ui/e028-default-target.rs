@@ -1,0 +1,15 @@
+//! An empty list cannot be told from an absent one.
+
+use apiloom::prelude::*;
+
+fn names(_: &Part) -> Vec<String> {
+    Vec::new()
+}
+
+#[apiloom::api]
+pub struct Part {
+    #[api(default_with = names)]
+    pub names: Vec<String>,
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+//! An alias that hides a list is found by rustc, not guessed.
+
+use apiloom::prelude::*;
+
+pub type Names = Vec<String>;
+
+#[apiloom::api]
+pub struct Part {
+    pub names: Names,
+}
+
+fn main() {}
