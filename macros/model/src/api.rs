@@ -95,6 +95,8 @@ pub struct Conversion {
     pub peer: Code,
     /// The user writes both `ConvertFrom` impls.
     pub manual: bool,
+    /// Functions of the whole value: to the peer and back.
+    pub with: Option<(Code, Code)>,
     /// Fields that only the peer has, and what they get.
     pub hub_only: Vec<(Name, Code)>,
     /// Fields of the peer whose loss is accepted.

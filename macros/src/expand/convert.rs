@@ -24,6 +24,7 @@ pub(crate) fn of_root(kind: &Kind) -> TokenStream {
             let plain = Conversion {
                 peer: hub.clone(),
                 manual: false,
+                with: None,
                 hub_only: Vec::new(),
                 lossy: Vec::new(),
             };
@@ -38,6 +39,9 @@ pub(crate) fn of_struct(model: &ApiStruct, conversion: &Conversion) -> TokenStre
         return TokenStream::new();
     }
     let (this, peer) = (model.name.to_ident(), &conversion.peer);
+    if let Some(functions) = &conversion.with {
+        return by_functions(&this, peer, functions);
+    }
     let to_peer = to_peer(&this, model, conversion);
     let from_peer = from_peer(&this, model, conversion);
     quote! {
@@ -55,6 +59,24 @@ pub(crate) fn of_struct(model: &ApiStruct, conversion: &Conversion) -> TokenStre
                 #[allow(unused_imports)]
                 use ::apiloom::codegen::ConvertVia as _;
                 #from_peer
+            }
+        }
+    }
+}
+
+/// Both directions by functions of the user's that cannot fail.
+fn by_functions(this: &Ident, peer: &Code, (to, from): &(Code, Code)) -> TokenStream {
+    quote! {
+        #[automatically_derived]
+        impl ::apiloom::codegen::ConvertFrom<#this> for #peer {
+            fn convert_from(value: #this) -> ::core::result::Result<Self, ::apiloom::codegen::ConvertError> {
+                ::core::result::Result::Ok((#to)(value))
+            }
+        }
+        #[automatically_derived]
+        impl ::apiloom::codegen::ConvertFrom<#peer> for #this {
+            fn convert_from(value: #peer) -> ::core::result::Result<Self, ::apiloom::codegen::ConvertError> {
+                ::core::result::Result::Ok((#from)(value))
             }
         }
     }
@@ -170,7 +192,7 @@ fn converted(
 ) -> TokenStream {
     let (local, json, span) = (local(&field.name), &field.json_name, field.name.span);
     if let Some(function) = with {
-        return quote!(#function(#local));
+        return quote!((#function)(#local));
     }
     quote_spanned! {span=>
         ::apiloom::codegen::Conv::to_field(#local, |target: &#target| &target.#target_field)
@@ -185,6 +207,9 @@ pub(crate) fn of_enum(model: &ApiEnum, conversion: &Conversion) -> TokenStream {
         return TokenStream::new();
     }
     let this = model.name.to_ident();
+    if let Some(functions) = &conversion.with {
+        return by_functions(&this, &conversion.peer, functions);
+    }
     let (this, peer) = (quote!(#this), &conversion.peer);
     let peer = quote!(#peer);
     let one_way = |from: &TokenStream, to: &TokenStream| {

@@ -12,7 +12,7 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
     let defaults = model.fields.iter().filter_map(|field| {
         let (compute, ty, json) = (field.default_with.as_ref()?, &field.ty, &field.json_name);
         Some(quote! {
-            .default_of(#json, |parent| ::apiloom::codegen::computed_default::<#this, #ty>(parent, |parent| #compute(parent)))
+            .default_of(#json, |parent| ::apiloom::codegen::computed_default::<#this, #ty>(parent, |parent| (#compute)(parent)))
         })
     });
     let fields = model.fields.iter().map(of_field);
@@ -85,7 +85,7 @@ fn each(ty: &TokenStream, rules: &Rules) -> TokenStream {
 fn checks(ty: &TokenStream, rules: &Rules) -> TokenStream {
     let check = |function: &Code| {
         quote! {
-            .check(|value, path| ::apiloom::codegen::typed_check::<#ty, _>(value, path, |value, path| #function(value, path)))
+            .check(|value, path| ::apiloom::codegen::typed_check::<#ty, _>(value, path, |value, path| (#function)(value, path)))
         }
     };
     rules.custom.iter().map(check).collect()

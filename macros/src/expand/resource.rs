@@ -164,8 +164,8 @@ fn column(kind: &Kind, column: &Column) -> TokenStream {
         ColumnSource::With(function) => {
             let object = quote!(object: &#root);
             (
-                quote!(::apiloom::codegen::column_type_with(|#object| #function(object))),
-                quote!(::apiloom::codegen::CellSource::With(|value| ::apiloom::codegen::cell_with(value, |#object| #function(object)))),
+                quote!(::apiloom::codegen::column_type_with(|#object| (#function)(object))),
+                quote!(::apiloom::codegen::CellSource::With(|value| ::apiloom::codegen::cell_with(value, |#object| (#function)(object)))),
             )
         }
     };

@@ -185,11 +185,13 @@ fn read_union(arg: &Arg, d: &mut Diagnostics) -> Option<Union> {
 
 fn read_conversion(arg: &Arg, d: &mut Diagnostics) -> Option<Conversion> {
     let args = arg.list(Target::Convert, d)?;
-    let (mut peer, mut manual, mut hub_only, mut lossy) = (None, false, Vec::new(), Vec::new());
+    let (mut peer, mut manual, mut with) = (None, false, None);
+    let (mut hub_only, mut lossy) = (Vec::new(), Vec::new());
     for arg in &args {
         match arg.key {
             "peer" => peer = arg.code(d),
             "manual" => manual = arg.flag(d),
+            "with" => with = arg.code_pair(d),
             "hub_only" => hub_only = arg.assignments(d),
             "lossy" => lossy = arg.names(d),
             _ => {}
@@ -202,6 +204,7 @@ fn read_conversion(arg: &Arg, d: &mut Diagnostics) -> Option<Conversion> {
     Some(Conversion {
         peer: peer?,
         manual,
+        with,
         hub_only,
         lossy,
     })
