@@ -196,7 +196,9 @@ impl<'a> Checker<'a> {
     }
 
     fn undeclared_group(&mut self, kind: &Declared<Kind>) {
-        if self.found.incomplete && self.found.groups.is_empty() {
+        // The core group's name is empty; so is one that is missing.
+        let unknown = self.found.groups.is_empty() || kind.value.group.value.is_empty();
+        if self.found.incomplete && unknown {
             return;
         }
         let (group, version) = (&kind.value.group, &kind.value.version.value);

@@ -113,7 +113,7 @@ impl Collector<'_> {
             self.canonical_paths(id, &mut item.attrs);
             let mut diagnostics = Diagnostics::default();
             apiloom_model::parse_api(&item, &mut diagnostics);
-            self.diagnostics(id, &diagnostics);
+            self.diagnostics(id, item.ident.span(), &diagnostics);
         }
     }
 
@@ -129,7 +129,7 @@ impl Collector<'_> {
         self.canonical_paths(id, &mut item.attrs);
         let mut diagnostics = Diagnostics::default();
         let kind = apiloom_model::parse_kind(item, &mut diagnostics);
-        self.diagnostics(id, &diagnostics);
+        self.diagnostics(id, item.ident.span(), &diagnostics);
         match kind {
             Some(value) => self.found.kinds.push(Declared { value, module: id }),
             None => {
@@ -280,7 +280,7 @@ impl Collector<'_> {
                             .at(self.krate.locate(id, path.span())),
                     );
                 }
-                self.group(id, item.mac.tokens.clone());
+                self.group(id, path.span(), item.mac.tokens.clone());
             }
             Lookup::Missing | Lookup::Unknown if path.is_ident("group") => {
                 self.found.incomplete = true;
@@ -295,13 +295,13 @@ impl Collector<'_> {
         }
     }
 
-    fn group(&mut self, id: ModuleId, tokens: TokenStream) {
+    fn group(&mut self, id: ModuleId, span: Span, tokens: TokenStream) {
         let mut diagnostics = Diagnostics::default();
         match apiloom_model::parse_group(tokens, &mut diagnostics) {
             Some(value) => self.found.groups.push(Declared { value, module: id }),
             None => self.found.incomplete = true,
         }
-        self.diagnostics(id, &diagnostics);
+        self.diagnostics(id, span, &diagnostics);
     }
 
     /// Functions, impls and the like: a kind in their bodies has no path that generated code could name.
@@ -376,12 +376,17 @@ impl Collector<'_> {
             })
     }
 
-    fn diagnostics(&mut self, id: ModuleId, diagnostics: &Diagnostics) {
+    /// Takes over what the vocabulary found; what has no token of its own is shown at `item`.
+    fn diagnostics(&mut self, id: ModuleId, item: Span, diagnostics: &Diagnostics) {
         self.found.incomplete |= !diagnostics.is_empty();
         for error in diagnostics.errors() {
+            let mut place = location(self.krate, id, error.span);
+            if place.range.is_empty() {
+                place = self.krate.locate(id, item);
+            }
             let mut problem = Problem::error(error.message.clone())
                 .id(error.id.code())
-                .at(location(self.krate, id, error.span));
+                .at(place);
             if let Some(help) = &error.help {
                 problem = problem.help(help.clone());
             }
