@@ -127,16 +127,14 @@ impl Endpoint {
         if self.def().status && object.fields_mut().remove("status").is_some() {
             self.kind.default(object, self.version);
         }
-        self.kind.change(object, self.version, |strategy, object| {
+        self.kind.prepare(object, self.version, |strategy, object| {
             strategy.prepare_for_create(target.ctx, object)
         });
     }
 
     async fn write_new(&self, target: Target<'_>, object: Object) -> Result<Creation, ApiError> {
         let key = self.kind.key(target.namespace, target.name)?;
-        let stored = self
-            .kind
-            .convert(object.clone(), self.version, self.kind.storage_version)?;
+        let stored = self.kind.to_storage(object.clone(), self.version)?;
         let bytes = self.kind.encode(&stored)?;
         if target.dry_run {
             return Ok(match self.kind.get(&key, "create").await? {

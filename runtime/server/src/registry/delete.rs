@@ -116,13 +116,13 @@ impl Endpoint {
         entry: &Entry,
     ) -> Result<Attempt, ApiError> {
         let unchanged = marked == *stored;
-        let mut answer =
-            self.kind
-                .convert(marked.clone(), self.kind.storage_version, self.version)?;
+        let bytes = self.kind.encode(&marked)?;
+        let mut answer = self
+            .kind
+            .convert(marked, self.kind.storage_version, self.version)?;
         if unchanged || target.dry_run {
             return Ok(Attempt::Done(Deleted::Pending(answer)));
         }
-        let bytes = self.kind.encode(&marked)?;
         match self
             .kind
             .store_update(&entry.key, entry.revision, bytes)

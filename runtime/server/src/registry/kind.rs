@@ -156,29 +156,54 @@ impl Kind {
             .find_map(|v| Some((v, self.versions[v].strategy.as_deref()?)))
     }
 
-    /// Runs a hook that may change an object, in the version whose rules apply. An object that cannot be converted there
-    /// is left alone: writing it, which converts it too, says why.
+    /// Runs a hook that may change an object, in the version whose rules apply; says whether it did. An object that
+    /// cannot be converted there is left alone: writing it, which converts it too, says why.
     pub(super) fn change(
         &self,
         object: &mut Object,
         version: VersionIndex,
         hook: impl FnOnce(&dyn ErasedStrategy, &mut Object) -> bool,
-    ) {
+    ) -> bool {
         let Some((judge, strategy)) = self.strategy(version) else {
-            return;
+            return false;
         };
         if judge == version {
-            hook(strategy, object);
-            return;
+            return hook(strategy, object);
         }
         let Ok(mut converted) = self.convert(object.clone(), version, judge) else {
-            return;
+            return false;
         };
-        if hook(strategy, &mut converted)
-            && let Ok(changed) = self.convert(converted, judge, version)
-        {
-            *object = changed;
+        if !hook(strategy, &mut converted) {
+            return false;
         }
+        let changed = self.convert(converted, judge, version);
+        changed.map(|changed| *object = changed).is_ok()
+    }
+
+    /// Runs a hook that prepares an object, and puts in the defaults that follow from what it set.
+    pub(super) fn prepare(
+        &self,
+        object: &mut Object,
+        version: VersionIndex,
+        hook: impl FnOnce(&dyn ErasedStrategy, &mut Object) -> bool,
+    ) {
+        if self.change(object, version, hook) {
+            self.default(object, version);
+        }
+    }
+
+    /// The object in the version it is stored in, with that version's defaults: a read puts them in, and what a read
+    /// gave must be stored as it was when it is written back.
+    pub(super) fn to_storage(
+        &self,
+        object: Object,
+        version: VersionIndex,
+    ) -> Result<Object, ApiError> {
+        let mut stored = self.convert(object, version, self.storage_version)?;
+        if version != self.storage_version {
+            self.default(&mut stored, self.storage_version);
+        }
+        Ok(stored)
     }
 
     /// Reads stored bytes in a version: pruned and defaulted by today's schema of the version they are stored in, then

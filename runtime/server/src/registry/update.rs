@@ -140,7 +140,7 @@ impl Endpoint {
         };
         self.admit_mutation(target, &mut new, Some(&old)).await?;
         self.check_version(&new, entry, target.name)?;
-        self.before_update(target, &mut new, &old);
+        self.before_update(target, &mut new, &old, entry);
         new.set_meta_str("resourceVersion", old.resource_version());
         self.validate_update(target.ctx, &mut new, &mut old)?;
         self.admit_validation(target, &mut new, Some(&old)).await?;
@@ -192,7 +192,7 @@ impl Endpoint {
     }
 
     /// Keeps what the request may not change, then lets the kind's rules prepare the object.
-    fn before_update(&self, target: Target<'_>, new: &mut Object, old: &Object) {
+    fn before_update(&self, target: Target<'_>, new: &mut Object, old: &Object, entry: &Entry) {
         self.isolate(target.subresource, new, old);
         let generation = stamp::meta_number(old, "generation");
         stamp::set_meta_number(new, "generation", generation);
@@ -213,11 +213,11 @@ impl Endpoint {
             new.set_meta_str("uid", old.uid());
         }
         if target.subresource.is_empty() {
-            self.kind.change(new, self.version, |strategy, new| {
+            self.kind.prepare(new, self.version, |strategy, new| {
                 self.prepare_for_update(target.ctx, strategy, new, old)
             });
         }
-        if self.def().generation == GenerationRule::Spec && self.spec_differs(new, old) {
+        if self.def().generation == GenerationRule::Spec && self.spec_changes(new, old, entry) {
             stamp::set_meta_number(new, "generation", Some(generation.unwrap_or(0) + 1));
         }
     }
@@ -254,6 +254,19 @@ impl Endpoint {
         if self.kind.is_namespace {
             namespace::isolate(subresource, new, old);
         }
+    }
+
+    /// Whether the update changes what counts for the generation. What will be stored decides: another version may leave
+    /// out a default that is put back, or drop a field that it does not know.
+    fn spec_changes(&self, new: &Object, old: &Object, entry: &Entry) -> bool {
+        let storage_version = self.kind.storage_version;
+        if self.version != storage_version
+            && let Ok(new) = self.kind.to_storage(new.clone(), self.version)
+            && let Ok(old) = self.kind.read_entry(entry, storage_version)
+        {
+            return self.spec_differs(&new, &old);
+        }
+        self.spec_differs(new, old)
     }
 
     /// Whether anything but metadata and, where it is a subresource, status differs.
@@ -325,9 +338,7 @@ impl Endpoint {
         entry: &Entry,
     ) -> Result<Bytes, ApiError> {
         let storage_version = self.kind.storage_version;
-        let mut stored = self
-            .kind
-            .convert(new.clone(), self.version, storage_version)?;
+        let mut stored = self.kind.to_storage(new.clone(), self.version)?;
         if self.version != storage_version && self.def().status {
             let mut before = self.kind.read_entry(entry, storage_version)?;
             if subresource == "status" {

@@ -242,3 +242,58 @@ async fn status_and_deletion_through_a_version_that_knows_less_lose_nothing() {
         .unwrap();
     assert_eq!(color().await, "red");
 }
+
+/// Knows no default of its own; the version it is stored in has one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Crate {
+    pub(super) metadata: ObjectMeta,
+    #[serde(default)]
+    pub(super) spec: PlainSpec,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct StoredCrate {
+    pub(super) metadata: ObjectMeta,
+    #[serde(default)]
+    pub(super) spec: Spec,
+}
+
+impl ApiType for Crate {}
+impl ApiType for StoredCrate {}
+resource!(Crate, "v1", "Crate", "crates", |def| def);
+resource!(StoredCrate, "v1alpha1", "Crate", "crates", |def| {
+    ResourceDef {
+        storage: true,
+        conversion: Some(Conversion {
+            hub_version: "v1",
+            hub_kind: "Crate",
+            to_hub: Ok,
+            from_hub: Ok,
+        }),
+        ..def
+    }
+});
+
+#[tokio::test]
+async fn a_default_of_the_stored_version_is_written_and_answered_at_once() {
+    let store = Memory::new();
+    let mut builder = builder(&store);
+    builder.kind::<Crate>();
+    builder.kind::<StoredCrate>();
+    let f = started(builder, store).await;
+    let crates = f.registry.endpoint(GROUP, "v1", "crates").unwrap();
+    let input = || object(json!({"metadata": {"name": "c"}, "spec": {}}));
+    let created = crates
+        .create(&f.ctx, NS, input(), &CreateOptions::default())
+        .await
+        .unwrap();
+    assert_eq!(at(&created, "/spec/size"), 1);
+    let before = f.revision().await;
+    for again in [created, input()] {
+        crates
+            .update(&f.ctx, NS, "c", "", again, &UpdateOptions::default())
+            .await
+            .unwrap();
+    }
+    assert_eq!(f.revision().await, before);
+}
