@@ -22,6 +22,9 @@ pub(super) const TOO_DEEP: &str = "exceeded max depth";
 /// The deepest nesting taken: that of serde_json, so that every walk over a document fits onto a small stack.
 const MAX_DEPTH: usize = 127;
 
+/// Enough stack for YAML of [`MAX_DEPTH`] levels, of which each takes its parser 20 KiB in a build without optimization.
+const YAML_STACK_BYTES: usize = 8 << 20;
+
 /// As many strict errors as Kubernetes collects.
 const MAX_STRICT: usize = 100;
 
@@ -52,32 +55,47 @@ pub(super) fn document(document: Value, node: &Node) -> Result<Decoded, DecodeEr
     walk.finish(value)
 }
 
-fn json(text: &str, node: Option<&Node>, walk: &mut Walk<'_>) -> Result<Value, String> {
+fn json<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<Value, String> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = Seed::root(node, walk).deserialize(&mut deserializer);
     let value = value.and_then(|value| deserializer.end().map(|()| value));
     value.map_err(|error| syntax::json(&error, text.as_bytes()))
 }
 
-fn yaml(text: &str, node: Option<&Node>, walk: &mut Walk<'_>) -> Result<Value, String> {
+/// Deep YAML gets a thread with a stack for it; what people write is shallow and does not pay for one.
+fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<Value, String> {
+    let text = super::yaml::first_document(text);
+    if super::yaml::is_shallow(text) {
+        return yaml_here(text, node, walk);
+    }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(YAML_STACK_BYTES);
+        let spawned = thread.spawn_scoped(scope, || yaml_here(text, node, walk));
+        let joined = spawned
+            .map_err(|error| format!("error converting YAML to JSON: {error}"))?
+            .join();
+        joined
+            .unwrap_or_else(|_| Err("error converting YAML to JSON: the parser failed".to_owned()))
+    })
+}
+
+fn yaml_here<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<Value, String> {
+    // A body of 3 MiB, the most the server takes, must fit; aliases may not blow it up much beyond that.
     let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: MAX_DEPTH + 1,
+            max_events: 5_000_000,
+            max_nodes: 2_000_000,
+        },
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::PassThrough,
         legacy_octal_numbers: true,
         with_snippet: false,
     };
-    let text = super::yaml::first_document(text);
     let value =
         serde_saphyr::with_deserializer_from_str_with_options(text, options, |deserializer| {
             Seed::root(node, walk).deserialize(deserializer)
         });
-    value.map_err(|error| {
-        let message = error.to_string();
-        if message.contains(TOO_DEEP) {
-            return TOO_DEEP.to_owned();
-        }
-        let message = message.lines().next().unwrap_or_default();
-        format!("error converting YAML to JSON: yaml: {message}")
-    })
+    value.map_err(|error| syntax::yaml(&error))
 }
 
 /// What a walk finds besides the document.
@@ -85,20 +103,18 @@ struct Walk<'a> {
     strict: Vec<String>,
     /// The first value of a wrong type.
     type_error: Option<String>,
-    /// The kind, for the texts of type errors.
-    kind: &'a str,
+    /// The type of the innermost struct around the walk, for the texts of type errors.
+    owner: &'a str,
     is_yaml: bool,
 }
 
 impl<'a> Walk<'a> {
     fn new(node: Option<&'a Node>, format: Format) -> Self {
-        let kind = node
-            .and_then(|node| node.type_name.as_deref())
-            .unwrap_or_default();
+        let owner = node.and_then(|node| node.type_name.as_deref());
         Self {
             strict: Vec::new(),
             type_error: None,
-            kind,
+            owner: owner.unwrap_or_default(),
             is_yaml: format == Format::Yaml,
         }
     }
@@ -124,18 +140,13 @@ impl<'a> Walk<'a> {
 
     fn wrong_type(&mut self, node: &Node, found: &str, path: &Path<'_>) {
         if self.type_error.is_none() {
-            let fields = path.fields_only();
-            let place = match (self.kind, fields.as_str()) {
-                (kind, "") => format!(
-                    "Go value of type {}",
-                    if kind.is_empty() {
-                        go_type(node)
-                    } else {
-                        kind.to_owned()
-                    }
-                ),
-                (kind, fields) => {
-                    format!("Go struct field {kind}.{fields} of type {}", go_type(node))
+            let place = match (path.fields_only(), self.owner) {
+                (fields, "") if fields.is_empty() => {
+                    format!("Go value of type {}", go_type(node))
+                }
+                (fields, owner) if fields.is_empty() => format!("Go value of type {owner}"),
+                (fields, owner) => {
+                    format!("Go struct field {owner}.{fields} of type {}", go_type(node))
                 }
             };
             self.type_error = Some(format!("json: cannot unmarshal {found} into {place}"));
@@ -178,14 +189,14 @@ fn go_type(node: &Node) -> String {
 /// One value of the walk.
 struct Seed<'a, 'w, 'k> {
     /// `None` takes anything as it is.
-    node: Option<&'a Node>,
+    node: Option<&'k Node>,
     path: &'a Path<'a>,
     depth: usize,
     walk: &'w mut Walk<'k>,
 }
 
 impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
-    fn root(node: Option<&'a Node>, walk: &'w mut Walk<'k>) -> Self {
+    fn root(node: Option<&'k Node>, walk: &'w mut Walk<'k>) -> Self {
         Self {
             node,
             path: &Path::Root,
@@ -194,7 +205,7 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         }
     }
 
-    fn below<'b>(&'b mut self, node: Option<&'b Node>, path: &'b Path<'b>) -> Seed<'b, 'b, 'k> {
+    fn below<'b>(&'b mut self, node: Option<&'k Node>, path: &'b Path<'b>) -> Seed<'b, 'b, 'k> {
         Seed {
             node,
             path,
@@ -368,6 +379,10 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
             }
             return Ok(Value::Null);
         }
+        let outer = self.walk.owner;
+        if let Some(name) = self.node.and_then(|node| node.type_name.as_deref()) {
+            self.walk.owner = name;
+        }
         let mut fields = Map::new();
         // Fields that were null, which means absent: a second one is a duplicate all the same.
         let mut absent: Vec<String> = Vec::new();
@@ -414,6 +429,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
                 }
             }
         }
+        self.walk.owner = outer;
         Ok(Value::Object(fields))
     }
 }

@@ -1,4 +1,4 @@
-//! Syntax errors in the words of Go's `encoding/json`, which is what users and scripts know from Kubernetes.
+//! Syntax errors in the words of Go's decoders, which is what users and scripts know from Kubernetes.
 
 /// The text of an error that serde_json found in `body`.
 pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
@@ -32,6 +32,23 @@ pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
             format!("invalid character {} {place}", quoted(found))
         }
         None => format!("json: {text}"),
+    }
+}
+
+/// The text of an error that the YAML parser found: Go's YAML names the line first.
+pub(super) fn yaml(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    let text = text.lines().next().unwrap_or_default();
+    if ["recursion limit", "Depth {", super::decode::TOO_DEEP]
+        .iter()
+        .any(|deep| text.contains(deep))
+    {
+        return super::decode::TOO_DEEP.to_owned();
+    }
+    let (text, place) = text.rsplit_once(" at line ").unwrap_or((text, ""));
+    match place.split_once(',') {
+        Some((line, _)) => format!("error converting YAML to JSON: yaml: line {line}: {text}"),
+        None => format!("error converting YAML to JSON: yaml: {text}"),
     }
 }
 

@@ -97,15 +97,15 @@ fn values_of_another_type_name_field_and_types() {
         ),
         (
             r#"{"spec":{"replicas":"x"}}"#,
-            "json: cannot unmarshal string into Go struct field ConfigMap.spec.replicas of type int32",
+            "json: cannot unmarshal string into Go struct field Spec.spec.replicas of type int32",
         ),
         (
             r#"{"spec":{"replicas":3000000000}}"#,
-            "json: cannot unmarshal number 3000000000 into Go struct field ConfigMap.spec.replicas of type int32",
+            "json: cannot unmarshal number 3000000000 into Go struct field Spec.spec.replicas of type int32",
         ),
         (
             r#"{"spec":{"replicas":1.5}}"#,
-            "json: cannot unmarshal number 1.5 into Go struct field ConfigMap.spec.replicas of type int32",
+            "json: cannot unmarshal number 1.5 into Go struct field Spec.spec.replicas of type int32",
         ),
         (
             r#"{"spec":{"replicas":1e400}}"#,
@@ -113,15 +113,15 @@ fn values_of_another_type_name_field_and_types() {
         ),
         (
             r#"{"spec":{"ports":[{"port":-1}]}}"#,
-            "json: cannot unmarshal number -1 into Go struct field ConfigMap.spec.ports.port of type uint16",
+            "json: cannot unmarshal number -1 into Go struct field Port.spec.ports.port of type uint16",
         ),
         (
             r#"{"spec":{"ports":{}}}"#,
-            "json: cannot unmarshal object into Go struct field ConfigMap.spec.ports of type []Port",
+            "json: cannot unmarshal object into Go struct field Spec.spec.ports of type []Port",
         ),
         (
             r#"{"spec":{"on":[[]]}}"#,
-            "json: cannot unmarshal array into Go struct field ConfigMap.spec.on of type bool",
+            "json: cannot unmarshal array into Go struct field Spec.spec.on of type bool",
         ),
         (
             r#"[]"#,
@@ -129,7 +129,7 @@ fn values_of_another_type_name_field_and_types() {
         ),
         (
             r#"{"metadata":{"name":5}}"#,
-            "json: cannot unmarshal number into Go struct field ConfigMap.metadata.name of type string",
+            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string",
         ),
     ] {
         assert_eq!(refused(body), expected, "{body}");
@@ -189,4 +189,256 @@ fn objects_come_out_in_declared_order_with_the_escapes_of_go() {
             "\u{7f}\"}}"
         )
     );
+}
+
+fn yaml(text: &str) -> Value {
+    decode_value(text.as_bytes(), Format::Yaml).unwrap_or_else(|error| panic!("{text:?}: {error}"))
+}
+
+#[test]
+fn yaml_is_read_as_kubernetes_reads_it() {
+    for (text, expected) in [
+        ("a: 0644", json!({"a":420})),
+        ("a: 0o17", json!({"a":15})),
+        ("a: 0x1f", json!({"a":31})),
+        (
+            "a: yes\nb: Off\nc: 'no'\nd: true",
+            json!({"a":true,"b":false,"c":"no","d":true}),
+        ),
+        ("a: ~\nb:\nc: null", json!({"a":null,"b":null,"c":null})),
+        ("a: 1.0\nb: 1e3\nc: 1.5", json!({"a":1,"b":1000,"c":1.5})),
+        (
+            "a: |\n  x\n  y\nb: >-\n  x\n  y",
+            json!({"a":"x\ny\n","b":"x y"}),
+        ),
+        ("a: &x {b: 1}\nc: *x", json!({"a":{"b":1},"c":{"b":1}})),
+        (
+            "x: &x {b: 1}\nc:\n  <<: *x\n  d: 2",
+            json!({"x":{"b":1},"c":{"b":1,"d":2}}),
+        ),
+        ("1: a\ntrue: b", json!({"1":"a","true":"b"})),
+        ("a: 2026-11-21", json!({"a":"2026-11-21"})),
+        ("a: 12:30:45", json!({"a":"12:30:45"})),
+        ("# comment\n---\na: 1\n---\nb: 2", json!({"a":1})),
+        ("a: 1\n...\ngarbage: [", json!({"a":1})),
+        ("---\n---\nb: 2", json!(null)),
+        ("%YAML 1.2\n---\na: 1", json!({"a":1})),
+        ("{\"a\": [1, \"x\"]}", json!({"a":[1,"x"]})),
+        (
+            "a: |\n  --- no marker\n  ...\n",
+            json!({"a":"--- no marker\n...\n"}),
+        ),
+        ("", json!(null)),
+    ] {
+        assert_eq!(yaml(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn yaml_tells_unknown_fields_by_path_and_duplicates_by_line() {
+    let text = "spec:\n  replicas: 1\n  bogus: 2\n  replicas: 3\ndata:\n  k: a\n  k: b\n";
+    let Decoded { value, strict } =
+        decode(text.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+    assert_eq!(value, json!({"spec":{"replicas":3},"data":{"k":"b"}}));
+    assert_eq!(
+        strict,
+        [
+            r#"unknown field "spec.bogus""#,
+            r#"line 4: key "replicas" already set in map"#,
+            r#"line 7: key "k" already set in map"#
+        ]
+    );
+}
+
+#[test]
+fn broken_yaml_names_the_line() {
+    for text in [
+        "a: [1",
+        "a: b: c",
+        "a:\n\t- b",
+        "a: 'x",
+        "a: *nowhere",
+        "a: .inf",
+    ] {
+        let error = decode_value(text.as_bytes(), Format::Yaml)
+            .expect_err(text)
+            .to_string();
+        let line = if text.contains('\t') { 2 } else { 1 };
+        assert!(
+            error.starts_with(&format!(
+                "error converting YAML to JSON: yaml: line {line}: "
+            )),
+            "{text:?}: {error}"
+        );
+    }
+}
+
+#[test]
+fn types_are_checked_in_yaml_too() {
+    let error = decode(b"data:\n  k: 1\n", Format::Yaml, &schema()).expect_err("a number");
+    assert_eq!(
+        error.to_string(),
+        "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
+    );
+}
+
+#[test]
+fn deep_documents_need_half_of_a_stack_at_most() {
+    // Threads of tokio have 2 MiB, and a request handler has used some of it.
+    let half = std::thread::Builder::new().stack_size(1 << 20).spawn(bombs);
+    half.expect("a thread").join().expect("no panic");
+}
+
+fn bombs() {
+    let schema = schema();
+    let nest =
+        |open: &str, close: &str, n: usize| format!("{}1{}", open.repeat(n), close.repeat(n));
+    for (text, format) in [
+        (nest("[", "]", 100_000), Format::Json),
+        (nest("{\"a\":", "}", 100_000), Format::Json),
+        (
+            format!("{{\"bogus\":{}}}", nest("[", "]", 100_000)),
+            Format::Json,
+        ),
+        (
+            format!(
+                "{{\"spec\":{{\"free\":{{\"x\":{}}}}}}}",
+                nest("[", "]", 100_000)
+            ),
+            Format::Json,
+        ),
+        (nest("[", "]", 100_000), Format::Yaml),
+        (nest("{a: ", "}", 100_000), Format::Yaml),
+        (format!("bogus: {}", nest("[", "]", 1_000)), Format::Yaml),
+        (
+            (0..200).map(|i| format!("{}a:\n", " ".repeat(i))).collect(),
+            Format::Yaml,
+        ),
+        (
+            (1..200).fold("a0: &a0 []\n".to_owned(), |text, i| {
+                text + &format!("a{i}: &a{i} [*a{}]\n", i - 1)
+            }),
+            Format::Yaml,
+        ),
+        ("- ".repeat(100_000), Format::Yaml),
+    ] {
+        let error = decode(text.as_bytes(), format, &schema)
+            .expect_err("too deep")
+            .to_string();
+        assert_eq!(error, "exceeded max depth", "{}", &text[..8]);
+        assert!(decode_value(text.as_bytes(), format).is_err());
+    }
+    let mut laughs = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned();
+    for i in 1..12 {
+        let refs = vec![format!("*a{}", i - 1); 9].join(",");
+        laughs.push_str(&format!("a{i}: &a{i} [{refs}]\n"));
+    }
+    decode_value(laughs.as_bytes(), Format::Yaml).expect_err("an alias bomb");
+    assert!(decode_value(nest("[", "]", 127).as_bytes(), Format::Json).is_ok());
+    assert!(decode_value(nest("[", "]", 127).as_bytes(), Format::Yaml).is_ok());
+}
+
+#[test]
+fn many_problems_are_cut_at_a_hundred_and_told_once() {
+    let fields = (0..300)
+        .map(|i| format!("\"u{i}\":1"))
+        .collect::<Vec<_>>()
+        .join(",");
+    assert_eq!(decoded(&format!("{{{fields}}}")).strict.len(), 100);
+    assert_eq!(decoded(r#"{"x":1,"x":2}"#).strict, [r#"unknown field "x""#]);
+}
+
+#[test]
+fn bytes_that_are_no_utf8_are_refused() {
+    let error = decode_value(b"{\"a\":\"\xff\"}", Format::Json).expect_err("bytes");
+    assert_eq!(
+        error,
+        DecodeError::Syntax("invalid UTF-8 at byte 6".to_owned())
+    );
+}
+
+#[test]
+fn a_document_in_memory_is_decoded_like_bytes() {
+    let document = json!({"data":{"k":null},"bogus":1,"spec":{"ratio":2.0}});
+    let decoded = decode_document(document, &schema()).expect("decodes");
+    assert_eq!(decoded.value, json!({"data":{"k":""},"spec":{"ratio":2}}));
+    assert_eq!(decoded.strict, [r#"unknown field "bogus""#]);
+}
+
+#[test]
+fn numbers_are_printed_as_go_prints_them() {
+    for (value, expected) in [
+        (json!(1.0), "1"),
+        (json!(1e20), "100000000000000000000"),
+        (json!(1e21), "1e+21"),
+        (json!(1.5e300), "1.5e+300"),
+        (json!(0.000001), "0.000001"),
+        (json!(0.0000001), "1e-7"),
+        (json!(-0.1), "-0.1"),
+        (json!(u64::MAX), "18446744073709551615"),
+    ] {
+        assert_eq!(encode_json(&value), expected, "{value}");
+    }
+}
+
+#[test]
+fn indentation_is_that_of_go() {
+    let indented = indent_json(br#"{"a":{},"b":[],"c":[1,{"d":"{\"x\":[,]}"}],"e":"\\"}"#);
+    let expected = "{\n  \"a\": {},\n  \"b\": [],\n  \"c\": [\n    1,\n    {\n      \"d\": \"{\\\"x\\\":[,]}\"\n    }\n  ],\n  \"e\": \"\\\\\"\n}";
+    assert_eq!(indented, expected);
+}
+
+#[test]
+fn yaml_is_printed_with_quotes_where_a_reader_would_stumble() {
+    for (text, expected) in [
+        ("plain", "plain"),
+        ("two words", "two words"),
+        ("apps/v1", "apps/v1"),
+        ("metadata.k8s.io", "metadata.k8s.io"),
+        ("3rd", "3rd"),
+        ("yes", "\"yes\""),
+        ("Off", "\"Off\""),
+        ("null", "\"null\""),
+        ("~", "\"~\""),
+        ("", "\"\""),
+        ("1e3", "\"1e3\""),
+        ("0644", "\"0644\""),
+        ("1_000", "\"1_000\""),
+        ("0x1F", "\"0x1F\""),
+        ("12:30:45", "\"12:30:45\""),
+        ("2026-11-21T09:28:46Z", "\"2026-11-21T09:28:46Z\""),
+        (".inf", "\".inf\""),
+        ("=", "\"=\""),
+        ("<<", "\"<<\""),
+        ("a: b", "\"a: b\""),
+        ("a #b", "\"a #b\""),
+        ("- a", "\"- a\""),
+        ("[a", "\"[a\""),
+        (" a", "\" a\""),
+        ("tab\t", "\"tab\\t\""),
+        ("\u{1}", "\"\\x01\""),
+        ("a\nb", "|-\n    a\n    b"),
+        ("a\nb\n", "|\n    a\n    b"),
+    ] {
+        let document = json!({"a":{"b":text}});
+        let encoded = encode_yaml(&document);
+        assert_eq!(
+            String::from_utf8_lossy(&encoded),
+            format!("a:\n  b: {expected}\n"),
+            "{text:?}"
+        );
+        assert_eq!(
+            decode_value(&encoded, Format::Yaml).expect("YAML"),
+            document
+        );
+    }
+}
+
+#[test]
+fn yaml_has_its_keys_sorted_and_lists_at_their_key() {
+    let document = json!({"b":[1,{"z":{},"x":[]},[2,[3]]],"a":{"c":true,"d":1.5}});
+    let expected = "a:\n  c: true\n  d: 1.5\nb:\n- 1\n- x: []\n  z: {}\n- - 2\n  - - 3\n";
+    assert_eq!(encode_yaml(&document), expected);
+    assert_eq!(yaml(expected), document);
+    assert_eq!(encode_yaml(&json!({})), "{}\n");
 }
