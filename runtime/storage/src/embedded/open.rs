@@ -1,6 +1,6 @@
 //! Opening the file: the lock on its directory, its format, and the proof of its objects.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,6 +18,9 @@ const APPLICATION_ID: i32 = 0x414C_4F4D;
 const FORMAT: i32 = 1;
 
 const FILE: &str = "store.db";
+const NEW_FILE: &str = "store.db.new";
+/// SQLite's log of what is not yet written back to the file.
+const WAL: &str = "store.db-wal";
 const LOCK: &str = "store.lock";
 
 /// SQLite's cache of the writing connection, in KiB. With those of the readers it stays at 8 MiB.
@@ -188,15 +191,40 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Makes the file before SQLite does: only its owner may read it, and SQLite gives the same mode to the files beside it.
+/// Makes a store that has nothing in it, where there is none: complete under another name first, so that a crash leaves
+/// all of it or none. Its owner alone may read it; SQLite gives the same mode to the files beside it.
 fn make_file(dir: &Path, path: &Path) -> Result<(), OpenError> {
-    if path.exists() {
+    let length = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
+    if length(path) > 0 {
         return Ok(());
     }
-    private_file()
-        .open(path)
-        .map_err(|error| OpenError::io(path, &error))?;
+    if length(&dir.join(WAL)) > 0 {
+        return Err(OpenError::damaged(
+            path,
+            format!("it is empty or missing, but {WAL} beside it is not"),
+        ));
+    }
+    let new = dir.join(NEW_FILE);
+    let io = |error: io::Error| OpenError::io(&new, &error);
+    if new.exists() {
+        fs::remove_file(&new).map_err(io)?;
+    }
+    let file = private_file().open(&new).map_err(io)?;
+    create(&new).map_err(|error| OpenError::sqlite(&new, &error))?;
+    file.sync_all().map_err(io)?;
+    fs::rename(&new, path).map_err(io)?;
     sync_dir(dir)
+}
+
+/// Writes what every store begins with. Nothing of it is synced.
+fn create(path: &Path) -> rusqlite::Result<()> {
+    let connection = connect(path, READER_CACHE_KIB)?;
+    connection.execute_batch(&format!(
+        "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN; PRAGMA application_id = {APPLICATION_ID}; \
+         PRAGMA user_version = {FORMAT}; {SCHEMA} COMMIT;"
+    ))?;
+    // Closing writes SQLite's log back and removes it.
+    connection.close().map_err(|(_, error)| error)
 }
 
 fn private_file() -> OpenOptions {
@@ -217,7 +245,7 @@ fn sync_dir(dir: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// The first connection: it looks whose file it is before it changes anything, and makes an empty one ours.
+/// The first connection: it looks whose file it is before it changes anything.
 fn connect_first(path: &Path, config: &EmbeddedConfig) -> Result<Connection, OpenError> {
     let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => foreign(path, "not an SQLite file"),
@@ -230,9 +258,6 @@ fn connect_first(path: &Path, config: &EmbeddedConfig) -> Result<Connection, Ope
             .map_err(failed)
     };
     let (application, format) = (pragma("application_id")?, pragma("user_version")?);
-    let tables: u32 = connection
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-        .map_err(failed)?;
     match (application, format) {
         (APPLICATION_ID, 1..=FORMAT) => {}
         (APPLICATION_ID, found) if found > FORMAT => {
@@ -242,7 +267,6 @@ fn connect_first(path: &Path, config: &EmbeddedConfig) -> Result<Connection, Ope
                 supported: FORMAT,
             });
         }
-        (0, 0) if tables == 0 => create(&connection).map_err(failed)?,
         _ => return Err(foreign(path, "an SQLite file of another program")),
     }
     configure_writer(&connection, config).map_err(failed)?;
@@ -254,14 +278,6 @@ fn foreign(path: &Path, found: &str) -> OpenError {
         path: path.to_owned(),
         found: found.to_owned(),
     }
-}
-
-/// Makes an empty file a store, at once or not at all.
-fn create(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(&format!(
-        "PRAGMA synchronous = FULL; BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID}; \
-         PRAGMA user_version = {FORMAT}; {SCHEMA} COMMIT;"
-    ))
 }
 
 fn configure_writer(connection: &Connection, config: &EmbeddedConfig) -> rusqlite::Result<()> {

@@ -98,6 +98,29 @@ fn file_that_is_not_a_store_is_refused_and_left_alone() {
 }
 
 #[test]
+fn log_of_sqlite_without_its_file_is_refused() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("store.db-wal"), "frames").unwrap();
+    let line = refusal(dir.path());
+    assert!(line.contains("store.db-wal"), "{line}");
+}
+
+#[test]
+fn start_that_was_cut_short_is_begun_anew() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        fs::write(file(dir.path()), "").unwrap();
+        fs::write(dir.path().join("store.db.new"), "half a file").unwrap();
+        let store = open(dir.path());
+        assert_eq!(
+            store.create("/r/a", "1".into(), None).await,
+            Ok(Revision(1))
+        );
+        store.close().await;
+    });
+}
+
+#[test]
 fn newer_format_is_refused() {
     run(async {
         let dir = TempDir::new().unwrap();
@@ -202,6 +225,32 @@ fn full_store_refuses_writes_and_goes_on_reading() {
             Revision(revision.0 + 1)
         );
         store.close().await;
+    });
+}
+
+#[test]
+fn log_of_sqlite_is_written_back_while_the_store_is_open() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        let store = open(dir.path());
+        let writers = (0..64).map(|writer| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                for index in 0..10 {
+                    let value = vec![b'x'; 16_000].into();
+                    store
+                        .create(&format!("/r/{writer}-{index}"), value, None)
+                        .await
+                        .unwrap();
+                }
+            })
+        });
+        for writer in writers.collect::<Vec<_>>() {
+            writer.await.unwrap();
+        }
+        wait_for(|| fs::metadata(file(dir.path())).unwrap().len() > 2 << 20).await;
+        store.close().await;
+        assert!(!dir.path().join("store.db-wal").exists());
     });
 }
 

@@ -1,0 +1,195 @@
+//! One transaction of the writing thread: the writes of a batch, each answered for itself.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, params};
+
+use super::{Writer, now_millis};
+use crate::embedded::open::Head;
+use crate::embedded::reader::{load, name_key, query};
+use crate::embedded::row::Seal;
+use crate::feed::Change;
+use crate::op::Op;
+use crate::{Event, Revision, StorageError};
+
+/// What one transaction did.
+pub(super) struct Committed {
+    pub(super) head: Head,
+    /// One for each write.
+    pub(super) answers: Vec<Result<Revision, StorageError>>,
+    pub(super) changes: Vec<Change>,
+    pub(super) next_expiry: Option<i64>,
+}
+
+/// Does writes in one transaction, which is durable when this returns. After an error it is to be rolled back.
+pub(super) fn run<'a>(
+    writer: &Writer,
+    writes: impl Iterator<Item = (&'a str, &'a Op)>,
+) -> rusqlite::Result<Committed> {
+    let mut transaction = Transaction {
+        writer,
+        is_watched: writer.feed.is_watched(),
+        now: now_millis(),
+        head: writer.head,
+        changes: Vec::new(),
+        next_expiry: writer.next_expiry,
+    };
+    writer.execute("BEGIN IMMEDIATE")?;
+    let answers = writes
+        .map(|(key, op)| transaction.apply(key, op))
+        .collect::<rusqlite::Result<_>>()?;
+    writer.execute("COMMIT")?;
+    let Transaction {
+        head,
+        changes,
+        next_expiry,
+        ..
+    } = transaction;
+    Ok(Committed {
+        head,
+        answers,
+        changes,
+        next_expiry,
+    })
+}
+
+/// One transaction under way.
+struct Transaction<'a> {
+    writer: &'a Writer,
+    /// Whether to load previous values for watchers.
+    is_watched: bool,
+    now: i64,
+    head: Head,
+    changes: Vec<Change>,
+    next_expiry: Option<i64>,
+}
+
+impl Transaction<'_> {
+    /// Does one write. The inner error is the answer to it, the outer one ends the transaction.
+    fn apply(&mut self, key: &str, op: &Op) -> rusqlite::Result<Result<Revision, StorageError>> {
+        let revision = self.head.revision + 1;
+        let expires = op.ttl().map(|ttl| {
+            self.now
+                .saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX))
+        });
+        let is_new = matches!(op, Op::Create { .. }) && self.insert(key, revision, expires)?;
+        let present = if is_new {
+            None
+        } else {
+            present(&self.writer.connection, key)?
+        };
+        if !op.is_allowed(present.map(|(revision, _)| Revision(revision))) {
+            return Ok(Err(self.refusal(
+                key,
+                op,
+                present.map(|(revision, _)| revision),
+            )));
+        }
+        match op {
+            Op::Create { .. } => {}
+            Op::Update { .. } => {
+                self.execute(
+                    "UPDATE obj SET revision = ?2, expires = ?3 WHERE key = ?1",
+                    params![key, revision as i64, expires],
+                )?;
+            }
+            Op::Delete { .. } => {
+                self.execute("DELETE FROM obj WHERE key = ?1", [key])?;
+            }
+        }
+        self.log(key, op, revision, present, expires)?;
+        let previous = present.map(|(revision, _)| revision);
+        let change = self.change(key, op, revision, previous);
+        self.changes.push(change);
+        if let Some(expires) = expires {
+            self.next_expiry = Some(self.next_expiry.map_or(expires, |next| next.min(expires)));
+        }
+        Ok(Ok(Revision(revision)))
+    }
+
+    /// Puts in an object where there is none; says whether it did.
+    fn insert(&self, key: &str, revision: u64, expires: Option<i64>) -> rusqlite::Result<bool> {
+        let sql = "INSERT INTO obj (key, revision, expires) VALUES (?1, ?2, ?3) ON CONFLICT (key) DO NOTHING";
+        Ok(self.execute(sql, params![key, revision as i64, expires])? == 1)
+    }
+
+    fn log(
+        &mut self,
+        key: &str,
+        op: &Op,
+        revision: u64,
+        present: Option<(u64, Option<i64>)>,
+        expires: Option<i64>,
+    ) -> rusqlite::Result<()> {
+        let mut digest = self.head.digest;
+        if let Some((revision, expires)) = present {
+            digest.remove(key, revision, expires);
+        }
+        if op.value().is_some() {
+            digest.add(key, revision, expires);
+        }
+        let previous = present.map_or(0, |(revision, _)| revision);
+        let value = op.value().map(|value| &value[..]);
+        let seal = Seal::of(revision, key, previous, digest, value);
+        let sql = "INSERT INTO log (revision, key, previous, digest, seal, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        self.execute(
+            sql,
+            params![
+                revision as i64,
+                key,
+                previous as i64,
+                digest.0 as i64,
+                seal.0 as i64,
+                value
+            ],
+        )?;
+        self.head = Head { revision, digest };
+        Ok(())
+    }
+
+    fn execute(&self, sql: &str, params: impl rusqlite::Params) -> rusqlite::Result<usize> {
+        self.writer.connection.prepare_cached(sql)?.execute(params)
+    }
+
+    fn refusal(&self, key: &str, op: &Op, present: Option<u64>) -> StorageError {
+        let entry = present.map(|revision| {
+            load(&self.writer.connection, &self.writer.path, revision)
+                .and_then(|record| record.into_entry(key))
+                .map_err(|error| name_key(error, key))
+        });
+        entry
+            .transpose()
+            .map_or_else(|damage| damage, |entry| op.refusal(key, entry))
+    }
+
+    /// The change for the watchers. A previous value that cannot be read does not stop the write that replaces it:
+    /// the watchers meet the damage in history.
+    fn change(&self, key: &str, op: &Op, revision: u64, previous: Option<u64>) -> Change {
+        let load =
+            |revision| load(&self.writer.connection, &self.writer.path, revision)?.into_entry(key);
+        let loaded = self.is_watched.then(|| previous.map(load).transpose());
+        let Some(Ok(previous)) = loaded else {
+            return Change::InHistory {
+                key: key.to_owned(),
+            };
+        };
+        Change::Loaded(Arc::new(Event {
+            kind: op.kind(),
+            key: key.to_owned(),
+            value: op.value().cloned().unwrap_or_default(),
+            previous: previous.map(|entry| (entry.value, entry.revision)),
+            revision: Revision(revision),
+        }))
+    }
+}
+
+/// The revision of an object and when it expires.
+pub(super) fn present(
+    connection: &Connection,
+    key: &str,
+) -> rusqlite::Result<Option<(u64, Option<i64>)>> {
+    let sql = "SELECT revision, expires FROM obj WHERE key = ?1";
+    query(connection, sql, [key], |row| {
+        Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
+    })
+}
