@@ -349,6 +349,11 @@ fn generated_rust_is_formatted() {
 }
 
 #[test]
+fn generator_and_runtime_agree_on_the_contract() {
+    assert_eq!(apiloom_cli::generate::CONTRACT, apiloom::codegen::CONTRACT);
+}
+
+#[test]
 fn generated_main_is_short() {
     let main =
         fs::read_to_string(fixtures().join("shop/server/generated/main.rs")).expect("a golden");
