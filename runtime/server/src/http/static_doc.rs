@@ -9,9 +9,7 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
-};
+use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 
@@ -158,6 +156,8 @@ pub(crate) fn quoted(hash: &str) -> HeaderValue {
 
 #[cfg(test)]
 mod tests {
+    use http::header::ACCEPT_ENCODING;
+
     use super::*;
 
     #[test]
