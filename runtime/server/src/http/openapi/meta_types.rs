@@ -48,11 +48,6 @@ pub(super) fn component(name: &str, groups: &[(&str, &str)]) -> Option<Value> {
             "format": "date-time",
             "description": "Time is a point in time in RFC 3339, in UTC with second precision.",
         }),
-        "MicroTime" => json!({
-            "type": "string",
-            "format": "date-time",
-            "description": "MicroTime is a point in time in RFC 3339, in UTC with microsecond precision.",
-        }),
         _ => return None,
     })
 }
@@ -258,6 +253,12 @@ fn field_of(field: &Value) -> Value {
             Some(text) => described(&component, text),
             None => reference(&component),
         };
+    }
+    if field["format"] == "date-time" {
+        return described(
+            &meta("Time"),
+            field["description"].as_str().unwrap_or_default(),
+        );
     }
     let mut clean = Map::new();
     for (key, value) in field.as_object().into_iter().flatten() {

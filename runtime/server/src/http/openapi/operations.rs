@@ -263,15 +263,16 @@ impl Operations<'_> {
     }
 
     fn list_responses(&self) -> Value {
-        let formats: Vec<&str> = FORMATS
-            .into_iter()
-            .chain(self.def.has_verb(Verb::Watch).then_some(WATCH_FORMAT))
-            .collect();
-        responses(
+        let mut all = responses(
             &[("200", "OK")],
             &reference(&components::list_name(self.def)),
-            &formats,
-        )
+            &FORMATS,
+        );
+        if self.def.has_verb(Verb::Watch) {
+            all["200"]["content"][WATCH_FORMAT] =
+                json!({ "schema": reference(&meta("WatchEvent")) });
+        }
+        all
     }
 }
 

@@ -120,6 +120,23 @@ fn namespaces_can_be_finalized_and_answer_deletions_with_themselves() {
 }
 
 #[test]
+fn a_watch_is_a_stream_of_events() {
+    let document = v1alpha1();
+    let list = &document["paths"]["/apis/wardle.example.com/v1alpha1/flunders"]["get"]["responses"]
+        ["200"]["content"];
+    let schema = |format: &str| {
+        list[format]["schema"]["$ref"]
+            .as_str()
+            .unwrap()
+            .rsplit('.')
+            .next()
+            .unwrap()
+    };
+    assert_eq!(schema("application/json"), "FlunderList");
+    assert_eq!(schema("application/json;stream=watch"), "WatchEvent");
+}
+
+#[test]
 fn every_patch_says_its_kind_and_takes_the_parameters_that_kubectl_looks_for() {
     let document = v1alpha1();
     for path in document["paths"]
@@ -218,6 +235,8 @@ fn every_field_of_the_meta_types_is_described() {
         json!(["uid"])
     );
     assert_eq!(meta["generation"]["format"], "int64");
+    let time = "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.Time";
+    assert_eq!(meta["creationTimestamp"]["$ref"], time);
 }
 
 #[test]
