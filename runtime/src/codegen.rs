@@ -6,6 +6,8 @@ mod cells;
 mod convert;
 mod hooks;
 mod keywords;
+#[cfg(feature = "server")]
+mod serving;
 
 pub use apiloom_meta::convert::{ConvertError, ConvertFrom};
 pub use apiloom_meta::fields::{
@@ -29,6 +31,8 @@ pub use hooks::{
     Probe, ProbeApiType, ProbeForeign, ReturnsErrors, Tree, computed_default, typed_check,
 };
 pub use keywords::{Keywords, count, number};
+#[cfg(feature = "server")]
+pub use serving::{group, main, store};
 
 /// Changes whenever generated code of an older version would not fit; generated files assert it.
 pub const CONTRACT: u32 = 1;

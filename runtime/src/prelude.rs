@@ -11,3 +11,11 @@ pub use apiloom_meta::{
 
 #[doc(no_inline)]
 pub use apiloom_macros::{Resource, api, resource};
+
+#[cfg(feature = "server")]
+#[doc(no_inline)]
+pub use crate::server::{
+    Admission, AdmissionRequest, Builder, Lister, Operation, RequestContext, Strategy, async_trait,
+};
+#[doc(no_inline)]
+pub use apiloom_meta::ApiError;

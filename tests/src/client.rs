@@ -42,7 +42,8 @@ pub struct Answer {
 impl Answer {
     /// The body as JSON.
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("not JSON ({error}): {}", self.text()))
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("not JSON ({error}): {}", self.text()))
     }
     /// The body as text.
     pub fn text(&self) -> String {
@@ -50,11 +51,18 @@ impl Answer {
     }
     /// A header, empty when absent.
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
+        self.headers
+            .get(name)
+            .map(|value| value.to_str().unwrap())
+            .unwrap_or_default()
     }
     /// Every value of a header.
     pub fn header_all(&self, name: &str) -> Vec<&str> {
-        self.headers.get_all(name).iter().map(|value| value.to_str().unwrap()).collect()
+        self.headers
+            .get_all(name)
+            .iter()
+            .map(|value| value.to_str().unwrap())
+            .collect()
     }
 }
 
@@ -64,32 +72,59 @@ impl Client {
         let text = std::fs::read_to_string(kubeconfig).unwrap();
         let config: Value = serde_saphyr::from_str(&text).unwrap();
         let cluster = &config["clusters"][0]["cluster"];
-        let authority = STANDARD.decode(cluster["certificate-authority-data"].as_str().unwrap()).unwrap();
+        let authority = STANDARD
+            .decode(cluster["certificate-authority-data"].as_str().unwrap())
+            .unwrap();
         let mut roots = rustls::RootCertStore::empty();
-        roots.add_parsable_certificates(CertificateDer::pem_slice_iter(&authority).map(|der| der.unwrap()));
+        roots.add_parsable_certificates(
+            CertificateDer::pem_slice_iter(&authority).map(|der| der.unwrap()),
+        );
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();
-        let connector = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_only().enable_http1().enable_http2().build();
+        let connector = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_only()
+            .enable_http1()
+            .enable_http2()
+            .build();
         Self {
-            http: hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector),
+            http: hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+                .build(connector),
             url: cluster["server"].as_str().unwrap().to_owned(),
-            token: config["users"][0]["user"]["token"].as_str().unwrap().to_owned(),
+            token: config["users"][0]["user"]["token"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
         }
     }
 
     /// The same client without credentials.
     #[must_use]
-    pub fn anonymous(mut self) -> Self {
-        self.token.clear();
+    pub fn anonymous(self) -> Self {
+        self.with_token("")
+    }
+
+    /// The same client with another token; none is sent when it is empty.
+    #[must_use]
+    pub fn with_token(mut self, token: &str) -> Self {
+        token.clone_into(&mut self.token);
         self
     }
 
-    async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Bytes) -> http::Response<Incoming> {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.url));
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Bytes,
+    ) -> http::Response<Incoming> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url));
         if !self.token.is_empty() {
             request = request.header("authorization", format!("Bearer {}", self.token));
         }
@@ -97,15 +132,35 @@ impl Client {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::new(body)).unwrap();
-        tokio::time::timeout(PATIENCE, self.http.request(request)).await.expect("no answer in time").unwrap()
+        tokio::time::timeout(PATIENCE, self.http.request(request))
+            .await
+            .expect("no answer in time")
+            .unwrap()
     }
 
     /// One request and its whole answer.
-    pub async fn call(&self, method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
+    pub async fn call(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Answer {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
-        let (parts, body) = self.send(method, path, headers, body.into()).await.into_parts();
-        let body = tokio::time::timeout(PATIENCE, body.collect()).await.expect("no body in time").unwrap().to_bytes();
-        Answer { code: parts.status.as_u16(), headers: parts.headers, body }
+        let (parts, body) = self
+            .send(method, path, headers, body.into())
+            .await
+            .into_parts();
+        let body = tokio::time::timeout(PATIENCE, body.collect())
+            .await
+            .expect("no body in time")
+            .unwrap()
+            .to_bytes();
+        Answer {
+            code: parts.status.as_u16(),
+            headers: parts.headers,
+            body,
+        }
     }
 
     /// GET.
@@ -114,30 +169,67 @@ impl Client {
     }
     /// POST of a JSON document.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
-        self.call("POST", path, &[("content-type", "application/json")], body.to_string()).await
+        self.call(
+            "POST",
+            path,
+            &[("content-type", "application/json")],
+            body.to_string(),
+        )
+        .await
     }
     /// PUT of a JSON document.
     pub async fn put(&self, path: &str, body: &Value) -> Answer {
-        self.call("PUT", path, &[("content-type", "application/json")], body.to_string()).await
+        self.call(
+            "PUT",
+            path,
+            &[("content-type", "application/json")],
+            body.to_string(),
+        )
+        .await
     }
     /// DELETE with options in the body; `null` sends none.
     pub async fn delete(&self, path: &str, options: &Value) -> Answer {
-        let body = if options.is_null() { String::new() } else { options.to_string() };
-        self.call("DELETE", path, &[("content-type", "application/json")], body).await
+        let body = if options.is_null() {
+            String::new()
+        } else {
+            options.to_string()
+        };
+        self.call(
+            "DELETE",
+            path,
+            &[("content-type", "application/json")],
+            body,
+        )
+        .await
     }
     /// JSON merge patch.
     pub async fn merge(&self, path: &str, patch: &Value) -> Answer {
-        self.call("PATCH", path, &[("content-type", "application/merge-patch+json")], patch.to_string()).await
+        self.call(
+            "PATCH",
+            path,
+            &[("content-type", "application/merge-patch+json")],
+            patch.to_string(),
+        )
+        .await
     }
     /// JSON patch.
     pub async fn json_patch(&self, path: &str, patch: &Value) -> Answer {
-        self.call("PATCH", path, &[("content-type", "application/json-patch+json")], patch.to_string()).await
+        self.call(
+            "PATCH",
+            path,
+            &[("content-type", "application/json-patch+json")],
+            patch.to_string(),
+        )
+        .await
     }
     /// Opens a watch; it must be answered with 200.
     pub async fn watch(&self, path: &str) -> Watch {
         let response = self.send(Method::GET, path, &[], Bytes::new()).await;
         assert_eq!(response.status(), 200);
-        Watch { body: response.into_body(), buffer: Vec::new() }
+        Watch {
+            body: response.into_body(),
+            buffer: Vec::new(),
+        }
     }
 }
 
@@ -155,7 +247,9 @@ impl Watch {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
                 return Some(serde_json::from_slice(&line).unwrap());
             }
-            let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.expect("no event in time")?;
+            let frame = tokio::time::timeout(PATIENCE, self.body.frame())
+                .await
+                .expect("no event in time")?;
             if let Ok(data) = frame.unwrap().into_data() {
                 self.buffer.extend_from_slice(&data);
             }
@@ -172,4 +266,3 @@ impl Watch {
         }
     }
 }
-

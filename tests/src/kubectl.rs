@@ -31,22 +31,43 @@ impl Kubectl {
     /// A release, with the kubeconfig of a server and a home of its own, so that no cache of another server is read.
     pub fn new(release: &str, kubeconfig: &Path) -> Self {
         let binary = repository().join(format!("target/tools/kubectl-{release}/kubectl"));
-        assert!(binary.exists(), "{} is missing: run tests/tools", binary.display());
-        Self { binary, kubeconfig: kubeconfig.to_owned(), home: tempfile::tempdir().unwrap() }
+        assert!(
+            binary.exists(),
+            "{} is missing: run tests/tools",
+            binary.display()
+        );
+        Self {
+            binary,
+            kubeconfig: kubeconfig.to_owned(),
+            home: tempfile::tempdir().unwrap(),
+        }
     }
 
     /// The command with these arguments, ready to run.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
-        command.args(args).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("HOME", self.home.path()).env("KUBECONFIG", &self.kubeconfig).current_dir(self.home.path());
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .env("HOME", self.home.path())
+            .env("KUBECONFIG", &self.kubeconfig)
+            .current_dir(repository().join("tests/kubectl"))
+            .env("TZ", "UTC")
+            .env("KUBE_EDITOR", "sed -i -f edit.sed");
         command
     }
 
     /// Runs it with this on standard input.
     pub fn run(&self, args: &[&str], stdin: &str) -> Output {
         let mut command = self.command(args);
-        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut process = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         // A kubectl that fails early does not read its input, which is no failure of the test.
         let _ = process.stdin.take().unwrap().write_all(stdin.as_bytes());
         let output = process.wait_with_output().unwrap();

@@ -1,10 +1,14 @@
 //! What end-to-end tests stand on: a server as a process, an HTTP client that shows everything, real kubectl.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics, and says where")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
 
 mod client;
 mod kubectl;
 mod server;
+pub mod transcript;
 
 pub use client::{Answer, Client, Watch};
 pub use kubectl::{Kubectl, Output};

@@ -9,26 +9,38 @@ use crate::Client;
 
 /// The root of the repository.
 pub fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests crate lies in the repository").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the tests crate lies in the repository")
+        .to_owned()
 }
 
-/// Builds a binary of the workspace and gives its path. Cargo finds out that nothing changed in no time, so a test
-/// never runs against yesterday's server.
-pub fn build(package: &str) -> PathBuf {
-    static BUILT: OnceLock<std::sync::Mutex<Vec<String>>> = OnceLock::new();
-    let mut built = BUILT.get_or_init(Default::default).lock().unwrap();
-    // target/debug/deps/TEST-HASH -> target/debug
-    let profile = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned();
-    if !built.iter().any(|name| name == package) {
+/// The path of a binary of the workspace, built. Cargo finds out that nothing changed in no time, so a test never runs
+/// against yesterday's server; it builds what `tests/all` builds, since fewer packages would mean other features and
+/// everything once more.
+pub fn build(binary: &str) -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let profile = BUILT.get_or_init(|| {
+        // target/debug/deps/TEST-HASH -> target/debug
+        let profile = std::env::current_exe()
+            .unwrap()
+            .ancestors()
+            .nth(2)
+            .unwrap()
+            .to_owned();
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["build", "--quiet", "--package", package]).current_dir(repository());
+        cargo
+            .args(["build", "--quiet", "--workspace", "--all-targets"])
+            .current_dir(repository());
         if profile.ends_with("release") {
             cargo.arg("--release");
         }
-        assert!(cargo.status().unwrap().success(), "cannot build {package}");
-        built.push(package.to_owned());
-    }
-    let binary = if package == "apiloom-cli" { "apiloom" } else { package };
+        assert!(
+            cargo.status().unwrap().success(),
+            "the workspace does not build"
+        );
+        profile
+    });
     profile.join(binary)
 }
 
@@ -55,22 +67,61 @@ impl Server {
 
     /// Starts wardle-server over an existing folder.
     pub fn start_in(data_dir: &Path, args: &[&str]) -> Self {
-        let mut command = Command::new(build("wardle-server"));
-        command.arg("--secure-port=0").arg("--data-dir").arg(data_dir).args(args);
-        let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::spawn(&build("wardle-server"), data_dir, args)
+    }
+
+    /// Starts another server's binary over a new folder.
+    pub fn start_binary(binary: &Path) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut server = Self::spawn(binary, &dir.path().join("data"), &[]);
+        server.dir = Some(dir);
+        server
+    }
+
+    fn spawn(binary: &Path, data_dir: &Path, args: &[&str]) -> Self {
+        let mut command = Command::new(binary);
+        command
+            .arg("--secure-port=0")
+            .arg("--data-dir")
+            .arg(data_dir)
+            .args(args);
+        let mut process = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut ready_line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut ready_line).unwrap();
+        BufReader::new(process.stdout.take().unwrap())
+            .read_line(&mut ready_line)
+            .unwrap();
         if ready_line.is_empty() {
             let mut stderr = String::new();
-            process.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-            panic!("wardle-server did not start: {stderr}");
+            process
+                .stderr
+                .take()
+                .unwrap()
+                .read_to_string(&mut stderr)
+                .unwrap();
+            panic!("{} did not start: {stderr}", binary.display());
         }
-        let url = ready_line.split_whitespace().find(|word| word.starts_with("https://")).unwrap().to_owned();
+        let url = ready_line
+            .split_whitespace()
+            .find(|word| word.starts_with("https://"))
+            .unwrap()
+            .to_owned();
         let kubeconfig = PathBuf::from(ready_line.trim_end().split_once("kubeconfig: ").unwrap().1);
         // Whatever it logs must not fill the pipe and stop it.
         let mut stderr = process.stderr.take().unwrap();
         std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
-        Self { process, url, kubeconfig, ready_line, dir: None, data_dir: data_dir.to_owned() }
+        Self {
+            process,
+            url,
+            kubeconfig,
+            ready_line,
+            dir: None,
+            data_dir: data_dir.to_owned(),
+        }
     }
 
     /// Where it listens.
@@ -102,8 +153,17 @@ impl Server {
     /// Asks it to stop, waits, and gives the folder back. Panics when it does not end well.
     pub fn stop(mut self) -> (PathBuf, Option<tempfile::TempDir>) {
         let pid = self.process.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-        assert!(self.process.wait().unwrap().success(), "SIGTERM ends the server with exit code 0");
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert!(
+            self.process.wait().unwrap().success(),
+            "SIGTERM ends the server with exit code 0"
+        );
         (self.data_dir.clone(), self.dir.take())
     }
 }

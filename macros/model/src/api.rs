@@ -69,8 +69,8 @@ pub struct Field {
     pub default: Option<Code>,
     /// A function of the parent that computes the default.
     pub default_with: Option<Code>,
-    /// The union member that the field is.
-    pub member: Option<Spanned<String>>,
+    /// The union members that the field is: the values of the tag that select it.
+    pub members: Vec<Spanned<String>>,
     /// How it converts, when not by itself.
     pub convert: FieldConversion,
 }

@@ -78,8 +78,8 @@ fn union_keyword(union: &Union, fields: &[Field]) -> TokenStream {
         None => quote!(null),
     };
     let members = fields.iter().filter_map(|field| {
-        let (member, json) = (&field.member.as_ref()?.value, &field.json_name);
-        Some(quote!(#json: #member))
+        let (members, json) = (field.members.iter().map(|member| &member.value), &field.json_name);
+        (!field.members.is_empty()).then(|| quote!(#json: [#(#members),*]))
     });
     let allow_none = union.allow_none;
     quote! {
@@ -221,7 +221,7 @@ pub(crate) fn proofs(model: &ApiStruct) -> TokenStream {
     for field in &model.fields {
         let ty = &field.ty;
         prove_rules(&mut proofs, &inner_type(field), &field.rules);
-        if field.rules.forbidden || field.member.is_some() || field.default_with.is_some() {
+        if field.rules.forbidden || !field.members.is_empty() || field.default_with.is_some() {
             prove(&mut proofs, "CanBeAbsent", &ty.to_token_stream());
         }
         if matches!(field.shape, Shape::Other) && !field.flatten {

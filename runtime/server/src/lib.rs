@@ -8,5 +8,9 @@ pub mod options;
 pub mod registry;
 pub mod server;
 
-pub use registry::{Admission, Lister, Strategy};
-pub use server::{Builder, Server};
+/// Lets an [`Admission`] plugin wait: put `#[async_trait]` on its impl.
+pub use async_trait::async_trait;
+pub use registry::{
+    Admission, AdmissionContext, AdmissionRequest, Lister, Operation, RequestContext, Strategy,
+};
+pub use server::{Builder, Config, Ready, Server, ServerError, main};

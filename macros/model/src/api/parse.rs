@@ -120,7 +120,7 @@ fn parse_field(field: &syn::Field, form: Form, camel: bool, d: &mut Diagnostics)
         flatten: form == Form::Derive && item::has_serde_key(&field.attrs, "flatten"),
         default: None,
         default_with: None,
-        member: None,
+        members: Vec::new(),
         convert: FieldConversion::default(),
         name,
     };
@@ -148,7 +148,7 @@ fn read_field_key(field: &mut Field, arg: &Arg, d: &mut Diagnostics) {
                 .help("make the field an `Option`");
             }
         }
-        "member" => field.member = arg.string(d),
+        "member" => field.members = arg.strings(d),
         "convert" => field.convert = read_field_conversion(arg, d).unwrap_or_default(),
         _ => read_rule(&mut field.rules, arg, d),
     }
@@ -331,7 +331,7 @@ fn check_requires(field: &Field, d: &mut Diagnostics) {
 fn check_union(fields: &[Field], union: Option<&Union>, d: &mut Diagnostics) {
     let members: Vec<&Spanned<String>> = fields
         .iter()
-        .filter_map(|field| field.member.as_ref())
+        .flat_map(|field| &field.members)
         .collect();
     let Some(union) = union else {
         for member in members {
@@ -355,7 +355,7 @@ fn check_union(fields: &[Field], union: Option<&Union>, d: &mut Diagnostics) {
     }
     for field in fields
         .iter()
-        .filter(|field| field.member.is_some() && union.tag.as_ref() == Some(&field.name))
+        .filter(|field| !field.members.is_empty() && union.tag.as_ref() == Some(&field.name))
     {
         d.error(
             Id::UnionShape,

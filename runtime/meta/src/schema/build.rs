@@ -416,10 +416,12 @@ impl<'a> Builder<'a> {
             }
         }
         let members = ordered(members, keywords).into_iter().map(|name| {
-            (
-                name.to_owned(),
-                members[name].as_str().unwrap_or(name).to_owned(),
-            )
+            let values = match &members[name] {
+                Value::Array(values) => values.iter().filter_map(Value::as_str).collect(),
+                value => vec![value.as_str().unwrap_or(name)],
+            };
+            let values = values.into_iter().map(str::to_owned).collect();
+            (name.to_owned(), values)
         });
         Some(Union {
             discriminator: union

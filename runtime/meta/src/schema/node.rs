@@ -119,8 +119,8 @@ pub(crate) struct Pattern {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Union {
     pub(crate) discriminator: Option<String>,
-    /// JSON field and the value of the discriminator that selects it, in schema order.
-    pub(crate) members: Vec<(String, String)>,
+    /// JSON field and the values of the discriminator that select it, in schema order.
+    pub(crate) members: Vec<(String, Vec<String>)>,
     pub(crate) allow_none: bool,
 }
 

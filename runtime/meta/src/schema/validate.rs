@@ -371,21 +371,55 @@ impl Walk {
             return;
         }
         if let (Some(discriminator), Some(selected)) = (&union.discriminator, &selected) {
-            for (name, value) in &union.members {
-                let (set, chosen) = (is_set(fields, name), value == selected);
-                let text = match (set, chosen) {
-                    (true, false) => "may only be specified when",
-                    (false, true) => "must be specified when",
-                    _ => continue,
-                };
-                let detail = format!("{text} `{discriminator}` is {}", go_quote(value));
-                self.fail(|| FieldError::invalid(&Path::Field(path, name).field(), "", &detail));
-            }
+            self.discriminated(union, discriminator, selected, fields, path);
             return;
         }
         let set: Vec<&str> = members().filter(|name| is_set(fields, name)).collect();
         if set.len() > 1 || (set.is_empty() && !union.allow_none) {
             self.fail(|| one_of(members(), &set, path));
+        }
+    }
+
+    /// Judges a union whose discriminator says which member is set. Only the first broken rule is reported: the others
+    /// mostly follow from it.
+    fn discriminated(
+        &mut self,
+        union: &Union,
+        discriminator: &str,
+        selected: &str,
+        fields: &Map<String, Value>,
+        path: &Path<'_>,
+    ) {
+        for set_first in [true, false] {
+            for (name, values) in &union.members {
+                let chosen = values.iter().any(|value| value == selected);
+                let text = match (is_set(fields, name), chosen) {
+                    (true, false) if set_first => "may only be specified when",
+                    (false, true) if !set_first => "must be specified when",
+                    _ => continue,
+                };
+                let value = if set_first { &fields[name] } else { &Value::Null };
+                let when = if set_first {
+                    values.iter().map(|value| go_quote(value)).collect::<Vec<_>>().join(" or ")
+                } else {
+                    go_quote(selected)
+                };
+                let detail = format!("{text} `{discriminator}` is {when}");
+                let value = value.as_str().unwrap_or_default();
+                return self.fail(|| FieldError::invalid(&Path::Field(path, name).field(), value, &detail));
+            }
+        }
+        let mut known = union.members.iter().flat_map(|(_, values)| values);
+        let at = || Path::Field(path, discriminator).field();
+        if selected.is_empty() {
+            if !union.allow_none {
+                self.fail(|| FieldError::required(&at(), ""));
+            }
+        } else if known.all(|value| value != selected) {
+            let names: Vec<&str> =
+                union.members.iter().flat_map(|(_, values)| values).map(String::as_str).collect();
+            let detail = format!("must be {}", names.join(" or "));
+            self.fail(|| FieldError::invalid(&at(), selected, &detail));
         }
     }
 

@@ -1,7 +1,18 @@
-//! From options to a listening server: certificates, kubeconfig, listener, shutdown.
+//! From configuration to a listening server: certificates, kubeconfig, filters, listener, shutdown.
+//!
+//! `Config` (plain data) -> `Server::builder(config)` -> `build()` (reports every problem at once, binds nothing) ->
+//! `run(shutdown)`. Only [`main`] turns an outcome into an exit code; nothing here ends the process.
 
-/// An unfinished [`Server`].
-pub struct Builder {}
+mod auth;
+mod builder;
+mod certificates;
+mod config;
+mod filters;
+mod kubeconfig;
+mod listener;
+mod main;
+mod private_file;
 
-/// A server that has everything but its listener.
-pub struct Server {}
+pub use builder::{Builder, Ready, Server};
+pub use config::{Backend, Config, ServerError, TlsFiles};
+pub use main::main;

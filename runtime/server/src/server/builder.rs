@@ -1,0 +1,253 @@
+//! [`Builder`] collects what a server serves, [`Server`] has everything but its listener, [`Ready`] listens.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use apiloom_meta::{GroupDef, Resource};
+use apiloom_storage::{Embedded, EmbeddedConfig, Memory, Storage};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use super::auth::Authenticator;
+use super::certificates::{self, Certificates};
+use super::filters::Filters;
+use super::{Backend, Config, ServerError, kubeconfig, listener, private_file};
+use crate::http::health::{Check, Health, Probe};
+use crate::http::{Api, ServerInfo};
+use crate::registry::{Admission, AdmissionContext, Registry, RegistryBuilder, Strategy};
+
+/// An unfinished [`Server`]: what it serves is registered here, and nothing happens before [`Builder::build`].
+pub struct Builder {
+    config: Config,
+    steps: Vec<Box<dyn FnOnce(&mut RegistryBuilder) + Send>>,
+}
+
+impl Builder {
+    fn step(mut self, step: impl FnOnce(&mut RegistryBuilder) + Send + 'static) -> Self {
+        self.steps.push(Box::new(step));
+        self
+    }
+
+    /// What the server was told to do.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Declares a group: its versions in order of preference and its release.
+    #[must_use]
+    pub fn group(self, group: GroupDef) -> Self {
+        self.step(move |registry| registry.group(group))
+    }
+
+    /// Serves a kind in one version; a kind of several versions is registered once for each.
+    #[must_use]
+    pub fn kind<K: Resource>(self) -> Self {
+        self.step(|registry| registry.kind::<K>())
+    }
+
+    /// Adds rules for a kind in one version. A version without rules of its own is judged by its hub's.
+    #[must_use]
+    pub fn strategy<K: Resource>(self, strategy: impl Strategy<K>) -> Self {
+        self.step(move |registry| registry.strategy::<K>(strategy))
+    }
+
+    /// Adds an admission plugin, made from what the context offers. Plugins run in the order they are added, after
+    /// NamespaceLifecycle.
+    #[must_use]
+    pub fn admission<A: Admission>(
+        self,
+        make: impl FnOnce(&AdmissionContext) -> A + Send + 'static,
+    ) -> Self {
+        self.step(move |registry| registry.admission(|context| Box::new(make(context))))
+    }
+
+    fn registry(
+        config: &Config,
+        steps: Vec<Box<dyn FnOnce(&mut RegistryBuilder) + Send>>,
+        storage: Arc<dyn Storage>,
+    ) -> Result<Registry, ServerError> {
+        let mut registry = Registry::builder(storage);
+        for step in steps {
+            step(&mut registry);
+        }
+        registry.disable_admission(&config.disabled_admission);
+        registry.runtime_config(&config.runtime_config);
+        registry.build().map_err(ServerError::Invalid)
+    }
+
+    /// Opens the store and puts the server together. Binds no socket.
+    ///
+    /// # Errors
+    /// Every problem of the registered kinds at once; a folder, certificate or store that cannot be used.
+    pub async fn build(self) -> Result<Server, ServerError> {
+        let Self { config, steps } = self;
+        private_file::make_dir(&config.data_dir)?;
+        let certificates = certificates::load_or_make(&config)?;
+        let token = kubeconfig::load_or_make_token(&config)?;
+        let storage: Arc<dyn Storage> = match config.backend {
+            Backend::Memory => Memory::new(),
+            Backend::Embedded => open_embedded(config.data_dir.join("store")).await?,
+        };
+        let registry = Arc::new(Self::registry(&config, steps, Arc::clone(&storage))?);
+        Ok(Server {
+            config,
+            registry,
+            storage,
+            certificates,
+            token,
+        })
+    }
+
+    /// The documents that follow from the registered kinds: OpenAPI and CRDs, by relative path.
+    ///
+    /// # Errors
+    /// Every problem of the registered kinds at once.
+    pub fn dump(self) -> Result<serde_json::Value, ServerError> {
+        let registry = Self::registry(&self.config, self.steps, Memory::new())?;
+        Ok(crate::http::crd::dump(&registry))
+    }
+}
+
+async fn open_embedded(dir: PathBuf) -> Result<Arc<dyn Storage>, ServerError> {
+    // Opening reads and checks files, which no async thread should wait for.
+    let opened =
+        tokio::task::spawn_blocking(move || Embedded::open(&dir, EmbeddedConfig::default())).await;
+    match opened {
+        Ok(Ok(store)) => Ok(store),
+        Ok(Err(error)) => Err(ServerError::Storage(error.to_string())),
+        Err(error) => Err(ServerError::Storage(error.to_string())),
+    }
+}
+
+/// A server that has everything but its listener.
+pub struct Server {
+    config: Config,
+    registry: Arc<Registry>,
+    storage: Arc<dyn Storage>,
+    certificates: Certificates,
+    token: String,
+}
+
+impl Server {
+    /// Begins a server.
+    pub fn builder(config: Config) -> Builder {
+        Builder {
+            config,
+            steps: Vec::new(),
+        }
+    }
+
+    /// Starts the registry, binds the socket and writes `admin.kubeconfig`.
+    ///
+    /// # Errors
+    /// An address that cannot be listened on, a store that cannot be read, a folder that cannot be written.
+    pub async fn bind(self) -> Result<Ready, ServerError> {
+        let Self {
+            config,
+            registry,
+            storage,
+            certificates,
+            token,
+        } = self;
+        let listener =
+            listener::bind(SocketAddr::new(config.bind_address, config.secure_port)).await?;
+        let address = listener.local_addr().map_err(|error| ServerError::Listen {
+            address: SocketAddr::new(config.bind_address, config.secure_port),
+            reason: error.to_string(),
+        })?;
+        registry
+            .start()
+            .await
+            .map_err(|error| ServerError::Storage(error.to_string()))?;
+        let url = kubeconfig::server_url(address);
+        let kubeconfig = kubeconfig::write(&config, &url, &certificates.authority_pem, &token)?;
+        let info = ServerInfo {
+            address: url.trim_start_matches("https://").to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let (stop, stopped) = watch::channel(false);
+        let api = Api::new(registry, &info, health(&storage, stopped.clone())).stopping(stopped);
+        let filters = Arc::new(Filters::new(api, Authenticator::new(&token)));
+        Ok(Ready {
+            listener,
+            url,
+            kubeconfig,
+            certificates,
+            filters,
+            storage,
+            stop,
+        })
+    }
+}
+
+/// What `/healthz`, `/livez` and `/readyz` ask.
+fn health(storage: &Arc<dyn Storage>, stopping: watch::Receiver<bool>) -> Health {
+    let storage = Arc::clone(storage);
+    let answers = move || {
+        let storage = Arc::clone(&storage);
+        async move {
+            storage
+                .current_revision()
+                .await
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        }
+    };
+    let is_stopping = move || match *stopping.borrow() {
+        true => Err("process is shutting down".to_owned()),
+        false => Ok(()),
+    };
+    Health::new([
+        Check::from_async("storage", answers),
+        // Whoever can ask finds the registry started: the socket is read only from then on.
+        Check::new("poststarthook/start-registry", || Ok(())),
+        Check::new("shutdown", is_stopping).on(&[Probe::Readyz]),
+    ])
+}
+
+/// A server that listens; connections wait in the kernel's queue until [`Ready::serve`].
+pub struct Ready {
+    listener: TcpListener,
+    url: String,
+    kubeconfig: PathBuf,
+    certificates: Certificates,
+    filters: Arc<Filters>,
+    storage: Arc<dyn Storage>,
+    stop: watch::Sender<bool>,
+}
+
+impl Ready {
+    /// Where clients reach it: `https://127.0.0.1:6443`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The kubeconfig of its administrator.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// Serves until `shutdown` is done, then ends watches, lets other requests finish and closes the store.
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) {
+        let Self {
+            listener,
+            certificates,
+            filters,
+            storage,
+            stop,
+            ..
+        } = self;
+        let serving = listener::serve(listener, certificates.tls, filters, stop.subscribe());
+        tokio::pin!(serving);
+        tokio::select! {
+            () = &mut serving => {}
+            () = shutdown => {
+                // From here on /readyz fails, watches end and nobody new is let in.
+                stop.send_replace(true);
+                serving.await;
+            }
+        }
+        storage.close().await;
+    }
+}

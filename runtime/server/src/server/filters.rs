@@ -1,0 +1,112 @@
+//! What happens to every request before the API sees it and to every answer after, in this order. Read it as a list.
+
+use std::panic::AssertUnwindSafe;
+
+use apiloom_meta::ApiError;
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use tower::Service as _;
+
+use super::auth::{Authenticator, authorize};
+use crate::http::error::respond;
+use crate::http::{Api, Body, RequestInfo};
+
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+/// The filters around an [`Api`].
+pub(super) struct Filters {
+    api: Api,
+    authenticator: Authenticator,
+}
+
+impl Filters {
+    pub(super) fn new(api: Api, authenticator: Authenticator) -> Self {
+        Self { api, authenticator }
+    }
+
+    /// Request id, panic guard, then the rest.
+    pub(super) async fn serve(&self, request: Request<Incoming>) -> Response<Body> {
+        let id = request_id(request.headers());
+        // What a panic leaves behind is this request's own: the state it shares with others is behind locks that do not
+        // poison and is changed in one step.
+        let mut response = match AssertUnwindSafe(self.guarded(request)).catch_unwind().await {
+            Ok(response) => response,
+            Err(_) => panicked(),
+        };
+        let headers = response.headers_mut();
+        headers.insert(AUDIT_ID, id);
+        headers
+            .entry(CACHE_CONTROL)
+            .or_insert(HeaderValue::from_static("no-cache, private"));
+        response
+    }
+
+    /// Request info, authentication, impersonation, authorization, and the API.
+    async fn guarded(&self, request: Request<Incoming>) -> Response<Body> {
+        let (mut parts, body) = request.into_parts();
+        let info = match RequestInfo::parse(&parts.method, &parts.uri) {
+            Ok(info) => info,
+            Err(error) => return respond(&ApiError::from(&error), &parts),
+        };
+        let user = match self.authenticator.authenticate(&mut parts.headers) {
+            Ok(user) => user,
+            Err(error) => return respond(&error, &parts),
+        };
+        if let Err(error) =
+            refuse_impersonation(&parts.headers).and_then(|()| authorize(&user, &info))
+        {
+            return respond(&error, &parts);
+        }
+        parts.extensions.insert(user.0);
+        parts.extensions.insert(info);
+        let Ok(response) = self
+            .api
+            .clone()
+            .call(Request::from_parts(parts, body))
+            .await;
+        response
+    }
+}
+
+/// The client's `Audit-ID`, or a new one.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    headers
+        .get(AUDIT_ID)
+        .filter(|id| !id.is_empty())
+        .cloned()
+        .unwrap_or_else(|| {
+            let id = uuid::Uuid::new_v4().to_string();
+            HeaderValue::from_str(&id).expect("hexadecimal digits and dashes make a header value")
+        })
+}
+
+/// Doing as the administrator what was meant to be done as somebody else would be worse than not doing it.
+fn refuse_impersonation(headers: &HeaderMap) -> Result<(), ApiError> {
+    match headers
+        .keys()
+        .find(|name| name.as_str().starts_with("impersonate-"))
+    {
+        None => Ok(()),
+        Some(name) => Err(ApiError::bad_request(format!(
+            "impersonation is not supported yet: remove the header {name} (kubectl: --as, --as-group, --as-uid)"
+        ))),
+    }
+}
+
+fn panicked() -> Response<Body> {
+    tracing::error!("a request panicked; the panic message above says where");
+    let text = Bytes::from_static(
+        b"This request caused apiserver to panic. Look in the logs for details.\n",
+    );
+    let mut response = Response::new(Full::new(text).boxed_unsync());
+    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    response.headers_mut().insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    response
+}

@@ -1,0 +1,187 @@
+//! The body of a generated `main`: arguments, logs, a server, signals, an exit code.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use tracing_subscriber::EnvFilter;
+
+use super::{Backend, Builder, Config, Ready, Server, ServerError};
+use crate::options::{Options, Parsed};
+
+/// Runs a server called `name` with the process' arguments until it is told to stop: SIGTERM or SIGINT end it
+/// gracefully, a second one at once with exit code 1. `configure` registers what it serves.
+///
+/// Prints one line when it is ready: the URL, the kubeconfig and the time since the start. Every error is one line on
+/// stderr, with exit code 1.
+pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode {
+    let started = Instant::now();
+    match Options::parse(name, std::env::args_os()) {
+        Ok(Parsed::Serve(options)) => finish(
+            options
+                .into_config(name)
+                .map_err(Outcome::Usage)
+                .and_then(|config| {
+                    start_logs(config.verbosity);
+                    run(async { serve(config, configure, started).await })
+                }),
+        ),
+        Ok(Parsed::Print(text)) => print(&text),
+        Ok(Parsed::Dump) => finish(run(async { dump(name, configure).await })),
+        Err(text) => {
+            report(text.trim_end().strip_prefix("error: ").unwrap_or(&text));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why the process ends with an error.
+enum Outcome {
+    Usage(String),
+    Failed(ServerError),
+    Runtime(std::io::Error),
+    /// A second signal came while the first was being obeyed.
+    Interrupted,
+}
+
+fn finish(outcome: Result<(), Outcome>) -> ExitCode {
+    match outcome {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Outcome::Usage(text)) => report(&text),
+        Err(Outcome::Failed(error)) => report(&error.to_string()),
+        Err(Outcome::Runtime(error)) => report(&format!("cannot start threads: {error}")),
+        Err(Outcome::Interrupted) => {}
+    }
+    ExitCode::FAILURE
+}
+
+fn run(work: impl Future<Output = Result<(), Outcome>>) -> Result<(), Outcome> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Outcome::Runtime)?;
+    let outcome = runtime.block_on(work);
+    // A second signal means now: whatever still runs is not waited for.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn serve(
+    config: Config,
+    configure: impl FnOnce(Builder) -> Builder,
+    started: Instant,
+) -> Result<(), Outcome> {
+    let name = config.name.clone();
+    let mut signals = Signals::listen().map_err(Outcome::Runtime)?;
+    let server = configure(Server::builder(config))
+        .build()
+        .await
+        .map_err(Outcome::Failed)?;
+    let ready = server.bind().await.map_err(Outcome::Failed)?;
+    announce(&name, &ready, started);
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = ready.serve(async {
+        // An error means that the sender is gone, which is as good a reason to stop.
+        let _ = stopped.await;
+    });
+    tokio::pin!(serving);
+    tokio::select! {
+        () = &mut serving => return Ok(()),
+        () = signals.next() => {}
+    }
+    // The receiver is gone only when serving has ended already.
+    let _ = stop.send(());
+    tokio::select! {
+        () = serving => Ok(()),
+        () = signals.next() => Err(Outcome::Interrupted),
+    }
+}
+
+async fn dump(name: &str, configure: impl FnOnce(Builder) -> Builder) -> Result<(), Outcome> {
+    let mut config = Config::new(name, "");
+    config.backend = Backend::Memory;
+    let documents = configure(Server::builder(config))
+        .dump()
+        .map_err(Outcome::Failed)?;
+    print(&documents.to_string());
+    Ok(())
+}
+
+fn announce(name: &str, ready: &Ready, started: Instant) {
+    let (url, kubeconfig) = (ready.url(), ready.kubeconfig().display());
+    let text = format!(
+        "{name} ready at {url} in {} ms; kubeconfig: {kubeconfig}\n",
+        started.elapsed().as_millis()
+    );
+    print(&text);
+}
+
+/// SIGTERM and SIGINT.
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn listen() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+    #[cfg(not(unix))]
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {})
+    }
+    #[cfg(unix)]
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    async fn next(&mut self) {
+        // Without a way to hear the signal the server runs until it is killed.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+fn start_logs(verbosity: u8) {
+    let directives = match verbosity {
+        0 => "warn",
+        1 => "warn,apiloom_server=info,apiloom_storage=info",
+        2 | 3 => "info,apiloom_server=debug,apiloom_storage=info",
+        4..=7 => "debug",
+        _ => "trace",
+    };
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new(directives))
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    // An embedding program may have its own subscriber already; then that one is right.
+    let _ = subscriber.try_init();
+}
+
+/// Writes to stdout; a reader that has gone away is no reason to fail.
+fn print(text: &str) -> ExitCode {
+    let mut stdout = std::io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Writes one error to stderr; there is nobody to tell when that fails.
+fn report(text: &str) {
+    let _ = writeln!(std::io::stderr(), "error: {text}");
+}

@@ -1,0 +1,1 @@
+s/reference: second/reference: third/

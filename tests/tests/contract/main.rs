@@ -1,0 +1,146 @@
+//! The API contract's checks, one function a number, over TLS against the wardle-server process.
+//!
+//! Every check asserts the code, the headers that the contract names and the whole body.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod create;
+mod delete;
+mod errors;
+mod patch;
+mod paths;
+mod storage;
+mod update;
+mod watch;
+
+use apiloom_tests::{Answer, Client, Server};
+use serde_json::{Value, json};
+
+/// Flunders of the `default` namespace, in the stored version.
+const FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
+/// The same in the hub.
+const FLUNDERS_BETA: &str = "/apis/wardle.example.com/v1beta1/namespaces/default/flunders";
+/// Fischers.
+const FISCHERS: &str = "/apis/wardle.example.com/v1alpha1/fischers";
+
+/// A server of its own for one check, and a client of it.
+fn server() -> (Server, Client) {
+    let server = Server::start(&["--storage-backend=memory"]);
+    let client = server.client();
+    (server, client)
+}
+
+fn flunder(name: &str) -> Value {
+    json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder", "metadata": {"name": name}})
+}
+
+fn flunder_beta(name: &str) -> Value {
+    json!({"apiVersion": "wardle.example.com/v1beta1", "kind": "Flunder", "metadata": {"name": name}})
+}
+
+/// Creates an object and gives it as the server answered it.
+async fn created(client: &Client, path: &str, object: &Value) -> Value {
+    let answer = client.post(path, object).await;
+    assert_eq!(answer.code, 201, "{}", answer.text());
+    answer.json()
+}
+
+/// Asserts code, type and the whole body. In `expected` the strings `$UID`, `$TIME`, `$RV` stand for any value of that
+/// form.
+#[track_caller]
+fn check(answer: &Answer, code: u16, expected: &Value) {
+    assert_eq!(answer.code, code, "{}", answer.text());
+    assert_eq!(answer.header("content-type"), "application/json");
+    assert_eq!(answer.header("cache-control"), "no-cache, private");
+    assert!(
+        is_uid(answer.header("audit-id")),
+        "Audit-Id is {:?}",
+        answer.header("audit-id")
+    );
+    let body = answer.json();
+    assert!(
+        matches(expected, &body),
+        "expected {expected:#}\ngot {body:#}"
+    );
+}
+
+/// Asserts a failure: the Status with this message, reason and details, and a code that is also the HTTP code.
+#[track_caller]
+fn check_failure(answer: &Answer, code: u16, reason: &str, message: &str, details: Value) {
+    let mut expected = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, "code": code,
+    });
+    if !reason.is_empty() {
+        expected["reason"] = json!(reason);
+    }
+    if !details.is_null() {
+        expected["details"] = details;
+    }
+    check(answer, code, &expected);
+}
+
+/// The details of an error about one flunder.
+fn about(name: &str) -> Value {
+    json!({"name": name, "group": "wardle.example.com", "kind": "flunders"})
+}
+
+/// The details of an `Invalid` about one flunder, with its causes as `(reason, message, field)`.
+fn invalid(name: &str, causes: &[(&str, &str, &str)]) -> Value {
+    let causes: Vec<Value> =
+        causes.iter().map(|(reason, message, field)| json!({"reason": reason, "message": message, "field": field})).collect();
+    let mut details = json!({"group": "wardle.example.com", "kind": "Flunder", "causes": causes});
+    if !name.is_empty() {
+        details["name"] = json!(name);
+    }
+    details
+}
+
+fn matches(expected: &Value, got: &Value) -> bool {
+    match (expected, got) {
+        (Value::String(mark), Value::String(text)) => match mark.as_str() {
+            "$UID" => is_uid(text),
+            "$TIME" => is_time(text),
+            "$RV" => text.parse::<u64>().is_ok_and(|revision| revision > 0),
+            _ => mark == text,
+        },
+        (Value::Object(expected), Value::Object(got)) => {
+            expected.len() == got.len()
+                && expected
+                    .iter()
+                    .all(|(key, value)| got.get(key).is_some_and(|got| matches(value, got)))
+        }
+        (Value::Array(expected), Value::Array(got)) => {
+            expected.len() == got.len()
+                && expected
+                    .iter()
+                    .zip(got)
+                    .all(|(expected, got)| matches(expected, got))
+        }
+        (expected, got) => expected == got,
+    }
+}
+
+fn is_uid(text: &str) -> bool {
+    let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+    lengths == [8, 4, 4, 4, 12]
+        && text
+            .chars()
+            .all(|c| c == '-' || c.is_ascii_hexdigit() && !c.is_ascii_uppercase())
+}
+
+fn is_time(text: &str) -> bool {
+    let pattern = "dddd-dd-ddTdd:dd:ddZ";
+    text.len() == pattern.len()
+        && text
+            .chars()
+            .zip(pattern.chars())
+            .all(|(c, p)| if p == 'd' { c.is_ascii_digit() } else { c == p })
+}
+
+fn revision(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap()
+}

@@ -1,0 +1,93 @@
+//! What lies in the store: contract section 8.1. Read from the store itself, after the server has ended.
+
+use apiloom_storage::{Embedded, EmbeddedConfig, ListRequest, Storage as _};
+use serde_json::json;
+
+use crate::*;
+
+/// Runs a server over a store in files, writes two objects, ends it, and gives every stored key with its value.
+async fn stored() -> (Vec<Value>, Vec<(String, u64, Value)>) {
+    let server = Server::start(&[]);
+    let client = server.client();
+    let mut objects = vec![created(&client, FLUNDERS, &flunder("a")).await];
+    let fischer = json!({"metadata": {"name": "f"}, "disallowedFlunders": []});
+    objects.push(created(&client, FISCHERS, &fischer).await);
+    objects.push(created(&client, FLUNDERS_BETA, &flunder_beta("b")).await);
+    let (data_dir, _dir) = server.stop();
+    let store = Embedded::open(&data_dir.join("store"), EmbeddedConfig::default()).unwrap();
+    let page = store
+        .list(ListRequest {
+            prefix: "/registry/".to_owned(),
+            ..ListRequest::default()
+        })
+        .await
+        .unwrap();
+    let entries = page.entries.iter();
+    let found = entries
+        .map(|entry| {
+            (
+                entry.key.clone(),
+                entry.revision.0,
+                serde_json::from_slice(&entry.value).unwrap(),
+            )
+        })
+        .collect();
+    store.close().await;
+    (objects, found)
+}
+
+#[tokio::test]
+async fn c_141_keys_are_registry_resource_namespace_name() {
+    let (_, stored) = stored().await;
+    let keys: Vec<&str> = stored.iter().map(|(key, ..)| key.as_str()).collect();
+    let expected = [
+        "/registry/namespaces/default",
+        "/registry/wardle.example.com/fischers/f",
+        "/registry/wardle.example.com/flunders/default/a",
+        "/registry/wardle.example.com/flunders/default/b",
+    ];
+    assert_eq!(keys, expected);
+    // A namespace is not mistaken for one whose name begins alike.
+    let (_server, client) = server();
+    for name in ["ns", "ns2"] {
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        created(&client, "/api/v1/namespaces", &namespace).await;
+        created(
+            &client,
+            &format!("/apis/wardle.example.com/v1alpha1/namespaces/{name}/flunders"),
+            &flunder(name),
+        )
+        .await;
+    }
+    let answer = client
+        .get("/apis/wardle.example.com/v1alpha1/namespaces/ns/flunders")
+        .await;
+    assert_eq!(answer.json()["items"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn c_142_stored_bytes_hold_no_resource_version_which_is_the_revision_of_the_write() {
+    let (objects, stored) = stored().await;
+    for object in objects {
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let (_, at, value) = stored
+            .iter()
+            .find(|(key, ..)| key.ends_with(&format!("/{name}")))
+            .unwrap();
+        assert!(
+            value["metadata"].get("resourceVersion").is_none(),
+            "{value:#}"
+        );
+        assert_eq!(
+            revision(&object),
+            *at,
+            "resourceVersion is the revision of the write"
+        );
+        assert_eq!(
+            value["apiVersion"], "wardle.example.com/v1alpha1",
+            "stored in the storage version"
+        );
+        assert_eq!(value["metadata"]["uid"], object["metadata"]["uid"]);
+    }
+}

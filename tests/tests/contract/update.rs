@@ -1,0 +1,205 @@
+//! Update: contract section 5.5.
+
+use serde_json::json;
+
+use crate::*;
+
+#[tokio::test]
+async fn c_075_the_name_in_the_body_is_the_urls() {
+    let (_server, client) = server();
+    created(&client, FLUNDERS, &flunder("a")).await;
+    let item = format!("{FLUNDERS}/a");
+    let message = "the name of the object (b) does not match the name on the URL (a)";
+    check_failure(
+        &client.put(&item, &flunder("b")).await,
+        400,
+        "BadRequest",
+        message,
+        json!(null),
+    );
+    let message =
+        "the name of the object (a based on URL) was undeterminable: name must be provided";
+    let nameless =
+        json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder", "metadata": {}});
+    check_failure(
+        &client.put(&item, &nameless).await,
+        400,
+        "BadRequest",
+        message,
+        json!(null),
+    );
+}
+
+#[tokio::test]
+async fn c_076_a_stale_resource_version_conflicts_and_none_overwrites() {
+    let (_server, client) = server();
+    let first = created(&client, FLUNDERS, &flunder("a")).await;
+    let item = format!("{FLUNDERS}/a");
+    let mut change = flunder("a");
+    change["spec"] = json!({"reference": "x"});
+    let answer = client.put(&item, &change).await;
+    let expected = json!({
+        "apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder",
+        "metadata": {"name": "a", "namespace": "default", "uid": first["metadata"]["uid"], "resourceVersion": "$RV",
+            "creationTimestamp": first["metadata"]["creationTimestamp"], "generation": 2},
+        "spec": {"reference": "x", "referenceType": "Flunder"},
+    });
+    check(&answer, 200, &expected);
+    assert!(revision(&answer.json()) > revision(&first));
+    change["metadata"]["resourceVersion"] = first["metadata"]["resourceVersion"].clone();
+    let message = r#"Operation cannot be fulfilled on flunders.wardle.example.com "a": the object has been modified; please apply your changes to the latest version and try again"#;
+    check_failure(
+        &client.put(&item, &change).await,
+        409,
+        "Conflict",
+        message,
+        about("a"),
+    );
+}
+
+#[tokio::test]
+async fn c_079_a_change_that_changes_nothing_writes_nothing() {
+    let (_server, client) = server();
+    let object = created(&client, FLUNDERS, &flunder("a")).await;
+    let item = format!("{FLUNDERS}/a");
+    let mut watch = client
+        .watch(&format!(
+            "{FLUNDERS}?watch=1&resourceVersion={}",
+            revision(&object)
+        ))
+        .await;
+    check(&client.put(&item, &object).await, 200, &object);
+    check(&client.put(&item, &flunder("a")).await, 200, &object);
+    check(&client.merge(&item, &json!({})).await, 200, &object);
+    check(
+        &client
+            .merge(&item, &json!({"metadata": {"labels": null}}))
+            .await,
+        200,
+        &object,
+    );
+    check(&client.json_patch(&item, &json!([])).await, 200, &object);
+    let next = created(&client, FLUNDERS, &flunder("b")).await;
+    assert_eq!(
+        watch.event().await,
+        json!({"type": "ADDED", "object": next}),
+        "nothing happened in between"
+    );
+}
+
+#[tokio::test]
+async fn c_080_generation_counts_changes_of_the_spec() {
+    let (_server, client) = server();
+    created(&client, FLUNDERS, &flunder("a")).await;
+    let item = format!("{FLUNDERS}/a");
+    let generation = async |patch: Value| {
+        let answer = client.merge(&item, &patch).await;
+        assert_eq!(answer.code, 200, "{}", answer.text());
+        answer.json()["metadata"]["generation"].clone()
+    };
+    assert_eq!(
+        generation(json!({"metadata": {"labels": {"a": "b"}}})).await,
+        1
+    );
+    assert_eq!(generation(json!({"spec": {"reference": "x"}})).await, 2);
+    assert_eq!(generation(json!({"spec": {"reference": "x"}})).await, 2);
+    assert_eq!(generation(json!({"metadata": {"generation": 9}})).await, 2);
+    let answer = client
+        .merge(&format!("{item}/status"), &json!({"status": {}}))
+        .await;
+    assert_eq!(
+        (answer.code, &answer.json()["metadata"]["generation"]),
+        (200, &json!(2))
+    );
+}
+
+#[tokio::test]
+async fn c_081_status_and_the_rest_are_written_apart() {
+    let (_server, client) = server();
+    let mut object = flunder("a");
+    object["spec"] = json!({"reference": "x"});
+    object["status"] = json!({});
+    let created = created(&client, FLUNDERS, &object).await;
+    assert!(
+        created.get("status").is_none(),
+        "create drops status: {created:#}"
+    );
+    let item = format!("{FLUNDERS}/a");
+    // The main endpoint leaves status alone.
+    let mut change = created.clone();
+    change["status"] = json!({});
+    check(&client.put(&item, &change).await, 200, &created);
+    // The status endpoint leaves the rest alone, metadata included.
+    let mut change = created.clone();
+    change["spec"] = json!({"reference": "changed"});
+    change["metadata"]["labels"] = json!({"changed": "yes"});
+    change["status"] = json!({});
+    let answer = client.put(&format!("{item}/status"), &change).await;
+    let mut expected = created.clone();
+    expected["status"] = json!({});
+    expected["metadata"]["resourceVersion"] = json!("$RV");
+    check(&answer, 200, &expected);
+    assert!(revision(&answer.json()) > revision(&created));
+    check(
+        &client.get(&format!("{item}/status")).await,
+        200,
+        &answer.json(),
+    );
+    // And now that there is one, the main endpoint cannot take it away.
+    let mut change = answer.json();
+    change.as_object_mut().unwrap().remove("status");
+    check(&client.put(&item, &change).await, 200, &answer.json());
+}
+
+#[tokio::test]
+async fn c_082_no_finalizer_is_added_to_an_object_being_deleted() {
+    let (_server, client) = server();
+    let mut object = flunder("a");
+    object["metadata"]["finalizers"] = json!(["example.com/x"]);
+    created(&client, FLUNDERS, &object).await;
+    let item = format!("{FLUNDERS}/a");
+    assert_eq!(client.delete(&item, &json!(null)).await.code, 200);
+    let answer = client
+        .merge(
+            &item,
+            &json!({"metadata": {"finalizers": ["example.com/x", "example.com/y"]}}),
+        )
+        .await;
+    let body = r#"Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/y"}"#;
+    let message =
+        format!(r#"Flunder.wardle.example.com "a" is invalid: metadata.finalizers: {body}"#);
+    let details = invalid("a", &[("FieldValueForbidden", body, "metadata.finalizers")]);
+    check_failure(&answer, 422, "Invalid", &message, details);
+}
+
+#[tokio::test]
+async fn c_083_the_last_finalizer_takes_the_object_with_it() {
+    let (_server, client) = server();
+    let mut object = flunder("a");
+    object["metadata"]["finalizers"] = json!(["example.com/x"]);
+    created(&client, FLUNDERS, &object).await;
+    let item = format!("{FLUNDERS}/a");
+    let deleting = client.delete(&item, &json!(null)).await.json();
+    let mut watch = client
+        .watch(&format!(
+            "{FLUNDERS}?watch=1&resourceVersion={}",
+            revision(&deleting)
+        ))
+        .await;
+    let answer = client
+        .merge(&item, &json!({"metadata": {"finalizers": null}}))
+        .await;
+    let mut expected = deleting.clone();
+    expected["metadata"]
+        .as_object_mut()
+        .unwrap()
+        .remove("finalizers");
+    check(&answer, 200, &expected);
+    let event = watch.event().await;
+    assert_eq!(event["type"], "DELETED");
+    assert!(
+        revision(&event["object"]) > revision(&deleting),
+        "{event:#}"
+    );
+    assert_eq!(client.get(&item).await.code, 404);
+}

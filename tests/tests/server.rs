@@ -1,0 +1,372 @@
+//! The server as a program: what it prints, keeps, refuses, and how it ends.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use apiloom_storage::{Embedded, EmbeddedConfig, Storage as _};
+use apiloom_tests::{Server, build};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+/// Runs the server to its end, which must come by itself, and gives exit code, stdout and stderr.
+fn ends(args: &[&str], data_dir: &Path) -> (i32, String, String) {
+    let mut command = Command::new(build("wardle-server"));
+    let output = command
+        .arg("--data-dir")
+        .arg(data_dir)
+        .args(args)
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// Asserts one clear line on stderr and exit code 1.
+#[track_caller]
+fn refuses(args: &[&str], data_dir: &Path, parts: &[&str]) {
+    let (code, stdout, stderr) = ends(args, data_dir);
+    assert_eq!((code, stdout.as_str()), (1, ""), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    for part in parts {
+        assert!(stderr.contains(part), "{part:?} is not in {stderr:?}");
+    }
+}
+
+#[test]
+fn the_ready_line_names_url_kubeconfig_and_time() {
+    let server = Server::start(&[]);
+    let kubeconfig = server.kubeconfig().display();
+    let (start, rest) = server.ready_line.split_once(" in ").unwrap();
+    assert_eq!(start, format!("wardle-server ready at {}", server.url()));
+    let (milliseconds, rest) = rest.split_once(" ms; ").unwrap();
+    assert!(milliseconds.parse::<u32>().is_ok());
+    assert_eq!(rest, format!("kubeconfig: {kubeconfig}\n"));
+    let text = std::fs::read_to_string(server.kubeconfig()).unwrap();
+    assert!(
+        text.contains(server.url()),
+        "the kubeconfig names the port that was picked"
+    );
+    assert_eq!(
+        std::fs::metadata(server.kubeconfig())
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
+        0o600
+    );
+    assert_eq!(
+        server.kubeconfig(),
+        server
+            .data_dir()
+            .canonicalize()
+            .unwrap()
+            .join("admin.kubeconfig")
+    );
+}
+
+#[tokio::test]
+async fn a_second_start_keeps_certificate_token_and_objects() {
+    let server = Server::start(&[]);
+    let path = "/apis/wardle.example.com/v1alpha1/fischers";
+    let object = server
+        .client()
+        .post(
+            path,
+            &json!({"metadata": {"name": "f"}, "disallowedFlunders": []}),
+        )
+        .await
+        .json();
+    let secrets = |dir: &Path| {
+        ["admin.token", "pki/apiserver.crt", "pki/apiserver.key"]
+            .map(|file| std::fs::read(dir.join(file)).unwrap())
+    };
+    let before = secrets(server.data_dir());
+    let old_client = server.client();
+    let (dir, _guard) = server.kill();
+    let server = Server::start_in(&dir, &[]);
+    assert_eq!(secrets(&dir), before);
+    assert_eq!(
+        server.client().get(&format!("{path}/f")).await.json(),
+        object
+    );
+    drop(old_client);
+}
+
+#[tokio::test]
+async fn sigterm_ends_watches_and_the_process_well() {
+    let server = Server::start(&[]);
+    let mut watch = server
+        .client()
+        .watch("/apis/wardle.example.com/v1alpha1/flunders?watch=1&sendInitialEvents=false")
+        .await;
+    let stopped = tokio::task::spawn_blocking(|| server.stop());
+    assert_eq!(watch.next().await, None, "the stream ends without an error");
+    stopped.await.unwrap();
+}
+
+#[test]
+fn a_busy_port_is_one_clear_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let listen = format!("cannot listen on 127.0.0.1:{port}");
+    refuses(
+        &[&format!("--secure-port={port}")],
+        dir.path(),
+        &[&listen, "--secure-port"],
+    );
+}
+
+#[test]
+fn an_unusable_folder_is_one_clear_line() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let below = file.path().join("data");
+    refuses(
+        &["--secure-port=0"],
+        &below,
+        &[&below.display().to_string()],
+    );
+}
+
+#[test]
+fn a_bad_certificate_is_one_clear_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let (cert, key) = (dir.path().join("a.crt"), dir.path().join("a.key"));
+    let (cert_flag, key_flag) = (
+        format!("--tls-cert-file={}", cert.display()),
+        format!("--tls-private-key-file={}", key.display()),
+    );
+    let args = ["--secure-port=0", cert_flag.as_str(), key_flag.as_str()];
+    refuses(
+        &args,
+        dir.path(),
+        &[&cert.display().to_string(), "no such file"],
+    );
+    std::fs::write(&cert, "not a certificate").unwrap();
+    std::fs::write(&key, "not a key").unwrap();
+    refuses(&args, dir.path(), &[&cert.display().to_string(), "PEM"]);
+    // A good certificate with the key of another one.
+    let make = || {
+        let server = Server::start(&[]);
+        let pki = server.data_dir().join("pki");
+        [pki.join("apiserver.crt"), pki.join("apiserver.key")]
+            .map(|file| std::fs::read(file).unwrap())
+    };
+    std::fs::write(&cert, &make()[0]).unwrap();
+    std::fs::write(&key, &make()[1]).unwrap();
+    refuses(&args, dir.path(), &[&cert.display().to_string()]);
+}
+
+#[tokio::test]
+async fn a_certificate_of_the_users_own_is_served_and_trusted_by_the_kubeconfig() {
+    let other = Server::start(&[]);
+    let pki = other.data_dir().join("pki");
+    let args = [
+        format!("--tls-cert-file={}", pki.join("apiserver.crt").display()),
+        format!(
+            "--tls-private-key-file={}",
+            pki.join("apiserver.key").display()
+        ),
+    ];
+    let server = Server::start(&[&args[0], &args[1]]);
+    assert!(!server.data_dir().join("pki").exists(), "none is made");
+    assert_eq!(server.client().get("/healthz").await.text(), "ok");
+}
+
+#[test]
+fn a_foreign_store_and_a_newer_one_are_one_clear_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    Embedded::open(&store, EmbeddedConfig::default()).unwrap();
+    let file = std::fs::read_dir(&store)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| std::fs::read(path).unwrap().starts_with(b"SQLite format 3"))
+        .unwrap();
+    let original = std::fs::read(&file).unwrap();
+    std::fs::write(
+        &file,
+        b"these are the notes of somebody else, and they are not a store at all",
+    )
+    .unwrap();
+    refuses(&["--secure-port=0"], dir.path(), &["store"]);
+    // The format's number stands in the header of every SQLite file, at byte 60, most significant byte first.
+    let mut newer = original.clone();
+    newer[60..64].copy_from_slice(&9999u32.to_be_bytes());
+    std::fs::write(&file, newer).unwrap();
+    refuses(&["--secure-port=0"], dir.path(), &["newer"]);
+}
+
+#[test]
+fn a_store_in_use_is_one_clear_line() {
+    let server = Server::start(&[]);
+    refuses(&["--secure-port=0"], server.data_dir(), &["store"]);
+}
+
+#[test]
+fn unknown_flags_and_backends_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    refuses(
+        &["--storage-backend=nope"],
+        dir.path(),
+        &["nope", "embedded, memory"],
+    );
+    let (code, stdout, stderr) = ends(&["--nonsense"], dir.path());
+    assert_eq!((code, stdout.as_str()), (1, ""));
+    assert!(
+        stderr.starts_with("error: unexpected argument '--nonsense'"),
+        "{stderr}"
+    );
+    refuses(
+        &["--disable-admission-plugins=Nope", "--secure-port=0"],
+        dir.path(),
+        &["Nope", "BanFlunder", "NamespaceLifecycle"],
+    );
+}
+
+#[test]
+fn help_shows_every_flag_below_its_group() {
+    let (code, help, _) = ends(&["--help"], Path::new("unused"));
+    assert_eq!(code, 0);
+    let mut rest = help.as_str();
+    for expected in [
+        "Secure serving flags:",
+        "--bind-address",
+        "--secure-port",
+        "--cert-dir",
+        "--tls-cert-file",
+        "--tls-private-key-file",
+        "Storage flags:",
+        "--storage-backend",
+        "--data-dir",
+        "Admission flags:",
+        "--disable-admission-plugins",
+        "API enablement flags:",
+        "--runtime-config",
+        "Logs flags:",
+        "-v",
+    ] {
+        let at = rest
+            .find(expected)
+            .unwrap_or_else(|| panic!("{expected} is missing behind the others in {help}"));
+        rest = &rest[at..];
+    }
+}
+
+#[tokio::test]
+async fn admission_plugins_and_versions_can_be_left_out() {
+    let server = Server::start(&[
+        "--disable-admission-plugins=BanFlunder,NamespaceLifecycle",
+        "--runtime-config=wardle.example.com/v1beta1=false",
+    ]);
+    let client = server.client();
+    let fischer = json!({"metadata": {"name": "f"}, "disallowedFlunders": ["bad"]});
+    assert_eq!(
+        client
+            .post("/apis/wardle.example.com/v1alpha1/fischers", &fischer)
+            .await
+            .code,
+        201
+    );
+    let path = "/apis/wardle.example.com/v1alpha1/namespaces/nowhere/flunders";
+    assert_eq!(
+        client
+            .post(path, &json!({"metadata": {"name": "bad"}}))
+            .await
+            .code,
+        201
+    );
+    assert_eq!(
+        client
+            .get("/apis/wardle.example.com/v1beta1/flunders")
+            .await
+            .code,
+        404
+    );
+    let group = client.get("/apis/wardle.example.com").await.json();
+    assert_eq!(
+        group["versions"],
+        json!([{"groupVersion": "wardle.example.com/v1alpha1", "version": "v1alpha1"}])
+    );
+}
+
+#[tokio::test]
+async fn anybody_reads_health_and_version_and_nothing_else() {
+    let server = Server::start(&["--storage-backend=memory"]);
+    let client = server.client().anonymous();
+    for path in [
+        "/healthz",
+        "/livez",
+        "/readyz",
+        "/livez/ping",
+        "/readyz/storage",
+        "/version",
+    ] {
+        assert_eq!(client.get(path).await.code, 200, "{path}");
+    }
+    let answer = client.get("/metrics").await;
+    assert_eq!(answer.code, 403);
+    let message = r#"forbidden: User "system:anonymous" cannot get path "/metrics""#;
+    assert_eq!(answer.json()["message"], message);
+}
+
+#[tokio::test]
+async fn an_object_stored_before_a_default_existed_is_served_with_it_at_an_unchanged_version() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Embedded::open(dir.path().join("store"), EmbeddedConfig::default()).unwrap();
+    let stored = json!({
+        "apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder",
+        "metadata": {"name": "old", "namespace": "default", "uid": "1", "creationTimestamp": "2020-01-01T00:00:00Z"},
+        "spec": {"reference": "x"},
+    });
+    let key = "/registry/wardle.example.com/flunders/default/old";
+    let revision = store
+        .create(key, Bytes::from(stored.to_string()), None)
+        .await
+        .unwrap();
+    store.close().await;
+    drop(store);
+
+    let server = Server::start_in(dir.path(), &[]);
+    let client = server.client();
+    let mut expected = stored.clone();
+    expected["spec"]["referenceType"] = json!("Flunder");
+    expected["metadata"]["resourceVersion"] = json!(revision.to_string());
+    let flunders = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
+    assert_eq!(
+        client.get(&format!("{flunders}/old")).await.json(),
+        expected
+    );
+    let event = client
+        .watch(&format!("{flunders}?watch=1"))
+        .await
+        .event()
+        .await;
+    assert_eq!(event, json!({"type": "ADDED", "object": expected}));
+    let mut item = expected.clone();
+    item.as_object_mut()
+        .unwrap()
+        .retain(|key: &String, _: &mut Value| key != "apiVersion" && key != "kind");
+    assert_eq!(client.get(flunders).await.json()["items"], json!([item]));
+    // The version that is not stored shows it in its own form.
+    let beta = client
+        .get("/apis/wardle.example.com/v1beta1/namespaces/default/flunders/old")
+        .await
+        .json();
+    assert_eq!(
+        beta["spec"],
+        json!({"flunderReference": "x", "referenceType": "Flunder"})
+    );
+    assert_eq!(
+        beta["metadata"]["resourceVersion"],
+        expected["metadata"]["resourceVersion"]
+    );
+}

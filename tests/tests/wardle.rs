@@ -1,0 +1,161 @@
+//! What wardle costs its author: counted, not claimed.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::path::Path;
+use std::process::Command;
+
+use apiloom_tests::{Kubectl, Server, build, repository};
+
+/// Lines of hand-written code of a file: no blanks, no comments. Formatted, since `cargo fmt --check` is a test too.
+fn code_lines(file: &Path) -> usize {
+    let text = std::fs::read_to_string(file).unwrap();
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with("//"))
+        .count()
+}
+
+fn hand_written(package: &str) -> Vec<std::path::PathBuf> {
+    let mut files: Vec<_> =
+        std::fs::read_dir(repository().join("examples").join(package).join("src"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+            .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn wardle_is_at_most_120_lines_of_hand_written_code() {
+    let files = hand_written("wardle");
+    let lines: usize = files.iter().map(|file| code_lines(file)).sum();
+    assert!(files.len() >= 3 && lines > 50, "something was counted");
+    assert!(lines <= 120, "{lines} lines");
+}
+
+#[test]
+fn hello_is_under_60_lines() {
+    let lines: usize = hand_written("hello")
+        .iter()
+        .map(|file| code_lines(file))
+        .sum();
+    assert!(lines > 10 && lines < 60, "{lines} lines");
+}
+
+#[test]
+fn generated_code_names_no_field_of_wardle() {
+    let generated = repository().join("examples/wardle/src/generated");
+    for entry in std::fs::read_dir(generated).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for field in ["reference", "disallowed", "spec", "status"] {
+            assert!(!text.contains(field), "{} names {field}", path.display());
+        }
+    }
+}
+
+/// One more kind with one field.
+const CASTLE: &str = r#"
+/// Castle is where Flunders live.
+#[apiloom::resource(group = "wardle.example.com", version = "v1alpha1", namespaced, storage)]
+pub struct Castle {
+    pub metadata: ObjectMeta,
+    /// How many towers it has.
+    #[api(min = 1)]
+    pub towers: i32,
+}
+"#;
+
+#[test]
+fn one_more_kind_is_at_most_15_lines_in_one_file() {
+    let lines = CASTLE
+        .lines()
+        .filter(|line| !line.trim().is_empty() && !line.trim().starts_with("//"))
+        .count();
+    assert!(lines <= 15, "{lines} lines");
+
+    // A copy of the package beside the original, so that it finds the workspace and everything is built already.
+    let dir = tempfile::tempdir().unwrap();
+    let copy = dir.path().join("wardle");
+    copy_dir(&repository().join("examples/wardle"), &copy);
+    let file = copy.join("src/v1alpha1.rs");
+    let source = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, source + CASTLE).unwrap();
+    own_workspace(&copy);
+
+    let apiloom = build("apiloom");
+    let target = dir.path().join("target");
+    let run = |command: &mut Command| {
+        let output = command.env("CARGO_TARGET_DIR", &target).output().unwrap();
+        assert!(
+            output.status.success(),
+            "{command:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    };
+    run(Command::new(&apiloom)
+        .args(["generate", "--fast"])
+        .arg(&copy));
+    run(Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--offline", "-p", "wardle-server"])
+        .current_dir(&copy));
+
+    let server = Server::start_binary(&target.join("debug/wardle-server"));
+    let kubectl = Kubectl::new("1.36", server.kubeconfig());
+    let castle = "apiVersion: wardle.example.com/v1alpha1\nkind: Castle\nmetadata: {name: home}\nspec: {}\ntowers: 3\n";
+    let output = kubectl.run(&["create", "--validate=ignore", "-f", "-"], castle);
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (0, "castle.wardle.example.com/home created\n"),
+        "{}",
+        output.stderr
+    );
+    let output = kubectl.run(&["get", "castles", "-o", "jsonpath={.items[*].towers}"], "");
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (0, "3"),
+        "{}",
+        output.stderr
+    );
+    let output = kubectl.run(
+        &["create", "-f", "-"],
+        &castle.replace("3", "0").replace("spec: {}\n", ""),
+    );
+    assert_eq!(output.code, 1, "a declared bound rejects");
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Makes the copy a workspace of its own that uses the repository's crates, versions and lock file.
+fn own_workspace(copy: &Path) {
+    let root = repository();
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let (head, tail) = manifest.split_once("members = [").unwrap();
+    let (_, tail) = tail.split_once(']').unwrap();
+    let package = std::fs::read_to_string(copy.join("Cargo.toml")).unwrap();
+    // Paths of our own crates are relative to the repository; the copy itself is where it is.
+    let tail = tail.replace("path = \"", &format!("path = \"{}/", root.display()));
+    let tail = tail.replace(
+        &format!("{}/examples/wardle", root.display()),
+        &copy.display().to_string(),
+    );
+    std::fs::write(
+        copy.join("Cargo.toml"),
+        format!("{head}members = [\"server\"]{tail}\n{package}"),
+    )
+    .unwrap();
+    std::fs::copy(root.join("Cargo.lock"), copy.join("Cargo.lock")).unwrap();
+}
