@@ -32,6 +32,9 @@ const BEFORE_END: Duration = Duration::from_secs(2);
 /// at once.
 const MIN_LIFE_SECONDS: u64 = 1800;
 
+/// A year: what asks for longer gets as much, because clocks do not count without end.
+const MAX_LIFE_SECONDS: u64 = 31_536_000;
+
 /// The annotation of the bookmark that ends the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
@@ -170,10 +173,7 @@ impl Lifetime {
             _ => MIN_LIFE_SECONDS + random_below(MIN_LIFE_SECONDS),
         };
         let now = Instant::now();
-        // A life too long for the clock is as good as an endless one, which a year is.
-        let end = now
-            .checked_add(Duration::from_secs(seconds))
-            .unwrap_or(now + Duration::from_secs(31_536_000));
+        let end = now + Duration::from_secs(seconds.min(MAX_LIFE_SECONDS));
         let mut lifetime = Self {
             end,
             next_bookmark: None,

@@ -125,3 +125,23 @@ async fn warn_tells_and_ignore_does_not() {
         .unwrap();
     assert!(f.ctx.take_warnings().is_empty());
 }
+
+#[tokio::test]
+async fn what_is_no_object_with_a_type_is_refused() {
+    let prefix = "the object provided is unrecognized (must be of type Widget): couldn't get version/kind; json parse error: ";
+    let text = "json: cannot unmarshal array into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
+                Kind string \"json:\\\"kind,omitempty\\\"\" } (5b5d)";
+    check("[]", &format!("{prefix}{text}")).await;
+    let text =
+        "json: cannot unmarshal number into Go struct field .kind of type string ({\"kind\":5})";
+    check(r#"{"kind":5}"#, &format!("{prefix}{text}")).await;
+    let text = "invalid character 'x' looking for beginning of value ({\"metadata\":{\"name\":\"a\",\"label ...)";
+    check(
+        r#"{"metadata":{"name":"a","labels":x}}"#,
+        &format!("{prefix}{text}"),
+    )
+    .await;
+    let prefix = "the object provided is unrecognized (must be of type Widget): ";
+    let text = "unexpected GroupVersion string: a/b/c ({\"apiVersion\":\"a/b/c\"})";
+    check(r#"{"apiVersion":"a/b/c"}"#, &format!("{prefix}{text}")).await;
+}
