@@ -175,15 +175,14 @@ impl Collector<'_> {
     fn doors(&mut self, id: ModuleId, attrs: &[Attribute]) -> Doors {
         let mut doors = Doors::default();
         let mut derives_foreign = false;
-        for attr in attrs {
+        // Doc comments are by far the most frequent attribute, and never ours.
+        for attr in attrs.iter().filter(|attr| !attr.path().is_ident("doc")) {
             if attr.path().is_ident("derive") {
                 match self.derive(id, attr) {
                     Some(true) => doors.resource = doors.resource.or(Some(attr.span())),
                     Some(false) => derives_foreign = true,
                     None => {}
                 }
-            } else if attr.path().is_ident("doc") {
-                // By far the most frequent attribute, and never ours.
             } else if attr.path().is_ident("cfg_attr") {
                 self.conditional_attribute(id, attr);
             } else {

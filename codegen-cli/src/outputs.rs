@@ -58,7 +58,7 @@ impl Manifest {
     }
 
     fn bytes(&self) -> Vec<u8> {
-        let mut text = serde_json::to_vec_pretty(self).unwrap_or_default();
+        let mut text = serde_json::to_vec_pretty(self).expect("a map from text to text is JSON");
         text.push(b'\n');
         text
     }

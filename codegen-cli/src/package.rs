@@ -78,7 +78,7 @@ fn parent(file: &Path) -> PathBuf {
 
 fn manifest_of(path: &Path) -> Result<PathBuf, Complaint> {
     if !path.exists() {
-        return Err(format!("no such path: {}", path.display()));
+        return Err(no_such_path(path));
     }
     if path.is_file() {
         return if path.file_name().is_some_and(|name| name == "Cargo.toml") {
@@ -100,6 +100,25 @@ fn manifest_of(path: &Path) -> Result<PathBuf, Complaint> {
         message.push_str(&format!("\n  help: did you mean {}?", inside.join(" or ")));
     }
     Err(message)
+}
+
+fn no_such_path(path: &Path) -> Complaint {
+    let mut message = format!("no such path: {}", path.display());
+    let written = path.file_name().unwrap_or_default().to_string_lossy();
+    let siblings = fs::read_dir(parent(path))
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok);
+    let names: Vec<String> = siblings
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    if let Some(near) =
+        apiloom_model::diagnostics::nearest(&written, names.iter().map(String::as_str))
+    {
+        let near = path.with_file_name(near);
+        message.push_str(&format!("\n  help: did you mean {}?", near.display()));
+    }
+    message
 }
 
 /// Folders one level down that hold a Cargo.toml.

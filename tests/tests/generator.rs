@@ -173,7 +173,10 @@ fn model_is_printed_as_committed() {
 
 #[test]
 fn package_may_be_named_by_its_manifest() {
-    let answer = run(&["generate", "--fast", "--check"], &fixtures().join("shop/Cargo.toml"));
+    let answer = run(
+        &["generate", "--fast", "--check"],
+        &fixtures().join("shop/Cargo.toml"),
+    );
     assert_eq!(answer.code, 0, "{answer:?}");
 }
 
@@ -429,6 +432,7 @@ fn wrong_paths_end_with_one() {
     write("broken/Cargo.toml", "[package");
 
     check("nothing", "no such path");
+    check("brooken", "did you mean");
     check("inner", "did you mean");
     check("bare/src/lib.rs", "neither a folder nor a Cargo.toml");
     check("inner/package", "has no library");
