@@ -21,7 +21,7 @@ const LATENCY: [f64; 23] = [
 ];
 
 /// More combinations than a server of a few hundred kinds has; beyond it everything new is counted as `other`.
-const MAX_SERIES: usize = 20_000;
+const MAX_SERIES: usize = 10_000;
 
 /// What a request is counted under.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -304,7 +304,8 @@ impl From<&Borrowed<'_>> for Owned {
 struct RequestSeries {
     count: Counter,
     duration: Histogram,
-    request_size: Histogram,
+    /// Only of writes: reads have no body.
+    request_size: Option<Histogram>,
     /// Only of reads: what a write sends back is what it was sent.
     response_size: Option<Histogram>,
 }
@@ -313,8 +314,8 @@ impl RequestSeries {
     fn finished(&self, outcome: &RequestOutcome) {
         self.count.inc();
         self.duration.observe(outcome.duration.as_secs_f64());
-        if let Some(bytes) = outcome.request_bytes {
-            self.request_size.observe(bytes as f64);
+        if let (Some(sizes), Some(bytes)) = (&self.request_size, outcome.request_bytes) {
+            sizes.observe(bytes as f64);
         }
         if let Some(sizes) = &self.response_size {
             sizes.observe(outcome.response_bytes as f64);
@@ -393,10 +394,17 @@ impl Requests {
     }
 
     pub(super) fn finished(&self, labels: &RequestLabels<'_>, outcome: &RequestOutcome) {
-        // The spelling of the key is that of the series, so that each has one entry.
+        // The spelling of the key is that of the series, so that each has one entry. A path that leads nowhere is
+        // what a client made up, so it is not named.
+        let leads_nowhere = labels.resource.is_empty() && outcome.code == 404;
         let labels = RequestLabels {
             verb: verb_label(labels.verb),
             scope: scope_label(labels.scope),
+            subresource: if leads_nowhere {
+                ""
+            } else {
+                labels.subresource
+            },
             ..*labels
         };
         let key = Borrowed(labels, outcome.code);
@@ -422,10 +430,14 @@ impl Requests {
         let Borrowed(labels, code) = key;
         let make = || {
             let is_read = matches!(verb_label(labels.verb), "GET" | "LIST");
+            let is_write = matches!(
+                verb_label(labels.verb),
+                "POST" | "PUT" | "PATCH" | "APPLY" | "DELETE" | "DELETECOLLECTION"
+            );
             Arc::new(RequestSeries {
                 count: self.total.get_or_create_owned(&labels.counted(code)),
                 duration: self.duration.get_or_create_owned(&labels.timed()),
-                request_size: self.body_sizes.get_or_create_owned(&labels.body()),
+                request_size: is_write.then(|| self.body_sizes.get_or_create_owned(&labels.body())),
                 response_size: is_read
                     .then(|| self.response_sizes.get_or_create_owned(&labels.long())),
             })

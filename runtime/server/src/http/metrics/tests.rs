@@ -251,3 +251,23 @@ fn labels_of_clients_do_not_grow_without_end() {
         |line| line.starts_with("apiserver_request_total{verb=\"other\"") && line.ends_with(" 100")
     ));
 }
+
+#[test]
+fn paths_that_lead_nowhere_are_not_named() {
+    let metrics = metrics();
+    for path in ["/openapi/v3/apis/x/v1", "/nope"] {
+        metrics.request(
+            &RequestLabels {
+                verb: "get",
+                subresource: path,
+                ..RequestLabels::default()
+            },
+            &outcome(404),
+        );
+    }
+    let text = text(&metrics);
+    assert!(text.contains(
+        "resource=\"\",subresource=\"\",scope=\"\",component=\"apiserver\",code=\"404\"} 2"
+    ));
+    assert!(!text.contains("nope") && !text.contains("apiserver_request_body_size_bytes_count"));
+}
