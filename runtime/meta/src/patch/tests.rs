@@ -380,8 +380,9 @@ fn document() -> impl Strategy<Value = Value> {
     })
 }
 
-fn operation() -> impl Strategy<Value = Value> {
-    let path = || "(/([abl]|-|-?[0-3])){0,3}";
+/// An operation whose paths have tokens of this pattern.
+fn operation(token: &str) -> impl Strategy<Value = Value> {
+    let path = || prop::string::string_regex(&format!("(/{token}){{0,3}}")).unwrap();
     let op = prop::sample::select(vec!["add", "remove", "replace", "move", "copy", "test"]);
     (op, path(), path(), document()).prop_map(
         |(op, path, from, value)| json!({"op": op, "path": path, "from": from, "value": value}),
@@ -390,7 +391,7 @@ fn operation() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_patch_applies_whole_or_not_at_all(target in document(), operations in prop::collection::vec(operation(), 0..6)) {
+    fn any_patch_applies_whole_or_not_at_all(target in document(), operations in prop::collection::vec(operation("([abl]|-|-?[0-3])"), 0..6)) {
         let patch = Patch::parse_json(json!(operations).to_string().as_bytes()).unwrap();
         let mut patched = target.clone();
         if patch.apply(&mut patched).is_err() {
@@ -400,12 +401,11 @@ proptest! {
 
     /// Where RFC 6902 suffices, the operations agree with the crate that reads them.
     #[test]
-    fn plain_operations_are_those_of_the_rfc(target in document(), operations in prop::collection::vec(operation(), 0..4)) {
+    fn plain_operations_are_those_of_the_rfc(target in document(), operations in prop::collection::vec(operation("[abl0-3]"), 0..4)) {
         let text = json!(operations).to_string();
-        prop_assume!(!text.contains("/-"));
         let reference: json_patch::Patch = serde_json::from_str(&text).unwrap();
         let mut expected = target.clone();
-        if json_patch::patch(&mut expected, &reference).is_ok() {
+        if json_patch::patch_unsafe(&mut expected, &reference).is_ok() {
             let mut patched = target;
             Patch::parse_json(text.as_bytes()).unwrap().apply(&mut patched).unwrap();
             prop_assert_eq!(patched, expected);
