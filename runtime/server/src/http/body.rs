@@ -9,6 +9,7 @@ use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 
 use super::negotiate::MEDIA_TYPES;
+use super::protobuf;
 
 /// The body of a request, whatever carried it here.
 pub(super) type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -47,19 +48,45 @@ fn too_large() -> ApiError {
     ApiError::new(StatusReason::RequestEntityTooLarge, message)
 }
 
+/// How an object or options are written in a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BodyFormat {
+    Plain(Format),
+    Protobuf,
+}
+
 /// The format of an object or of options; JSON when the request does not say.
 ///
 /// # Errors
 /// UnsupportedMediaType.
-pub(super) fn format(headers: &HeaderMap) -> Result<Format, ApiError> {
+pub(super) fn format(headers: &HeaderMap) -> Result<BodyFormat, ApiError> {
     match media_type(headers).as_str() {
-        "" | "application/json" => Ok(Format::Json),
-        "application/yaml" => Ok(Format::Yaml),
-        _ => {
-            let message = format!(
-                "the body of the request was in an unknown format - accepted media types include: {MEDIA_TYPES}"
-            );
-            Err(ApiError::new(StatusReason::UnsupportedMediaType, message))
+        "" | "application/json" => Ok(BodyFormat::Plain(Format::Json)),
+        "application/yaml" => Ok(BodyFormat::Plain(Format::Yaml)),
+        "application/vnd.kubernetes.protobuf" => Ok(BodyFormat::Protobuf),
+        _ => Err(unsupported()),
+    }
+}
+
+fn unsupported() -> ApiError {
+    let message = format!(
+        "the body of the request was in an unknown format - accepted media types include: {MEDIA_TYPES}"
+    );
+    ApiError::new(StatusReason::UnsupportedMediaType, message)
+}
+
+impl BodyFormat {
+    /// The document in a body, in a format that every kind can be read from.
+    ///
+    /// # Errors
+    /// UnsupportedMediaType for protobuf of a kind that has no such form, BadRequest for protobuf that is none.
+    pub(super) fn document(self, body: Bytes) -> Result<(Bytes, Format), ApiError> {
+        match self {
+            Self::Plain(format) => Ok((body, format)),
+            Self::Protobuf => {
+                let json = protobuf::to_json(&body)?.ok_or_else(unsupported)?;
+                Ok((json, Format::Json))
+            }
         }
     }
 }
@@ -121,14 +148,14 @@ mod tests {
             ("Application/JSON; charset=utf-8", Format::Json),
             ("application/yaml", Format::Yaml),
         ] {
-            assert_eq!(format(&headers(given)), Ok(expected), "{given}");
+            let expected = Ok(BodyFormat::Plain(expected));
+            assert_eq!(format(&headers(given)), expected, "{given}");
         }
-        assert_eq!(format(&HeaderMap::new()), Ok(Format::Json));
-        for given in [
-            "application/xml",
-            "application/vnd.kubernetes.protobuf",
-            "json",
-        ] {
+        assert_eq!(
+            format(&HeaderMap::new()),
+            Ok(BodyFormat::Plain(Format::Json))
+        );
+        for given in ["application/xml", "json"] {
             let error = format(&headers(given)).expect_err(given);
             assert_eq!(
                 error.message,

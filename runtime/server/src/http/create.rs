@@ -12,7 +12,7 @@ use super::params::{WriteUse, write_options};
 pub(super) async fn create(call: Call<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply()?;
     let format = body::format(&call.request.headers)?;
-    let bytes = body::read(call.body).await?;
+    let (bytes, format) = format.document(body::read(call.body).await?)?;
     let options = write_options(&call.query, &call.request.headers, WriteUse::Create)?;
     let object = call
         .endpoint

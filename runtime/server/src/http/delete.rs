@@ -62,5 +62,6 @@ async fn options(
     if bytes.is_empty() {
         return delete_options_of_query(query);
     }
-    delete_options_of_body(&bytes, body::format(&request.headers)?, own)
+    let (bytes, format) = body::format(&request.headers)?.document(bytes)?;
+    delete_options_of_body(&bytes, format, own)
 }

@@ -29,6 +29,7 @@ pub mod error;
 mod negotiate;
 mod observe;
 mod params;
+mod protobuf;
 mod query;
 mod request_info;
 mod served;

@@ -13,7 +13,7 @@ pub(super) async fn update(call: Call<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply()?;
     let bytes = body::read(call.body).await?;
     let options = write_options(&call.query, &call.request.headers, WriteUse::Update)?;
-    let format = body::format(&call.request.headers)?;
+    let (bytes, format) = body::format(&call.request.headers)?.document(bytes)?;
     let object = call
         .endpoint
         .decode(call.ctx, &bytes, format, options.field_validation)?;

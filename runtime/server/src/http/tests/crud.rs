@@ -378,3 +378,22 @@ async fn a_namespace_ends_through_finalize() {
     .expect(200);
     get(&api, "/api/v1/namespaces/n").await.expect(404);
 }
+
+#[tokio::test]
+async fn a_namespace_may_come_as_protobuf() {
+    const BODY: &str = "k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x09\x0a\x07\x0a\x05proto";
+    let api = api().await;
+    let protobuf = [("content-type", "application/vnd.kubernetes.protobuf")];
+    let namespaces = "/api/v1/namespaces";
+    let created = send(&api, "POST", namespaces, &protobuf, BODY)
+        .await
+        .expect(201);
+    assert_eq!(created.at("/metadata/name"), "proto");
+    send(&api, "POST", FLUNDERS, &protobuf, BODY)
+        .await
+        .expect(400);
+    let flunder = BODY.replace("Namespace", "FlunderXX");
+    send(&api, "POST", FLUNDERS, &protobuf, &flunder)
+        .await
+        .expect(415);
+}
