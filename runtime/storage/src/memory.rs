@@ -31,6 +31,8 @@ const REPLAY_STEP: usize = 4_096;
 
 /// A store in memory.
 ///
+/// Watches of it are to be read within a tokio runtime that has time enabled.
+///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// use apiloom_storage::{Memory, Storage};

@@ -269,6 +269,17 @@ fn connect_first(path: &Path, config: &EmbeddedConfig) -> Result<Connection, Ope
         }
         _ => return Err(foreign(path, "an SQLite file of another program")),
     }
+    let mode: String = connection
+        .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
+        .map_err(failed)?;
+    if mode != "wal" {
+        let reason =
+            format!("its file system has no shared memory, and SQLite stays in mode {mode}");
+        return Err(OpenError::Io {
+            path: path.to_owned(),
+            reason,
+        });
+    }
     configure_writer(&connection, config).map_err(failed)?;
     Ok(connection)
 }
@@ -283,8 +294,7 @@ fn foreign(path: &Path, found: &str) -> OpenError {
 fn configure_writer(connection: &Connection, config: &EmbeddedConfig) -> rusqlite::Result<()> {
     // Checkpoints are done where no write waits for them (see upkeep). The log is cut back after a burst.
     connection.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; \
-         PRAGMA journal_size_limit = 67108864;",
+        "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864;",
     )?;
     if let Some(bytes) = config.max_bytes {
         let page_bytes: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;

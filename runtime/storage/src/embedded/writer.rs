@@ -76,7 +76,10 @@ pub(super) struct Writer {
     upkeep: Upkeep,
     /// Whether the upkeep thread is at a checkpoint.
     is_checkpointing: bool,
+    /// Writes and sweeps since the size of SQLite's log was looked at.
     writes_since_look: usize,
+    /// Whether a commit is on the disk when it returns. It always is, but for the sweep.
+    is_syncing: bool,
     /// Other processes stay out until the connection is closed: declared after it, so dropped after it.
     lock: File,
 }
@@ -105,6 +108,7 @@ impl Writer {
             upkeep,
             is_checkpointing: false,
             writes_since_look: 0,
+            is_syncing: false,
             lock: opened.lock,
         }
     }
@@ -174,10 +178,13 @@ impl Writer {
         &mut self,
         writes: impl Iterator<Item = (&'a str, &'a Op)>,
     ) -> Result<Vec<Result<Revision, StorageError>>, StorageError> {
-        let committed = transaction::run(self, writes).map_err(|error| {
-            self.roll_back();
-            sqlite_error(&self.path, &error)
-        })?;
+        let committed = self
+            .sync_commits()
+            .and_then(|()| transaction::run(self, writes))
+            .map_err(|error| {
+                self.roll_back();
+                sqlite_error(&self.path, &error)
+            })?;
         self.head = committed.head;
         self.next_expiry = committed.next_expiry;
         if !committed.changes.is_empty() {

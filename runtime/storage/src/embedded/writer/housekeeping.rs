@@ -43,6 +43,7 @@ impl Writer {
                 tracing::error!(%error, "history was not compacted");
             }
         }
+        let swept_before = self.swept;
         if self.swept < self.sweep_end()
             && now >= self.next_sweep
             && let Err(error) = self.sweep(64.max(2 * written))
@@ -50,7 +51,7 @@ impl Writer {
             tracing::error!(%error, "history was not swept");
             self.next_sweep = now + RETRY;
         }
-        self.look_at_log(written);
+        self.look_at_log(written + (self.swept - swept_before) as usize);
     }
 
     /// Deletes what has expired, by ordinary deletes.
@@ -118,7 +119,9 @@ impl Writer {
             return Ok(());
         }
         let sql = "UPDATE meta SET value = ?1 WHERE name = 'compacted'";
-        let done = self.connection.execute(sql, [revision.0 as i64]);
+        let done = self
+            .sync_commits()
+            .and_then(|()| self.connection.execute(sql, [revision.0 as i64]));
         done.map_err(|error| sqlite_error(&self.path, &error))?;
         self.compacted = revision.0;
         self.shared_compacted.store(revision.0, Ordering::Release);
@@ -134,14 +137,24 @@ impl Writer {
     /// where it is a removal.
     fn sweep(&mut self, rows: usize) -> rusqlite::Result<()> {
         // These removals need not be durable before anything else is, only in order: the next write syncs them too.
+        self.is_syncing = false;
         self.connection
             .execute_batch("PRAGMA synchronous = NORMAL")?;
         let swept = self.sweep_rows(rows);
         if swept.is_err() {
             self.roll_back();
         }
-        self.connection.execute_batch("PRAGMA synchronous = FULL")?;
+        self.sync_commits()?;
         self.swept = swept?;
+        Ok(())
+    }
+
+    /// Has every commit be synced before it returns.
+    pub(super) fn sync_commits(&mut self) -> rusqlite::Result<()> {
+        if !self.is_syncing {
+            self.connection.execute_batch("PRAGMA synchronous = FULL")?;
+            self.is_syncing = true;
+        }
         Ok(())
     }
 
