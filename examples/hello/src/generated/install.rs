@@ -4,12 +4,7 @@ use super::registry;
 use ::apiloom::server::Builder;
 /// Adds every group, and every kind in every version.
 pub fn install(builder: Builder) -> Builder {
-    let builder = ::apiloom::codegen::group(
-        builder,
-        "hello.example.com",
-        &["v1"],
-        Some((1, 0)),
-    );
+    let builder = builder.group(crate::GROUP);
     let builder = registry::greeting_v1(builder);
     builder
 }

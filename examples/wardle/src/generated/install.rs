@@ -4,12 +4,7 @@ use super::registry;
 use ::apiloom::server::Builder;
 /// Adds every group, and every kind in every version.
 pub fn install(builder: Builder) -> Builder {
-    let builder = ::apiloom::codegen::group(
-        builder,
-        "wardle.example.com",
-        &["v1beta1", "v1alpha1"],
-        Some((1, 2)),
-    );
+    let builder = builder.group(crate::GROUP);
     let builder = registry::fischer_v1alpha1(builder);
     let builder = registry::flunder_v1beta1(builder);
     let builder = registry::flunder_v1alpha1(builder);
