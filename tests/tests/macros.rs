@@ -6,6 +6,8 @@
 mod conversion;
 #[path = "macros/definition.rs"]
 mod definition;
+#[path = "macros/enforced.rs"]
+mod enforced;
 #[path = "macros/hooks.rs"]
 mod hooks;
 #[path = "macros/json.rs"]

@@ -1,0 +1,128 @@
+//! What a key promises, the schema engine does: macros and engine agree on every keyword.
+
+use apiloom::meta::schema::Schema;
+use apiloom::prelude::*;
+use serde_json::{Value, json};
+
+use super::{conversion, definition, json as shapes, keywords, wardle};
+
+fn schema<T: schemars::JsonSchema + apiloom::meta::kind::ApiType>() -> Schema {
+    Schema::for_type::<T>().unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+#[test]
+fn every_kind_has_a_structural_schema() {
+    for def in [
+        definition::Policy::definition(),
+        definition::Gizmo::definition(),
+        conversion::v1::Box::definition(),
+        conversion::v1alpha1::Box::definition(),
+        wardle::v1beta1::Flunder::definition(),
+        wardle::v1alpha1::Flunder::definition(),
+        wardle::v1alpha1::Fischer::definition(),
+    ] {
+        let schema = (def.schema)().unwrap_or_else(|errors| panic!("{}: {errors}", def.kind));
+        for column in &def.columns {
+            if let apiloom::meta::kind::CellSource::Path(path) = &column.source {
+                assert!(schema.has_path(path), "{} of {}", path, def.kind);
+            }
+        }
+    }
+    schema::<keywords::Part>();
+    schema::<shapes::Part>();
+    schema::<shapes::Choice>();
+}
+
+fn errors<T: schemars::JsonSchema + apiloom::meta::kind::ApiType>(value: &Value) -> Vec<String> {
+    schema::<T>()
+        .validate(value)
+        .iter()
+        .map(|error| error.to_string())
+        .collect()
+}
+
+/// The part below with one field changed.
+fn part(field: &str, value: Value) -> Value {
+    let mut part = json!({
+        "text": "abcd", "float": 1.0, "small": 1, "ports": [{"name": "x", "protocol": "TCP"}],
+    });
+    part[field] = value;
+    part
+}
+
+#[test]
+fn a_declared_bound_rejects() {
+    assert_eq!(errors::<keywords::Part>(&part("small", json!(9))), [""; 0]);
+    for (field, bad) in [
+        ("text", json!("")),
+        ("text", json!("abc")),
+        ("text", json!("b")),
+        ("text", json!("aB")),
+        ("number", json!(5)),
+        ("number", json!(-2)),
+        ("number", json!(5_000_000_002_i64)),
+        ("float", json!(0.5)),
+        ("small", json!(10)),
+        ("tags", json!(["a", "b", "c", "d"])),
+        ("tags", json!(["a", "a"])),
+        ("tags", json!(["abcde"])),
+        ("ports", json!([])),
+        (
+            "ports",
+            json!([{"name": "x", "protocol": "TCP"}, {"name": "x", "protocol": "TCP"}]),
+        ),
+        ("counts", json!({"": 1})),
+        ("counts", json!({"k": 0})),
+        ("matrix", json!([[0]])),
+        ("never", json!("x")),
+        ("a", json!("x")),
+        ("b", json!("x")),
+    ] {
+        let found = errors::<keywords::Part>(&part(field, bad.clone()));
+        assert!(
+            found
+                .iter()
+                .any(|error| error.contains(field) || field.len() == 1),
+            "{field} = {bad}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_declared_default_defaults() {
+    let mut value = part("ports", json!([{"name": "x"}]));
+    schema::<keywords::Part>().default(&mut value);
+    assert_eq!(
+        (&value["number"], &value["ports"][0]["protocol"]),
+        (&json!(4), &json!("TCP"))
+    );
+    let mut spec = json!({"reference": "x"});
+    schema::<wardle::v1alpha1::FlunderSpec>().default(&mut spec);
+    assert_eq!(spec, json!({"reference": "x", "referenceType": "Flunder"}));
+}
+
+#[test]
+fn a_declared_transition_is_kept() {
+    let transition = |field: &str, old: Value, new: Value| {
+        schema::<keywords::Part>()
+            .validate_update(&part(field, new), &part(field, old))
+            .len()
+    };
+    assert_eq!(transition("text", json!("abcd"), json!("abcd")), 0);
+    assert_eq!(transition("text", json!("abcd"), json!("abce")), 1);
+    assert_eq!(transition("number", json!(4), json!(2)), 1);
+    assert_eq!(transition("tags", json!(["a", "b"]), json!(["a"])), 1);
+}
+
+#[test]
+fn a_custom_check_runs_where_it_is_declared() {
+    let spec = json!({"flunderReference": "x", "referenceType": "Fish"});
+    let found = errors::<wardle::v1beta1::FlunderSpec>(&spec);
+    assert!(
+        found
+            .iter()
+            .any(|error| error
+                == r#"referenceType: Invalid value: "Fish": must be Flunder or Fischer"#),
+        "{found:?}"
+    );
+}
