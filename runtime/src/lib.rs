@@ -28,7 +28,14 @@
 pub mod codegen;
 pub mod prelude;
 
-pub use apiloom_macros::{Resource, api, group, resource};
+#[doc = include_str!("docs/derive.md")]
+pub use apiloom_macros::Resource;
+#[doc = include_str!("docs/api.md")]
+pub use apiloom_macros::api;
+#[doc = include_str!("docs/group.md")]
+pub use apiloom_macros::group;
+#[doc = include_str!("docs/resource.md")]
+pub use apiloom_macros::resource;
 #[doc(no_inline)]
 pub use apiloom_meta as meta;
 #[doc(no_inline)]

@@ -1,7 +1,5 @@
 //! A root has metadata.
 
-use apiloom::prelude::*;
-
 #[apiloom::resource(group = "example.com", version = "v1", namespaced)]
 pub struct Thing {
     pub spec: String,

@@ -1,7 +1,5 @@
 //! A root is a struct.
 
-use apiloom::prelude::*;
-
 #[apiloom::resource(group = "example.com", version = "v1", namespaced)]
 pub enum Thing {
     A,

@@ -1,7 +1,5 @@
 //! Bounds leave some value.
 
-use apiloom::prelude::*;
-
 #[apiloom::api]
 pub struct Part {
     #[api(len = 9..=1, bytes(min = 3, max = 2))]

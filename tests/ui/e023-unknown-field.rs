@@ -1,7 +1,5 @@
 //! Siblings are named by their Rust names.
 
-use apiloom::prelude::*;
-
 #[apiloom::api(union(tag = tpye))]
 pub struct Part {
     pub r#type: Option<String>,

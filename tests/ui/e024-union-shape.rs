@@ -1,7 +1,5 @@
 //! A union has members, members have a union.
 
-use apiloom::prelude::*;
-
 #[apiloom::api(union(tag = name))]
 pub struct NoMembers {
     pub name: Option<String>,

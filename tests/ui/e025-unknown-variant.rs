@@ -1,7 +1,5 @@
 //! The unknown variant holds the string that was sent.
 
-use apiloom::prelude::*;
-
 #[apiloom::api]
 pub enum NoString {
     A,

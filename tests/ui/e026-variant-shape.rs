@@ -1,7 +1,5 @@
 //! JSON objects have named fields.
 
-use apiloom::prelude::*;
-
 #[apiloom::api]
 pub enum Choice {
     Pair(i32, i32),

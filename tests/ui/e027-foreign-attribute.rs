@@ -1,7 +1,5 @@
 //! serde and schemars attributes that work against ours are refused.
 
-use apiloom::prelude::*;
-
 #[apiloom::api]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub struct Part {

@@ -1,7 +1,5 @@
 //! An empty list cannot be told from an absent one.
 
-use apiloom::prelude::*;
-
 fn names(_: &Part) -> Vec<String> {
     Vec::new()
 }

@@ -1,7 +1,5 @@
 //! Signatures of the user's functions are rustc's to check.
 
-use apiloom::prelude::*;
-
 fn check(_: &String) -> bool {
     true
 }

@@ -1,7 +1,5 @@
 //! An alias that hides a list is found by rustc, not guessed.
 
-use apiloom::prelude::*;
-
 pub type Names = Vec<String>;
 
 #[apiloom::api]

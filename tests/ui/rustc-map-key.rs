@@ -1,7 +1,5 @@
 //! Keys of a list map are fields of its elements.
 
-use apiloom::prelude::*;
-
 #[apiloom::api]
 pub struct Part {
     #[api(list = map(nam))]

@@ -16,7 +16,7 @@ pub struct Part {
     pub numbers: Vec<i32>,
     #[api(forbidden)]
     pub always: String,
-    #[api(default = "x")]
+    #[api(default = true)]
     pub count: Option<i32>,
 }
 

@@ -2,6 +2,8 @@
 
 mod parse;
 mod rules;
+#[cfg(test)]
+mod tests;
 
 pub use parse::parse_api;
 pub(crate) use parse::parse_struct;

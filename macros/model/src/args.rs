@@ -238,7 +238,11 @@ impl Arg {
     /// `key`.
     pub(crate) fn flag(&self, d: &mut Diagnostics) -> bool {
         if !matches!(self.value, Value::Flag) {
-            self.bad_form(d, "@");
+            d.error(
+                Id::KeyForm,
+                self.span(),
+                format!("`{}` takes no value", self.written.text),
+            );
         }
         true
     }

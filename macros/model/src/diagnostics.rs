@@ -220,3 +220,25 @@ fn distance(a: &str, b: &str) -> usize {
     }
     rows[a.len()][b.len()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn near_spellings_are_found_and_far_ones_are_not() {
+        let known = ["shortname", "storage", "get", "list", "delete_collection"];
+        for (written, expected) in [
+            ("shrotname", Some("shortname")),
+            ("Storage", Some("storage")),
+            ("lst", Some("list")),
+            ("gte", Some("get")),
+            ("delete-collection", Some("delete_collection")),
+            ("deleteCollection", Some("delete_collection")),
+            ("bananas", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(written, known), expected, "{written}");
+        }
+    }
+}

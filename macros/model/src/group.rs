@@ -1,6 +1,8 @@
 //! A group as `apiloom::group!` declares it.
 
 mod parse;
+#[cfg(test)]
+mod tests;
 
 pub use parse::parse_group;
 

@@ -1,6 +1,8 @@
 //! A kind as its root struct declares it: everything that `#[resource(..)]` says.
 
 mod parse;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use parse::{check_group, check_label, look_up, read_release};
 pub use parse::{parse_derived_kind, parse_kind};

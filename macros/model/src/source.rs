@@ -151,6 +151,7 @@ impl Code {
             .to_string()
             .replace(" :: ", "::")
             .replace(":: ", "::")
+            .replace("- ", "-")
     }
     /// Where it stands.
     pub fn span(&self) -> SourceSpan {

@@ -136,9 +136,11 @@ fn to_peer(this: &Ident, model: &ApiStruct, conversion: &Conversion) -> TokenStr
             let name = name.to_ident();
             quote!(#name: ::core::default::Default::default())
         });
+    let span = peer.span().start;
+    let literal = quote_spanned!(span=> { #(#given,)* #(#hub_only,)* #(#lossy,)* });
     quote! {
         let #this { #(#taken,)* } = value;
-        ::core::result::Result::Ok(#peer { #(#given,)* #(#hub_only,)* #(#lossy,)* })
+        ::core::result::Result::Ok(#peer #literal)
     }
 }
 
@@ -177,8 +179,11 @@ fn from_peer(this: &Ident, model: &ApiStruct, conversion: &Conversion) -> TokenS
         };
         quote!(#name: #value)
     });
+    // The user's span on the braces: rustc names a field that nobody spoke for only in a pattern of the user's context.
+    let span = peer.span().start;
+    let pattern = quote_spanned!(span=> { #(#taken,)* #(#lost,)* });
     quote! {
-        let #peer { #(#taken,)* #(#lost,)* } = value;
+        let #peer #pattern = value;
         ::core::result::Result::Ok(#this { #(#given,)* })
     }
 }

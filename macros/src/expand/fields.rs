@@ -1,7 +1,7 @@
 //! Typed paths: the companion of a type, chains over it, and the column type of enums.
 
 use apiloom_model::{ApiEnum, ApiStruct, Name};
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
 /// `HasFields` with a companion that has one `Field` per field.
@@ -32,7 +32,9 @@ pub(crate) fn impl_has_fields(model: &ApiStruct) -> TokenStream {
 
 /// The chain `root.a.b` over companions.
 pub(crate) fn chain(root: &TokenStream, names: &[Name]) -> TokenStream {
-    let mut out = quote!(<#root as ::apiloom::codegen::HasFields>::FIELDS);
+    // All of the chain stands at the user's path, so that an error about its value does too.
+    let span = names.first().map_or_else(Span::call_site, |name| name.span);
+    let mut out = quote_spanned!(span=> <#root as ::apiloom::codegen::HasFields>::FIELDS);
     for name in names {
         let ident = name.to_ident();
         out = quote_spanned!(name.span=> #out.#ident);

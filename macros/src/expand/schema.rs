@@ -230,7 +230,7 @@ pub(crate) fn proofs(model: &ApiStruct) -> TokenStream {
                 field.name.text
             );
             let span = ty.span().start;
-            proofs.extend(quote_spanned!(span=> const { ::core::assert!(!::apiloom::codegen::Shape::<#ty>::HIDES_CONTAINER, #text) };));
+            proofs.extend(quote_spanned!(span=> const _: () = ::core::assert!(!::apiloom::codegen::Shape::<#ty>::HIDES_CONTAINER, #text);));
         }
     }
     quote! {

@@ -129,6 +129,10 @@ impl Tree {
 }
 
 /// What a check may return.
+#[diagnostic::on_unimplemented(
+    message = "a check does not return `{Self}`",
+    note = "it returns `Vec<FieldError>`, `Option<FieldError>` or `Result<(), FieldError>`"
+)]
 pub trait ReturnsErrors {
     /// The errors.
     fn into_errors(self) -> Vec<FieldError>;

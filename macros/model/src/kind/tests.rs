@@ -1,0 +1,180 @@
+use syn::DeriveInput;
+
+use super::{ColumnSource, FieldRef, Kind, Scope, Verb, parse_kind};
+use crate::Diagnostics;
+
+fn read(source: &str) -> (Option<Kind>, Vec<String>) {
+    let item: DeriveInput = syn::parse_str(source).unwrap();
+    let mut diagnostics = Diagnostics::default();
+    let kind = parse_kind(&item, &mut diagnostics);
+    (
+        kind,
+        diagnostics
+            .errors()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+    )
+}
+
+/// The kind with these further keys, and no error.
+fn kind(keys: &str) -> Kind {
+    let (kind, errors) = read(&format!(
+        "#[resource(group = \"example.com\", version = \"v1\", {keys})] struct NetworkPolicy {{ metadata: ObjectMeta }}"
+    ));
+    assert_eq!(errors, [""; 0]);
+    kind.unwrap()
+}
+
+#[test]
+fn names_follow_from_the_struct() {
+    let kind = kind("namespaced");
+    assert_eq!(kind.kind, "NetworkPolicy");
+    assert_eq!(kind.plural, "networkpolicies");
+    assert_eq!(kind.singular, "networkpolicy");
+    assert_eq!(kind.list_kind, "NetworkPolicyList");
+    assert_eq!(
+        (kind.api_version().as_str(), kind.scope),
+        ("example.com/v1", Scope::Namespaced)
+    );
+}
+
+#[test]
+fn several_attributes_are_read_as_one() {
+    let source = "#[apiloom::resource(group = \"\", version = \"v1\")] #[resource(cluster)] #[apiloom::api(title = \"T\")] \
+                  struct A { metadata: ObjectMeta }";
+    let (kind, errors) = read(source);
+    let kind = kind.unwrap();
+    assert_eq!(errors, [""; 0]);
+    assert_eq!(
+        (kind.api_version().as_str(), kind.scope),
+        ("v1", Scope::Cluster)
+    );
+    assert_eq!(kind.root.rules.title.as_deref(), Some("T"));
+}
+
+#[test]
+fn verbs_are_sorted_and_limited() {
+    let check = |keys: &str, expected: &str| {
+        let verbs: Vec<&str> = kind(keys).verbs.iter().map(|verb| verb.as_str()).collect();
+        assert_eq!(verbs.join(" "), expected, "{keys}");
+    };
+    check("namespaced, readonly", "get list watch");
+    check(
+        "namespaced, verbs(only = [\"watch\", create])",
+        "create watch",
+    );
+    check(
+        "namespaced, verbs(skip = [deletecollection])",
+        "create delete get list patch update watch",
+    );
+    check("namespaced, verbs(only = [])", "");
+    assert_eq!(kind("namespaced").verbs, Verb::ALL);
+}
+
+#[test]
+fn kube_rs_spellings_and_ours_are_the_same() {
+    let ours = kind(
+        "namespaced, short = [\"np\"], category(\"all\"), column(name = \"A\", path = spec.a)",
+    );
+    let kubes = kind(
+        "namespaced, shortname = \"np\", category = \"all\", printcolumn(name = \"A\", path = spec.a)",
+    );
+    assert_eq!(
+        (&ours.short_names, &ours.categories),
+        (&kubes.short_names, &kubes.categories)
+    );
+    assert_eq!(ours.columns.len(), kubes.columns.len());
+}
+
+#[test]
+fn paths_are_rust_names_or_json_names() {
+    let kind = kind(
+        "namespaced, select(spec.r#type, \".spec.type\"), column(name = \"A\", with = Self::a)",
+    );
+    let [FieldRef::Typed(names), FieldRef::Json(text)] = kind.selectable.as_slice() else {
+        panic!("{:?}", kind.selectable)
+    };
+    assert_eq!((names[1].text.as_str(), names[1].raw), ("type", true));
+    assert_eq!(*text, ".spec.type");
+    let ColumnSource::With(function) = &kind.columns[0].source else {
+        panic!("{:?}", kind.columns)
+    };
+    assert_eq!(function.text(), "Self::a");
+}
+
+#[test]
+fn the_hub_keeps_the_path_that_was_written() {
+    let spoke = kind("namespaced, spoke_of = v1beta1::NetworkPolicy");
+    assert_eq!(
+        spoke.spoke_of.map(|hub| hub.text()).as_deref(),
+        Some("v1beta1::NetworkPolicy")
+    );
+}
+
+#[test]
+fn the_long_form_takes_names_from_serde() {
+    let source = "#[derive(Clone, apiloom::Resource)] #[serde(rename_all = \"camelCase\")] \
+                  #[resource(group = \"\", version = \"v1\", cluster)] \
+                  struct A { metadata: ObjectMeta, #[serde(rename = \"IP\")] ip: String, long_name: String }";
+    let (kind, errors) = read(source);
+    assert_eq!(errors, [""; 0]);
+    let names: Vec<String> = kind
+        .unwrap()
+        .root
+        .fields
+        .into_iter()
+        .map(|field| field.json_name)
+        .collect();
+    assert_eq!(names, ["metadata", "IP", "longName"]);
+}
+
+#[test]
+fn all_errors_of_an_item_are_reported_at_once() {
+    let (_, errors) =
+        read("#[resource(grp = \"x\", plural = 3, verbs(only = [lst]))] struct a { spec: String }");
+    let ids: Vec<&str> = errors
+        .iter()
+        .map(|error| &error[error.len() - 6..])
+        .collect();
+    let expected = [
+        "[E002]", "[E007]", "[E008]", "[E009]", "[E009]", "[E010]", "[E012]", "[E016]",
+    ];
+    assert_eq!(ids, expected, "{errors:#?}");
+}
+
+#[test]
+fn spans_have_line_and_column_for_the_generator() {
+    let item: DeriveInput =
+        syn::parse_str("#[resource(\n  bananas)]\nstruct A { metadata: M }").unwrap();
+    let mut diagnostics = Diagnostics::default();
+    parse_kind(&item, &mut diagnostics);
+    let span = diagnostics.errors()[0].span;
+    assert_eq!((span.start.start().line, span.start.start().column), (2, 2));
+    assert_eq!(span.end.end().column, 9);
+}
+
+#[test]
+fn no_input_panics() {
+    for keys in [
+        "",
+        ",,,",
+        "=",
+        "()",
+        "a(b(c(",
+        "group = = \"x\"",
+        "verbs(only)",
+        "verbs(only = 1)",
+        "column()",
+        "lifecycle(removed)",
+        "select()",
+        "\u{e9} = 1",
+        "printcolumn(path = a.b.c.0.1)",
+    ] {
+        let source = format!("#[resource({keys})] struct A {{ metadata: M }}");
+        // What is not even balanced is no attribute; everything else must come back with errors.
+        if syn::parse_str::<DeriveInput>(&source).is_ok() {
+            assert_ne!(read(&source).1, [""; 0], "{keys}");
+        }
+    }
+}
