@@ -12,6 +12,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{DecodeError, Decoded, Format, syntax};
 use crate::field::go_quote;
+use crate::schema::build::QUANTITY;
 use crate::schema::node::{Child, Node, Types};
 use crate::schema::path::Path;
 use crate::schema::{format, number};
@@ -156,6 +157,9 @@ impl<'a> Walk<'a> {
 
 /// The type of a node in the words of Go.
 fn go_type(node: &Node) -> String {
+    if node.format.as_deref() == Some(QUANTITY) {
+        return "resource.Quantity".to_owned();
+    }
     if node.int_or_string {
         return "intstr.IntOrString".to_owned();
     }

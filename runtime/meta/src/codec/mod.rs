@@ -42,6 +42,16 @@ pub enum DecodeError {
 
 /// Decodes a body against a schema in one walk. Of several YAML documents the first one counts.
 ///
+/// ```
+/// use apiloom_meta::{codec::{Format, decode}, kind::Hooks, schema::Schema};
+/// let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+/// let schema = Schema::from_json(&schema, &Hooks::default())?;
+/// let decoded = decode(b"{\"n\":1,\"n\":2,\"m\":3}", Format::Json, &schema)?;
+/// assert_eq!(decoded.value, serde_json::json!({"n": 2}));
+/// assert_eq!(decoded.strict, ["duplicate field \"n\"", "unknown field \"m\""]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// [`DecodeError`]: no document, or a value of the wrong type.
 pub fn decode(body: &[u8], format: Format, schema: &Schema) -> Result<Decoded, DecodeError> {

@@ -33,6 +33,9 @@ const REFUSED: [&str; 12] = [
     "maxContains",
 ];
 
+/// The format of quantities, which may be written as any number besides.
+pub(crate) const QUANTITY: &str = "quantity";
+
 /// Builds a tree; gives it together with the problems found.
 pub(crate) struct Builder<'a> {
     pub(crate) source: Source,
@@ -138,6 +141,13 @@ impl<'a> Builder<'a> {
             };
             self.error(path, text);
         }
+        // A value that could not be written as JSON came out as null; dropping it would drop what it promises.
+        for (name, _) in keywords
+            .iter()
+            .filter(|(name, value)| name.starts_with("x-apiloom-") && value.is_null())
+        {
+            self.error(path, format_args!("keyword `{name}` has no value"));
+        }
         node.nullable = flag(keywords, "nullable") || flag(keywords, "x-apiloom-nullable");
         node.format = text(keywords, "format");
         node.title = text(keywords, "title");
@@ -147,6 +157,9 @@ impl<'a> Builder<'a> {
         node.embedded_resource = flag(keywords, "x-kubernetes-embedded-resource");
         if node.int_or_string {
             node.types = Types::INTEGER.union(Types::STRING);
+        }
+        if node.format.as_deref() == Some(QUANTITY) {
+            node.types = node.types.union(Types::NUMBER);
         }
         self.structure(&mut node, keywords, path);
         self.topology(&mut node, keywords, path);
@@ -158,6 +171,16 @@ impl<'a> Builder<'a> {
         .cloned();
         node.rules = self.rules(keywords, path);
         self.open_enum(&mut node, keywords);
+        let discriminator = node
+            .rules
+            .union
+            .as_ref()
+            .and_then(|union| union.discriminator.as_deref());
+        let discriminator = discriminator.and_then(|name| node.property(name));
+        let closed = discriminator.is_some_and(|property| !property.node.rules.values.is_empty());
+        if let Some(union) = &mut node.rules.union {
+            union.closed = closed;
+        }
         for name in list(keywords, "x-apiloom-update").filter_map(Value::as_str) {
             if !node.update.set(name) {
                 self.error(path, format_args!("unknown update rule `{name}`"));
@@ -433,6 +456,7 @@ impl<'a> Builder<'a> {
                 .get("allowNone")
                 .and_then(Value::as_bool)
                 .unwrap_or(false),
+            closed: false,
         })
     }
 
@@ -520,6 +544,35 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// Defaults that the schema itself would refuse, and so every object that gets them.
+pub(crate) fn check_defaults(node: &Node, path: &str, errors: &mut Vec<String>) {
+    if !node.has_defaults {
+        return;
+    }
+    if let Some(put) = &node.default {
+        let mut put = put.clone();
+        super::default::default(node, &mut put);
+        for error in super::validate::validate(node, &put, None) {
+            let at = error.path.as_str();
+            let dot = if at.is_empty() || at.starts_with('[') {
+                ""
+            } else {
+                "."
+            };
+            errors.push(format!(
+                "{path}{dot}{at}: the default does not fit: {}",
+                error.body
+            ));
+        }
+    }
+    for property in &node.properties {
+        check_defaults(&property.node, &join(path, &property.name), errors);
+    }
+    for below in [&node.items, &node.additional].into_iter().flatten() {
+        check_defaults(below, &format!("{path}[*]"), errors);
+    }
+}
+
 /// The names of a map of schemas: those of `x-apiloom-order` first and in its order, then the others.
 fn ordered<'a>(names: &'a Map<String, Value>, keywords: &'a Map<String, Value>) -> Vec<&'a str> {
     let order: Vec<&str> = list(keywords, "x-apiloom-order")
@@ -569,7 +622,7 @@ fn is_scalar(node: &Node) -> bool {
         && !node.types.accepts(&Value::Object(Map::new()))
 }
 
-/// Keywords of Kubernetes that the engine does not read but prints.
+/// Keywords that the engine does not read but prints.
 fn is_further_extension(name: &str) -> bool {
     const READ: [&str; 7] = [
         "x-kubernetes-list-type",
@@ -580,7 +633,7 @@ fn is_further_extension(name: &str) -> bool {
         "x-kubernetes-embedded-resource",
         "x-kubernetes-group-version-kind",
     ];
-    name.starts_with("x-kubernetes-") && !READ.contains(&name)
+    name == "example" || name.starts_with("x-kubernetes-") && !READ.contains(&name)
 }
 
 fn list<'a>(keywords: &'a Map<String, Value>, name: &str) -> std::slice::Iter<'a, Value> {

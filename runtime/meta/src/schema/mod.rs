@@ -3,7 +3,7 @@
 //! One schema per kind is the source of truth: unknown and duplicate fields, pruning, nulls, defaults, validation and
 //! list topology all read the same tree, for compiled kinds and, later, for run-time CRDs.
 
-mod build;
+pub(crate) mod build;
 mod combine;
 mod default;
 pub(crate) mod format;
@@ -14,6 +14,7 @@ pub(crate) mod path;
 pub(crate) use self::default::drops_null;
 mod root;
 mod transition;
+mod union;
 mod validate;
 
 use serde_json::Value;
@@ -26,6 +27,24 @@ use crate::kind::{ApiType, Hooks};
 pub use self::openapi::Metadata;
 
 /// A structural schema: what a document of a kind may hold.
+///
+/// ```
+/// use apiloom_meta::{kind::Hooks, schema::Schema};
+/// use serde_json::json;
+/// let schema = Schema::from_json(
+///     &json!({"type": "object", "required": ["size"], "properties": {
+///         "size": {"type": "integer", "maximum": 5},
+///         "color": {"type": "string", "default": "red"}}}),
+///     &Hooks::default(),
+/// )?;
+/// let mut document = json!({"size": 9, "bogus": 1});
+/// schema.default(&mut document);
+/// schema.prune(&mut document);
+/// assert_eq!(document, json!({"size": 9, "color": "red"}));
+/// let errors = schema.validate(&document);
+/// assert_eq!(errors[0].to_string(), "size: Invalid value: 9: must be less than or equal to 5");
+/// # Ok::<(), apiloom_meta::schema::SchemaErrors>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Schema {
     root: Node,
@@ -85,6 +104,7 @@ impl Schema {
         }
         builder.attach(&mut root, hooks, "");
         root.index();
+        build::check_defaults(&root, "", &mut builder.errors);
         if builder.errors.is_empty() {
             Ok(Self { root })
         } else {

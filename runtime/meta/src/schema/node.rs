@@ -122,6 +122,8 @@ pub(crate) struct Union {
     /// JSON field and the values of the discriminator that select it, in schema order.
     pub(crate) members: Vec<(String, Vec<String>)>,
     pub(crate) allow_none: bool,
+    /// The discriminator is an enum and so judges its value itself; some values may select no member.
+    pub(crate) closed: bool,
 }
 
 /// Which changes of a value are refused (`x-apiloom-update`).

@@ -3,44 +3,8 @@
 use serde_json::Value;
 
 use super::build::{Builder, Source};
-use super::node::{ListType, Node, Property, Types};
-use crate::types::{ManagedFieldsEntry, ObjectMeta, OwnerReference};
-
-/// The fields of ObjectMeta as Kubernetes declares them, which is the order of its JSON.
-const OBJECT_META: [&str; 15] = [
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-];
-const OWNER_REFERENCE: [&str; 6] = [
-    "apiVersion",
-    "kind",
-    "name",
-    "uid",
-    "controller",
-    "blockOwnerDeletion",
-];
-const MANAGED_FIELDS: [&str; 7] = [
-    "manager",
-    "operation",
-    "apiVersion",
-    "time",
-    "fieldsType",
-    "fieldsV1",
-    "subresource",
-];
+use super::node::{Node, Property, Types};
+use crate::types::ObjectMeta;
 
 /// The type name by which printers recognize the metadata of an object.
 pub(crate) const OBJECT_META_NAME: &str = "ObjectMeta";
@@ -56,41 +20,24 @@ pub(crate) fn schema_of<T: schemars::JsonSchema>() -> Value {
 /// The schema of `metadata`. What its fields must hold is checked by `validation`, which all kinds share; here are
 /// types, order and topology.
 fn object_meta() -> Node {
-    let mut meta = plain::<ObjectMeta>(&OBJECT_META);
-    meta.type_name = Some(OBJECT_META_NAME.to_owned());
-    meta.description = Some("The metadata that every object has.".to_owned());
-    // Kubernetes merges owners by uid and finalizers as a set, but refuses no twins there.
-    if let Some(owners) = meta.property_mut("ownerReferences") {
-        owners.node.items = Some(Box::new(plain::<OwnerReference>(&OWNER_REFERENCE)));
-        owners.node.list_type = Some(ListType::Map(vec!["uid".to_owned()]));
-        owners.node.twins_allowed = true;
-    }
-    if let Some(finalizers) = meta.property_mut("finalizers") {
-        finalizers.node.list_type = Some(ListType::Set);
-        finalizers.node.twins_allowed = true;
-    }
-    if let Some(entries) = meta.property_mut("managedFields") {
-        entries.node.items = Some(Box::new(plain::<ManagedFieldsEntry>(&MANAGED_FIELDS)));
-        entries.node.list_type = Some(ListType::Atomic);
-    }
-    meta
-}
-
-/// A meta type with its fields in this order.
-fn plain<T: schemars::JsonSchema>(order: &[&str]) -> Node {
-    let schema = schema_of::<T>();
+    let schema = schema_of::<ObjectMeta>();
     let mut builder = Builder::new(&schema, Source::Types);
-    let mut node = builder.node(&schema, "metadata");
+    let mut meta = builder.node(&schema, "metadata");
     debug_assert!(
         builder.errors.is_empty(),
         "the meta types are structural: {:?}",
         builder.errors
     );
-    node.type_name = node.title.take();
-    let place = |name: &str| order.iter().position(|n| *n == name).unwrap_or(order.len());
-    node.properties
-        .sort_by_key(|property| place(&property.name));
-    node
+    meta.title = None;
+    meta.type_name = Some(OBJECT_META_NAME.to_owned());
+    meta.description = Some("The metadata that every object has.".to_owned());
+    // Kubernetes merges owners by uid and finalizers as a set, but refuses no twins there.
+    for name in ["ownerReferences", "finalizers"] {
+        if let Some(property) = meta.property_mut(name) {
+            property.node.twins_allowed = true;
+        }
+    }
+    meta
 }
 
 /// Makes a node the schema of an object: `kind`, `apiVersion` and `metadata` come first, as the encoder prints them.

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::node::{Choice, ListType, Node, Property, Rules, Types, Union, is_empty};
+use super::node::{Choice, ListType, Node, Property, Rules, Types, is_empty};
 use super::path::Path;
-use super::{format, number, transition};
+use super::{format, number, transition, union};
 use crate::field::{FieldError, FieldErrorKind, go_quote};
 
 /// All that is wrong with a value, in the order of the schema.
@@ -250,7 +250,7 @@ impl Walk {
             }
         }
         if let Some(union) = &node.rules.union {
-            self.union(union, fields, old, path);
+            union::check(self, union, fields, old, path);
         }
     }
 
@@ -342,84 +342,6 @@ impl Walk {
                     &format!("may not be set when {name} is set"),
                 )
             });
-        }
-    }
-
-    fn union(
-        &mut self,
-        union: &Union,
-        fields: &Map<String, Value>,
-        old: Option<&Map<String, Value>>,
-        path: &Path<'_>,
-    ) {
-        let members = || union.members.iter().map(|(name, _)| name.as_str());
-        let selects = |fields: &Map<String, Value>| {
-            let name = union.discriminator.as_ref()?;
-            Some(
-                fields
-                    .get(name)
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-                    .to_owned(),
-            )
-        };
-        let selected = selects(fields);
-        if old.is_some_and(|old| {
-            selects(old) == selected
-                && members().all(|name| is_set(old, name) == is_set(fields, name))
-        }) {
-            return;
-        }
-        if let (Some(discriminator), Some(selected)) = (&union.discriminator, &selected) {
-            self.discriminated(union, discriminator, selected, fields, path);
-            return;
-        }
-        let set: Vec<&str> = members().filter(|name| is_set(fields, name)).collect();
-        if set.len() > 1 || (set.is_empty() && !union.allow_none) {
-            self.fail(|| one_of(members(), &set, path));
-        }
-    }
-
-    /// Judges a union whose discriminator says which member is set. Only the first broken rule is reported: the others
-    /// mostly follow from it.
-    fn discriminated(
-        &mut self,
-        union: &Union,
-        discriminator: &str,
-        selected: &str,
-        fields: &Map<String, Value>,
-        path: &Path<'_>,
-    ) {
-        for set_first in [true, false] {
-            for (name, values) in &union.members {
-                let chosen = values.iter().any(|value| value == selected);
-                let text = match (is_set(fields, name), chosen) {
-                    (true, false) if set_first => "may only be specified when",
-                    (false, true) if !set_first => "must be specified when",
-                    _ => continue,
-                };
-                let value = if set_first { &fields[name] } else { &Value::Null };
-                let when = if set_first {
-                    values.iter().map(|value| go_quote(value)).collect::<Vec<_>>().join(" or ")
-                } else {
-                    go_quote(selected)
-                };
-                let detail = format!("{text} `{discriminator}` is {when}");
-                let value = value.as_str().unwrap_or_default();
-                return self.fail(|| FieldError::invalid(&Path::Field(path, name).field(), value, &detail));
-            }
-        }
-        let mut known = union.members.iter().flat_map(|(_, values)| values);
-        let at = || Path::Field(path, discriminator).field();
-        if selected.is_empty() {
-            if !union.allow_none {
-                self.fail(|| FieldError::required(&at(), ""));
-            }
-        } else if known.all(|value| value != selected) {
-            let names: Vec<&str> =
-                union.members.iter().flat_map(|(_, values)| values).map(String::as_str).collect();
-            let detail = format!("must be {}", names.join(" or "));
-            self.fail(|| FieldError::invalid(&at(), selected, &detail));
         }
     }
 
@@ -549,7 +471,7 @@ impl Walk {
                 .filter(|name| value.get(name).is_some_and(|v| !v.is_null()))
                 .collect();
             if set.len() != 1 {
-                self.fail(|| one_of(members.iter().copied(), &set, path));
+                self.fail(|| union::one_of(members.iter().copied(), &set, path));
                 return;
             }
         }
@@ -636,23 +558,8 @@ fn meant<'a>(choice: &'a Choice, value: &Value) -> Option<&'a Node> {
     of_type.min_by_key(|branch| validate(branch, value, None).len())
 }
 
-fn one_of<'a>(members: impl Iterator<Item = &'a str>, set: &[&str], path: &Path<'_>) -> FieldError {
-    let all = members
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ");
-    if set.is_empty() {
-        FieldError::invalid(&path.field(), "", &format!("must specify one of: {all}"))
-    } else {
-        FieldError::invalid(
-            &path.field(),
-            format!("{{{}}}", set.join(", ")),
-            &format!("must specify exactly one of: {all}"),
-        )
-    }
-}
-
-fn is_set(fields: &Map<String, Value>, name: &str) -> bool {
+/// Whether a field is there and not empty.
+pub(crate) fn is_set(fields: &Map<String, Value>, name: &str) -> bool {
     fields.get(name).is_some_and(|value| !is_empty(value))
 }
 

@@ -370,6 +370,7 @@ impl JsonSchema for Quantity {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "description": "Quantity is a fixed-point number with an optional suffix, such as 100m, 1.5Gi or 2e3.",
+            "format": "quantity",
             "pattern": PATTERN,
             "x-kubernetes-int-or-string": true,
         })

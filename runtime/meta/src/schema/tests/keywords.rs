@@ -282,14 +282,31 @@ fn unions() {
         &object,
         &[
             (json!({"type":"TCP","tcp":"x"}), OK),
-            (json!({"type":"Other"}), OK),
+            (
+                json!({"type":"Other"}),
+                &[r#"type: Invalid value: "Other": must be HTTP or TCP"#],
+            ),
+            (json!({}), &["type: Required value"]),
             (
                 json!({"type":"TCP"}),
                 &["tcp: Invalid value: \"\": must be specified when `type` is \"TCP\""],
             ),
             (
                 json!({"tcp":"x"}),
-                &["tcp: Invalid value: \"\": may only be specified when `type` is \"TCP\""],
+                &["tcp: Invalid value: \"x\": may only be specified when `type` is \"TCP\""],
+            ),
+        ],
+    );
+    // A value of an enum may select no member, as Recreate does among the strategies of a Deployment.
+    let strategy = json!({"properties":{"type":{"type":"string","enum":["Recreate","Rolling"]},"rolling":{"type":"string"}},
+        "x-apiloom-union":{"discriminator":"type","members":{"rolling":["Rolling"]},"allowNone":false}});
+    check_object(
+        &strategy,
+        &[
+            (json!({"type":"Recreate"}), OK),
+            (
+                json!({"type":"Other"}),
+                &[r#"type: Unsupported value: "Other": supported values: "Recreate", "Rolling""#],
             ),
         ],
     );
@@ -457,5 +474,55 @@ fn schemas_that_make_no_sense_are_told_all_at_once() {
             "h: no value is both string and integer",
             "i: keyword `if` has no structural form",
         ]
+    );
+}
+
+#[test]
+fn defaults_must_fit_their_own_schema() {
+    let schema = json!({"type":"object","properties":{
+        "a":{"type":"integer","maximum":3,"x-apiloom-default":4},
+        "b":{"type":"object","x-apiloom-default":{},"required":["c"],"properties":{"c":{"type":"string"}}},
+        "d":{"type":"array","items":{"type":"object","properties":{"e":{"type":"string","x-apiloom-default":1}}}},
+        "f":{"type":"object","x-apiloom-default":{},"required":["g"],"properties":{"g":{"type":"string","x-apiloom-default":"x"}}},
+        "h":{"type":"string","x-apiloom-default":null}}});
+    let errors = Schema::build(
+        &schema,
+        super::super::Source::Types,
+        &Hooks::default(),
+        false,
+    )
+    .expect_err("refused");
+    assert_eq!(
+        errors.0,
+        [
+            "h: keyword `x-apiloom-default` has no value",
+            "a: the default does not fit: Invalid value: 4: must be less than or equal to 3",
+            "b.c: the default does not fit: Required value",
+            r#"d[*].e: the default does not fit: Invalid value: "integer":  in body must be of type string: "integer""#,
+        ]
+    );
+}
+
+#[test]
+fn embedded_resources_keep_their_type_and_metadata() {
+    let schema = schema(
+        &json!({"type":"object","properties":{"template":{"type":"object","x-kubernetes-embedded-resource":true,"properties":{"spec":{"type":"object"}}}}}),
+    );
+    let document = json!({"template":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x","bogus":1},"spec":{},"status":{}}});
+    let decoded = decoded(&schema, &document).expect("decodes");
+    assert_eq!(
+        decoded.value,
+        json!({"template":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x"},"spec":{}}})
+    );
+    assert_eq!(
+        decoded.strict,
+        [
+            r#"unknown field "template.metadata.bogus""#,
+            r#"unknown field "template.status""#
+        ]
+    );
+    assert_eq!(
+        openapi(&schema)["properties"]["template"]["x-kubernetes-embedded-resource"],
+        true
     );
 }

@@ -1,0 +1,110 @@
+//! Unions among the fields of an object: which of them are set, and whether that is what the discriminator says.
+
+use serde_json::{Map, Value};
+
+use super::node::Union;
+use super::path::Path;
+use super::validate::{Walk, is_set};
+use crate::field::{FieldError, go_quote};
+
+type Fields = Map<String, Value>;
+
+/// Checks a union; not again while neither discriminator nor membership changed.
+pub(crate) fn check(
+    walk: &mut Walk,
+    union: &Union,
+    fields: &Fields,
+    old: Option<&Fields>,
+    path: &Path<'_>,
+) {
+    let members = || union.members.iter().map(|(name, _)| name.as_str());
+    let unchanged = |old: &Fields| {
+        selected(union, old) == selected(union, fields)
+            && members().all(|name| is_set(old, name) == is_set(fields, name))
+    };
+    if old.is_some_and(unchanged) {
+        return;
+    }
+    if let Some(discriminator) = &union.discriminator {
+        discriminated(walk, union, discriminator, fields, path);
+        return;
+    }
+    let set: Vec<&str> = members().filter(|name| is_set(fields, name)).collect();
+    if set.len() > 1 || (set.is_empty() && !union.allow_none) {
+        walk.fail(|| one_of(members(), &set, path));
+    }
+}
+
+/// The value of the discriminator, empty when it is absent.
+fn selected<'a>(union: &Union, fields: &'a Fields) -> &'a str {
+    let value = union
+        .discriminator
+        .as_ref()
+        .and_then(|name| fields.get(name));
+    value.and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Only the first broken rule is reported: the others mostly follow from it.
+fn discriminated(
+    walk: &mut Walk,
+    union: &Union,
+    discriminator: &str,
+    fields: &Fields,
+    path: &Path<'_>,
+) {
+    let selected = selected(union, fields);
+    let selects = |values: &[String]| values.iter().any(|value| value == selected);
+    let at = |name: &str| Path::Field(path, name).field();
+    let mut members = union.members.iter();
+    if let Some((name, values)) =
+        members.find(|(name, values)| is_set(fields, name) && !selects(values))
+    {
+        let when: Vec<String> = values.iter().map(|value| go_quote(value)).collect();
+        let detail = format!(
+            "may only be specified when `{discriminator}` is {}",
+            when.join(" or ")
+        );
+        let value = fields.get(name).and_then(Value::as_str).unwrap_or_default();
+        return walk.fail(|| FieldError::invalid(&at(name), value, &detail));
+    }
+    let mut members = union.members.iter();
+    if let Some((name, _)) = members.find(|(name, values)| !is_set(fields, name) && selects(values))
+    {
+        let detail = format!(
+            "must be specified when `{discriminator}` is {}",
+            go_quote(selected)
+        );
+        return walk.fail(|| FieldError::invalid(&at(name), "", &detail));
+    }
+    let known = || union.members.iter().flat_map(|(_, values)| values);
+    if selected.is_empty() {
+        if !union.allow_none {
+            walk.fail(|| FieldError::required(&at(discriminator), ""));
+        }
+    } else if !union.closed && known().all(|value| value != selected) {
+        let names: Vec<&str> = known().map(String::as_str).collect();
+        let detail = format!("must be {}", names.join(" or "));
+        walk.fail(|| FieldError::invalid(&at(discriminator), selected, &detail));
+    }
+}
+
+/// None or several of the members are set.
+pub(crate) fn one_of<'a>(
+    members: impl Iterator<Item = &'a str>,
+    set: &[&str],
+    path: &Path<'_>,
+) -> FieldError {
+    let all = members
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if set.is_empty() {
+        FieldError::invalid(&path.field(), "", &format!("must specify one of: {all}"))
+    } else {
+        FieldError::invalid(
+            &path.field(),
+            format!("{{{}}}", set.join(", ")),
+            &format!("must specify exactly one of: {all}"),
+        )
+    }
+}
