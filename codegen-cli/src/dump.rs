@@ -85,8 +85,12 @@ fn json(document: &Value) -> Result<Vec<u8>, String> {
 }
 
 fn yaml(document: &Value, header: &str) -> Result<Vec<u8>, String> {
-    let text = serde_saphyr::to_string(document).map_err(|error| error.to_string())?;
-    Ok(format!("# {header}\n{}\n", text.trim_end()).into_bytes())
+    // Folding long lines would lose spaces; a line stays a line.
+    let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
+    let mut text = format!("# {header}\n");
+    serde_saphyr::to_fmt_writer_with_options(&mut text, document, options)
+        .map_err(|error| error.to_string())?;
+    Ok(text.into_bytes())
 }
 
 #[cfg(test)]
@@ -158,14 +162,28 @@ mod tests {
             "=",
             "<<",
         ];
-        let document =
-            json!({ "texts": texts, "map": { "y": 1, "1": true, "": null }, "empty": [{}, []] });
-        let text = yaml(&document, "header").expect("it is plain data");
-        let text = String::from_utf8(text).expect("UTF-8");
-        assert_eq!(
-            serde_saphyr::from_str::<Value>(&text).expect("YAML"),
-            document,
-            "{text}"
-        );
+        // Long lines are folded.
+        let long = [
+            "word ",
+            "two  spaces ",
+            " leading",
+            "unbroken",
+            "# hash ",
+            "a: b ",
+            "line\n",
+            "a\n\n  b\n ",
+        ];
+        let texts = texts
+            .map(str::to_owned)
+            .into_iter()
+            .chain(long.map(|text| text.repeat(40)));
+        for text in texts {
+            let document = json!({ "a": [text], "b": { "y": 1, "1": true, "": text }, "c": [{}, []], "d": text });
+            let yaml = yaml(&document, "header").expect("it is plain data");
+            let yaml = String::from_utf8(yaml).expect("UTF-8");
+            assert!(yaml.ends_with('\n'));
+            let back = serde_saphyr::from_str::<Value>(&yaml).map_err(|error| error.to_string());
+            assert_eq!(back, Ok(document), "{yaml}");
+        }
     }
 }
