@@ -2,6 +2,8 @@
 //!
 //! Nothing here knows what an object is. The one invariant: every write gets one revision from one counter, and what
 //! was acknowledged is there for every later read, watch and restart.
+//!
+//! The feature `testing` adds `conformance`, the suite that proves a backend, also one of your own.
 
 mod storage;
 

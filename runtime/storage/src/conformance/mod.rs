@@ -142,6 +142,7 @@ macro_rules! __each_behavior {
             progress_comes_when_others_write
             // times to live, compaction, the end
             ttl_removes_and_watchers_see_it
+            ttl_ends_with_its_key
             update_without_ttl_lives_on
             update_with_ttl_begins_anew
             compaction_keeps_what_is_present

@@ -67,6 +67,18 @@ pub async fn update_with_ttl_begins_anew(store: Arc<dyn Storage>) {
     assert_eq!(state(&*store, "/r/", None).await, ["/r/longer=2"]);
 }
 
+/// The time to live of a deleted key is no concern of the one that is created in its place.
+pub async fn ttl_ends_with_its_key(store: Arc<dyn Storage>) {
+    let created = store
+        .create("/r/a", "1".into(), Some(TTL))
+        .await
+        .expect("created");
+    delete(&*store, "/r/a", created).await;
+    create(&*store, "/r/a", "2").await;
+    outlast(&*store, TTL).await;
+    assert_eq!(state(&*store, "/r/", None).await, ["/r/a=2"]);
+}
+
 /// Present values and the revision stay when all history goes.
 pub async fn compaction_keeps_what_is_present(store: Arc<dyn Storage>) {
     let a = create(&*store, "/r/a", "1").await;

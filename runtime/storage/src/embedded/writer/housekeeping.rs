@@ -61,8 +61,15 @@ impl Writer {
             .map_err(|error| sqlite_error(&self.path, &error))
             .and_then(|due| self.commit(due.iter().map(|(key, op)| (&**key, op))));
         match done {
-            Ok(answers) if !answers.is_empty() => self.find_next_expiry(),
-            Ok(_) => self.retry_expiry("the index of expiring keys is not that of the objects"),
+            Ok(answers) => {
+                self.find_next_expiry();
+                let is_due = self
+                    .next_expiry
+                    .is_some_and(|expiry| expiry <= now_millis());
+                if is_due && answers.is_empty() {
+                    self.retry_expiry("the index of expiring keys is not that of the objects");
+                }
+            }
             Err(error) => self.retry_expiry(&error.to_string()),
         }
     }
