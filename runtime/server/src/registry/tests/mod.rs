@@ -12,6 +12,7 @@ mod delete;
 mod list;
 mod namespaces;
 mod patch;
+mod races;
 mod registration;
 mod update;
 mod versions;
@@ -279,7 +280,11 @@ pub(super) struct Fixture {
 }
 
 pub(super) fn builder(store: &Arc<Memory>) -> RegistryBuilder {
-    let mut builder = Registry::builder(Arc::clone(store) as Arc<dyn Storage>);
+    builder_over(Arc::clone(store) as Arc<dyn Storage>)
+}
+
+pub(super) fn builder_over(store: Arc<dyn Storage>) -> RegistryBuilder {
+    let mut builder = Registry::builder(store);
     builder.group(GroupDef {
         name: GROUP,
         versions: &["v1", "v1alpha1"],

@@ -1,0 +1,195 @@
+//! Writes that meet another one between their read and their write, and listers that lose their watch.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use apiloom_storage::{Entry, ListRequest, Page, Revision, StorageError, WatchStart, WatchStream};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+
+use super::*;
+
+/// Writes a label into the store itself, once, while an object is being judged.
+struct Racer {
+    store: Arc<Memory>,
+    raced: AtomicBool,
+}
+
+#[async_trait]
+impl Admission for Racer {
+    fn name(&self) -> &'static str {
+        "Racer"
+    }
+    async fn validate(&self, request: &AdmissionRequest<'_>) -> Result<(), ApiError> {
+        if request.operation == Operation::Create || self.raced.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let (entry, _) = self.store.get(&key(request.name)).await.unwrap();
+        let entry = entry.unwrap();
+        let mut value: Value = serde_json::from_slice(&entry.value).unwrap();
+        value["metadata"]["labels"] = json!({"racer": "was-here"});
+        let bytes = value.to_string().into();
+        let written = self
+            .store
+            .update_if(&entry.key, entry.revision, bytes, None);
+        written.await.unwrap();
+        Ok(())
+    }
+}
+
+/// A registry in which the next update or delete is raced.
+async fn raced() -> (Fixture, Object) {
+    let store = Memory::new();
+    let mut builder = builder(&store);
+    let racer = Racer {
+        store: Arc::clone(&store),
+        raced: AtomicBool::new(false),
+    };
+    builder.admission(move |_| Box::new(racer));
+    let f = started(builder, store).await;
+    let created = f.create(widget("a", json!({"color": "red"}))).await;
+    (f, created.unwrap())
+}
+
+#[tokio::test]
+async fn a_raced_patch_is_applied_to_what_is_there_now() {
+    let (f, _) = raced().await;
+    let after = f.merge("a", json!({"spec": {"size": 2}})).await.unwrap();
+    assert_eq!(after.label("racer"), Some("was-here"));
+    assert_eq!(at(&after, "/spec/size"), 2);
+    assert_eq!(f.get("a").await.unwrap(), after);
+}
+
+#[tokio::test]
+async fn a_raced_patch_with_a_resource_version_conflicts() {
+    let (f, created) = raced().await;
+    let version = created.resource_version();
+    let patch = json!({"metadata": {"resourceVersion": version}, "spec": {"size": 2}});
+    let error = f.merge("a", patch).await.unwrap_err();
+    assert_eq!(error.reason, Some(StatusReason::Conflict));
+}
+
+#[tokio::test]
+async fn a_raced_update_with_a_resource_version_conflicts() {
+    let (f, created) = raced().await;
+    let mut changed = created.into_value();
+    changed["spec"]["size"] = json!(2);
+    let error = f.put("a", changed).await.unwrap_err();
+    assert_eq!(error.reason, Some(StatusReason::Conflict));
+    assert_eq!(f.get("a").await.unwrap().label("racer"), Some("was-here"));
+}
+
+#[tokio::test]
+async fn a_raced_update_without_one_overwrites() {
+    let (f, _) = raced().await;
+    let after = f.put("a", widget("a", json!({"color": "blue"}))).await;
+    assert_eq!(after.unwrap().label("racer"), None);
+}
+
+#[tokio::test]
+async fn a_raced_delete_removes_what_is_there_now() {
+    let (f, _) = raced().await;
+    assert!(matches!(f.delete("a").await.unwrap(), Deleted::Gone(_)));
+    assert!(f.get("a").await.is_err());
+}
+
+#[tokio::test]
+async fn a_raced_delete_checks_its_preconditions_again() {
+    let (f, created) = raced().await;
+    let preconditions = Preconditions {
+        resource_version: Some(created.resource_version().to_owned()),
+        uid: None,
+    };
+    let options = DeleteOptions {
+        preconditions,
+        ..DeleteOptions::default()
+    };
+    let error = f.widgets.delete(&f.ctx, NS, "a", &options).await;
+    assert_eq!(error.unwrap_err().reason, Some(StatusReason::Conflict));
+    assert!(f.get("a").await.is_ok());
+}
+
+/// A store whose watches break after their first item.
+#[derive(Debug)]
+struct Breaking(Arc<Memory>);
+
+#[async_trait]
+impl Storage for Breaking {
+    async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
+        self.0.get(key).await
+    }
+    async fn list(&self, request: ListRequest) -> Result<Page, StorageError> {
+        self.0.list(request).await
+    }
+    async fn count(&self, prefix: &str) -> Result<u64, StorageError> {
+        self.0.count(prefix).await
+    }
+    async fn create(
+        &self,
+        key: &str,
+        value: Bytes,
+        ttl: Option<Duration>,
+    ) -> Result<Revision, StorageError> {
+        self.0.create(key, value, ttl).await
+    }
+    async fn update_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+        ttl: Option<Duration>,
+    ) -> Result<Revision, StorageError> {
+        self.0.update_if(key, expected, value, ttl).await
+    }
+    async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
+        self.0.delete_if(key, expected).await
+    }
+    async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError> {
+        let broken = futures_util::stream::once(async { Err(StorageError::Lagged) });
+        Ok(self
+            .0
+            .watch(prefix, start)
+            .await?
+            .take(1)
+            .chain(broken)
+            .boxed())
+    }
+    async fn request_progress(&self) -> Result<(), StorageError> {
+        self.0.request_progress().await
+    }
+    async fn current_revision(&self) -> Result<Revision, StorageError> {
+        self.0.current_revision().await
+    }
+    async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
+        self.0.compact(revision).await
+    }
+    async fn close(&self) {
+        self.0.close().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lister_that_loses_its_watch_lists_again() {
+    let store = Memory::new();
+    let builder = builder_over(Arc::new(Breaking(Arc::clone(&store))));
+    let f = started(builder, store).await;
+    for i in 0..5 {
+        let input = json!({"metadata": {"name": format!("w{i}"), "labels": {"count": "me"}}});
+        let created = f.create(input).await.unwrap();
+        assert_eq!(created.label("count"), Some(i.to_string().as_str()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_whose_lister_never_starts_refuses() {
+    let store = Memory::new();
+    let registry = builder(&store).build().unwrap();
+    let widgets = registry.endpoint(GROUP, "v1", "widgets").unwrap();
+    let ctx = RequestContext::default();
+    let input = object(widget("a", json!({})));
+    let error = widgets
+        .create(&ctx, NS, input, &CreateOptions::default())
+        .await;
+    let text = "widgets.test.example.com \"a\" is forbidden: not yet ready to handle request";
+    assert_eq!(shown(&error.unwrap_err()), (Some("Forbidden"), text));
+}
