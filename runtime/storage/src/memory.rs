@@ -157,11 +157,7 @@ impl Memory {
 
 impl State {
     fn check_open(&self) -> Result<(), StorageError> {
-        if self.closed {
-            Err(StorageError::Unavailable("the store is closed".into()))
-        } else {
-            Ok(())
-        }
+        if self.closed { Err(closed()) } else { Ok(()) }
     }
 
     /// Does a write if it may be done.
@@ -228,6 +224,10 @@ impl State {
         // It cannot have ended: it does so when the store is dropped.
         let _ = reaper.send(());
     }
+}
+
+fn closed() -> StorageError {
+    StorageError::Unavailable("the store is closed".into())
 }
 
 /// Removes expired keys until the store is dropped.
@@ -422,10 +422,7 @@ impl Storage for Memory {
         if let WatchStart::After(revision) = start {
             state.view.check_kept(revision)?;
         }
-        let store = self
-            .me
-            .upgrade()
-            .expect("whoever calls this holds the store");
+        let store = self.me.upgrade().ok_or_else(closed)?;
         Ok(self.feed.watch(prefix, start, store))
     }
 

@@ -279,10 +279,7 @@ impl Storage for Embedded {
                 });
             }
         }
-        let store = self
-            .me
-            .upgrade()
-            .expect("whoever calls this holds the store");
+        let store = self.me.upgrade().ok_or_else(closed)?;
         Ok(self.feed.watch(prefix, start, store))
     }
 
