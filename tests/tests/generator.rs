@@ -20,17 +20,17 @@ struct Answer {
 }
 
 /// A fixture package copied to where it can be changed.
-struct Copy {
+struct Package {
     root: tempfile::TempDir,
     name: &'static str,
 }
 
-impl Copy {
-    fn of(name: &'static str) -> Copy {
+impl Package {
+    fn of(name: &'static str) -> Package {
         let root = tempfile::tempdir().expect("a temporary folder");
         copy(&fixtures().join(name), &root.path().join(name));
         copy(&fixtures().join("runtime"), &root.path().join("runtime"));
-        Copy { root, name }
+        Package { root, name }
     }
 
     fn path(&self, file: &str) -> PathBuf {
@@ -118,7 +118,7 @@ fn generated(package: &Path) -> BTreeMap<String, Vec<u8>> {
 
 fn check_golden(name: &'static str) {
     let committed = generated(&fixtures().join(name));
-    let package = Copy::of(name);
+    let package = Package::of(name);
     for file in committed.keys() {
         fs::remove_file(package.path(file)).expect("a generated file");
     }
@@ -141,7 +141,7 @@ fn check_golden(name: &'static str) {
 }
 
 /// The exit code of a check, and what it says about files.
-fn check_freshness(package: &Copy, code: u8, said: &[&str]) {
+fn check_freshness(package: &Package, code: u8, said: &[&str]) {
     let before = package.generated();
     let answer = package.generate(&["--check"]);
     assert_eq!(answer.code, code, "{answer:?}");
@@ -183,7 +183,7 @@ fn package_may_be_named_by_its_manifest() {
 #[test]
 fn fresh_files_pass_the_check() {
     check_freshness(
-        &Copy::of("shop"),
+        &Package::of("shop"),
         0,
         &["shop: 6 generated files, all fresh"],
     );
@@ -191,7 +191,7 @@ fn fresh_files_pass_the_check() {
 
 #[test]
 fn edited_type_fails_the_check_until_generated() {
-    let package = Copy::of("solo");
+    let package = Package::of("solo");
     package.edit(
         "src/lib.rs",
         "namespaced, storage",
@@ -204,7 +204,7 @@ fn edited_type_fails_the_check_until_generated() {
 
 #[test]
 fn check_shows_the_changed_lines() {
-    let package = Copy::of("solo");
+    let package = Package::of("solo");
     package.edit(
         "src/lib.rs",
         "namespaced, storage",
@@ -219,21 +219,21 @@ fn check_shows_the_changed_lines() {
 
 #[test]
 fn missing_file_fails_the_check() {
-    let package = Copy::of("solo");
+    let package = Package::of("solo");
     fs::remove_file(package.path("src/generated/mod.rs")).expect("a generated file");
     check_freshness(&package, 1, &["missing: src/generated/mod.rs"]);
 }
 
 #[test]
 fn missing_manifest_fails_the_check() {
-    let package = Copy::of("solo");
+    let package = Package::of("solo");
     fs::remove_file(package.path("generated/manifest.json")).expect("the manifest");
     check_freshness(&package, 1, &["missing: generated/manifest.json"]);
 }
 
 #[test]
 fn hand_edit_is_not_overwritten() {
-    let package = Copy::of("solo");
+    let package = Package::of("solo");
     package.edit("src/generated/install.rs", "thing_v1", "thing_v2");
     check_freshness(&package, 1, &["edited by hand: src/generated/install.rs"]);
     let before = package.generated();
@@ -250,7 +250,7 @@ fn hand_edit_is_not_overwritten() {
 
 #[test]
 fn hand_edit_is_overwritten_by_force() {
-    let package = Copy::of("solo");
+    let package = Package::of("solo");
     package.edit("src/generated/install.rs", "thing_v1", "thing_v2");
     assert_eq!(package.generate(&["--force"]).code, 0);
     assert_eq!(package.generated(), generated(&fixtures().join("solo")));
@@ -258,7 +258,7 @@ fn hand_edit_is_overwritten_by_force() {
 
 #[test]
 fn file_of_someone_else_is_not_overwritten() {
-    let package = Copy::of("solo");
+    let package = Package::of("solo");
     fs::remove_file(package.path("generated/manifest.json")).expect("the manifest");
     fs::write(package.path("generated/main.rs"), "fn main() {}\n").expect("a file");
     let answer = package.generate(&[]);
@@ -273,7 +273,7 @@ fn file_of_someone_else_is_not_overwritten() {
 
 #[test]
 fn stale_file_is_removed() {
-    let package = Copy::of("solo");
+    let package = Package::of("solo");
     // The server moves into a package of its own.
     fs::create_dir_all(package.path("server")).expect("a folder");
     let manifest = fs::read_to_string(package.path("Cargo.toml")).expect("the file");
@@ -295,8 +295,31 @@ fn stale_file_is_removed() {
 }
 
 #[test]
+fn server_may_be_anywhere() {
+    let package = Package::of("solo");
+    let manifest = fs::read_to_string(package.path("Cargo.toml")).expect("the file");
+    let server = manifest.replace("\"solo\"", "\"solo-own\"");
+    fs::create_dir_all(package.path("../server")).expect("a folder");
+    fs::write(package.path("../server/Cargo.toml"), server).expect("a file");
+    let manifest = format!("{manifest}\n[package.metadata.apiloom]\nserver = \"../server\"\n");
+    fs::write(package.path("Cargo.toml"), manifest).expect("the file");
+    assert_eq!(package.generate(&[]).code, 0);
+    assert!(package.path("../server/generated/main.rs").exists());
+    check_freshness(&package, 0, &[]);
+
+    package.edit("Cargo.toml", "../server", "../nowhere");
+    let answer = package.generate(&[]);
+    assert_eq!(answer.code, 1);
+    assert!(answer.err.contains("no server package"), "{answer:?}");
+    // What was generated for the other server is stale, although it is outside of the package.
+    package.edit("Cargo.toml", "../nowhere", ".");
+    assert_eq!(package.generate(&[]).code, 0);
+    assert!(!package.path("../server/generated/main.rs").exists());
+}
+
+#[test]
 fn broken_generated_files_do_not_stop_generation() {
-    let package = Copy::of("solo");
+    let package = Package::of("solo");
     fs::write(package.path("src/generated/mod.rs"), "pub mod {").expect("a file");
     assert_eq!(package.generate(&["--force"]).code, 0);
     assert_eq!(package.generated(), generated(&fixtures().join("solo")));
@@ -304,7 +327,7 @@ fn broken_generated_files_do_not_stop_generation() {
 
 #[test]
 fn damaged_manifest_is_told() {
-    let package = Copy::of("solo");
+    let package = Package::of("solo");
     fs::write(package.path("generated/manifest.json"), "<<<<<<< HEAD").expect("a file");
     let answer = package.generate(&[]);
     assert_eq!(answer.code, 1);
@@ -317,7 +340,7 @@ fn damaged_manifest_is_told() {
 
 #[test]
 fn manifest_cannot_name_files_outside() {
-    let package = Copy::of("solo");
+    let package = Package::of("solo");
     package.edit(
         "generated/manifest.json",
         "src/generated/mod.rs",
@@ -330,7 +353,7 @@ fn manifest_cannot_name_files_outside() {
 
 #[test]
 fn checkout_with_other_line_ends_is_fresh() {
-    let package = Copy::of("solo");
+    let package = Package::of("solo");
     package.edit("src/generated/install.rs", "\n", "\r\n");
     check_freshness(&package, 0, &[]);
 }
