@@ -15,6 +15,8 @@ pub struct Part {
     pub number: i32,
     #[api(requires(name, me), conflicts(name))]
     pub me: Option<String>,
+    #[api(range = 1..=9, default = 0)]
+    pub low: i32,
     #[api(atomic, list = set)]
     pub list: Vec<String>,
 }

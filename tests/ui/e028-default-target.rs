@@ -10,4 +10,12 @@ pub struct Part {
     pub names: Vec<String>,
 }
 
+#[apiloom::api]
+pub enum Choice {
+    First {
+        #[api(default_with = name)]
+        name: Option<String>,
+    },
+}
+
 fn main() {}

@@ -13,6 +13,20 @@ pub(crate) fn of_root(kind: &Kind) -> TokenStream {
     let Some(hub) = &kind.spoke_of else {
         return TokenStream::new();
     };
+    let proof = same_kind(kind, hub);
+    let impls = root_impls(kind, hub);
+    quote!(#proof #impls)
+}
+
+/// Proves that the hub is the same kind of the same group in another version.
+fn same_kind(kind: &Kind, hub: &Code) -> TokenStream {
+    let (this, span) = (kind.root.name.to_ident(), hub.span().start);
+    quote_spanned! {span=>
+        const _: () = ::apiloom::codegen::assert_same_kind::<#this, #hub>();
+    }
+}
+
+fn root_impls(kind: &Kind, hub: &Code) -> TokenStream {
     let declared = kind
         .root
         .conversions

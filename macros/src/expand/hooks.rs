@@ -22,16 +22,23 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
     )
 }
 
-/// The hooks of an enum. Only the plain encoding of values (an object with one field) has a place for hooks of variants.
+/// The hooks of an enum. Only the plain encoding of values (an object with one field) has a place for hooks of variants;
+/// with a tag of serde's there is no such field, and the schema engine refuses the checks when the server is built.
 pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
     let this = model.name.to_ident();
     let checks = checks(&quote!(#this), &model.rules);
-    let variants = model.variants.iter().filter_map(|variant| match &variant.content {
-        Content::Value(ty) if !variant.unknown => {
-            let json = &variant.json_name;
-            Some(quote!(.field(#json, ::apiloom::codegen::Tree::part((&&::apiloom::codegen::Probe::<#ty>::new()).hooks()))))
+    let variants = model.variants.iter().filter_map(|variant| {
+        let json = &variant.json_name;
+        match &variant.content {
+            Content::Value(ty) if !variant.unknown => {
+                Some(quote!(.field(#json, ::apiloom::codegen::Tree::part((&&::apiloom::codegen::Probe::<#ty>::new()).hooks()))))
+            }
+            Content::Fields(fields) => {
+                let fields = fields.iter().map(of_field);
+                Some(quote!(.field(#json, ::apiloom::codegen::Tree::default() #(#fields)*)))
+            }
+            _ => None,
         }
-        _ => None,
     });
     impl_api_type(&quote!(#this), &quote!(#checks #(#variants)*))
 }

@@ -34,9 +34,15 @@ pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
         .iter()
         .filter(|variant| !variant.unknown)
         .map(|variant| &variant.json_name);
+    let order = model.variants.iter().map(|variant| &variant.json_name);
+    // An open enum lists what it knows in order already.
+    let order = model
+        .unknown()
+        .is_none()
+        .then(|| quote!(.order(&[#(#order),*])));
     let open = model.unknown().map(|_| quote!(.open_enum(&[#(#known),*])));
     let rules = keywords(&quote!(#this), &model.rules, &[]);
-    quote!(::apiloom::codegen::Keywords::new() #open #rules)
+    quote!(::apiloom::codegen::Keywords::new() #order #open #rules)
 }
 
 /// Keywords of a field, `None` when it has no rules.
@@ -78,7 +84,10 @@ fn union_keyword(union: &Union, fields: &[Field]) -> TokenStream {
         None => quote!(null),
     };
     let members = fields.iter().filter_map(|field| {
-        let (members, json) = (field.members.iter().map(|member| &member.value), &field.json_name);
+        let (members, json) = (
+            field.members.iter().map(|member| &member.value),
+            &field.json_name,
+        );
         (!field.members.is_empty()).then(|| quote!(#json: [#(#members),*]))
     });
     let allow_none = union.allow_none;

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use apiloom_meta::convert::{ConvertError, ConvertFrom};
+use apiloom_meta::kind::Resource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -79,4 +80,27 @@ pub fn convert_document<A: DeserializeOwned, B: ConvertFrom<A> + Serialize>(
         );
     }
     Ok(out)
+}
+
+/// Fails to compile unless the hub is the same kind of the same group in another version.
+pub const fn assert_same_kind<Spoke: Resource, Hub: Resource>() {
+    assert!(
+        same_text(Spoke::GROUP, Hub::GROUP),
+        "the hub belongs to another group"
+    );
+    assert!(same_text(Spoke::KIND, Hub::KIND), "the hub is another kind");
+    assert!(
+        !same_text(Spoke::VERSION, Hub::VERSION),
+        "the hub is of the same version"
+    );
+}
+
+/// `==` of strings is not const.
+const fn same_text(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut index = 0;
+    while index < a.len() && index < b.len() && a[index] == b[index] {
+        index += 1;
+    }
+    a.len() == b.len() && index == a.len()
 }

@@ -19,7 +19,11 @@ pub fn group(
     release: Option<(u32, u32)>,
 ) -> Builder {
     let release = release.map(|(major, minor)| Release { major, minor });
-    builder.group(GroupDef { name, versions, release })
+    builder.group(GroupDef {
+        name,
+        versions,
+        release,
+    })
 }
 
 /// The generated `main`: refuses to run what was generated for another runtime, then serves.

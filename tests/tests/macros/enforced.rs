@@ -4,7 +4,7 @@ use apiloom::meta::schema::Schema;
 use apiloom::prelude::*;
 use serde_json::{Value, json};
 
-use super::{conversion, definition, json as shapes, keywords, wardle};
+use super::{conversion, definition, hooks, json as shapes, keywords, wardle};
 
 fn schema<T: schemars::JsonSchema + apiloom::meta::kind::ApiType>() -> Schema {
     Schema::for_type::<T>().unwrap_or_else(|errors| panic!("{errors}"))
@@ -112,6 +112,38 @@ fn a_declared_transition_is_kept() {
     assert_eq!(transition("text", json!("abcd"), json!("abce")), 1);
     assert_eq!(transition("number", json!(4), json!(2)), 1);
     assert_eq!(transition("tags", json!(["a", "b"]), json!(["a"])), 1);
+}
+
+#[test]
+fn checks_inside_variants_run() {
+    let found = errors::<hooks::Choice>(&json!({"many": {"userName": "root"}}));
+    assert_eq!(found, [r#"many.userName: Invalid value: "root": must not be root"#]);
+    assert_eq!(errors::<hooks::Choice>(&json!("Plain")), [""; 0]);
+}
+
+/// A check below a tag of serde's has no place in the schema: that is said when the server is built, not passed over.
+#[test]
+fn checks_below_a_tag_are_refused() {
+    #[apiloom::api]
+    #[serde(tag = "kind")]
+    pub enum Tagged {
+        First(hooks::Inner),
+    }
+    let errors = Schema::for_type::<Tagged>().expect_err("a check is out of reach");
+    assert!(errors.to_string().contains("there are checks for `First`"), "{errors}");
+}
+
+#[test]
+fn enum_values_keep_their_order_whatever_is_documented() {
+    #[apiloom::api]
+    pub enum Size {
+        Small,
+        /// In between.
+        Medium,
+        Large,
+    }
+    let schema = schema::<Size>().to_openapi(&apiloom::meta::schema::Metadata::Open);
+    assert_eq!(schema["enum"], json!(["Small", "Medium", "Large"]));
 }
 
 #[test]

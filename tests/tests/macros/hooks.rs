@@ -105,6 +105,26 @@ fn checks_stand_where_they_are_declared() {
     );
 }
 
+#[apiloom::api]
+pub enum Choice {
+    Plain,
+    One(Inner),
+    Many {
+        #[api(custom = check_name)]
+        user_name: String,
+    },
+}
+
+#[test]
+fn checks_inside_variants_stand_below_the_variants_field() {
+    let hooks = Choice::hooks();
+    let one = field(&hooks, "one").and_then(|one| field(one, "count"));
+    assert_eq!(errors(one.expect("a type with a check"), &json!(0)).len(), 1);
+    let many = field(&hooks, "many").and_then(|many| field(many, "userName"));
+    assert_eq!(errors(many.expect("a field with a check"), &json!("root")).len(), 1);
+    assert_eq!(hooks.fields.len(), 2);
+}
+
 #[test]
 fn opaque_foreign_and_recursive_fields_have_no_hooks_of_their_type() {
     let hooks = Part::hooks();

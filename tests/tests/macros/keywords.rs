@@ -32,7 +32,7 @@ pub struct Part {
     pub kind: Option<String>,
     #[api(member = "A", conflicts(b))]
     pub a: Option<String>,
-    #[api(member = "B", requires(kind))]
+    #[api(member = ["B", "C"], requires(kind))]
     pub b: Option<String>,
     #[api(forbidden, nullable)]
     pub never: Option<String>,
@@ -86,7 +86,7 @@ fn the_object_has_order_union_and_documentation() {
     );
     assert_eq!(
         schema["x-apiloom-union"],
-        json!({"discriminator": "kind", "members": {"a": "A", "b": "B"}, "allowNone": true})
+        json!({"discriminator": "kind", "members": {"a": ["A"], "b": ["B", "C"]}, "allowNone": true})
     );
     assert_eq!(
         (&schema["title"], &schema["deprecated"]),

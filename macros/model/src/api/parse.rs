@@ -2,7 +2,7 @@
 
 use syn::{Data, DeriveInput, Fields, GenericArgument, PathArguments, Type};
 
-use super::rules::read_rule;
+use super::rules::{literal, read_rule};
 use super::{
     ApiEnum, ApiStruct, ApiType, Content, Conversion, Field, FieldConversion, Rules, Shape, Union,
     Variant,
@@ -282,6 +282,7 @@ fn check_siblings(fields: &[Field], union: Option<&Union>, d: &mut Diagnostics) 
             .chain(&field.rules.conflicts)
             .for_each(|name| check_name(name, d));
         check_requires(field, d);
+        check_default(field, d);
         if !field.flatten && json_names.contains(&field.json_name.as_str()) {
             d.error(
                 Id::DuplicateName,
@@ -328,11 +329,36 @@ fn check_requires(field: &Field, d: &mut Diagnostics) {
     }
 }
 
+/// A default that its own bounds refuse, as far as literals tell.
+fn check_default(field: &Field, d: &mut Diagnostics) {
+    let Some(default) = &field.default else {
+        return;
+    };
+    let Some(value) = literal(default) else {
+        return;
+    };
+    let rules = &field.rules;
+    let breaks = |bound: &Option<Code>, broken: fn(f64, f64) -> bool| {
+        bound
+            .as_ref()
+            .and_then(literal)
+            .is_some_and(|bound| broken(value, bound))
+    };
+    for (key, broken) in [
+        ("min", breaks(&rules.min, |value, bound| value < bound)),
+        ("max", breaks(&rules.max, |value, bound| value > bound)),
+        ("gt", breaks(&rules.gt, |value, bound| value <= bound)),
+        ("lt", breaks(&rules.lt, |value, bound| value >= bound)),
+    ] {
+        if broken {
+            let text = format!("the default {} breaks `{key}`", default.text());
+            d.error(Id::Contradiction, default.span(), text);
+        }
+    }
+}
+
 fn check_union(fields: &[Field], union: Option<&Union>, d: &mut Diagnostics) {
-    let members: Vec<&Spanned<String>> = fields
-        .iter()
-        .flat_map(|field| &field.members)
-        .collect();
+    let members: Vec<&Spanned<String>> = fields.iter().flat_map(|field| &field.members).collect();
     let Some(union) = union else {
         for member in members {
             d.error(Id::UnionShape, member.span, "`member` needs a union")
@@ -464,11 +490,20 @@ fn read_content(variant: &syn::Variant, d: &mut Diagnostics) -> Option<Content> 
             None
         }
         Fields::Named(named) => {
-            let fields = named
+            let fields: Vec<Field> = named
                 .named
                 .iter()
                 .filter_map(|field| parse_field(field, Form::Attribute, true, d))
                 .collect();
+            for compute in fields.iter().filter_map(|f| f.default_with.as_ref()) {
+                d.error(
+                    Id::DefaultTarget,
+                    compute.span(),
+                    "a variant has no type that a default could be computed from",
+                )
+                .help("move its fields into a struct");
+            }
+            check_siblings(&fields, None, d);
             Some(Content::Fields(fields))
         }
     }

@@ -2,7 +2,7 @@
 
 mod read;
 
-pub(crate) use read::read_rule;
+pub(crate) use read::{literal, read_rule};
 
 use crate::{Code, Name, Spanned};
 

@@ -98,7 +98,7 @@ fn read_bounds(arg: &Arg, d: &mut Diagnostics) -> Bounds {
 }
 
 /// The value of a literal; constants are rustc's to know.
-fn literal(code: &Code) -> Option<f64> {
+pub(crate) fn literal(code: &Code) -> Option<f64> {
     fn number(expr: &Expr) -> Option<f64> {
         match expr {
             Expr::Lit(lit) => match &lit.lit {
