@@ -105,6 +105,13 @@ impl<'a> Builder<'a> {
         // A name with a slash or tilde is escaped as in JSON pointers.
         let name = name.replace("~1", "/").replace("~0", "~");
         let found = self.definitions.and_then(|d| d.get_key_value(&name));
+        if reference == "#" {
+            self.error(
+                path,
+                "the type refers to itself; a structural schema is finite",
+            );
+            return Node::default();
+        }
         let Some((name, target)) = found else {
             self.error(path, format_args!("reference `{reference}` leads nowhere"));
             return Node::default();
@@ -169,7 +176,7 @@ impl<'a> Builder<'a> {
         }
         .filter(|value| !value.is_null())
         .cloned();
-        node.rules = self.rules(keywords, path);
+        node.rules = self.rules(keywords, path).into();
         self.open_enum(&mut node, keywords);
         let discriminator = node
             .rules
@@ -178,8 +185,8 @@ impl<'a> Builder<'a> {
             .and_then(|union| union.discriminator.as_deref());
         let discriminator = discriminator.and_then(|name| node.property(name));
         let closed = discriminator.is_some_and(|property| !property.node.rules.values.is_empty());
-        if let Some(union) = &mut node.rules.union {
-            union.closed = closed;
+        if closed && let Some(union) = &mut node.rules.union {
+            union.closed = true;
         }
         for name in list(keywords, "x-apiloom-update").filter_map(Value::as_str) {
             if !node.update.set(name) {
@@ -287,7 +294,7 @@ impl<'a> Builder<'a> {
             ..Rules::default()
         };
         node.keys = Some(Box::new(Node {
-            rules,
+            rules: rules.into(),
             ..Node::of(Types::STRING)
         }));
     }

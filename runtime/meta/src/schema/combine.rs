@@ -78,7 +78,9 @@ pub(crate) fn both(builder: &mut Builder<'_>, node: &mut Node, other: Node, path
     );
     node.checks.extend(other.checks);
     node.computed.extend(other.computed);
-    both_rules(&mut node.rules, other.rules);
+    if !other.rules.is_empty() {
+        both_rules(&mut node.rules, other.rules.into_rules());
+    }
 }
 
 fn both_rules(own: &mut Rules, other: Rules) {
@@ -132,7 +134,7 @@ pub(crate) fn plain_enum(node: &mut Node, branches: Vec<Node>, order: &[String])
         let description = branch
             .description
             .filter(|_| branch.rules.values.len() == 1);
-        for value in branch.rules.values {
+        for value in branch.rules.into_rules().values {
             if !values.iter().any(|(known, _)| *known == value) {
                 values.push((value, description.clone()));
             }
@@ -263,7 +265,7 @@ fn either(builder: &mut Builder<'_>, a: Node, b: Node, path: &str) -> Node {
         twins_allowed: a.twins_allowed || b.twins_allowed,
         atomic_map: a.atomic_map.or(b.atomic_map),
         update: a.update.or(b.update),
-        rules: either_rules(a.rules, b.rules),
+        rules: either_rules(a.rules.into_rules(), b.rules.into_rules()).into(),
         ..Node::default()
     };
     node.list_type = match (a.list_type, b.list_type) {

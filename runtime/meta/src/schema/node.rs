@@ -1,5 +1,8 @@
 //! The tree of a structural schema. Built once per kind by `build`, then only read.
 
+use std::ops::{Deref, DerefMut};
+use std::sync::LazyLock;
+
 use regex::Regex;
 use serde_json::{Number, Value};
 
@@ -115,6 +118,12 @@ pub(crate) struct Pattern {
     pub(crate) regex: Regex,
 }
 
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
 /// A union among the fields of an object (`x-apiloom-union`).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Union {
@@ -171,7 +180,7 @@ impl UpdateRules {
 }
 
 /// What values must satisfy beyond their type.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rules {
     pub(crate) minimum: Option<Number>,
     pub(crate) maximum: Option<Number>,
@@ -201,6 +210,41 @@ pub(crate) struct Rules {
     /// Siblings that must not be set when this one is.
     pub(crate) conflicts: Vec<String>,
     pub(crate) union: Option<Union>,
+}
+
+/// The rules of a node; most have none, and those take no space.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MaybeRules(Option<Box<Rules>>);
+
+/// What a node without rules asks.
+static NO_RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
+
+impl MaybeRules {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+    pub(crate) fn into_rules(self) -> Rules {
+        self.0.map(|rules| *rules).unwrap_or_default()
+    }
+}
+
+impl From<Rules> for MaybeRules {
+    fn from(rules: Rules) -> Self {
+        Self((rules != *NO_RULES).then(|| Box::new(rules)))
+    }
+}
+
+impl Deref for MaybeRules {
+    type Target = Rules;
+    fn deref(&self) -> &Rules {
+        self.0.as_deref().unwrap_or(&NO_RULES)
+    }
+}
+
+impl DerefMut for MaybeRules {
+    fn deref_mut(&mut self) -> &mut Rules {
+        self.0.get_or_insert_default()
+    }
 }
 
 /// A choice among alternatives, each a node of which types and rules count and the structure does not.
@@ -244,7 +288,7 @@ pub(crate) struct Node {
 
     pub(crate) default: Option<Value>,
     pub(crate) known_values: Vec<Value>,
-    pub(crate) rules: Rules,
+    pub(crate) rules: MaybeRules,
     pub(crate) update: UpdateRules,
     pub(crate) choices: Vec<Choice>,
     pub(crate) not: Option<Box<Node>>,

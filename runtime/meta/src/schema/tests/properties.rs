@@ -141,7 +141,69 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Something that looks like a schema, and often is none.
+fn any_schema() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        4 => prop::sample::select(vec!["object", "array", "string", "integer", "number", "boolean", "null"]).prop_map(|t| json!({ "type": t })),
+        1 => Just(json!({})),
+        1 => any_json(),
+    ];
+    let keyword = prop::sample::select(vec![
+        "minimum",
+        "maxLength",
+        "enum",
+        "default",
+        "required",
+        "pattern",
+        "format",
+        "nullable",
+        "x-kubernetes-list-type",
+        "x-kubernetes-preserve-unknown-fields",
+        "x-kubernetes-int-or-string",
+        "x-apiloom-union",
+        "x-apiloom-update",
+        "multipleOf",
+    ]);
+    leaf.prop_recursive(3, 16, 3, move |inner| {
+        (
+            prop::collection::btree_map("(a|n|list|map|p)", inner.clone(), 0..4),
+            prop::collection::vec(inner.clone(), 0..3),
+            prop::sample::select(vec!["oneOf", "anyOf", "allOf"]),
+            prop::option::of(inner),
+            prop::collection::btree_map(keyword.clone(), any_json(), 0..2),
+        )
+            .prop_map(|(properties, branches, junctor, items, keywords)| {
+                let mut schema = json!({"type": "object", "properties": properties});
+                if let Some(items) = items {
+                    schema = json!({"type": "array", "items": items});
+                }
+                if !branches.is_empty() {
+                    schema[junctor] = json!(branches);
+                }
+                for (name, value) in keywords {
+                    schema[name] = value;
+                }
+                schema
+            })
+    })
+}
+
 proptest! {
+    #[test]
+    fn no_schema_makes_the_engine_panic(json in any_schema(), document in any_json()) {
+        for source in [super::super::Source::Types, super::super::Source::Document] {
+            let Ok(schema) = Schema::build(&json, source, &Hooks::default(), false) else { continue };
+            let mut value = document.clone();
+            let _ = super::decoded(&schema, &document);
+            schema.default(&mut value);
+            schema.prune(&mut value);
+            let _ = schema.validate(&value);
+            let _ = schema.validate_update(&value, &document);
+            let _ = schema.to_openapi(&Metadata::Inline);
+            let _ = schema.to_openapi_v2(&Metadata::Inline);
+        }
+    }
+
     #[test]
     fn decoding_arbitrary_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let schema = sample();
@@ -205,4 +267,14 @@ proptest! {
             prop_assert_eq!(&codec::decode_value(&bytes, Format::Json).expect("JSON"), &document);
         }
     }
+}
+
+#[test]
+fn a_node_without_rules_stays_small() {
+    // A server of 100 kinds holds some 20,000 nodes, most of them without any rule.
+    assert!(
+        size_of::<super::super::node::Property>() <= 448,
+        "{}",
+        size_of::<super::super::node::Property>()
+    );
 }

@@ -469,6 +469,14 @@ fn what_has_no_structural_schema_is_told_with_its_field() {
     );
 }
 
+#[test]
+fn a_root_that_refers_to_itself_is_told() {
+    assert_eq!(
+        schema_of::<Tree>().expect_err("not structural"),
+        ["left: the type refers to itself; a structural schema is finite"]
+    );
+}
+
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only the schema counts")]
 #[serde(tag = "type")]
