@@ -18,6 +18,7 @@ use parking_lot::RwLock;
 use tokio::sync::watch;
 
 use super::kind::{Kind, VersionIndex};
+use super::strategy::typed;
 
 /// How long a read waits for the watch to catch up; upstream's plugins wait as long before they refuse.
 const CATCH_UP: Duration = Duration::from_secs(10);
@@ -116,7 +117,7 @@ impl fmt::Debug for ListerCore {
 
 impl ListerCore {
     pub(super) fn new<K: Resource>(kind: Arc<Kind>, version: VersionIndex) -> Self {
-        let decode = |object: &Object| Ok(Arc::new(object.to_typed::<K>()?) as Typed);
+        let decode = |object: &Object| Ok(Arc::new(typed::<K>(object)?) as Typed);
         Self {
             source: Some(Source {
                 kind,

@@ -241,6 +241,15 @@ impl Admission for Judge {
         "Judge"
     }
     async fn mutate(&self, request: &mut AdmissionRequest<'_>) -> Result<(), ApiError> {
+        if let Some(object) = request.object.as_deref_mut()
+            && object.label("owned") == Some("twice")
+        {
+            let owner = json!({"apiVersion": "v1", "kind": "A", "name": "a", "uid": "u1"});
+            let owners = json!([owner, owner]);
+            object
+                .meta_mut()
+                .insert("ownerReferences".to_owned(), owners);
+        }
         if request.is::<Widget>()
             && request
                 .object
@@ -257,6 +266,10 @@ impl Admission for Judge {
         Ok(())
     }
     async fn validate(&self, request: &AdmissionRequest<'_>) -> Result<(), ApiError> {
+        let object = request.object.as_deref();
+        if object.is_some_and(|object| object.label("refuse").is_some()) {
+            return Err(request.forbidden("it asks for it"));
+        }
         match request.name {
             "forbidden" => Err(request.forbidden("not this one")),
             "broken" => Err(ApiError::internal_text("the judge is ill")),

@@ -310,3 +310,19 @@ async fn a_subresource_that_the_kind_does_not_have_is_not_there() {
     let text = "the server could not find the requested resource";
     assert_eq!(shown(&error.unwrap_err()), (Some("NotFound"), text));
 }
+
+#[tokio::test]
+async fn plugins_that_judge_what_is_written_come_after_the_version_is_compared() {
+    let f = fixture().await;
+    let created = f.create(widget("keep", json!({}))).await.unwrap();
+    let version = created.resource_version().to_owned();
+    f.put("keep", widget("keep", json!({"size": 2})))
+        .await
+        .unwrap();
+    let stale = json!({"metadata": {"name": "keep", "resourceVersion": version, "labels": {"refuse": "me"}}});
+    let error = f.put("keep", stale).await.unwrap_err();
+    assert_eq!(error.reason, Some(StatusReason::Conflict));
+    let fresh = json!({"metadata": {"name": "keep", "labels": {"refuse": "me"}}});
+    let error = f.put("keep", fresh).await.unwrap_err();
+    assert_eq!(error.reason, Some(StatusReason::Forbidden));
+}
