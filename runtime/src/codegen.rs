@@ -26,7 +26,7 @@ pub use serde;
 pub use serde_json;
 
 pub use cells::{cell_with, column_type_of, column_type_with};
-pub use convert::{Conv, ConvertVia, assert_same_kind, convert_document};
+pub use convert::{Conv, ConvertVia, convert_document, is_other_version};
 pub use hooks::{
     Probe, ProbeApiType, ProbeForeign, ReturnsErrors, Tree, computed_default, typed_check,
 };

@@ -22,7 +22,10 @@ pub(crate) fn of_root(kind: &Kind) -> TokenStream {
 fn same_kind(kind: &Kind, hub: &Code) -> TokenStream {
     let (this, span) = (kind.root.name.to_ident(), hub.span().start);
     quote_spanned! {span=>
-        const _: () = ::apiloom::codegen::assert_same_kind::<#this, #hub>();
+        const _: () = ::core::assert!(
+            ::apiloom::codegen::is_other_version::<#this, #hub>(),
+            "the hub is not the same kind of the same group in another version"
+        );
     }
 }
 

@@ -82,17 +82,11 @@ pub fn convert_document<A: DeserializeOwned, B: ConvertFrom<A> + Serialize>(
     Ok(out)
 }
 
-/// Fails to compile unless the hub is the same kind of the same group in another version.
-pub const fn assert_same_kind<Spoke: Resource, Hub: Resource>() {
-    assert!(
-        same_text(Spoke::GROUP, Hub::GROUP),
-        "the hub belongs to another group"
-    );
-    assert!(same_text(Spoke::KIND, Hub::KIND), "the hub is another kind");
-    assert!(
-        !same_text(Spoke::VERSION, Hub::VERSION),
-        "the hub is of the same version"
-    );
+/// Whether the hub is the same kind of the same group in another version.
+pub const fn is_other_version<Spoke: Resource, Hub: Resource>() -> bool {
+    same_text(Spoke::GROUP, Hub::GROUP)
+        && same_text(Spoke::KIND, Hub::KIND)
+        && !same_text(Spoke::VERSION, Hub::VERSION)
 }
 
 /// `==` of strings is not const.

@@ -158,3 +158,41 @@ fn a_custom_check_runs_where_it_is_declared() {
         "{found:?}"
     );
 }
+
+#[test]
+fn a_required_value_is_not_empty_and_a_nullable_one_may_be_null() {
+    #[apiloom::api]
+    pub struct Pair {
+        #[api(required)]
+        pub name: String,
+        #[api(required)]
+        pub list: Vec<String>,
+        #[api(nullable)]
+        pub cleared: Option<String>,
+        pub plain: Option<String>,
+    }
+    let found = errors::<Pair>(&json!({"name": "", "list": []}));
+    assert_eq!(found, ["name: Required value", "list: Required value"]);
+    assert_eq!(errors::<Pair>(&json!({"name": "x", "list": ["y"], "cleared": null})), [""; 0]);
+    let mut value = json!({"name": "x", "list": ["y"], "cleared": null, "plain": null});
+    schema::<Pair>().prune(&mut value);
+    assert_eq!(value, json!({"name": "x", "list": ["y"], "cleared": null}));
+}
+
+#[test]
+fn shapes_of_every_field_survive_a_round_trip_through_the_schema() {
+    let value = json!({
+        "plainName": "x", "someList": ["x"], "someMap": {"k": 1}, "hashed": {"k": 1}, "clusterIP": "x", "type": "x",
+        "cleared": null, "ownerName": "x",
+    });
+    let mut pruned = value.clone();
+    schema::<shapes::Part>().prune(&mut pruned);
+    assert_eq!(pruned, value);
+    assert_eq!(errors::<shapes::Part>(&value), [""; 0]);
+    for value in [json!({"hostPath": {"ownerName": "x"}}), json!({"emptyDir": {"sizeLimit": "1"}}), json!("Nothing")] {
+        let mut pruned = value.clone();
+        schema::<shapes::Choice>().prune(&mut pruned);
+        assert_eq!(pruned, value);
+        assert_eq!(errors::<shapes::Choice>(&value), [""; 0]);
+    }
+}
