@@ -235,12 +235,9 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
     }
 
     fn string(self, value: String) -> Value {
-        // Go reads times while it decodes, so a bad one is a type error there and not an invalid value.
-        if self
-            .node
-            .is_some_and(|node| node.format.as_deref() == Some("date-time"))
-            && let Some(problem) = format::time_problem(&value)
-        {
+        // Go reads times and quantities while it decodes: a bad one is a type error there and not an invalid value.
+        let format = self.node.and_then(|node| node.format.as_deref());
+        if let Some(problem) = format.and_then(|format| format::decode_problem(format, &value)) {
             self.walk.type_error.get_or_insert(problem);
             return Value::Null;
         }

@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::build::QUANTITY;
 use crate::names;
-use crate::types::Time;
+use crate::types::{Quantity, Time};
 
 /// What is wrong with `text` as a value of a format; nothing for formats without rules.
 pub(crate) fn problems(format: &str, text: &str) -> Vec<String> {
@@ -40,7 +41,7 @@ pub(crate) fn problems(format: &str, text: &str) -> Vec<String> {
             "must be an email address, (e.g. user@example.com)",
         ),
         "date" => (is_date(text), "must be a date in the form 2006-01-02"),
-        "date-time" => return time_problem(text).into_iter().collect(),
+        "date-time" | QUANTITY => return decode_problem(format, text).into_iter().collect(),
         "duration" => (is_duration(text), "must be a duration, (e.g. 1h30m or 15s)"),
         "byte" => (is_base64(text), "must be base64-encoded"),
         _ => return Vec::new(),
@@ -97,9 +98,17 @@ fn is_date(text: &str) -> bool {
     text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// Why a text is no point in time, in the words of Go.
-pub(crate) fn time_problem(text: &str) -> Option<String> {
-    text.parse::<Time>().err().map(|error| error.to_string())
+/// What is wrong with a text of a format that Go reads while it decodes, in the words of Go.
+pub(crate) fn decode_problem(format: &str, text: &str) -> Option<String> {
+    match format {
+        "date-time" => text.parse::<Time>().err().map(|error| error.to_string()),
+        QUANTITY => text
+            .trim()
+            .parse::<Quantity>()
+            .err()
+            .map(|error| error.to_string()),
+        _ => None,
+    }
 }
 
 /// Go's `time.ParseDuration`: a sign, then numbers each with a unit; `0` needs none.

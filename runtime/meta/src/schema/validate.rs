@@ -135,11 +135,18 @@ impl Walk {
                 body: format!("Too short: must be at least {min} bytes"),
             });
         }
-        if let Some(pattern) = rules
+        let before = self.found;
+        if let Some(name) = &node.format {
+            for detail in format::problems(name, text) {
+                self.fail(|| FieldError::invalid(&path.field(), text, &detail));
+            }
+        }
+        // The pattern beside a format only says the same in other words.
+        let mismatch = rules
             .pattern
             .as_ref()
-            .filter(|pattern| !pattern.regex.is_match(text))
-        {
+            .filter(|pattern| !pattern.regex.is_match(text));
+        if let Some(pattern) = mismatch.filter(|_| self.found == before) {
             self.fail(|| {
                 let at = path.field();
                 FieldError::invalid(
@@ -148,11 +155,6 @@ impl Walk {
                     &format!("{} in body should match '{}'", at.as_str(), pattern.text),
                 )
             });
-        }
-        if let Some(name) = &node.format {
-            for detail in format::problems(name, text) {
-                self.fail(|| FieldError::invalid(&path.field(), text, &detail));
-            }
         }
     }
 

@@ -431,11 +431,21 @@ fn meta_types() {
     check::<Meta>(
         &[
             json!({"quantity":"1Gi","port":80,"time":"2026-11-21T09:28:46Z","selector":{"matchLabels":{"a":"b"}}}),
+            json!({"quantity":0.5,"port":"80%","time":"2026-11-21T09:28:46Z","selector":{}}),
         ],
-        &[(
-            json!({"quantity":"1Gi","port":"x","time":"now","selector":{}}),
-            r#"parsing time "now" as "2006-01-02T15:04:05Z07:00": cannot parse "now" as "2006""#,
-        )],
+        &[
+            (
+                json!({"quantity":"1Gi","port":"x","time":"now","selector":{}}),
+                r#"parsing time "now" as "2006-01-02T15:04:05Z07:00": cannot parse "now" as "2006""#,
+            ),
+            (
+                json!({"quantity":"1gi","port":"x","time":"2026-11-21T09:28:46Z","selector":{}}),
+                &"1gi"
+                    .parse::<crate::types::Quantity>()
+                    .expect_err("no quantity")
+                    .to_string(),
+            ),
+        ],
     );
 }
 
