@@ -1,1 +1,1 @@
-s/reference: second/reference: third/
+s/Reference: second/Reference: third/

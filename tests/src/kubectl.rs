@@ -3,8 +3,12 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::repository;
+
+/// How long one run of kubectl may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One release of kubectl, talking to one server.
 pub struct Kubectl {
@@ -59,7 +63,8 @@ impl Kubectl {
         command
     }
 
-    /// Runs it with this on standard input.
+    /// Runs it with this on standard input. Panics when it has not ended after a minute: it waits for something that
+    /// does not come.
     pub fn run(&self, args: &[&str], stdin: &str) -> Output {
         let mut command = self.command(args);
         let mut process = command
@@ -70,7 +75,15 @@ impl Kubectl {
             .unwrap();
         // A kubectl that fails early does not read its input, which is no failure of the test.
         let _ = process.stdin.take().unwrap().write_all(stdin.as_bytes());
-        let output = process.wait_with_output().unwrap();
+        let pid = process.id().to_string();
+        let (ended, output) = std::sync::mpsc::channel();
+        std::thread::spawn(move || ended.send(process.wait_with_output()));
+        let Ok(output) = output.recv_timeout(PATIENCE) else {
+            // Nothing is lost when it ends by itself just now.
+            let _ = Command::new("kill").arg(pid).status();
+            panic!("kubectl {} did not end", args.join(" "));
+        };
+        let output = output.unwrap();
         Output {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).unwrap(),

@@ -39,6 +39,9 @@ pub fn run(script: &str, kubectl: &Kubectl) -> String {
             lines.next();
         }
         let _ = writeln!(transcript, "{line}");
+        for input in stdin.lines() {
+            let _ = writeln!(transcript, "> {input}");
+        }
         match line.split_once(' ').unwrap_or((line, "")) {
             ("$", args) => {
                 let words = words(args);
