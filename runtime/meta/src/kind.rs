@@ -24,7 +24,9 @@ use crate::types::ObjectMeta;
     message = "`{Self}` is not a Kubernetes kind",
     note = "put `#[apiloom::resource(group = .., version = .., namespaced)]` on the struct"
 )]
-pub trait Resource: Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
+pub trait Resource:
+    Clone + fmt::Debug + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static
+{
     /// The API group; empty for the core group.
     const GROUP: &'static str;
     /// The version within the group.
@@ -223,7 +225,11 @@ pub struct Conversion {
 
 impl fmt::Debug for Conversion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Conversion(to {} of {})", self.hub_kind, self.hub_version)
+        write!(
+            f,
+            "Conversion(to {} of {})",
+            self.hub_kind, self.hub_version
+        )
     }
 }
 
@@ -330,7 +336,10 @@ pub type DefaultFn = fn(&Value) -> Option<Value>;
 impl Hooks {
     /// Whether there is nothing to run here or below.
     pub fn is_empty(&self) -> bool {
-        self.fields.is_empty() && self.items.is_none() && self.checks.is_empty() && self.defaults.is_empty()
+        self.fields.is_empty()
+            && self.items.is_none()
+            && self.checks.is_empty()
+            && self.defaults.is_empty()
     }
 }
 
@@ -351,19 +360,42 @@ pub trait ApiType {
 /// Hooks of the elements of a list or the values of a map.
 fn hooks_of_items<T: ApiType + ?Sized>() -> Hooks {
     let items = T::hooks();
-    Hooks { items: (!items.is_empty()).then(|| Box::new(items)), ..Hooks::default() }
+    Hooks {
+        items: (!items.is_empty()).then(|| Box::new(items)),
+        ..Hooks::default()
+    }
 }
 
 macro_rules! plain {
     ($($plain:ty),* $(,)?) => { $(impl ApiType for $plain {})* };
 }
 
-plain!(bool, char, String, str, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, Value);
+plain!(
+    bool, char, String, str, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, Value
+);
 plain!(serde_json::Map<String, Value>, serde_json::Number);
-plain!(crate::types::ObjectMeta, crate::types::ListMeta, crate::types::OwnerReference, crate::types::ManagedFieldsEntry);
-plain!(crate::types::Quantity, crate::types::IntOrString, crate::types::Time, crate::types::MicroTime);
-plain!(crate::types::Condition, crate::types::ConditionStatus, crate::types::Status);
-plain!(crate::types::LabelSelector, crate::types::LabelSelectorRequirement, crate::types::LabelSelectorOperator);
+plain!(
+    crate::types::ObjectMeta,
+    crate::types::ListMeta,
+    crate::types::OwnerReference,
+    crate::types::ManagedFieldsEntry
+);
+plain!(
+    crate::types::Quantity,
+    crate::types::IntOrString,
+    crate::types::Time,
+    crate::types::MicroTime
+);
+plain!(
+    crate::types::Condition,
+    crate::types::ConditionStatus,
+    crate::types::Status
+);
+plain!(
+    crate::types::LabelSelector,
+    crate::types::LabelSelectorRequirement,
+    crate::types::LabelSelectorOperator
+);
 
 macro_rules! transparent {
     ($($pointer:ident),*) => {

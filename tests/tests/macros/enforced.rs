@@ -117,7 +117,10 @@ fn a_declared_transition_is_kept() {
 #[test]
 fn checks_inside_variants_run() {
     let found = errors::<hooks::Choice>(&json!({"many": {"userName": "root"}}));
-    assert_eq!(found, [r#"many.userName: Invalid value: "root": must not be root"#]);
+    assert_eq!(
+        found,
+        [r#"many.userName: Invalid value: "root": must not be root"#]
+    );
     assert_eq!(errors::<hooks::Choice>(&json!("Plain")), [""; 0]);
 }
 
@@ -130,7 +133,10 @@ fn checks_below_a_tag_are_refused() {
         First(hooks::Inner),
     }
     let errors = Schema::for_type::<Tagged>().expect_err("a check is out of reach");
-    assert!(errors.to_string().contains("there are checks for `First`"), "{errors}");
+    assert!(
+        errors.to_string().contains("there are checks for `First`"),
+        "{errors}"
+    );
 }
 
 #[test]
@@ -173,7 +179,10 @@ fn a_required_value_is_not_empty_and_a_nullable_one_may_be_null() {
     }
     let found = errors::<Pair>(&json!({"name": "", "list": []}));
     assert_eq!(found, ["name: Required value", "list: Required value"]);
-    assert_eq!(errors::<Pair>(&json!({"name": "x", "list": ["y"], "cleared": null})), [""; 0]);
+    assert_eq!(
+        errors::<Pair>(&json!({"name": "x", "list": ["y"], "cleared": null})),
+        [""; 0]
+    );
     let mut value = json!({"name": "x", "list": ["y"], "cleared": null, "plain": null});
     schema::<Pair>().prune(&mut value);
     assert_eq!(value, json!({"name": "x", "list": ["y"], "cleared": null}));
@@ -189,7 +198,11 @@ fn shapes_of_every_field_survive_a_round_trip_through_the_schema() {
     schema::<shapes::Part>().prune(&mut pruned);
     assert_eq!(pruned, value);
     assert_eq!(errors::<shapes::Part>(&value), [""; 0]);
-    for value in [json!({"hostPath": {"ownerName": "x"}}), json!({"emptyDir": {"sizeLimit": "1"}}), json!("Nothing")] {
+    for value in [
+        json!({"hostPath": {"ownerName": "x"}}),
+        json!({"emptyDir": {"sizeLimit": "1"}}),
+        json!("Nothing"),
+    ] {
         let mut pruned = value.clone();
         schema::<shapes::Choice>().prune(&mut pruned);
         assert_eq!(pruned, value);

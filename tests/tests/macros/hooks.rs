@@ -119,9 +119,15 @@ pub enum Choice {
 fn checks_inside_variants_stand_below_the_variants_field() {
     let hooks = Choice::hooks();
     let one = field(&hooks, "one").and_then(|one| field(one, "count"));
-    assert_eq!(errors(one.expect("a type with a check"), &json!(0)).len(), 1);
+    assert_eq!(
+        errors(one.expect("a type with a check"), &json!(0)).len(),
+        1
+    );
     let many = field(&hooks, "many").and_then(|many| field(many, "userName"));
-    assert_eq!(errors(many.expect("a field with a check"), &json!("root")).len(), 1);
+    assert_eq!(
+        errors(many.expect("a field with a check"), &json!("root")).len(),
+        1
+    );
     assert_eq!(hooks.fields.len(), 2);
 }
 
@@ -156,5 +162,8 @@ fn the_root_knows_the_hooks_of_its_fields() {
     let hooks = v1beta1::Flunder::hooks();
     let kind = field(&hooks, "spec").and_then(|spec| field(spec, "referenceType"));
     let errors = errors(kind.expect("the enum has a check"), &json!("Fish"));
-    assert_eq!(errors, [r#"x: Invalid value: "Fish": must be Flunder or Fischer"#]);
+    assert_eq!(
+        errors,
+        [r#"x: Invalid value: "Fish": must be Flunder or Fischer"#]
+    );
 }
