@@ -59,7 +59,7 @@ pub(crate) struct MainView {
     /// A Rust string literal.
     pub(crate) server: String,
     pub(crate) contract: u32,
-    /// The builder's way through `install` and `configure`.
+    /// A Rust expression: the function that takes the builder through `install` and `configure`.
     pub(crate) assemble: String,
 }
 
@@ -153,13 +153,13 @@ impl ModView {
 impl MainView {
     pub(crate) fn new(model: &Model, settings: &Settings) -> MainView {
         let krate = rust_path(&model.crate_name);
-        let install = format!("::{krate}::generated::install(builder)");
+        let install = format!("::{krate}::generated::install");
         MainView {
             package: model.package.clone(),
             server: literal(&settings.server),
             contract: settings.contract,
             assemble: if model.configure {
-                format!("::{krate}::configure({install})")
+                format!("|builder| ::{krate}::configure({install}(builder))")
             } else {
                 install
             },

@@ -32,7 +32,7 @@ pub use hooks::{
 };
 pub use keywords::{Keywords, count, number};
 #[cfg(feature = "server")]
-pub use serving::{group, main, store};
+pub use serving::main;
 
 /// Changes whenever generated code of an older version would not fit; generated files assert it.
 pub const CONTRACT: u32 = 1;

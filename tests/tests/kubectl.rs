@@ -1,5 +1,10 @@
 //! Real kubectl, two releases, against wardle-server: every script's transcript is the committed one.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
+
 use apiloom_tests::{Kubectl, Server, repository, transcript};
 
 fn check(name: &str, args: &[&str]) {

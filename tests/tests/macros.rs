@@ -1,6 +1,10 @@
 //! What the macros make of annotated types: definitions, JSON form, schema keywords, hooks, conversion.
 
-#![allow(missing_docs, unreachable_pub, reason = "test types")]
+#![allow(missing_docs, unreachable_pub, dead_code, reason = "test types")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
 
 #[path = "macros/conversion.rs"]
 mod conversion;

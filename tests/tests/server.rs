@@ -105,7 +105,7 @@ async fn sigterm_ends_watches_and_the_process_well() {
     let server = Server::start(&[]);
     let mut watch = server
         .client()
-        .watch("/apis/wardle.example.com/v1alpha1/flunders?watch=1&sendInitialEvents=false")
+        .watch("/apis/wardle.example.com/v1alpha1/flunders?watch=1")
         .await;
     let stopped = tokio::task::spawn_blocking(|| server.stop());
     assert_eq!(watch.next().await, None, "the stream ends without an error");
@@ -199,7 +199,7 @@ fn a_foreign_store_and_a_newer_one_are_one_clear_line() {
     .unwrap();
     refuses(&["--secure-port=0"], dir.path(), &["store"]);
     // The format's number stands in the header of every SQLite file, at byte 60, most significant byte first.
-    let mut newer = original.clone();
+    let mut newer = original;
     newer[60..64].copy_from_slice(&9999u32.to_be_bytes());
     std::fs::write(&file, newer).unwrap();
     refuses(&["--secure-port=0"], dir.path(), &["newer"]);

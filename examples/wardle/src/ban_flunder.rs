@@ -4,6 +4,8 @@ use apiloom::prelude::*;
 
 use crate::v1alpha1::{Fischer, Flunder};
 
+const REFUSAL: &str = "this name may not be used, please change the resource name";
+
 /// The admission plugin BanFlunder; it reads Fischers from memory.
 pub struct BanFlunder(pub Lister<Fischer>);
 
@@ -13,17 +15,15 @@ impl Admission for BanFlunder {
         "BanFlunder"
     }
     async fn mutate(&self, request: &mut AdmissionRequest<'_>) -> Result<(), ApiError> {
-        let judged = request.operation == Operation::Create && request.is::<Flunder>();
-        let bans = |fischer: &Fischer| {
-            fischer
-                .disallowed_flunders
-                .iter()
-                .any(|name| name == request.name)
-        };
-        if judged && self.0.list().await?.iter().any(|fischer| bans(fischer)) {
-            return Err(
-                request.forbidden("this name may not be used, please change the resource name")
-            );
+        if request.operation != Operation::Create || !request.is::<Flunder>() {
+            return Ok(());
+        }
+        let fischers = self.0.list().await?;
+        let mut banned = fischers
+            .iter()
+            .flat_map(|fischer| &fischer.disallowed_flunders);
+        if banned.any(|name| name == request.name) {
+            return Err(request.forbidden(REFUSAL));
         }
         Ok(())
     }

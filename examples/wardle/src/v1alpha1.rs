@@ -60,13 +60,8 @@ impl ConvertFrom<v1beta1::FlunderSpec> for FlunderSpec {
 }
 
 /// Fischer lists names that no Flunder may have.
-#[apiloom::resource(
-    group = "wardle.example.com",
-    version = "v1alpha1",
-    cluster,
-    storage,
-    lifecycle(introduced = "1.0", deprecated = "1.3", removed = "1.10")
-)]
+#[apiloom::resource(group = "wardle.example.com", version = "v1alpha1", cluster, storage)]
+#[resource(lifecycle(introduced = "1.0", deprecated = "1.3", removed = "1.10"))]
 pub struct Fischer {
     pub metadata: ObjectMeta,
     /// Names that a Flunder may not be created with.

@@ -117,7 +117,7 @@ impl From<&Ident> for Name {
     fn from(ident: &Ident) -> Self {
         let text = ident.unraw().to_string();
         Self {
-            raw: ident.to_string() != text,
+            raw: *ident != text,
             text,
             span: ident.span(),
         }

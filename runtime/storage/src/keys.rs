@@ -29,7 +29,7 @@ mod tests {
     #[test]
     fn prefix_end_is_the_next_string_that_does_not_match() {
         let check = |prefix: &str, end: Option<&str>| {
-            assert_eq!(prefix_end(prefix).as_deref(), end, "{prefix:?}")
+            assert_eq!(prefix_end(prefix).as_deref(), end, "{prefix:?}");
         };
         check("/a/", Some("/a0"));
         check("", None);

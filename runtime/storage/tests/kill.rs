@@ -3,6 +3,11 @@
 //! The test starts itself as that process: the child opens the store, writes with several tasks and prints every
 //! acknowledgement; the parent kills it at some moment and compares.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -91,6 +96,8 @@ fn parse(line: &str) -> Option<Acknowledged> {
     let key = words.next()?.to_owned();
     let revision = Revision(words.next()?.parse().ok()?);
     let value = words.next()?;
+    // The kill may have cut the last line short.
+    words.next().filter(|end| *end == ".")?;
     Some((key, revision, (value != "-").then(|| value.to_owned())))
 }
 
@@ -129,7 +136,7 @@ fn acknowledge(key: &str, revision: Revision, value: &str) {
     // The parent may have stopped reading: it is about to kill us.
     let _ = writeln!(
         std::io::stdout().lock(),
-        "acknowledged {key} {revision} {value}"
+        "acknowledged {key} {revision} {value} ."
     );
 }
 
@@ -153,23 +160,18 @@ async fn compare(
         .await
         .unwrap();
     let (mut replayed, mut deleted, mut last) = (BTreeMap::new(), BTreeMap::new(), Revision(0));
-    loop {
-        match changes.next().await.unwrap().unwrap() {
-            WatchItem::Event(event) => {
-                assert_eq!(
-                    event.revision,
-                    Revision(last.0 + 1),
-                    "history has every revision once"
-                );
-                last = event.revision;
-                if event.kind == EventKind::Deleted {
-                    replayed.remove(&event.key);
-                    deleted.insert(event.key, event.revision);
-                } else {
-                    replayed.insert(event.key, (event.revision, event.value));
-                }
-            }
-            WatchItem::Progress(_) => break,
+    while let WatchItem::Event(event) = changes.next().await.unwrap().unwrap() {
+        assert_eq!(
+            event.revision,
+            Revision(last.0 + 1),
+            "history has every revision once"
+        );
+        last = event.revision;
+        if event.kind == EventKind::Deleted {
+            replayed.remove(&event.key);
+            deleted.insert(event.key, event.revision);
+        } else {
+            replayed.insert(event.key, (event.revision, event.value));
         }
     }
     assert_eq!(last, page.revision);
@@ -183,7 +185,7 @@ async fn compare(
     for (key, (revision, value)) in state {
         match (present.get(key), value) {
             (Some(entry), Some(value)) if entry.revision == *revision => {
-                assert_eq!(entry.value, value.as_bytes())
+                assert_eq!(entry.value, value.as_bytes());
             }
             (Some(entry), _) => assert!(
                 entry.revision > *revision,
@@ -202,7 +204,7 @@ fn reopen(dir: &std::path::Path) -> Arc<Embedded> {
         match Embedded::open(dir, EmbeddedConfig::default()) {
             Ok(store) => return store,
             Err(OpenError::Locked { .. }) if begin.elapsed() < Duration::from_secs(10) => {
-                std::thread::yield_now()
+                std::thread::yield_now();
             }
             Err(error) => panic!("{error}"),
         }

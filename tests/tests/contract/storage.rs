@@ -14,7 +14,7 @@ async fn stored() -> (Vec<Value>, Vec<(String, u64, Value)>) {
     objects.push(created(&client, FISCHERS, &fischer).await);
     objects.push(created(&client, FLUNDERS_BETA, &flunder_beta("b")).await);
     let (data_dir, _dir) = server.stop();
-    let store = Embedded::open(&data_dir.join("store"), EmbeddedConfig::default()).unwrap();
+    let store = Embedded::open(data_dir.join("store"), EmbeddedConfig::default()).unwrap();
     let page = store
         .list(ListRequest {
             prefix: "/registry/".to_owned(),

@@ -77,7 +77,7 @@ pub mod v1alpha1 {
         pub status: Option<FlunderStatus>,
     }
 
-    #[apiloom::api(convert(peer = v1beta1::FlunderSpec, with = (FlunderSpec::to_hub, FlunderSpec::from_hub)))]
+    #[apiloom::api(convert(peer = v1beta1::FlunderSpec, with = (FlunderSpec::into_hub, FlunderSpec::from_hub)))]
     pub struct FlunderSpec {
         /// Name of another Flunder or of a Fischer.
         pub reference: Option<String>,
@@ -86,7 +86,7 @@ pub mod v1alpha1 {
     }
 
     impl FlunderSpec {
-        fn to_hub(self) -> v1beta1::FlunderSpec {
+        fn into_hub(self) -> v1beta1::FlunderSpec {
             let Self {
                 reference,
                 reference_type,

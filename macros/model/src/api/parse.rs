@@ -133,7 +133,7 @@ fn parse_field(field: &syn::Field, form: Form, camel: bool, d: &mut Diagnostics)
 fn read_field_key(field: &mut Field, arg: &Arg, d: &mut Diagnostics) {
     match arg.key {
         "json" => {
-            field.json_name = read_json_name(arg, d).unwrap_or_else(|| field.json_name.clone())
+            field.json_name = read_json_name(arg, d).unwrap_or_else(|| field.json_name.clone());
         }
         "flatten" => field.flatten = arg.flag(d),
         "default" => field.default = arg.code(d),
@@ -456,7 +456,7 @@ fn parse_variant(variant: &syn::Variant, tagged: bool, d: &mut Diagnostics) -> O
                 out.json_name = arg
                     .string(d)
                     .map(|name| name.value)
-                    .unwrap_or(out.json_name)
+                    .unwrap_or(out.json_name);
             }
             "unknown" => out.unknown = arg.flag(d) && check_unknown(variant, &out.content, d),
             _ => {}

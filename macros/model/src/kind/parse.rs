@@ -134,19 +134,19 @@ impl Keys {
             "version" => {
                 self.version = arg
                     .string(d)
-                    .inspect(|name| check_label("version", name, d))
+                    .inspect(|name| check_label("version", name, d));
             }
             "kind" => self.kind = arg.string(d).inspect(|name| check_camel("kind", name, d)),
             "list_kind" => {
                 self.list_kind = arg
                     .string(d)
-                    .inspect(|name| check_camel("list kind", name, d))
+                    .inspect(|name| check_camel("list kind", name, d));
             }
             "plural" => self.plural = arg.string(d).inspect(|name| check_label("plural", name, d)),
             "singular" => {
                 self.singular = arg
                     .string(d)
-                    .inspect(|name| check_label("singular", name, d))
+                    .inspect(|name| check_label("singular", name, d));
             }
             "shortname" => add_labels(&mut self.short_names, "short name", arg, d),
             "category" => add_labels(&mut self.categories, "category", arg, d),
@@ -155,7 +155,7 @@ impl Keys {
             "status" => self.status = arg.flag(d),
             "verbs" => self.verbs = Some(read_verbs(arg, d)),
             "readonly" if arg.flag(d) => {
-                self.verbs = Some(vec![Verb::Get, Verb::List, Verb::Watch])
+                self.verbs = Some(vec![Verb::Get, Verb::List, Verb::Watch]);
             }
             "no_client" => self.no_client = arg.flag(d),
             "printcolumn" => self.add_column(arg, d),
@@ -172,7 +172,7 @@ impl Keys {
                     "generation rule",
                     &[("spec", true), ("none", false)],
                     d,
-                )
+                );
             }
             "unconditional_update" => self.unconditional_update = arg.boolean(d),
             "create_on_update" => self.create_on_update = arg.boolean(d).unwrap_or_default(),
@@ -328,7 +328,7 @@ fn read_column(arg: &Arg, d: &mut Diagnostics) -> Option<Column> {
                 source = arg
                     .string(d)
                     .and_then(|text| args::json_ref(text, d))
-                    .map(ColumnSource::Field)
+                    .map(ColumnSource::Field);
             }
             "with" => source = arg.code(d).map(ColumnSource::With),
             "type" => column_type = one_of(arg, "column type", &types, d),

@@ -91,7 +91,7 @@ fn write_scalar(out: &mut String, value: &Value, indent: usize) {
                 .as_f64()
                 .is_some_and(|n| n == 0.0 && n.is_sign_negative()) =>
         {
-            out.push_str("-0.0")
+            out.push_str("-0.0");
         }
         other => out.push_str(&String::from_utf8_lossy(&super::encode::json(other))),
     }

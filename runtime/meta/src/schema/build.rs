@@ -258,7 +258,7 @@ impl<'a> Builder<'a> {
                 None | Some(Value::Bool(false)) => {}
                 Some(schema) if is_anything(schema) => node.preserve_unknown = true,
                 Some(schema) => {
-                    node.additional = Some(Box::new(self.node(schema, &format!("{path}[*]"))))
+                    node.additional = Some(Box::new(self.node(schema, &format!("{path}[*]"))));
                 }
             }
         }

@@ -99,5 +99,5 @@ pub(crate) fn prune(node: &Node, value: &mut Value) {
 
 /// Whether a null under this node means that the field is absent.
 pub(crate) fn drops_null(node: &Node) -> bool {
-    !node.nullable && !(node.types.is_any() && node.is_open())
+    !(node.nullable || node.types.is_any() && node.is_open())
 }

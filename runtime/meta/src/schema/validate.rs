@@ -54,7 +54,7 @@ impl Walk {
         self.values(&node.rules, value, path);
         match value {
             Value::Object(fields) => {
-                self.object(node, fields, old.and_then(Value::as_object), path)
+                self.object(node, fields, old.and_then(Value::as_object), path);
             }
             Value::Array(items) => self.array(node, items, old.and_then(Value::as_array), path),
             Value::String(text) => self.string(node, text, path),
@@ -525,7 +525,7 @@ fn members<'a>(choice: &'a Choice, value: &Value) -> Option<Vec<&'a str>> {
             (Some(only), None)
                 if branch.properties.len() == 1 && !names.contains(&only.name.as_str()) =>
             {
-                names.push(only.name.as_str())
+                names.push(only.name.as_str());
             }
             _ => return None,
         }

@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn other_strings_are_no_percentages() {
         let check = |text: &str, why: &str| {
-            assert_eq!(IntOrString::from(text).scaled_up(1).unwrap_err(), why)
+            assert_eq!(IntOrString::from(text).scaled_up(1).unwrap_err(), why);
         };
         check(
             "5",

@@ -51,7 +51,7 @@ impl Reply {
             Target::Object => write_object(object, self.endpoint.schema(), &mut json),
             Target::Table(version) => self.tables(version).write_single(object, true, &mut json),
             Target::Partial(version) => {
-                json = encode_partial(object, version, self.endpoint.schema()).into()
+                json = encode_partial(object, version, self.endpoint.schema()).into();
             }
             Target::PartialList(_) => {
                 let kind = self.endpoint.def().kind;

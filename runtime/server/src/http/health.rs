@@ -239,9 +239,7 @@ fn report<'a>(
             }
         };
     }
-    let unmatched: Vec<String> = unmatched
-        .map(|name| apiloom_meta::field::go_quote(name))
-        .collect();
+    let unmatched: Vec<String> = unmatched.map(apiloom_meta::field::go_quote).collect();
     if !unmatched.is_empty() {
         let _ = writeln!(
             lines,

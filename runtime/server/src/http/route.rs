@@ -158,7 +158,7 @@ mod tests {
             match expected.iter().find(|(m, _)| *m == method) {
                 Some((_, operation)) => assert_eq!(got, Ok(*operation), "{method} {url}"),
                 None if expected.is_empty() => {
-                    assert_eq!(got, Err(ApiError::no_such_resource()), "{method} {url}")
+                    assert_eq!(got, Err(ApiError::no_such_resource()), "{method} {url}");
                 }
                 None => assert_eq!(got, Err(method_not_allowed()), "{method} {url}"),
             }

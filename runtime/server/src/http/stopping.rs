@@ -3,14 +3,8 @@
 use tokio::sync::watch;
 
 /// Becomes true when the server stops. The default never does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Stopping(Option<watch::Receiver<bool>>);
-
-impl Default for Stopping {
-    fn default() -> Self {
-        Self(None)
-    }
-}
 
 impl From<watch::Receiver<bool>> for Stopping {
     fn from(receiver: watch::Receiver<bool>) -> Self {
@@ -27,6 +21,6 @@ impl Stopping {
                 return;
             }
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

@@ -241,7 +241,7 @@ impl Kind {
             return Err(damaged("it has no name"));
         }
         Self::with_value(&mut object, |value| {
-            self.versions[stored].schema.prune(value)
+            self.versions[stored].schema.prune(value);
         });
         self.default(&mut object, stored);
         let mut object = self.convert(object, stored, version)?;

@@ -171,10 +171,10 @@ impl ListerCore {
         loop {
             match self.follow(source).await {
                 Ok(()) => {
-                    tracing::debug!(resource = %source.kind.resource, "a lister's watch ended, listing again")
+                    tracing::debug!(resource = %source.kind.resource, "a lister's watch ended, listing again");
                 }
                 Err(error) => {
-                    tracing::warn!(resource = %source.kind.resource, %error, "a lister lost its watch, listing again")
+                    tracing::warn!(resource = %source.kind.resource, %error, "a lister lost its watch, listing again");
                 }
             }
             tokio::time::sleep(RETRY).await;

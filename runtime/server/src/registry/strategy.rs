@@ -72,7 +72,7 @@ impl<K: Resource, S: Strategy<K>> ErasedStrategy for Typed<K, S> {
     }
     fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool {
         edit(object, |typed: &mut K| {
-            self.strategy.prepare_for_create(ctx, typed)
+            self.strategy.prepare_for_create(ctx, typed);
         })
     }
     fn prepare_for_update(&self, ctx: &RequestContext, new: &mut Object, old: &Object) -> bool {
@@ -80,7 +80,7 @@ impl<K: Resource, S: Strategy<K>> ErasedStrategy for Typed<K, S> {
             return false;
         };
         edit(new, |typed: &mut K| {
-            self.strategy.prepare_for_update(ctx, typed, &old)
+            self.strategy.prepare_for_update(ctx, typed, &old);
         })
     }
     fn validate(&self, ctx: &RequestContext, object: &Object) -> Result<Vec<FieldError>, String> {
@@ -161,7 +161,7 @@ fn merge_difference(
 fn merge_value(target: &mut Value, before: &Value, after: Value) {
     match (target, before, after) {
         (Value::Object(target), Value::Object(before), Value::Object(after)) => {
-            merge_difference(target, before, after)
+            merge_difference(target, before, after);
         }
         (Value::Array(target), Value::Array(before), Value::Array(after))
             if target.len() == before.len() && before.len() == after.len() =>

@@ -17,10 +17,13 @@ use crate::http::health::{Check, Health, Probe};
 use crate::http::{Api, ServerInfo};
 use crate::registry::{Admission, AdmissionContext, Registry, RegistryBuilder, Strategy};
 
+/// One thing that was registered, done once the store is open.
+type Step = Box<dyn FnOnce(&mut RegistryBuilder) + Send>;
+
 /// An unfinished [`Server`]: what it serves is registered here, and nothing happens before [`Builder::build`].
 pub struct Builder {
     config: Config,
-    steps: Vec<Box<dyn FnOnce(&mut RegistryBuilder) + Send>>,
+    steps: Vec<Step>,
 }
 
 impl Builder {
@@ -64,7 +67,7 @@ impl Builder {
 
     fn registry(
         config: &Config,
-        steps: Vec<Box<dyn FnOnce(&mut RegistryBuilder) + Send>>,
+        steps: Vec<Step>,
         storage: Arc<dyn Storage>,
     ) -> Result<Registry, ServerError> {
         let mut registry = Registry::builder(storage);

@@ -195,7 +195,7 @@ pub async fn slow_watcher_misses_nothing(store: Arc<dyn Storage>) {
             }
             Some(Ok(WatchItem::Progress(_))) => {}
             Some(Err(StorageError::Lagged)) => {
-                changes = watch(&*store, "/r/", WatchStart::After(last)).await
+                changes = watch(&*store, "/r/", WatchStart::After(last)).await;
             }
             ended => panic!("a watch goes on, but: {ended:?}"),
         }

@@ -325,7 +325,7 @@ fn containers_and_pointers() {
         document
     };
     check::<Containers>(
-        &[good.clone()],
+        std::slice::from_ref(&good),
         &[
             (
                 with("list", json!([{"a":1},{}])),

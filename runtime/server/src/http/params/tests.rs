@@ -267,7 +267,7 @@ fn include_object_takes_four_words() {
             include_object(&Query::parse(query)),
             Ok(expected),
             "{query}"
-        )
+        );
     };
     check("", IncludeObject::Metadata);
     check("includeObject=", IncludeObject::Metadata);

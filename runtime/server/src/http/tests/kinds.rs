@@ -69,7 +69,7 @@ impl Resource for Flunder {
             columns: vec![reference],
             selectable: vec![JsonPath::new(["spec", "reference"])],
             status: true,
-            ..definition::<Self>(Scope::Namespaced, || Schema::for_resource::<Self>())
+            ..definition::<Self>(Scope::Namespaced, Schema::for_resource::<Self>)
         }
     }
     fn metadata(&self) -> &ObjectMeta {
@@ -99,7 +99,7 @@ impl Resource for Fischer {
                 removed: release(10),
                 replacement: Some(GroupVersionKind::new("wardle.example.com", "v1", "Fischer")),
             }),
-            ..definition::<Self>(Scope::Cluster, || Schema::for_resource::<Self>())
+            ..definition::<Self>(Scope::Cluster, Schema::for_resource::<Self>)
         }
     }
     fn metadata(&self) -> &ObjectMeta {
