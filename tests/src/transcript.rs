@@ -198,6 +198,7 @@ impl Masks {
                 "UID",
             ),
             mask(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
+            mask(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}", "TIME"),
             mask(
                 r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}",
                 "TIME",
@@ -208,7 +209,7 @@ impl Masks {
             ),
             mask(r"https://127\.0\.0\.1:\d+", "https://SERVER"),
             mask(r"127\.0\.0\.1:\d+", "SERVER"),
-            mask(r"(?m)( +)\d+(ms|s|m)( *)$", "${1}AGE$3"),
+            mask(r"(?m)( {2,})\d+(?:ms|s|m)( {2,}|$)", "${1}AGE$2"),
             mask(r"/tmp/[A-Za-z0-9._/-]+", "/tmp/FILE"),
         ])
     }

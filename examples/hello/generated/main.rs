@@ -2,9 +2,5 @@
 //! The server of the package hello.
 #[rustfmt::skip]
 fn main() -> ::std::process::ExitCode {
-    ::apiloom::codegen::main(
-        "hello-server",
-        1,
-        |builder| ::hello::generated::install(builder),
-    )
+    ::apiloom::codegen::main("hello-server", 1, ::hello::generated::install)
 }

@@ -85,6 +85,20 @@ impl Object {
             self.meta_mut().insert(field.to_owned(), Value::from(value));
         }
     }
+    /// Takes out of the metadata what says nothing: nulls, empty strings, lists and maps. Kubernetes writes none of them, so
+    /// an object with `annotations: {}` is the same as one without.
+    pub fn drop_empty_metadata(&mut self) {
+        let says_something = |value: &Value| match value {
+            Value::Null => false,
+            Value::String(text) => !text.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+            Value::Bool(_) | Value::Number(_) => true,
+        };
+        if let Some(Value::Object(metadata)) = self.fields_mut().get_mut("metadata") {
+            metadata.retain(|_, value| says_something(value));
+        }
+    }
     /// `metadata.name`.
     pub fn name(&self) -> &str {
         self.meta_str("name")
@@ -192,6 +206,18 @@ mod tests {
         assert_eq!(
             object.into_value(),
             json!({"apiVersion": "ex.io/v1", "kind": "Foo", "metadata": {"name": "a"}})
+        );
+    }
+
+    #[test]
+    fn empty_metadata_is_no_metadata() {
+        let mut object = object(json!({"metadata": {
+            "name": "a", "generateName": "", "labels": {}, "annotations": {"k": ""}, "finalizers": [], "generation": 0,
+        }}));
+        object.drop_empty_metadata();
+        assert_eq!(
+            object.into_value(),
+            json!({"metadata": {"name": "a", "annotations": {"k": ""}, "generation": 0}})
         );
     }
 

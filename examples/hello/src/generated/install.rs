@@ -3,8 +3,8 @@
 use super::registry;
 use ::apiloom::server::Builder;
 /// Adds every group, and every kind in every version.
-pub fn install(builder: Builder) -> Builder {
-    let builder = builder.group(crate::GROUP);
-    let builder = registry::greeting_v1(builder);
+pub fn install(mut builder: Builder) -> Builder {
+    builder = builder.group(crate::GROUP);
+    builder = registry::greeting_v1(builder);
     builder
 }

@@ -3,10 +3,10 @@
 use super::registry;
 use ::apiloom::server::Builder;
 /// Adds every group, and every kind in every version.
-pub fn install(builder: Builder) -> Builder {
-    let builder = builder.group(crate::GROUP);
-    let builder = registry::fischer_v1alpha1(builder);
-    let builder = registry::flunder_v1beta1(builder);
-    let builder = registry::flunder_v1alpha1(builder);
+pub fn install(mut builder: Builder) -> Builder {
+    builder = builder.group(crate::GROUP);
+    builder = registry::fischer_v1alpha1(builder);
+    builder = registry::flunder_v1beta1(builder);
+    builder = registry::flunder_v1alpha1(builder);
     builder
 }

@@ -209,7 +209,7 @@ fn description(node: &Node) -> Option<String> {
         .map(|value| format!(" - `{value}`"))
         .collect::<Vec<_>>()
         .join("\n");
-    let known = format!("Known values (others are allowed):\n{known}");
+    let known = format!("Known values:\n{known}");
     Some(
         node.description
             .as_ref()

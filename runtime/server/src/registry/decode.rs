@@ -44,6 +44,7 @@ impl Endpoint {
         self.check_type(&mut object, body)?;
         self.report(ctx, &decoded.strict, validation)
             .map_err(|text| self.cannot_handle(self.def().kind, self.def().version, &text))?;
+        object.drop_empty_metadata();
         Ok(object)
     }
 

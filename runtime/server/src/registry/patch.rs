@@ -56,6 +56,7 @@ impl Endpoint {
             .map_err(|e| refuse(&e.message))?;
         self.report(target.ctx, &decoded.strict, validation)
             .map_err(|text| refuse(&text))?;
+        object.drop_empty_metadata();
         self.match_name(&object, target.name)?;
         self.match_namespace(&mut object, target.namespace)?;
         Ok(object)

@@ -72,7 +72,8 @@ fn list_and_map_topology_and_further_extensions_are_printed() {
 
 #[test]
 fn known_values_of_an_open_enum_are_documentation() {
-    let printed = json!({"type":"string","description":"d\n\nKnown values (others are allowed):\n - `\"a\"`\n - `\"b\"`"});
+    let printed =
+        json!({"type":"string","description":"d\n\nKnown values:\n - `\"a\"`\n - `\"b\"`"});
     round(
         json!({"type":"string","description":"d","x-apiloom-open-enum":["a","b"]}),
         printed.clone(),
