@@ -7,13 +7,10 @@ mod exposition;
 mod process;
 mod series;
 
-use std::fmt;
-use std::sync::OnceLock;
-
+use apiloom_meta::GroupResource;
 use http::Response;
 use http::request::Parts;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet};
-use prometheus_client::metrics::MetricType;
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
@@ -33,7 +30,8 @@ pub struct Metrics {
     inflight: Family<Inflight, Gauge>,
     watch_events: Family<Resource, Counter>,
     deprecated: Family<Deprecated, Gauge>,
-    objects: ObjectCounts,
+    objects: Family<ObjectsOf, Gauge>,
+    objects_by_old_name: Family<StoredObjectsOf, Gauge>,
 }
 
 /// Whether a request changes something.
@@ -79,22 +77,17 @@ struct BuildInfo {
     platform: String,
 }
 
-/// How many objects there are of a resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObjectCount {
-    /// Group; empty for core.
-    pub group: String,
-    /// Plural.
-    pub resource: String,
-    /// Number of objects.
-    pub count: u64,
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ObjectsOf {
+    group: String,
+    resource: String,
 }
 
-type CountObjects = dyn Fn() -> Vec<ObjectCount> + Send + Sync;
-
-/// Counts objects when they are asked for, from whatever the server says it keeps.
-#[derive(Clone, Default)]
-struct ObjectCounts(std::sync::Arc<OnceLock<Box<CountObjects>>>);
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StoredObjectsOf {
+    /// `flunders.wardle.example.com`
+    resource: String,
+}
 
 /// Counts down when the request ends, however it ends.
 #[derive(Debug)]
@@ -148,8 +141,18 @@ impl Metrics {
             "Always 1; the labels say which build this is",
             build,
         );
-        let objects = ObjectCounts::default();
-        registry.register_collector(Box::new(objects.clone()));
+        let objects = Family::<ObjectsOf, Gauge>::default();
+        registry.register(
+            "apiserver_resource_objects",
+            "Objects stored when they were last counted, by resource; -1 when they could not be counted",
+            objects.clone(),
+        );
+        let objects_by_old_name = Family::<StoredObjectsOf, Gauge>::default();
+        registry.register(
+            "apiserver_storage_objects",
+            "The same as apiserver_resource_objects, which replaces it",
+            objects_by_old_name.clone(),
+        );
         registry.register_collector(Box::new(process::Process));
         for kind in [RequestKind::ReadOnly, RequestKind::Mutating] {
             drop(inflight.get_or_create(&kind.labels()));
@@ -161,12 +164,22 @@ impl Metrics {
             watch_events,
             deprecated,
             objects,
+            objects_by_old_name,
         }
     }
 
-    /// Says how to count objects; the first one who says it is believed.
-    pub fn count_objects_with(&self, count: impl Fn() -> Vec<ObjectCount> + Send + Sync + 'static) {
-        let _ = self.objects.0.set(Box::new(count));
+    /// Notes how many objects of a resource are stored; `None` when they could not be counted.
+    pub fn set_objects(&self, resource: &GroupResource, count: Option<u64>) {
+        let count = count.map_or(-1, |count| i64::try_from(count).unwrap_or(i64::MAX));
+        let labels = ObjectsOf {
+            group: resource.group.clone(),
+            resource: resource.resource.clone(),
+        };
+        self.objects.get_or_create(&labels).set(count);
+        let labels = StoredObjectsOf {
+            resource: resource.to_string(),
+        };
+        self.objects_by_old_name.get_or_create(&labels).set(count);
     }
 
     /// Counts a finished request. `labels.resource` must be one that the server serves, not what a client wrote.
@@ -260,49 +273,6 @@ impl BuildInfo {
             minor: version.minor.to_owned(),
             platform: version.platform,
         }
-    }
-}
-
-impl fmt::Debug for ObjectCounts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ObjectCounts")
-    }
-}
-
-impl prometheus_client::collector::Collector for ObjectCounts {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let counts = self.0.get().map(|count| count()).unwrap_or_default();
-        if counts.is_empty() {
-            return Ok(());
-        }
-        let help = "Objects of each resource.";
-        let mut metric = encoder.encode_descriptor(
-            "apiserver_resource_objects",
-            help,
-            None,
-            MetricType::Gauge,
-        )?;
-        for of in &counts {
-            let labels = [
-                ("group", of.group.as_str()),
-                ("resource", of.resource.as_str()),
-            ];
-            metric.encode_family(&labels)?.encode_gauge(&of.count)?;
-        }
-        let help = "Objects of each resource; deprecated, use apiserver_resource_objects.";
-        let mut metric = encoder.encode_descriptor(
-            "apiserver_storage_objects",
-            help,
-            None,
-            MetricType::Gauge,
-        )?;
-        for of in &counts {
-            let resource = apiloom_meta::GroupResource::new(&of.group, &of.resource).to_string();
-            metric
-                .encode_family(&[("resource", resource.as_str())])?
-                .encode_gauge(&of.count)?;
-        }
-        Ok(())
     }
 }
 

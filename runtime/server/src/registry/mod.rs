@@ -6,6 +6,7 @@
 mod admission;
 mod builder;
 mod continue_token;
+mod count;
 mod create;
 mod decode;
 mod delete;

@@ -8,12 +8,14 @@ use apiloom_meta::{GroupDef, Resource};
 use apiloom_storage::{Embedded, EmbeddedConfig, Memory, Storage};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use super::auth::Authenticator;
 use super::certificates::{self, Certificates};
 use super::filters::Filters;
-use super::{Backend, Config, ServerError, kubeconfig, listener, private_file};
+use super::{Backend, Config, ServerError, kubeconfig, listener, object_counts, private_file};
 use crate::http::health::{Check, Health, Probe};
+use crate::http::metrics::Metrics;
 use crate::http::{Api, ServerInfo};
 use crate::registry::{Admission, AdmissionContext, Registry, RegistryBuilder, Strategy};
 
@@ -170,7 +172,13 @@ impl Server {
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let (stop, stopped) = watch::channel(false);
-        let api = Api::new(registry, &info, health(&storage, stopped.clone())).stopping(stopped);
+        let api = Api::new(
+            Arc::clone(&registry),
+            &info,
+            health(&storage, stopped.clone()),
+        )
+        .stopping(stopped);
+        let metrics = Arc::clone(api.metrics());
         let filters = Arc::new(Filters::new(api, Authenticator::new(&token)));
         Ok(Ready {
             listener,
@@ -178,6 +186,8 @@ impl Server {
             kubeconfig,
             certificates,
             filters,
+            registry,
+            metrics,
             storage,
             stop,
         })
@@ -216,6 +226,8 @@ pub struct Ready {
     kubeconfig: PathBuf,
     certificates: Certificates,
     filters: Arc<Filters>,
+    registry: Arc<Registry>,
+    metrics: Arc<Metrics>,
     storage: Arc<dyn Storage>,
     stop: watch::Sender<bool>,
 }
@@ -237,10 +249,15 @@ impl Ready {
             listener,
             certificates,
             filters,
+            registry,
+            metrics,
             storage,
             stop,
             ..
         } = self;
+        // Ends with this function, however it ends.
+        let mut background = JoinSet::new();
+        background.spawn(object_counts::keep(registry, metrics));
         let serving = listener::serve(listener, certificates.tls, filters, stop.subscribe());
         tokio::pin!(serving);
         tokio::select! {
@@ -251,6 +268,7 @@ impl Ready {
                 serving.await;
             }
         }
+        background.shutdown().await;
         storage.close().await;
     }
 }

@@ -11,6 +11,7 @@ mod filters;
 mod kubeconfig;
 mod listener;
 mod main;
+mod object_counts;
 mod private_file;
 
 pub use builder::{Builder, Ready, Server};

@@ -150,20 +150,11 @@ fn other_counts_have_upstreams_names() {
         },
         &with_body,
     );
-    metrics.count_objects_with(|| {
-        vec![
-            ObjectCount {
-                group: "wardle.example.com".into(),
-                resource: "flunders".into(),
-                count: 7,
-            },
-            ObjectCount {
-                group: String::new(),
-                resource: "namespaces".into(),
-                count: 4,
-            },
-        ]
-    });
+    let flunders = GroupResource::new("wardle.example.com", "flunders");
+    metrics.set_objects(&flunders, Some(9));
+    metrics.set_objects(&flunders, Some(7));
+    metrics.set_objects(&GroupResource::new("", "namespaces"), Some(4));
+    metrics.set_objects(&GroupResource::new("", "pods"), None);
     check(
         &metrics,
         &[
@@ -172,6 +163,7 @@ fn other_counts_have_upstreams_names() {
             r#"apiserver_requested_deprecated_apis{group="wardle.example.com",version="v1alpha1",resource="flunders",subresource="",removed_release="1.10"} 1"#,
             r#"apiserver_request_body_size_bytes_count{group="wardle.example.com",resource="flunders",verb="POST"} 1"#,
             r#"apiserver_resource_objects{group="wardle.example.com",resource="flunders"} 7"#,
+            r#"apiserver_resource_objects{group="",resource="pods"} -1"#,
             r#"apiserver_storage_objects{resource="flunders.wardle.example.com"} 7"#,
             r#"apiserver_storage_objects{resource="namespaces"} 4"#,
         ],

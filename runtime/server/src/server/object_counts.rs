@@ -1,0 +1,100 @@
+//! Counts stored objects now and then, so that a scrape of `/metrics` costs the store nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::http::metrics::Metrics;
+use crate::registry::Registry;
+
+/// As often as kube-apiserver counts.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// Counts at once and then every minute; never returns.
+pub(super) async fn keep(registry: Arc<Registry>, metrics: Arc<Metrics>) {
+    let mut ticks = interval(EVERY);
+    // A store that is slow to count is not asked more often for it.
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        for (resource, count) in registry.count_objects().await {
+            if let Err(error) = &count {
+                tracing::warn!(%resource, %error, "cannot count the objects of a resource");
+            }
+            metrics.set_objects(&resource, count.ok());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use apiloom_meta::Object;
+    use apiloom_storage::{Memory, Storage};
+    use http::Request;
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+    use crate::http::ServerInfo;
+    use crate::registry::{CreateOptions, RequestContext};
+
+    async fn create_namespace(registry: &Registry, name: &str) {
+        let mut object = Object::default();
+        object.set_type("v1", "Namespace");
+        object.set_meta_str("name", name);
+        let namespaces = registry.endpoint("", "v1", "namespaces").unwrap();
+        namespaces
+            .create(
+                &RequestContext::default(),
+                None,
+                object,
+                &CreateOptions::default(),
+            )
+            .await
+            .unwrap();
+    }
+
+    /// Waits, without asking for a new count, until the metrics say this.
+    async fn wait_for(metrics: &Metrics, line: &str) {
+        loop {
+            let (request, ()) = Request::get("/metrics").body(()).unwrap().into_parts();
+            let response = metrics.respond(&request).unwrap();
+            let text = response.into_body().collect().await.unwrap().to_bytes();
+            if String::from_utf8_lossy(&text)
+                .lines()
+                .any(|known| known == line)
+            {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn objects_are_counted_at_the_start_and_every_minute() {
+        let store = Memory::new();
+        let registry = Arc::new(Registry::builder(store.clone()).build().unwrap());
+        create_namespace(&registry, "a").await;
+        let metrics = Arc::new(Metrics::new(&ServerInfo::default()));
+        let task = tokio::spawn(keep(Arc::clone(&registry), Arc::clone(&metrics)));
+        let started = tokio::time::Instant::now();
+        let line = |count: i64| {
+            format!("apiserver_resource_objects{{group=\"\",resource=\"namespaces\"}} {count}")
+        };
+        wait_for(&metrics, &line(1)).await;
+        assert!(started.elapsed() < Duration::from_secs(1));
+
+        create_namespace(&registry, "b").await;
+        wait_for(&metrics, &line(2)).await;
+        wait_for(
+            &metrics,
+            "apiserver_storage_objects{resource=\"namespaces\"} 2",
+        )
+        .await;
+        assert!(started.elapsed() >= EVERY);
+
+        store.close().await;
+        wait_for(&metrics, &line(-1)).await;
+        task.abort();
+    }
+}
