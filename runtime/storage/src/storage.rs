@@ -217,6 +217,16 @@ pub trait Storage: Send + Sync + fmt::Debug + 'static {
     /// The revision of the newest write.
     async fn current_revision(&self) -> Result<Revision, StorageError>;
 
+    /// Whether the store answers and is whole, as far as it knows without looking for damage now: probes ask every few
+    /// seconds.
+    ///
+    /// # Errors
+    /// [`StorageError::Unavailable`] when it does not answer, [`StorageError::Corrupt`] when damage was found since the
+    /// start. The text is shown to anybody, so it names no key.
+    async fn health(&self) -> Result<(), StorageError> {
+        self.current_revision().await.map(|_| ())
+    }
+
     /// Forgets the changes up to and including `revision`; present values and the state at `revision` stay. Backends
     /// also compact by themselves.
     ///

@@ -13,8 +13,9 @@ use tokio::task::JoinSet;
 use super::auth::Authenticator;
 use super::certificates::{self, Certificates};
 use super::filters::Filters;
-use super::{Backend, Config, ServerError, kubeconfig, listener, object_counts, private_file};
-use crate::http::health::{Check, Health, Probe};
+use super::{
+    Backend, Config, ServerError, health, kubeconfig, listener, object_counts, private_file,
+};
 use crate::http::metrics::Metrics;
 use crate::http::{Api, ServerInfo};
 use crate::registry::{Admission, AdmissionContext, Registry, RegistryBuilder, Strategy};
@@ -175,7 +176,7 @@ impl Server {
         let api = Api::new(
             Arc::clone(&registry),
             &info,
-            health(&storage, stopped.clone()),
+            health::checks(&storage, stopped.clone()),
         )
         .stopping(stopped);
         let metrics = Arc::clone(api.metrics());
@@ -192,31 +193,6 @@ impl Server {
             stop,
         })
     }
-}
-
-/// What `/healthz`, `/livez` and `/readyz` ask.
-fn health(storage: &Arc<dyn Storage>, stopping: watch::Receiver<bool>) -> Health {
-    let storage = Arc::clone(storage);
-    let answers = move || {
-        let storage = Arc::clone(&storage);
-        async move {
-            storage
-                .current_revision()
-                .await
-                .map(|_| ())
-                .map_err(|error| error.to_string())
-        }
-    };
-    let is_stopping = move || match *stopping.borrow() {
-        true => Err("process is shutting down".to_owned()),
-        false => Ok(()),
-    };
-    Health::new([
-        Check::from_async("storage", answers),
-        // Whoever can ask finds the registry started: the socket is read only from then on.
-        Check::new("poststarthook/start-registry", || Ok(())),
-        Check::new("shutdown", is_stopping).on(&[Probe::Readyz]),
-    ])
 }
 
 /// A server that listens; connections wait in the kernel's queue until [`Ready::serve`].

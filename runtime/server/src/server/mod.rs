@@ -8,6 +8,7 @@ mod builder;
 mod certificates;
 mod config;
 mod filters;
+mod health;
 mod kubeconfig;
 mod listener;
 mod main;

@@ -294,6 +294,16 @@ impl Storage for Embedded {
         Ok(self.feed.published())
     }
 
+    async fn health(&self) -> Result<(), StorageError> {
+        self.check_open()?;
+        if self.damage.lock().is_empty() {
+            return Ok(());
+        }
+        Err(StorageError::Corrupt(
+            "the proof in the background found damage, the log says where".into(),
+        ))
+    }
+
     async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
         self.check_open()?;
         self.ask(|reply| Request::Compact { revision, reply }).await

@@ -464,6 +464,8 @@ fn proof_in_the_background_names_what_is_damaged() {
             "{:?}",
             store.damage()
         );
+        let health = store.health().await.unwrap_err();
+        assert!(!health.to_string().contains("/r/b"), "{health}");
         store.close().await;
     });
 }

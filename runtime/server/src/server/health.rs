@@ -1,0 +1,127 @@
+//! What `/healthz`, `/livez` and `/readyz` of a server ask.
+
+use std::sync::Arc;
+
+use apiloom_storage::Storage;
+use tokio::sync::watch;
+
+use crate::http::health::{Check, Health, Probe};
+
+/// The checks of a server over this store; readiness ends when `stopping` becomes true.
+pub(super) fn checks(storage: &Arc<dyn Storage>, stopping: watch::Receiver<bool>) -> Health {
+    let is_stopping = move || match *stopping.borrow() {
+        true => Err("process is shutting down".to_owned()),
+        false => Ok(()),
+    };
+    Health::new([
+        // A restart mends no damage, and may keep the rest of a damaged store from being read: that it answers is
+        // enough to live.
+        storage_check(storage, |storage| async move {
+            storage.current_revision().await.map(|_| ())
+        })
+        .on(&[Probe::Livez]),
+        storage_check(storage, |storage| async move { storage.health().await })
+            .on(&[Probe::Healthz, Probe::Readyz]),
+        // Whoever can ask finds the registry started: the socket is read only from then on.
+        Check::new("poststarthook/start-registry", || Ok(())),
+        Check::new("shutdown", is_stopping).on(&[Probe::Readyz]),
+    ])
+}
+
+fn storage_check<F>(
+    storage: &Arc<dyn Storage>,
+    ask: impl Fn(Arc<dyn Storage>) -> F + Send + Sync + 'static,
+) -> Check
+where
+    F: Future<Output = Result<(), apiloom_storage::StorageError>> + Send + 'static,
+{
+    let storage = Arc::clone(storage);
+    Check::from_async("storage", move || {
+        let answer = ask(Arc::clone(&storage));
+        async move { answer.await.map_err(|error| error.to_string()) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use apiloom_storage::{Embedded, EmbeddedConfig, Memory};
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    async fn ask(health: &Health, path: &str) -> (u16, String) {
+        let (request, ()) = http::Request::get(path).body(()).unwrap().into_parts();
+        let response = health.respond(&request).await.expect("a check");
+        let code = response.status().as_u16();
+        let text = response.into_body().collect().await.unwrap().to_bytes();
+        (code, String::from_utf8(text.to_vec()).unwrap())
+    }
+
+    fn over(storage: Arc<dyn Storage>) -> Health {
+        checks(&storage, watch::Sender::new(false).subscribe())
+    }
+
+    #[tokio::test]
+    async fn a_store_that_does_not_answer_fails_every_probe() {
+        let store = Memory::new();
+        let health = over(store.clone());
+        for probe in ["healthz", "livez", "readyz"] {
+            assert_eq!(ask(&health, &format!("/{probe}/storage")).await.0, 200);
+        }
+        store.close().await;
+        for probe in ["healthz", "livez", "readyz"] {
+            let (code, text) = ask(&health, &format!("/{probe}/storage")).await;
+            assert_eq!(code, 500);
+            assert!(text.contains("the store is unavailable"), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_damaged_store_is_alive_but_not_ready() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Embedded::open(dir.path(), EmbeddedConfig::default()).unwrap();
+        let value = "what was written";
+        store.create("/r/a", value.into(), None).await.unwrap();
+        store.close().await;
+        drop(store);
+        overwrite(dir.path(), value, "what was nowhere");
+
+        let config = EmbeddedConfig {
+            prove_interval: Duration::from_millis(1),
+            ..EmbeddedConfig::default()
+        };
+        let health = over(Embedded::open(dir.path(), config).unwrap());
+        let damaged = loop {
+            match ask(&health, "/readyz/storage").await {
+                (200, _) => tokio::time::sleep(Duration::from_millis(1)).await,
+                (_, text) => break text,
+            }
+        };
+        assert_eq!(
+            damaged,
+            "internal server error: corrupt store: the proof in the background found damage, the log says where\n"
+        );
+        assert_eq!(ask(&health, "/healthz/storage").await.0, 500);
+        assert_eq!(ask(&health, "/livez").await, (200, "ok".into()));
+    }
+
+    /// Replaces a text by one of the same length in whichever file holds it.
+    fn overwrite(dir: &std::path::Path, from: &str, to: &str) {
+        let mut found = 0;
+        for file in std::fs::read_dir(dir).unwrap() {
+            let path = file.unwrap().path();
+            let mut bytes = std::fs::read(&path).unwrap();
+            let position = bytes
+                .windows(from.len())
+                .position(|window| window == from.as_bytes());
+            if let Some(at) = position {
+                bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+                std::fs::write(&path, bytes).unwrap();
+                found += 1;
+            }
+        }
+        assert_eq!(found, 1, "one file holds the value");
+    }
+}
