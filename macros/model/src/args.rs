@@ -23,7 +23,7 @@ pub(crate) struct Arg {
 
 enum Value {
     Flag,
-    Value(Expr),
+    One(Expr),
     List(TokenStream),
 }
 
@@ -111,7 +111,7 @@ fn raw_arg(input: ParseStream<'_>) -> syn::Result<(Name, Value)> {
     let key = Name::from(&Ident::parse_any(input)?);
     if input.peek(Token![=]) {
         input.parse::<Token![=]>()?;
-        return Ok((key, Value::Value(input.parse()?)));
+        return Ok((key, Value::One(input.parse()?)));
     }
     if input.peek(syn::token::Paren) {
         let inner;
@@ -179,7 +179,7 @@ impl Arg {
 
     fn value_span(&self) -> SourceSpan {
         match &self.value {
-            Value::Value(expr) => SourceSpan::of(expr),
+            Value::One(expr) => SourceSpan::of(expr),
             Value::List(tokens) if !tokens.is_empty() => SourceSpan::of(tokens),
             _ => self.span(),
         }
@@ -204,7 +204,7 @@ impl Arg {
 
     fn expr(&self, d: &mut Diagnostics, form: &str) -> Option<&Expr> {
         match &self.value {
-            Value::Value(expr) => Some(expr),
+            Value::One(expr) => Some(expr),
             _ => {
                 self.bad_form(d, form);
                 None
@@ -219,7 +219,7 @@ impl Arg {
                 self.bad_form(d, form);
                 Vec::new()
             }
-            Value::Value(expr) => match peel(expr) {
+            Value::One(expr) => match peel(expr) {
                 Expr::Array(array) => array.elems.iter().cloned().collect(),
                 other => vec![other.clone()],
             },
@@ -251,7 +251,7 @@ impl Arg {
     pub(crate) fn boolean(&self, d: &mut Diagnostics) -> Option<bool> {
         match &self.value {
             Value::Flag => Some(true),
-            Value::Value(expr) => match peel(expr) {
+            Value::One(expr) => match peel(expr) {
                 Expr::Lit(ExprLit {
                     lit: Lit::Bool(value),
                     ..
@@ -380,7 +380,7 @@ impl Arg {
         let mut out = Vec::new();
         for (name, value) in raw_args(tokens.clone(), d) {
             match value {
-                Value::Value(expr) => out.push((name, Code::new(&expr))),
+                Value::One(expr) => out.push((name, Code::new(&expr))),
                 _ => {
                     d.error(
                         Id::KeyForm,
@@ -429,7 +429,7 @@ impl Arg {
                 self.bad_form(d, "@ = 1..=9` or `@(min = 1, max = 9)");
                 Bounds::default()
             }
-            Value::Value(expr) => self.range_of(expr, d),
+            Value::One(expr) => self.range_of(expr, d),
             Value::List(tokens) => {
                 let mut bounds = Bounds::default();
                 for arg in of_tokens(tokens.clone(), Target::Bounds, d) {

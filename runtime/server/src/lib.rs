@@ -13,4 +13,4 @@ pub use async_trait::async_trait;
 pub use registry::{
     Admission, AdmissionContext, AdmissionRequest, Lister, Operation, RequestContext, Strategy,
 };
-pub use server::{Builder, Config, Ready, Server, ServerError, main};
+pub use server::{Backend, Builder, Config, Ready, Server, ServerError, main};

@@ -1,0 +1,136 @@
+//! A server without the generator: the macros alone give enough to register a kind in code and serve it, and what its
+//! attributes declare is what clients meet.
+
+#![allow(missing_docs, unreachable_pub, reason = "test types")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
+
+use apiloom::prelude::*;
+use apiloom::server::{Backend, Config, Server};
+use apiloom_tests::{Client, Kubectl};
+use serde_json::{Value, json};
+
+/// Kettle boils water.
+#[apiloom::resource(group = "kitchen.example.com", version = "v1", namespaced, shortname = "kt", verbs(skip = [patch, deletecollection]),
+    printcolumn(name = "Litres", path = spec.litres), printcolumn(name = "Color", path = spec.color))]
+pub struct Kettle {
+    pub metadata: ObjectMeta,
+    pub spec: KettleSpec,
+}
+
+#[apiloom::api]
+pub struct KettleSpec {
+    /// How much it holds.
+    #[api(min = 1, max = 5)]
+    pub litres: i32,
+    #[api(default = "red")]
+    pub color: String,
+}
+
+const KETTLES: &str = "/apis/kitchen.example.com/v1/namespaces/default/kettles";
+
+/// Serves Kettle while `run` uses it.
+async fn with_server<F: Future<Output = ()>>(run: impl FnOnce(Client, std::path::PathBuf) -> F) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = Config::new("kitchen", dir.path());
+    config.backend = Backend::Memory;
+    config.secure_port = 0;
+    let server = Server::builder(config)
+        .kind::<Kettle>()
+        .build()
+        .await
+        .unwrap();
+    let ready = server.bind().await.unwrap();
+    let kubeconfig = ready.kubeconfig().to_owned();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = tokio::spawn(ready.serve(async { stopped.await.unwrap() }));
+    run(Client::new(&kubeconfig), kubeconfig).await;
+    stop.send(()).unwrap();
+    serving.await.unwrap();
+}
+
+fn kettle(spec: Value) -> Value {
+    json!({
+        "apiVersion": "kitchen.example.com/v1", "kind": "Kettle", "metadata": {"name": "small"}, "spec": spec,
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kubectl_works_with_a_kind_that_was_registered_in_code() {
+    with_server(async |client, kubeconfig| {
+        let created = client.post(KETTLES, &kettle(json!({"litres": 2}))).await;
+        assert_eq!(created.code, 201, "{}", created.text());
+        let said = tokio::task::spawn_blocking(move || {
+            Kubectl::new("1.36", &kubeconfig).run(&["get", "kt", "--no-headers"], "")
+        });
+        let said = said.await.unwrap();
+        let words: Vec<&str> = said.stdout.split_whitespace().collect();
+        assert_eq!(words[..3], ["small", "2", "red"], "{}", said.stderr);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_declared_default_defaults() {
+    with_server(async |client, _| {
+        let created = client.post(KETTLES, &kettle(json!({"litres": 2}))).await;
+        assert_eq!(created.json()["spec"], json!({"litres": 2, "color": "red"}));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_declared_bound_rejects() {
+    with_server(async |client, _| {
+        let refused = client.post(KETTLES, &kettle(json!({"litres": 6}))).await;
+        assert_eq!(refused.code, 422);
+        assert_eq!(
+            refused.json()["message"],
+            "Kettle.kitchen.example.com \"small\" is invalid: spec.litres: Invalid value: 6: must be less than or equal to 5"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_declared_column_is_printed() {
+    with_server(async |client, _| {
+        client.post(KETTLES, &kettle(json!({"litres": 2}))).await;
+        let accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+        let table = client
+            .call("GET", KETTLES, &[("accept", accept)], "")
+            .await
+            .json();
+        let names: Vec<&str> = table["columnDefinitions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|column| column["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["Name", "Litres", "Color", "Age"]);
+        assert_eq!(
+            table["rows"][0]["cells"].as_array().unwrap()[..3],
+            [json!("small"), json!(2), json!("red")]
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_skipped_verb_is_not_allowed_and_not_listed() {
+    with_server(async |client, _| {
+        client.post(KETTLES, &kettle(json!({"litres": 2}))).await;
+        let patched = client.merge(&format!("{KETTLES}/small"), &json!({})).await;
+        let emptied = client.delete(KETTLES, &Value::Null).await;
+        assert_eq!((patched.code, emptied.code), (405, 405));
+        assert_eq!(patched.json()["reason"], "MethodNotAllowed");
+        let listed = client.get("/apis/kitchen.example.com/v1").await.json();
+        assert_eq!(
+            listed["resources"][0]["verbs"],
+            json!(["create", "delete", "get", "list", "update", "watch"])
+        );
+    })
+    .await;
+}
