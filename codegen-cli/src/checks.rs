@@ -318,7 +318,8 @@ impl<'a> Checker<'a> {
         let stored: Vec<_> = versions.iter().filter(|kind| kind.value.storage).collect();
         let name = &versions[0].value.kind.value;
         match stored.as_slice() {
-            [] if self.found.incomplete => {}
+            // The only version there is, is the one in which objects are kept.
+            [] if self.found.incomplete || versions.len() == 1 => {}
             [] => {
                 let mut problem = Problem::error(format!("no version of `{name}` is stored"))
                     .at(self.kind_at(versions[0]))

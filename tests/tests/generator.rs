@@ -192,11 +192,7 @@ fn fresh_files_pass_the_check() {
 #[test]
 fn edited_type_fails_the_check_until_generated() {
     let package = Package::of("solo");
-    package.edit(
-        "src/lib.rs",
-        "namespaced, storage",
-        "namespaced, storage, readonly",
-    );
+    package.edit("src/lib.rs", "namespaced", "namespaced, readonly");
     check_freshness(&package, 1, &["outdated: generated/manifests/rbac.yaml"]);
     assert_eq!(package.generate(&[]).code, 0);
     check_freshness(&package, 0, &[]);
@@ -207,8 +203,8 @@ fn check_shows_the_changed_lines() {
     let package = Package::of("solo");
     package.edit(
         "src/lib.rs",
-        "namespaced, storage",
-        "namespaced, storage, verbs(skip = [list])",
+        "namespaced",
+        "namespaced, verbs(skip = [list])",
     );
     check_freshness(
         &package,

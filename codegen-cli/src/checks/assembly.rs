@@ -62,6 +62,14 @@ impl Assembly<'_> {
         }
     }
 
+    /// Whether the kind has no other version, and so is stored in this one.
+    fn is_alone(&self, kind: &Kind) -> bool {
+        let same = |other: &&Declared<Kind>| {
+            other.value.group.value == kind.group.value && other.value.kind.value == kind.kind.value
+        };
+        self.found.kinds.iter().filter(same).count() == 1
+    }
+
     fn kind(&self, declared: &Declared<Kind>, release: Option<Release>) -> model::Kind {
         let kind = &declared.value;
         let key = (kind.group.value.clone(), kind.kind.value.clone());
@@ -78,7 +86,7 @@ impl Assembly<'_> {
                 .collect(),
             status: kind.status,
             served: kind.served && !gone(kind, release),
-            storage: kind.storage,
+            storage: kind.storage || self.is_alone(kind),
             hub: self.hubs.get(&key).unwrap_or(&kind.version.value).clone(),
             fields: kind
                 .root

@@ -16,7 +16,7 @@ apiloom::group! { name = "hello.example.com", versions = [v1], release = "1.0" }
 // `resource` makes the struct a kind: it is served at /apis/hello.example.com/v1/namespaces/NAMESPACE/greetings.
 // `namespaced` (or `cluster`) must be said. `status` gives it a status subresource, `shortname` is for `kubectl get gr`,
 // `printcolumn` adds a column to `kubectl get`; rustc checks the path.
-#[apiloom::resource(group = "hello.example.com", version = "v1", namespaced, storage, status, shortname = "gr",
+#[apiloom::resource(group = "hello.example.com", version = "v1", namespaced, status, shortname = "gr",
     printcolumn(name = "To", path = spec.to), printcolumn(name = "Times", path = spec.times))]
 pub struct Greeting {
     // Name, labels, resourceVersion and so on; every kind has it.
