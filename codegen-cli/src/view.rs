@@ -223,34 +223,23 @@ impl ApiServiceView {
     }
 }
 
-/// The verbs that a role has on a kind, and on its status.
-type Verbs = fn(&Kind) -> (Vec<&str>, Vec<&'static str>);
+/// The verbs that a role has on a kind, and on its status, which serves no verb that the kind skips.
+type Verbs = fn(&Kind) -> (Vec<&str>, Vec<&str>);
 
-fn view_verbs(kind: &Kind) -> (Vec<&str>, Vec<&'static str>) {
-    let readable = kind.verbs.iter().any(|verb| verb == "get");
+fn view_verbs(kind: &Kind) -> (Vec<&str>, Vec<&str>) {
     (
         served(kind, |verb| READ.contains(&verb)),
-        if kind.status && readable {
-            vec!["get"]
-        } else {
-            Vec::new()
-        },
+        served(kind, |verb| kind.status && verb == "get"),
     )
 }
 
-fn edit_verbs(kind: &Kind) -> (Vec<&str>, Vec<&'static str>) {
+fn edit_verbs(kind: &Kind) -> (Vec<&str>, Vec<&str>) {
     (served(kind, |verb| !READ.contains(&verb)), Vec::new())
 }
 
-fn admin_verbs(kind: &Kind) -> (Vec<&str>, Vec<&'static str>) {
-    (
-        Vec::new(),
-        if kind.status {
-            STATUS_WRITE.to_vec()
-        } else {
-            Vec::new()
-        },
-    )
+fn admin_verbs(kind: &Kind) -> (Vec<&str>, Vec<&str>) {
+    let status = served(kind, |verb| kind.status && STATUS_WRITE.contains(&verb));
+    (Vec::new(), status)
 }
 
 fn served(kind: &Kind, wanted: impl Fn(&str) -> bool) -> Vec<&str> {
@@ -417,9 +406,9 @@ mod tests {
         check("a: b", "\"a: b\"");
     }
 
-    fn check_functions(groups: &[(&str, &[&str])], expected: &[&[&str]]) {
-        let kind = |kind: &&str| Kind {
-            kind: (*kind).to_owned(),
+    fn kind(name: &str) -> Kind {
+        Kind {
+            kind: name.to_owned(),
             version: "v1".to_owned(),
             plural: String::new(),
             rust_type: String::new(),
@@ -430,13 +419,40 @@ mod tests {
             storage: true,
             hub: String::new(),
             fields: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn roles_hold_the_verbs_that_a_status_serves() {
+        let check = |verbs: &[&str], status: bool, view: &[&str], admin: &[&str]| {
+            let kind = Kind {
+                verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
+                status,
+                ..kind("Thing")
+            };
+            assert_eq!(
+                (view_verbs(&kind).1, admin_verbs(&kind).1),
+                (view.to_vec(), admin.to_vec())
+            );
         };
+        check(
+            &["delete", "get", "patch", "update"],
+            true,
+            &["get"],
+            &["patch", "update"],
+        );
+        check(&["get", "list", "update"], true, &["get"], &["update"]);
+        check(&["create"], true, &[], &[]);
+        check(&["get", "patch", "update"], false, &[], &[]);
+    }
+
+    fn check_functions(groups: &[(&str, &[&str])], expected: &[&[&str]]) {
         let group = |(name, kinds): &(&str, &[&str])| Group {
             name: (*name).to_owned(),
             rust_const: String::new(),
             versions: Vec::new(),
             release: None,
-            kinds: kinds.iter().map(kind).collect(),
+            kinds: kinds.iter().map(|name| kind(name)).collect(),
         };
         let model = Model {
             package: String::new(),

@@ -9,7 +9,7 @@ use http::Method;
 
 use super::RequestInfo;
 use super::metrics::RequestKind;
-use super::served::subresources;
+use super::served::{Subresource, subresources};
 
 /// An operation of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,14 +111,9 @@ fn methods(def: &ResourceDef, shape: Shape<'_>) -> Vec<(Method, Operation)> {
         }
         Shape::Item => Verb::ALL.into_iter().filter_map(item).collect(),
         Shape::Subresource(name) => {
-            let verbs = subresources(def)
-                .find(|s| s.name == name)
-                .map(|s| s.verbs)
-                .unwrap_or_default();
-            verbs
-                .iter()
-                .filter_map(|verb| item_operation(*verb))
-                .collect()
+            let subresource = subresources(def).find(|s| s.name == name);
+            let verbs = subresource.into_iter().flat_map(Subresource::verbs);
+            verbs.filter_map(item_operation).collect()
         }
     }
 }

@@ -30,37 +30,45 @@ pub(crate) struct Kind<'a> {
     pub(crate) storage_version: &'a str,
 }
 
-/// A subresource and its verbs, sorted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Subresource {
+/// A subresource of a kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subresource<'a> {
     pub(crate) name: &'static str,
-    pub(crate) verbs: &'static [Verb],
+    def: &'a ResourceDef,
+    /// What it serves when the kind skips no verb, sorted.
+    most: &'static [Verb],
 }
 
-const STATUS: Subresource = Subresource {
-    name: "status",
-    verbs: &[Verb::Get, Verb::Patch, Verb::Update],
-};
-const FINALIZE: Subresource = Subresource {
-    name: "finalize",
-    verbs: &[Verb::Update],
-};
+impl<'a> Subresource<'a> {
+    /// Its verbs, sorted: a verb that the kind skips is skipped below its objects too.
+    pub(crate) fn verbs(self) -> impl Iterator<Item = Verb> + use<'a> {
+        let served = |verb: &&Verb| self.def.has_verb(**verb);
+        self.most.iter().filter(served).copied()
+    }
+}
 
-/// The subresources of a kind, sorted by name.
-pub(crate) fn subresources(def: &ResourceDef) -> impl Iterator<Item = Subresource> + use<> {
+/// The subresources of a kind that have a verb, sorted by name.
+pub(crate) fn subresources(def: &ResourceDef) -> impl Iterator<Item = Subresource<'_>> {
     // Namespaces are the one kind whose finalizers of its own (`spec.finalizers`) are written through a path of their own.
-    let finalize = def.group.is_empty() && def.plural == "namespaces";
-    [finalize.then_some(FINALIZE), def.status.then_some(STATUS)]
+    let is_namespace = def.group.is_empty() && def.plural == "namespaces";
+    let known: [(bool, &str, &[Verb]); 2] = [
+        (is_namespace, "finalize", &[Verb::Update]),
+        (
+            def.status,
+            "status",
+            &[Verb::Get, Verb::Patch, Verb::Update],
+        ),
+    ];
+    known
         .into_iter()
-        .flatten()
+        .filter(|(exists, ..)| *exists)
+        .map(move |(_, name, most)| Subresource { name, def, most })
+        .filter(|subresource| subresource.verbs().next().is_some())
 }
 
 /// The verbs of a kind in the order in which discovery lists them.
-pub(crate) fn sorted_verbs(def: &ResourceDef) -> Vec<Verb> {
-    Verb::ALL
-        .into_iter()
-        .filter(|verb| def.has_verb(*verb))
-        .collect()
+pub(crate) fn sorted_verbs(def: &ResourceDef) -> impl Iterator<Item = Verb> {
+    Verb::ALL.into_iter().filter(|verb| def.has_verb(*verb))
 }
 
 /// The view of a registry.

@@ -5,6 +5,7 @@ mod crud;
 mod kinds;
 mod read;
 mod routing;
+mod verbs;
 mod watching;
 
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use tower::Service;
 
 use super::health::Health;
 use super::{Api, Body, ServerInfo};
-use crate::registry::Registry;
+use crate::registry::{Registry, RegistryBuilder};
 use kinds::{Fischer, Flunder, GROUP};
 
 /// Flunders of the namespace `default`.
@@ -27,10 +28,18 @@ const FISCHERS: &str = "/apis/wardle.example.com/v1alpha1/fischers";
 
 /// An API with an empty store.
 async fn api() -> Api {
+    api_of(|registry| {
+        registry.kind::<Flunder>();
+        registry.kind::<Fischer>();
+    })
+    .await
+}
+
+/// An API of these kinds with an empty store.
+async fn api_of(kinds: impl FnOnce(&mut RegistryBuilder)) -> Api {
     let mut registry = Registry::builder(Memory::new());
     registry.group(GROUP);
-    registry.kind::<Flunder>();
-    registry.kind::<Fischer>();
+    kinds(&mut registry);
     let registry = Arc::new(registry.build().expect("the kinds are well-formed"));
     registry.start().await.expect("memory can be read");
     Api::new(registry, &ServerInfo::default(), Health::new([]))

@@ -102,8 +102,8 @@ impl Endpoint {
     pub fn deprecation_warning(&self) -> Option<&str> {
         self.deprecation_warning.as_deref()
     }
-    /// The names of the subresources, sorted. `status` is got, updated and patched; namespaces also have `finalize`,
-    /// which is only updated.
+    /// The names of the subresources, sorted. `status` is got, updated and patched as far as the kind's verbs allow;
+    /// namespaces also have `finalize`, which is only updated.
     pub fn subresources(&self) -> &'static [&'static str] {
         match (self.kind.is_namespace, self.def().status) {
             (true, _) => &["finalize", "status"],

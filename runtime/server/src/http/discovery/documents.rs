@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::http::served::{Group, Kind, Version, sorted_verbs, subresources};
+use crate::http::served::{Group, Kind, Subresource, Version, sorted_verbs, subresources};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -262,7 +262,7 @@ fn api_resources<'a>(kind: &Kind<'a>) -> Vec<ApiResource<'a>> {
         singular_name: &def.singular,
         namespaced: is_namespaced(def),
         kind: def.kind,
-        verbs: names(&sorted_verbs(def)),
+        verbs: names(sorted_verbs(def)),
         short_names: def.short_names,
         categories: def.categories,
         storage_version_hash: storage_version_hash(kind),
@@ -272,7 +272,7 @@ fn api_resources<'a>(kind: &Kind<'a>) -> Vec<ApiResource<'a>> {
         singular_name: "",
         namespaced: is_namespaced(def),
         kind: def.kind,
-        verbs: names(sub.verbs),
+        verbs: names(sub.verbs()),
         short_names: &[],
         categories: &[],
         storage_version_hash: String::new(),
@@ -299,10 +299,10 @@ fn resource_discovery<'a>(kind: &Kind<'a>) -> ResourceDiscovery<'a> {
         version: "",
         kind: def.kind,
     };
-    let below = |sub: crate::http::served::Subresource| SubresourceDiscovery {
+    let below = |sub: Subresource<'_>| SubresourceDiscovery {
         subresource: sub.name,
         response_kind: response_kind(),
-        verbs: names(sub.verbs),
+        verbs: names(sub.verbs()),
     };
     ResourceDiscovery {
         resource: def.plural,
@@ -313,7 +313,7 @@ fn resource_discovery<'a>(kind: &Kind<'a>) -> ResourceDiscovery<'a> {
             "Cluster"
         },
         singular_resource: &def.singular,
-        verbs: names(&sorted_verbs(def)),
+        verbs: names(sorted_verbs(def)),
         short_names: def.short_names,
         categories: def.categories,
         subresources: subresources(def).map(below).collect(),
@@ -324,8 +324,8 @@ fn is_namespaced(def: &ResourceDef) -> bool {
     def.scope == Scope::Namespaced
 }
 
-fn names(verbs: &[Verb]) -> Vec<&'static str> {
-    verbs.iter().map(|verb| verb.as_str()).collect()
+fn names(verbs: impl Iterator<Item = Verb>) -> Vec<&'static str> {
+    verbs.map(Verb::as_str).collect()
 }
 
 fn group_version(group: &str, version: &str) -> String {

@@ -61,7 +61,8 @@ pub(super) fn add(def: &ResourceDef, paths: &mut Map<String, Value>) {
             paths,
             format!("{item}/{}", sub.name),
             def,
-            all.into_iter().filter(|(verb, _)| sub.verbs.contains(verb)),
+            all.into_iter()
+                .filter(|(verb, _)| sub.verbs().any(|served| served == *verb)),
         );
     }
 }

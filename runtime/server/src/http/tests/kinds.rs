@@ -47,68 +47,85 @@ pub(super) struct Fischer {
     disallowed_flunders: Vec<String>,
 }
 
-impl ApiType for Flunder {}
-impl ApiType for Fischer {}
-
-impl Resource for Flunder {
-    const GROUP: &'static str = "wardle.example.com";
-    const VERSION: &'static str = "v1alpha1";
-    const KIND: &'static str = "Flunder";
-    const PLURAL: &'static str = "flunders";
-
-    fn definition() -> ResourceDef {
-        let reference = Column {
-            name: "Reference",
-            column_type: ColumnType::String,
-            format: "",
-            priority: 0,
-            description: "What it refers to.",
-            source: CellSource::Path(JsonPath::new(["spec", "reference"])),
-        };
-        ResourceDef {
-            columns: vec![reference],
-            selectable: vec![JsonPath::new(["spec", "reference"])],
-            status: true,
-            ..definition::<Self>(Scope::Namespaced, Schema::for_resource::<Self>)
-        }
-    }
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
+/// A kind that can only be created and read, with a status.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(super) struct Receipt {
+    metadata: ObjectMeta,
+    status: FlunderStatus,
 }
 
-impl Resource for Fischer {
-    const GROUP: &'static str = "wardle.example.com";
-    const VERSION: &'static str = "v1alpha1";
-    const KIND: &'static str = "Fischer";
-    const PLURAL: &'static str = "fischers";
-
-    fn definition() -> ResourceDef {
-        let release = |minor| Some(Release { major: 1, minor });
-        ResourceDef {
-            verbs: Verb::ALL
-                .into_iter()
-                .filter(|verb| *verb != Verb::Watch)
-                .collect(),
-            lifecycle: Some(Lifecycle {
-                introduced: release(0),
-                deprecated: release(3),
-                removed: release(10),
-                replacement: Some(GroupVersionKind::new("wardle.example.com", "v1", "Fischer")),
-            }),
-            ..definition::<Self>(Scope::Cluster, Schema::for_resource::<Self>)
-        }
-    }
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
+/// A kind of which nothing but changes can be had.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(super) struct Feed {
+    metadata: ObjectMeta,
 }
+
+macro_rules! resource {
+    ($kind:ident, $plural:literal, $scope:expr, $change:expr) => {
+        impl ApiType for $kind {}
+        impl Resource for $kind {
+            const GROUP: &'static str = "wardle.example.com";
+            const VERSION: &'static str = "v1alpha1";
+            const KIND: &'static str = stringify!($kind);
+            const PLURAL: &'static str = $plural;
+
+            fn definition() -> ResourceDef {
+                let change: fn(ResourceDef) -> ResourceDef = $change;
+                change(definition::<Self>($scope, Schema::for_resource::<Self>))
+            }
+            fn metadata(&self) -> &ObjectMeta {
+                &self.metadata
+            }
+            fn metadata_mut(&mut self) -> &mut ObjectMeta {
+                &mut self.metadata
+            }
+        }
+    };
+}
+
+resource!(Flunder, "flunders", Scope::Namespaced, |def| {
+    let reference = Column {
+        name: "Reference",
+        column_type: ColumnType::String,
+        format: "",
+        priority: 0,
+        description: "What it refers to.",
+        source: CellSource::Path(JsonPath::new(["spec", "reference"])),
+    };
+    ResourceDef {
+        columns: vec![reference],
+        selectable: vec![JsonPath::new(["spec", "reference"])],
+        status: true,
+        ..def
+    }
+});
+resource!(Fischer, "fischers", Scope::Cluster, |def| {
+    let release = |minor| Some(Release { major: 1, minor });
+    ResourceDef {
+        verbs: Verb::ALL
+            .into_iter()
+            .filter(|verb| *verb != Verb::Watch)
+            .collect(),
+        lifecycle: Some(Lifecycle {
+            introduced: release(0),
+            deprecated: release(3),
+            removed: release(10),
+            replacement: Some(GroupVersionKind::new("wardle.example.com", "v1", "Fischer")),
+        }),
+        ..def
+    }
+});
+resource!(Receipt, "receipts", Scope::Namespaced, |def| ResourceDef {
+    verbs: vec![Verb::Create, Verb::Get, Verb::List, Verb::Watch],
+    status: true,
+    ..def
+});
+resource!(Feed, "feeds", Scope::Cluster, |def| ResourceDef {
+    verbs: vec![Verb::Watch],
+    ..def
+});
 
 fn definition<K: Resource>(
     scope: Scope,
