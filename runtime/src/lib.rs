@@ -21,8 +21,8 @@
 //! assert_eq!(Greeting::definition().plural, "greetings");
 //! ```
 //!
-//! This crate is the facade that users and generated code name. What is behind it: [`meta`] (objects, schemas, codecs),
-//! [`storage`] (bytes with revisions) and, with the feature `server`, `server` (registry, HTTP, options).
+//! This crate is the facade that users and generated code name. What is behind it: [`meta`] (objects, schemas, codecs)
+//! and, with the feature `server`, `storage` (bytes with revisions) and `server` (registry, HTTP, options).
 
 #[doc(hidden)]
 pub mod codegen;
@@ -43,6 +43,7 @@ pub use apiloom_meta::{
     ApiError, ConvertError, ConvertFrom, FieldError, FieldErrorKind, FieldPath, GroupDef, Object,
     Resource, ResourceDef,
 };
+#[cfg(feature = "server")]
 #[doc(no_inline)]
 pub use apiloom_storage as storage;
 
