@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::body::{self, BoxError, RequestBody};
 use super::call::Call;
 use super::compress::compress;
+use super::cut_off::until;
 use super::discovery::Discovery;
 use super::error::{page_not_found, respond};
 use super::health::Health;
@@ -134,9 +135,10 @@ impl Inner {
         };
         let answer = self.answer(&info, &request, body);
         match deadline {
-            Some(at) => tokio::time::timeout_at(at, answer)
-                .await
-                .unwrap_or_else(|_| out_of_time()),
+            Some(at) => match tokio::time::timeout_at(at, answer).await {
+                Ok(response) => until(at, response),
+                Err(_) => out_of_time(),
+            },
             None => answer.await,
         }
     }
@@ -163,8 +165,14 @@ impl Inner {
 
     /// Everything that is not about a resource.
     async fn document(&self, info: &RequestInfo, request: &Parts) -> Response<Body> {
-        let begun = Instant::now();
+        let labels = RequestLabels {
+            verb: request.method.as_str(),
+            subresource: &info.path,
+            ..RequestLabels::default()
+        };
+        let observed = Observed::new(&self.metrics, labels, None, None);
         let Some(answer) = self.known_document(request).await else {
+            observed.leads_nowhere();
             return if self.is_inside_a_group(&info.path) {
                 respond(&ApiError::no_such_resource(), request)
             } else {
@@ -173,17 +181,6 @@ impl Inner {
         };
         let answer = answer.unwrap_or_else(|error| respond(&error, request));
         let answer = compress(&request.headers, answer);
-        let labels = RequestLabels {
-            verb: request.method.as_str(),
-            subresource: &info.path,
-            ..RequestLabels::default()
-        };
-        let observed = Observed {
-            metrics: Arc::clone(&self.metrics),
-            labels,
-            begun,
-            request_bytes: None,
-        };
         observed.answered(&answer);
         answer
     }
@@ -260,7 +257,6 @@ impl Inner {
         request: &Parts,
         body: RequestBody,
     ) -> Response<Body> {
-        let begun = Instant::now();
         let user = request.extensions.get::<UserInfo>().cloned();
         let ctx = RequestContext::new(user.unwrap_or_default());
         let query = Query::of(&request.uri);
@@ -278,6 +274,7 @@ impl Inner {
             kind => self.metrics.begin(kind),
         };
         let request_bytes = http_body::Body::size_hint(&body).exact().filter(|n| *n > 0);
+        let observed = Observed::new(&self.metrics, labels, request_bytes, Some(running));
         let part = |index: usize| info.parts.get(index).map_or("", String::as_str);
         let call = Call {
             endpoint,
@@ -294,13 +291,7 @@ impl Inner {
         let answer = perform(operation, call).await;
         let mut response = answer.unwrap_or_else(|error| respond(&error, request));
         warning::add(response.headers_mut(), &ctx.take_warnings());
-        let observed = Observed {
-            metrics: Arc::clone(&self.metrics),
-            labels,
-            begun,
-            request_bytes,
-        };
-        observed.answer(compress(&request.headers, response), Some(running))
+        observed.answer(compress(&request.headers, response))
     }
 }
 

@@ -1,6 +1,5 @@
 //! gzip for long answers, for clients that ask. Watches are never compressed: an event must not wait in a buffer.
 
-use std::convert::Infallible;
 use std::io::Write as _;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,8 +12,8 @@ use http::{HeaderMap, HeaderValue, Response};
 use http_body::{Body as _, Frame};
 use http_body_util::BodyExt;
 
-use super::Body;
 use super::watch::IsWatch;
+use super::{Body, CutOff};
 
 /// Answers up to this size are sent as they are: compressing them costs more than it saves.
 pub(super) const THRESHOLD_BYTES: usize = 128 * 1024;
@@ -69,12 +68,12 @@ struct Gzipped {
 
 impl http_body::Body for Gzipped {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = CutOff;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
         const IN_MEMORY: &str = "writing to memory cannot fail";
         loop {
             let Some(mut encoder) = self.encoder.take() else {
@@ -87,9 +86,13 @@ impl http_body::Body for Gzipped {
                 }
                 Poll::Ready(frame) => frame,
             };
-            let Some(Ok(frame)) = frame else {
-                let rest = encoder.finish().expect(IN_MEMORY);
-                return Poll::Ready(Some(Ok(Frame::data(rest.into()))));
+            let frame = match frame {
+                Some(Ok(frame)) => frame,
+                Some(Err(cut_off)) => return Poll::Ready(Some(Err(cut_off))),
+                None => {
+                    let rest = encoder.finish().expect(IN_MEMORY);
+                    return Poll::Ready(Some(Ok(Frame::data(rest.into()))));
+                }
             };
             if let Ok(data) = frame.into_data() {
                 encoder.write_all(&data).expect(IN_MEMORY);

@@ -24,6 +24,7 @@ pub mod version;
 mod accept;
 mod body;
 mod compress;
+mod cut_off;
 mod encode;
 pub mod error;
 mod negotiate;
@@ -45,14 +46,16 @@ mod warning;
 
 pub use api::Api;
 use bytes::Bytes;
+pub use cut_off::CutOff;
 use http_body_util::combinators::UnsyncBoxBody;
 pub use query::Query;
 pub use request_info::{RequestInfo, RequestInfoError};
+pub(crate) use static_doc::full;
 pub use stopping::Stopping;
 pub use timeout::Deadline;
 
 /// The body of every answer.
-pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
+pub type Body = UnsyncBoxBody<Bytes, CutOff>;
 
 /// What answers say about the server itself.
 #[derive(Clone, Debug, Default)]

@@ -1,16 +1,15 @@
-//! Counts requests: each once, when its answer is written to the end or given up.
+//! Counts requests: each once, when its answer is written to the end, or when it is given up before.
 //!
 //! Only what is served is counted under its own name; paths that lead nowhere are not counted, so that no client can
 //! make up series.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use apiloom_meta::ResourceDef;
 use bytes::Bytes;
-use http::Response;
+use http::{Response, StatusCode};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
@@ -18,15 +17,21 @@ use tokio::time::Instant;
 use super::metrics::{Metrics, RequestLabels, RequestOutcome, Running};
 use super::route::Operation;
 use super::served::subresources;
-use super::{Body, RequestInfo};
+use super::{Body, CutOff, RequestInfo};
 
-/// A request that is being worked on.
-pub(super) struct Observed<L> {
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) labels: L,
-    pub(super) begun: Instant,
+/// A request that is being worked on; counted when this is dropped.
+pub(super) struct Observed<'a> {
+    /// `None` for what is not counted after all.
+    metrics: Option<Arc<Metrics>>,
+    labels: RequestLabels<'a>,
+    begun: Instant,
     /// The length of the request's body, when it is known and not zero.
-    pub(super) request_bytes: Option<u64>,
+    request_bytes: Option<u64>,
+    /// What became of it so far. Without an answer its time ran out, or its client went away, which is no different to
+    /// whoever watches the server.
+    code: StatusCode,
+    response_bytes: u64,
+    _running: Option<Running>,
 }
 
 /// What a request for a resource is counted under. Holds nothing that a client made up.
@@ -65,74 +70,88 @@ pub(super) fn resource_labels(
     }
 }
 
-impl Observed<RequestLabels<'_>> {
-    fn record(&self, code: u16, response_bytes: u64) {
-        let outcome = RequestOutcome {
-            code,
-            duration: self.begun.elapsed(),
-            request_bytes: self.request_bytes,
-            response_bytes,
-        };
-        self.metrics.request(&self.labels, &outcome);
+impl<'a> Observed<'a> {
+    /// Begins to observe a request. `running` ends with it.
+    pub(super) fn new(
+        metrics: &Arc<Metrics>,
+        labels: RequestLabels<'a>,
+        request_bytes: Option<u64>,
+        running: Option<Running>,
+    ) -> Self {
+        Self {
+            metrics: Some(Arc::clone(metrics)),
+            labels,
+            begun: Instant::now(),
+            request_bytes,
+            code: StatusCode::GATEWAY_TIMEOUT,
+            response_bytes: 0,
+            _running: running,
+        }
+    }
+
+    /// Does not count a request that leads nowhere.
+    pub(super) fn leads_nowhere(mut self) {
+        self.metrics = None;
     }
 
     /// Counts an answer whose bytes are all here.
-    pub(super) fn answered(&self, response: &Response<Body>) {
-        let bytes = response.body().size_hint().exact().unwrap_or(0);
-        self.record(response.status().as_u16(), bytes);
+    pub(super) fn answered(mut self, response: &Response<Body>) {
+        self.code = response.status();
+        self.response_bytes = response.body().size_hint().exact().unwrap_or(0);
     }
 }
 
-impl Observed<RequestLabels<'static>> {
+impl Observed<'static> {
     /// Counts an answer: at once when its bytes are all here, otherwise when its body ends or is dropped.
-    /// `running` goes with the body.
-    pub(super) fn answer(
-        self,
-        response: Response<Body>,
-        running: Option<Running>,
-    ) -> Response<Body> {
+    pub(super) fn answer(mut self, response: Response<Body>) -> Response<Body> {
         if response.body().size_hint().exact().is_some() {
             self.answered(&response);
             return response;
         }
-        let code = response.status().as_u16();
+        self.code = response.status();
         let counted = |body| Counted {
             body,
             observed: self,
-            code,
-            bytes: 0,
-            _running: running,
         };
         response.map(|body| counted(body).boxed_unsync())
+    }
+}
+
+impl Drop for Observed<'_> {
+    fn drop(&mut self) {
+        let Some(metrics) = &self.metrics else { return };
+        let code = if std::thread::panicking() {
+            StatusCode::INTERNAL_SERVER_ERROR
+        } else {
+            self.code
+        };
+        let outcome = RequestOutcome {
+            code: code.as_u16(),
+            duration: self.begun.elapsed(),
+            request_bytes: self.request_bytes,
+            response_bytes: self.response_bytes,
+        };
+        metrics.request(&self.labels, &outcome);
     }
 }
 
 /// A body that is counted when it is gone.
 struct Counted {
     body: Body,
-    observed: Observed<RequestLabels<'static>>,
-    code: u16,
-    bytes: u64,
-    _running: Option<Running>,
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.observed.record(self.code, self.bytes);
-    }
+    observed: Observed<'static>,
 }
 
 impl http_body::Body for Counted {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = CutOff;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
         if let Poll::Ready(Some(Ok(frame))) = &frame {
-            self.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+            self.observed.response_bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
         }
         frame
     }

@@ -146,7 +146,9 @@ pub(crate) fn status(code: StatusCode) -> Response<Body> {
 
 /// A body of bytes that are all here.
 pub(crate) fn full(bytes: Bytes) -> Body {
-    Full::new(bytes).boxed_unsync()
+    Full::new(bytes)
+        .map_err(|never| match never {})
+        .boxed_unsync()
 }
 
 /// A header value in double quotes. Hashes are hex, so the value is always well-formed.

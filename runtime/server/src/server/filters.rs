@@ -7,13 +7,12 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use tower::Service as _;
 
 use super::auth::{Authenticator, authorize};
 use crate::http::error::respond;
-use crate::http::{Api, Body, RequestInfo};
+use crate::http::{Api, Body, RequestInfo, full};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
@@ -102,7 +101,7 @@ fn panicked() -> Response<Body> {
     let text = Bytes::from_static(
         b"This request caused apiserver to panic. Look in the logs for details.\n",
     );
-    let mut response = Response::new(Full::new(text).boxed_unsync());
+    let mut response = Response::new(full(text));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     response.headers_mut().insert(
         CONTENT_TYPE,

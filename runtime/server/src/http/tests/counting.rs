@@ -95,3 +95,40 @@ async fn a_deprecated_version_that_is_asked_for_is_noted() {
     let noted = value(&api, "apiserver_requested_deprecated_apis", &labels).await;
     assert_eq!(noted.as_deref(), Some("1"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_request_whose_time_runs_out_is_counted() {
+    let api = api().await;
+    let request = Request::post(format!("{FLUNDERS}?timeout=2s"));
+    let never = http_body_util::StreamBody::new(futures_util::stream::pending::<
+        Result<http_body::Frame<Bytes>, std::io::Error>,
+    >());
+    let Ok(response) = api.clone().call(request.body(never).unwrap()).await;
+    assert_eq!(response.status(), 504);
+    let labels = ["verb=\"POST\"", "resource=\"flunders\"", "code=\"504\""];
+    let total = value(&api, "apiserver_request_total", &labels).await;
+    assert_eq!(total.as_deref(), Some("1"));
+    let running = "apiserver_current_inflight_requests";
+    let running = value(&api, running, &["mutating"]).await;
+    assert_eq!(running.as_deref(), Some("0"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_nobody_reads_is_cut_off_at_its_deadline() {
+    let api = api().await;
+    let reference = "r".repeat(100_000);
+    for name in ["a", "b", "c"] {
+        let body =
+            format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"reference":"{reference}"}}}}"#);
+        post(&api, FLUNDERS, &body).await.expect(201);
+    }
+    let mut response = open(&api, "GET", &format!("{FLUNDERS}?timeout=5s"), &[], "").await;
+    assert_eq!(response.status(), 200);
+    response.body_mut().frame().await.unwrap().unwrap();
+    let labels = ["verb=\"LIST\"", "resource=\"flunders\"", "code=\"200\""];
+    assert_eq!(value(&api, "apiserver_request_total", &labels).await, None);
+    tokio::time::sleep(std::time::Duration::from_secs(6)).await;
+    let total = value(&api, "apiserver_request_total", &labels).await;
+    assert_eq!(total.as_deref(), Some("1"), "it is over without being read");
+    assert!(response.body_mut().frame().await.unwrap().is_err());
+}
