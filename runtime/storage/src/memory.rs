@@ -113,6 +113,32 @@ impl Memory {
         })
     }
 
+    /// A store with everything that this one holds, its history too: as if this one had been on a disk, was closed and is
+    /// opened again. What is written to one of them later is not in the other.
+    pub fn reopen(&self) -> Arc<Self> {
+        let old = self.state.lock();
+        let state = State {
+            view: old.view.clone(),
+            horizon: old.horizon.clone(),
+            deadlines: old.deadlines.clone(),
+            reaper: None,
+            closed: false,
+        };
+        let feed = Feed::new(state.view.revision);
+        drop(old);
+        let store = Arc::new_cyclic(|me| Self {
+            state: Mutex::new(state),
+            feed,
+            me: me.clone(),
+        });
+        let mut state = store.state.lock();
+        if !state.deadlines.is_empty() {
+            state.wake_reaper(&store.me);
+        }
+        drop(state);
+        store
+    }
+
     fn view(&self) -> Result<View, StorageError> {
         let state = self.state.lock();
         state.check_open()?;
@@ -463,15 +489,18 @@ mod tests {
     use super::*;
     use crate::conformance::Backend;
 
-    struct InMemory;
+    struct InMemory(Mutex<Option<Arc<Memory>>>);
 
     impl Backend for InMemory {
         async fn new() -> Self {
-            Self
+            Self(Mutex::new(None))
         }
 
         async fn open(&self) -> Arc<dyn Storage> {
-            Memory::new()
+            let mut last = self.0.lock();
+            let store = last.as_ref().map_or_else(Memory::new, |last| last.reopen());
+            *last = Some(Arc::clone(&store));
+            store
         }
     }
 

@@ -32,7 +32,7 @@ impl Retention {
 }
 
 /// Knows how old revisions are, from samples: exact ages would cost a time stamp per revision.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Horizon {
     retention: Retention,
     /// (when, the newest revision then), oldest first, one per [`Retention::step`].

@@ -231,6 +231,36 @@ pub async fn list_at_a_future_revision_is_refused(store: Arc<dyn Storage>) {
     );
 }
 
+/// More keys than any backend reads at a time come back all, at once and in pages.
+pub async fn list_of_many_keys_is_whole(store: Arc<dyn Storage>) {
+    let written = write_many(&store, 60, 25).await;
+    let whole = ListRequest {
+        prefix: "/r/".into(),
+        ..ListRequest::default()
+    };
+    let page = list(&*store, whole.clone()).await;
+    assert_eq!(
+        (page.entries.len(), page.more),
+        (written.len(), false),
+        "all at once"
+    );
+    let mut paged = Vec::new();
+    let mut request = ListRequest {
+        limit: 400,
+        ..whole
+    };
+    loop {
+        let page = list(&*store, request.clone()).await;
+        paged.extend(page.entries);
+        let Some(last) = paged.last().filter(|_| page.more) else {
+            break;
+        };
+        request.start = format!("{}\0", last.key);
+        request.at = Some(page.revision);
+    }
+    assert_eq!(paged, page.entries);
+}
+
 /// Counting follows creates and deletes, below the prefix alone.
 pub async fn count_is_of_the_present(store: Arc<dyn Storage>) {
     assert_eq!(store.count("/r/").await, Ok(0));

@@ -1,30 +1,33 @@
 //! What every [`Storage`] must do, as tests: one function a behaviour, instantiated for a backend by
-//! [`conformance_tests!`](crate::conformance_tests).
+//! [`conformance_tests!`](crate::conformance_tests). There is no way to leave one out.
 //!
 //! A backend of your own is proved so, in its crate's tests, with the feature `testing` of this crate:
 //!
 //! ```
 //! use std::sync::Arc;
-//! use apiloom_storage::{Memory, Storage, conformance::Backend};
+//! use apiloom_storage::{Embedded, EmbeddedConfig, Storage, conformance::Backend};
 //!
-//! struct InMemory;
+//! // Where the store of one test lives: for a backend over a network, a prefix or a database of its own.
+//! struct InDirectory(tempfile::TempDir);
 //!
-//! impl Backend for InMemory {
+//! impl Backend for InDirectory {
 //!     async fn new() -> Self {
-//!         InMemory
+//!         InDirectory(tempfile::TempDir::new().expect("a directory"))
 //!     }
+//!     // Also called to open it again, after the store was closed: what was in it is there.
 //!     async fn open(&self) -> Arc<dyn Storage> {
-//!         Memory::new()
+//!         Embedded::open(self.0.path(), EmbeddedConfig::default()).expect("an open store")
 //!     }
 //! }
 //!
-//! mod in_memory {
-//!     apiloom_storage::conformance_tests!(super::InMemory);
+//! // Writes one `#[test]` per behaviour.
+//! mod in_directory {
+//!     apiloom_storage::conformance_tests!(super::InDirectory);
 //! }
 //! # fn main() {}
 //! ```
 //!
-//! One that keeps its data, which is every one but memory, says `conformance_tests!(super::Mine, persistent)`.
+//! Each test has a store to itself, in which nobody else writes, and fails by a panic that says what differs.
 
 mod lists;
 mod restarts;
@@ -50,8 +53,18 @@ pub use times::*;
 pub use watches::*;
 pub use writes::*;
 
-/// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(30);
+tokio::task_local! {
+    /// How long the test that runs waits for what must come.
+    static PATIENCE: Duration;
+}
+
+fn patience() -> Duration {
+    PATIENCE
+        .try_with(|patience| *patience)
+        .unwrap_or(USUAL_PATIENCE)
+}
+
+const USUAL_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Where the store of one test lives.
 #[expect(
@@ -59,6 +72,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
     reason = "the tests run it on the thread that made it"
 )]
 pub trait Backend {
+    /// How long a test waits for what must come before it fails: by default 30 s, far more than a local store needs on a
+    /// busy machine.
+    const PATIENCE: Duration = USUAL_PATIENCE;
+
     /// A place with nothing in it, for one test.
     async fn new() -> Self;
 
@@ -66,7 +83,15 @@ pub trait Backend {
     async fn open(&self) -> Arc<dyn Storage>;
 }
 
-/// Runs one test; called by [`conformance_tests!`](crate::conformance_tests).
+/// Runs one test, which waits so long for what must come; called by [`conformance_tests!`](crate::conformance_tests).
+///
+/// # Panics
+/// When the test does, or when no runtime can be made.
+pub fn run_with_patience(patience: Duration, test: impl Future<Output = ()>) {
+    run(PATIENCE.scope(patience, test));
+}
+
+/// Runs one test.
 ///
 /// # Panics
 /// When the test does, or when no runtime can be made.
@@ -83,9 +108,6 @@ pub fn run(test: impl Future<Output = ()>) {
 macro_rules! conformance_tests {
     ($backend:ty) => {
         $crate::__each_behavior!($crate::__open_test, $backend);
-    };
-    ($backend:ty, persistent) => {
-        $crate::conformance_tests!($backend);
         $crate::__each_restart!($crate::__place_test, $backend);
     };
 }
@@ -114,6 +136,7 @@ macro_rules! __each_behavior {
             concurrent_creates_of_one_key_succeed_once
             concurrent_updates_lose_nothing
             concurrent_writers_of_many_keys_lose_nothing
+            refused_writes_change_nothing
             // lists
             list_is_in_the_order_of_keys
             list_leaves_out_siblings_of_the_prefix
@@ -124,6 +147,7 @@ macro_rules! __each_behavior {
             list_at_a_revision_pages_through_that_state
             list_at_a_compacted_revision_is_refused
             list_at_a_future_revision_is_refused
+            list_of_many_keys_is_whole
             count_is_of_the_present
             // watches
             watch_from_now_delivers_what_follows
@@ -133,15 +157,18 @@ macro_rules! __each_behavior {
             watch_tells_the_previous_value
             watch_leaves_out_siblings_of_the_prefix
             watch_keeps_the_order_of_revisions
+            watch_keeps_the_order_of_each_key
             watch_passes_from_history_to_the_present_without_a_gap
             watchers_all_get_everything
             dropped_watch_disturbs_no_other
             slow_watcher_misses_nothing
+            slow_watcher_learns_of_compaction
             progress_follows_the_replay
             progress_comes_when_it_is_asked_for
             progress_comes_when_others_write
             // times to live, compaction, the end
             ttl_removes_and_watchers_see_it
+            ttl_of_many_keys_removes_each_once
             ttl_ends_with_its_key
             update_without_ttl_lives_on
             update_with_ttl_begins_anew
@@ -188,7 +215,8 @@ macro_rules! __tests {
 #[macro_export]
 macro_rules! __open_test {
     ($name:ident, $backend:ty) => {
-        $crate::conformance::run(async {
+        let patience = <$backend as $crate::conformance::Backend>::PATIENCE;
+        $crate::conformance::run_with_patience(patience, async {
             let place = <$backend as $crate::conformance::Backend>::new().await;
             $crate::conformance::$name($crate::conformance::Backend::open(&place).await).await;
         })
@@ -199,7 +227,8 @@ macro_rules! __open_test {
 #[macro_export]
 macro_rules! __place_test {
     ($name:ident, $backend:ty) => {
-        $crate::conformance::run(async {
+        let patience = <$backend as $crate::conformance::Backend>::PATIENCE;
+        $crate::conformance::run_with_patience(patience, async {
             let place = <$backend as $crate::conformance::Backend>::new().await;
             $crate::conformance::$name(&place).await;
         })
@@ -270,7 +299,7 @@ async fn watch(store: &dyn Storage, prefix: &str, start: WatchStart) -> WatchStr
 
 /// The next item of a watch.
 async fn next(watch: &mut WatchStream) -> Option<Result<WatchItem, StorageError>> {
-    tokio::time::timeout(PATIENCE, watch.next())
+    tokio::time::timeout(patience(), watch.next())
         .await
         .expect("a watch delivers in time")
 }
@@ -297,6 +326,26 @@ async fn events_until(watch: &mut WatchStream, revision: Revision) -> Vec<Event>
             ended => panic!("a watch goes on, but: {ended:?}"),
         }
     }
+}
+
+/// Creates keys in several tasks; gives the revisions that they were told.
+async fn write_many(store: &Arc<dyn Storage>, writers: usize, each: usize) -> Vec<Revision> {
+    let writers = (0..writers).map(|writer| {
+        let store = Arc::clone(store);
+        tokio::spawn(async move {
+            let mut revisions = Vec::new();
+            for index in 0..each {
+                revisions
+                    .push(create(&*store, &format!("/r/{each}-{writer}-{index}"), "value").await);
+            }
+            revisions
+        })
+    });
+    let mut revisions = Vec::new();
+    for writer in writers.collect::<Vec<_>>() {
+        revisions.extend(writer.await.expect("it ran"));
+    }
+    revisions
 }
 
 /// A change as `kind key=value`.

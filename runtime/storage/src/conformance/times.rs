@@ -25,6 +25,33 @@ pub async fn ttl_removes_and_watchers_see_it(store: Arc<dyn Storage>) {
     assert_eq!(store.get("/r/a").await, Ok((None, removed.revision)));
 }
 
+/// Keys whose time passes together go each by one delete.
+pub async fn ttl_of_many_keys_removes_each_once(store: Arc<dyn Storage>) {
+    let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
+    for index in 0..40 {
+        let key = format!("/r/{index:02}");
+        let created = store.create(&key, "1".into(), Some(TTL)).await;
+        created.expect("created");
+    }
+    create(&*store, "/r/stays", "1").await;
+    let mut removed = Vec::new();
+    while removed.len() < 40 {
+        let event = next_event(&mut changes).await;
+        if event.kind == EventKind::Deleted {
+            removed.push(event.key);
+        }
+    }
+    removed.sort();
+    removed.dedup();
+    assert_eq!(removed.len(), 40);
+    let last = create(&*store, "/r/last", "1").await;
+    assert_eq!(next_event(&mut changes).await.revision, last);
+    assert_eq!(
+        state(&*store, "/r/", None).await,
+        ["/r/last=1", "/r/stays=1"]
+    );
+}
+
 /// An update without a time to live takes the old one away.
 pub async fn update_without_ttl_lives_on(store: Arc<dyn Storage>) {
     let created = store

@@ -1,5 +1,7 @@
 //! Watches: what is delivered, from where, in which order, to whom.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 /// A watch from now has nothing of before and everything of after.
@@ -119,6 +121,65 @@ pub async fn watch_keeps_the_order_of_revisions(store: Arc<dyn Storage>) {
     assert_eq!(delivered, acknowledged);
 }
 
+/// However many write the same keys, each change of a key tells the one before it as its previous value.
+pub async fn watch_keeps_the_order_of_each_key(store: Arc<dyn Storage>) {
+    let start = store.current_revision().await.expect("read");
+    let mut live = watch(&*store, "/r/", WatchStart::Now).await;
+    let writers = (0..6).map(|writer| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move {
+            let mut written = 0_u32;
+            while written < 12 {
+                let key = format!("/r/{}", (writer + written) % 3);
+                let value = Bytes::from(format!("{writer}-{written}"));
+                let done = match get(&*store, &key).await {
+                    None => store.create(&key, value, None).await,
+                    Some(present) if written % 5 == 4 => {
+                        store.delete_if(&key, present.revision).await
+                    }
+                    Some(present) => store.update_if(&key, present.revision, value, None).await,
+                };
+                written += u32::from(done.is_ok());
+            }
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.expect("it ran");
+    }
+    let last = store.current_revision().await.expect("read");
+    let mut late = watch(&*store, "/r/", WatchStart::After(start)).await;
+    for (which, changes) in [("live", &mut live), ("from history", &mut late)] {
+        let mut present: BTreeMap<String, (Bytes, Revision)> = BTreeMap::new();
+        let mut reached = start;
+        while reached < last {
+            let event = next_event(changes).await;
+            assert!(event.revision > reached, "{which}: {event:?}");
+            reached = event.revision;
+            let kind = match (&event.previous, event.kind) {
+                (None, _) => EventKind::Created,
+                (Some(_), EventKind::Created) => EventKind::Updated,
+                (Some(_), kind) => kind,
+            };
+            assert_eq!(event.kind, kind, "{which}: {event:?}");
+            assert_eq!(
+                present.get(&event.key),
+                event.previous.as_ref(),
+                "{which}: {event:?}"
+            );
+            if event.kind == EventKind::Deleted {
+                present.remove(&event.key);
+            } else {
+                present.insert(event.key, (event.value, event.revision));
+            }
+        }
+        let expected: Vec<_> = present
+            .iter()
+            .map(|(key, (value, _))| format!("{key}={}", String::from_utf8_lossy(value)))
+            .collect();
+        assert_eq!(state(&*store, "/r/", None).await, expected, "{which}");
+    }
+}
+
 /// A watch that begins in history, while others write, has every change once.
 pub async fn watch_passes_from_history_to_the_present_without_a_gap(store: Arc<dyn Storage>) {
     let start = store.current_revision().await.expect("read");
@@ -128,13 +189,16 @@ pub async fn watch_passes_from_history_to_the_present_without_a_gap(store: Arc<d
         tokio::spawn(async move { write_many(&store, 8, 24).await })
     };
     let mut watches = Vec::new();
-    for _ in 0..4 {
+    let mut between = Vec::new();
+    for index in 0..4 {
         watches.push(watch(&*store, "/r/", WatchStart::After(start)).await);
+        // Whatever the others do meanwhile, this comes after the watch began.
+        between.push(create(&*store, &format!("/r/between-{index}"), "1").await);
         let seen = store.current_revision().await.expect("read");
         let mut passing = watch(&*store, "/r/", WatchStart::After(start)).await;
         events_until(&mut passing, seen).await;
     }
-    let mut acknowledged = [early, writing.await.expect("it ran")].concat();
+    let mut acknowledged = [early, writing.await.expect("it ran"), between].concat();
     acknowledged.sort_unstable();
     for mut changes in watches {
         for expected in &acknowledged {
@@ -203,6 +267,34 @@ pub async fn slow_watcher_misses_nothing(store: Arc<dyn Storage>) {
     assert_eq!(delivered, acknowledged);
 }
 
+/// A watcher that reads nothing until what it has not seen is compacted either has it all the same or is told so by
+/// [`StorageError::Compacted`], as the end of its watch: it never misses a change without knowing.
+pub async fn slow_watcher_learns_of_compaction(store: Arc<dyn Storage>) {
+    let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
+    let mut acknowledged = write_many(&store, 64, 40).await;
+    acknowledged.sort_unstable();
+    let last = acknowledged[acknowledged.len() - 1];
+    store.compact(last).await.expect("compacted");
+    let mut expected = acknowledged.iter();
+    while !expected.as_slice().is_empty() {
+        match next(&mut changes).await {
+            Some(Ok(WatchItem::Event(event))) => {
+                assert_eq!(Some(&event.revision), expected.next(), "a gap");
+            }
+            Some(Ok(WatchItem::Progress(reached))) => {
+                assert!(reached < expected.as_slice()[0], "it passes over changes");
+            }
+            Some(Err(StorageError::Compacted { compacted, .. })) => {
+                assert_eq!(compacted, last);
+                assert_eq!(next(&mut changes).await, None, "it is over");
+                return;
+            }
+            Some(Err(StorageError::Lagged)) => return,
+            ended => panic!("a watch goes on, but: {ended:?}"),
+        }
+    }
+}
+
 /// When the past is delivered, a progress tells up to where.
 pub async fn progress_follows_the_replay(store: Arc<dyn Storage>) {
     create(&*store, "/r/a", "1").await;
@@ -248,26 +340,6 @@ pub async fn progress_comes_when_others_write(store: Arc<dyn Storage>) {
     events_until(&mut changes, start).await;
     let last = create(&*store, "/s/a", "1").await;
     assert_eq!(events_until(&mut changes, last).await, []);
-}
-
-/// Creates keys in several tasks; gives the revisions that they were told.
-async fn write_many(store: &Arc<dyn Storage>, writers: usize, each: usize) -> Vec<Revision> {
-    let writers = (0..writers).map(|writer| {
-        let store = Arc::clone(store);
-        tokio::spawn(async move {
-            let mut revisions = Vec::new();
-            for index in 0..each {
-                revisions
-                    .push(create(&*store, &format!("/r/{each}-{writer}-{index}"), "value").await);
-            }
-            revisions
-        })
-    });
-    let mut revisions = Vec::new();
-    for writer in writers.collect::<Vec<_>>() {
-        revisions.extend(writer.await.expect("it ran"));
-    }
-    revisions
 }
 
 async fn next_texts(changes: &mut WatchStream, count: usize) -> Vec<String> {

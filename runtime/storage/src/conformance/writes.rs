@@ -244,6 +244,8 @@ async fn add_one(store: &dyn Storage, mut present: Entry) -> Entry {
             .parse()
             .expect("a number was written");
         let next = Bytes::from((count + 1).to_string());
+        // The others have their turn between the read and the write.
+        tokio::task::yield_now().await;
         match store
             .update_if(&present.key, present.revision, next.clone(), None)
             .await
@@ -293,6 +295,27 @@ pub async fn concurrent_writers_of_many_keys_lose_nothing(store: Arc<dyn Storage
     assert_eq!(page.entries, expected);
     let revisions: BTreeSet<_> = expected.iter().map(|entry| entry.revision).collect();
     assert_eq!(revisions.len(), expected.len());
+}
+
+/// What is refused takes no revision and is no change to anyone.
+pub async fn refused_writes_change_nothing(store: Arc<dyn Storage>) {
+    let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
+    let first = create(&*store, "/r/a", "1").await;
+    let newer = Revision(first.0 + 1);
+    assert!(store.create("/r/a", "2".into(), None).await.is_err());
+    for (key, expected) in [("/r/a", newer), ("/r/b", first)] {
+        let update = store.update_if(key, expected, "2".into(), None).await;
+        assert!(update.is_err(), "{key}");
+        assert!(store.delete_if(key, expected).await.is_err(), "{key}");
+    }
+    assert_eq!(store.current_revision().await, Ok(first));
+    let last = create(&*store, "/r/z", "1").await;
+    let seen = [
+        next_event(&mut changes).await.revision,
+        next_event(&mut changes).await.revision,
+    ];
+    assert_eq!(seen, [first, last]);
+    assert_eq!(state(&*store, "/r/", None).await, ["/r/a=1", "/r/z=1"]);
 }
 
 fn conflict(key: &str, present: Option<Entry>) -> StorageError {

@@ -26,7 +26,7 @@ impl Backend for InDirectory {
 }
 
 mod conformance {
-    crate::conformance_tests!(super::InDirectory, persistent);
+    crate::conformance_tests!(super::InDirectory);
 }
 
 fn open(dir: &Path) -> Arc<Embedded> {
