@@ -173,7 +173,7 @@ pub fn go_quote(text: &str) -> String {
 }
 
 /// Whether Go calls the character printable: letters, marks, numbers, punctuation, symbols, and the ASCII space.
-pub(crate) fn is_printable(c: char) -> bool {
+pub fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
     }

@@ -2,7 +2,9 @@
 
 mod delete;
 
+use apiloom_meta::field::is_printable;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
+use apiloom_meta::validation::{FIELD_MANAGER_MAX_BYTES, field_manager_errors};
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind};
 pub(super) use delete::{delete_options_of_body, delete_options_of_query};
 use http::HeaderMap;
@@ -10,9 +12,6 @@ use http::header::USER_AGENT;
 
 use super::query::Query;
 use crate::registry::{CreateOptions, FieldValidation, GetOptions, ListOptions, VersionMatch};
-
-/// The longest field manager, in bytes, as kube-apiserver has it.
-const MAX_FIELD_MANAGER_BYTES: usize = 128;
 
 fn invalid(kind: &str, errors: &[FieldError]) -> Result<(), ApiError> {
     if errors.is_empty() {
@@ -205,7 +204,10 @@ pub(super) fn write_options(
         ));
     }
     let field_manager = query.text("fieldManager");
-    errors.extend(check_field_manager(field_manager));
+    errors.extend(field_manager_errors(
+        field_manager,
+        &FieldPath::new("fieldManager"),
+    ));
     let dry_run: Vec<&str> = query.all("dryRun").collect();
     errors.extend(check_dry_run(&dry_run));
     let field_validation = match query.text("fieldValidation") {
@@ -240,27 +242,6 @@ pub(super) fn write_options(
     })
 }
 
-fn check_field_manager(name: &str) -> Vec<FieldError> {
-    let path = FieldPath::new("fieldManager");
-    let mut errors = Vec::new();
-    if name.len() > MAX_FIELD_MANAGER_BYTES {
-        errors.push(FieldError::too_long(&path, MAX_FIELD_MANAGER_BYTES));
-    }
-    if !name.chars().all(is_printable) {
-        errors.push(FieldError::invalid(
-            &path,
-            name,
-            "should only contain printable characters",
-        ));
-    }
-    errors
-}
-
-/// Whether a character is visible, or the ASCII space: what Rust's debug form does not escape, save for quoting.
-fn is_printable(c: char) -> bool {
-    matches!(c, '"' | '\'' | '\\') || c.escape_debug().len() == 1
-}
-
 fn check_dry_run(values: &[&str]) -> Option<FieldError> {
     let fine = values.iter().all(|value| *value == "All");
     (!fine).then(|| FieldError::not_supported(&FieldPath::new("dryRun"), values, &["All"]))
@@ -275,7 +256,7 @@ fn manager_of_agent(headers: &HeaderMap) -> String {
     let program = agent.split('/').next().unwrap_or_default();
     let mut name = String::new();
     for c in program.chars().filter(|c| is_printable(*c)) {
-        if name.len() + c.len_utf8() > MAX_FIELD_MANAGER_BYTES {
+        if name.len() + c.len_utf8() > FIELD_MANAGER_MAX_BYTES {
             break;
         }
         name.push(c);

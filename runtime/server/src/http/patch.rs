@@ -1,13 +1,14 @@
 //! PATCH on an item or one of its subresources.
 
-use apiloom_meta::patch::{Patch, PatchError};
-use apiloom_meta::{ApiError, StatusDetails, StatusReason};
+use apiloom_meta::ApiError;
+use apiloom_meta::patch::Patch;
 use http::{Response, StatusCode};
 
 use super::Body;
 use super::body::{self, PatchFormat};
 use super::call::Call;
 use super::params::{WriteUse, write_options};
+use crate::registry::refused_patch;
 
 /// Answers 200 with the object as stored.
 pub(super) async fn patch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -19,7 +20,7 @@ pub(super) async fn patch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         PatchFormat::Json => Patch::parse_json(&bytes),
         PatchFormat::Merge => Patch::parse_merge(&bytes),
     };
-    let patch = patch.map_err(|error| refused(&error))?;
+    let patch = patch.map_err(|error| refused_patch(&error))?;
     let stored = call
         .endpoint
         .patch(
@@ -32,19 +33,4 @@ pub(super) async fn patch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         )
         .await?;
     reply.object(StatusCode::OK, &stored)
-}
-
-/// What a patch that cannot be read is answered with.
-fn refused(error: &PatchError) -> ApiError {
-    match error {
-        PatchError::Malformed(_) => ApiError::bad_request(error.to_string()),
-        PatchError::TooManyOperations(_) => ApiError::new(
-            StatusReason::RequestEntityTooLarge,
-            format!("Request entity too large: {error}"),
-        ),
-        PatchError::NotApplicable(_) => {
-            let message = "the server rejected our request due to an error in our request";
-            ApiError::new(StatusReason::Invalid, message).with_details(StatusDetails::default())
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! From what the store says to what the API says.
 
+use apiloom_meta::patch::PatchError;
 use apiloom_meta::{ApiError, FieldPath, GroupResource, StatusCause, StatusDetails, StatusReason};
 use apiloom_storage::{Revision, StorageError};
 
@@ -65,13 +66,21 @@ pub(super) fn too_large(requested: u64, current: Revision) -> ApiError {
     })
 }
 
-/// The answer to a patch that cannot be applied and to other malformed content: generic, with empty details.
-pub(super) fn generic_invalid() -> ApiError {
-    ApiError::new(
-        StatusReason::Invalid,
-        "the server rejected our request due to an error in our request",
-    )
-    .with_details(StatusDetails::default())
+/// The API's error for a patch that cannot be read or applied.
+pub(crate) fn refused_patch(error: &PatchError) -> ApiError {
+    match error {
+        PatchError::Malformed(_) => ApiError::bad_request(error.to_string()),
+        PatchError::TooManyOperations(_) => ApiError::new(
+            StatusReason::RequestEntityTooLarge,
+            format!("Request entity too large: {error}"),
+        ),
+        // Why an operation failed is not told: upstream's answer is as generic.
+        PatchError::NotApplicable(_) => ApiError::new(
+            StatusReason::Invalid,
+            "the server rejected our request due to an error in our request",
+        )
+        .with_details(StatusDetails::default()),
+    }
 }
 
 /// Reads a resourceVersion; empty counts as 0, which means unset. The error is Go's text of `strconv.ParseUint`.

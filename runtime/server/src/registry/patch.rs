@@ -1,13 +1,14 @@
 //! patch: parts of the present object changed, in the version of the request; applied anew when the object moved on.
 
 use apiloom_meta::codec;
-use apiloom_meta::patch::{Patch, PatchError};
-use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object, StatusReason};
+use apiloom_meta::patch::Patch;
+use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
 
 use super::endpoint::Endpoint;
+use super::error::refused_patch;
 use super::target::Target;
 use super::update::Change;
-use super::{FieldValidation, PatchOptions, RequestContext, error};
+use super::{FieldValidation, PatchOptions, RequestContext};
 
 impl Endpoint {
     /// Patches an object or its status; re-applied to the fresh object on a race.
@@ -46,7 +47,7 @@ impl Endpoint {
         validation: FieldValidation,
     ) -> Result<Object, ApiError> {
         let mut value = old.clone().into_value();
-        patch.apply(&mut value).map_err(|e| patch_error(&e))?;
+        patch.apply(&mut value).map_err(|e| refused_patch(&e))?;
         let refuse = |why: &str| refused_result(old, patch, why);
         let decoded = codec::decode_document(value, self.schema());
         let decoded = decoded.map_err(|e| refuse(&e.to_string()))?;
@@ -67,22 +68,10 @@ impl Endpoint {
 fn refused_result(old: &Object, patch: &Patch, why: &str) -> ApiError {
     let mut value = old.clone().into_value();
     if let Err(error) = patch.apply(&mut value) {
-        return patch_error(&error);
+        return refused_patch(&error);
     }
     let json = codec::encode_json(&value);
     let path = FieldPath::new("patch");
     let error = FieldError::invalid(&path, String::from_utf8_lossy(&json), why);
     ApiError::invalid(&GroupKind::default(), "", &[error])
-}
-
-/// The API's error for a patch that was refused.
-fn patch_error(error: &PatchError) -> ApiError {
-    match error {
-        PatchError::Malformed(_) => ApiError::bad_request(error.to_string()),
-        PatchError::TooManyOperations(_) => ApiError::new(
-            StatusReason::RequestEntityTooLarge,
-            format!("Request entity too large: {error}"),
-        ),
-        PatchError::NotApplicable(_) => error::generic_invalid(),
-    }
 }
