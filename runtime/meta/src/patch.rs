@@ -5,12 +5,14 @@
 //! stored and read again.
 
 use std::io;
+use std::sync::LazyLock;
 
 use json_patch::jsonptr::{Pointer, Token};
 use json_patch::{PatchOperation, merge};
 use serde_json::Value;
 
-use crate::codec::{self, Format};
+use crate::codec::{self, DecodeError, Decoded, Format};
+use crate::schema::node::{Node, Property, Types};
 
 /// The most operations a JSON patch may hold, as kube-apiserver has it.
 pub const MAX_OPERATIONS: usize = 10_000;
@@ -23,7 +25,13 @@ pub const MAX_DEPTH: usize = 120;
 
 /// A parsed patch.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Patch {
+pub struct Patch {
+    change: Change,
+    strict: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Change {
     /// RFC 6902.
     Json(JsonPatch),
     /// RFC 7386; always a JSON object.
@@ -32,7 +40,7 @@ pub enum Patch {
 
 /// The operations of a JSON patch, in order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JsonPatch(Vec<PatchOperation>);
+struct JsonPatch(Vec<PatchOperation>);
 
 /// Why a patch was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,9 +62,13 @@ impl Patch {
     /// # Errors
     /// [`PatchError::Malformed`], [`PatchError::TooManyOperations`].
     pub fn parse_json(body: &[u8]) -> Result<Self, PatchError> {
-        let document = parse(body)?;
-        let Value::Array(operations) = document else {
-            return Err(wrong_type(&document, "jsonpatch.Patch"));
+        let Decoded { value, mut strict } = match codec::decode_under(body, &OPERATIONS) {
+            // What is of the wrong type is refused below, where an operation knows its number.
+            Err(DecodeError::Type(_)) => parse(body)?,
+            decoded => decoded.map_err(malformed)?,
+        };
+        let Value::Array(operations) = value else {
+            return Err(wrong_type(&value, "jsonpatch.Patch"));
         };
         if operations.len() > MAX_OPERATIONS {
             return Err(PatchError::TooManyOperations(operations.len()));
@@ -70,7 +82,13 @@ impl Patch {
             .enumerate()
             .map(operation)
             .collect::<Result<_, _>>()?;
-        Ok(Self::Json(JsonPatch(operations)))
+        for problem in &mut strict {
+            problem.insert_str(0, "json patch ");
+        }
+        Ok(Self {
+            change: Change::Json(JsonPatch(operations)),
+            strict,
+        })
     }
 
     /// Reads a merge patch; it must be a JSON object.
@@ -78,12 +96,20 @@ impl Patch {
     /// # Errors
     /// [`PatchError::Malformed`].
     pub fn parse_merge(body: &[u8]) -> Result<Self, PatchError> {
-        let document = parse(body)?;
-        if document.is_object() {
-            Ok(Self::Merge(document))
-        } else {
-            Err(wrong_type(&document, "map[string]interface {}"))
+        let Decoded { value, strict } = parse(body)?;
+        if !value.is_object() {
+            return Err(wrong_type(&value, "map[string]interface {}"));
         }
+        Ok(Self {
+            change: Change::Merge(value),
+            strict,
+        })
+    }
+
+    /// What the patch's own document says twice or in vain, in its order: `duplicate field "spec.x"`,
+    /// `json patch unknown field "[0].foo"`. Of duplicates the last one counts.
+    pub fn strict(&self) -> &[String] {
+        &self.strict
     }
 
     /// Applies the patch; the target is unchanged when it fails.
@@ -91,22 +117,44 @@ impl Patch {
     /// # Errors
     /// [`PatchError::NotApplicable`].
     pub fn apply(&self, target: &mut Value) -> Result<(), PatchError> {
-        match self {
-            Self::Json(patch) => {
+        match &self.change {
+            Change::Json(patch) => {
                 let mut patched = target.clone();
                 patch
                     .apply(&mut patched)
                     .map_err(PatchError::NotApplicable)?;
                 *target = patched;
             }
-            Self::Merge(document) => merge(target, document),
+            Change::Merge(document) => merge(target, document),
         }
         Ok(())
     }
 }
 
-fn parse(body: &[u8]) -> Result<Value, PatchError> {
-    codec::decode_value(body, Format::Json).map_err(|why| PatchError::Malformed(why.to_string()))
+/// What a JSON patch may hold; anything may stand in its fields here.
+static OPERATIONS: LazyLock<Node> = LazyLock::new(|| {
+    let property = |name: &str| {
+        let mut node = Node::of(Types::ANY);
+        node.nullable = true;
+        Property {
+            name: name.to_owned(),
+            required: false,
+            node,
+        }
+    };
+    let mut operation = Node::of(Types::OBJECT);
+    operation.properties = ["op", "path", "from", "value"].map(property).into();
+    let mut operations = Node::of(Types::ARRAY);
+    operations.items = Some(Box::new(operation));
+    operations
+});
+
+fn parse(body: &[u8]) -> Result<Decoded, PatchError> {
+    codec::decode_freely(body, Format::Json).map_err(malformed)
+}
+
+fn malformed(error: DecodeError) -> PatchError {
+    PatchError::Malformed(error.to_string())
 }
 
 fn wrong_type(document: &Value, wanted: &str) -> PatchError {

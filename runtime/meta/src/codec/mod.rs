@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::object::Object;
 use crate::schema::Schema;
+use crate::schema::node::Node;
 
 /// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,7 +65,17 @@ pub fn decode(body: &[u8], format: Format, schema: &Schema) -> Result<Decoded, D
 /// # Errors
 /// [`DecodeError::Syntax`].
 pub fn decode_value(body: &[u8], format: Format) -> Result<Value, DecodeError> {
-    decode::decode(body, format, None).map(|decoded| decoded.value)
+    decode_freely(body, format).map(|decoded| decoded.value)
+}
+
+/// As [`decode_value`], with the duplicate fields.
+pub(crate) fn decode_freely(body: &[u8], format: Format) -> Result<Decoded, DecodeError> {
+    decode::decode(body, format, None)
+}
+
+/// As [`decode`], of JSON that is no object of a kind.
+pub(crate) fn decode_under(body: &[u8], node: &Node) -> Result<Decoded, DecodeError> {
+    decode::decode(body, Format::Json, Some(node))
 }
 
 /// Brings a document that is already in memory (a patched one) under a schema, as [`decode`] does with bytes.

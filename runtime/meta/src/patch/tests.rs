@@ -365,6 +365,43 @@ fn a_merge_patch_is_an_object() {
     }
 }
 
+#[test]
+fn what_a_patch_says_twice_or_in_vain_is_noted() {
+    let check = |patch: Result<Patch, PatchError>, expected: &[&str]| {
+        assert_eq!(patch.unwrap().strict(), expected);
+    };
+    let json = |text: &str| Patch::parse_json(text.as_bytes());
+    let merge = |text: &str| Patch::parse_merge(text.as_bytes());
+    check(
+        json(
+            r#"[{"op":"add","path":"/a","value":{"k":1,"k":null},"foo":1},{"op":"test","path":"/b","path":"/a","value":null}]"#,
+        ),
+        &[
+            r#"json patch duplicate field "[0].value.k""#,
+            r#"json patch unknown field "[0].foo""#,
+            r#"json patch duplicate field "[1].path""#,
+        ],
+    );
+    check(json(r#"[{"op":"remove","path":"/a"}]"#), &[]);
+    check(
+        merge(r#"{"spec":{"x":1,"y":[{"z":1,"z":2}],"x":null},"unknown":1}"#),
+        &[
+            r#"duplicate field "spec.y[0].z""#,
+            r#"duplicate field "spec.x""#,
+        ],
+    );
+    check(merge(r#"{"spec":null}"#), &[]);
+}
+
+#[test]
+fn of_duplicates_the_last_one_counts() {
+    let mut target = json!({});
+    let patch = r#"[{"op":"add","path":"/a","path":"/b","value":1,"value":null}]"#;
+    let patch = Patch::parse_json(patch.as_bytes()).unwrap();
+    patch.apply(&mut target).unwrap();
+    assert_eq!(target, json!({"b": null}));
+}
+
 fn document() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!(null)),

@@ -55,7 +55,8 @@ impl Endpoint {
             .ok_or_else(|| refuse("the result is not an object"))?;
         self.check_type(&mut object, b"")
             .map_err(|e| refuse(&e.message))?;
-        self.report(target.ctx, &decoded.strict, validation)
+        let strict = [patch.strict(), &decoded.strict].concat();
+        self.report(target.ctx, &strict, validation)
             .map_err(|text| refuse(&text))?;
         object.drop_empty_metadata();
         self.match_name(&object, target.name)?;

@@ -136,6 +136,57 @@ async fn strict_refuses_unknown_fields_of_the_result() {
 }
 
 #[tokio::test]
+async fn strict_refuses_what_the_patch_says_twice() {
+    let f = fixture().await;
+    f.create(widget("a", json!({}))).await.unwrap();
+    let patch = async |patch: Patch, field_validation| {
+        let options = PatchOptions {
+            field_validation,
+            ..PatchOptions::default()
+        };
+        f.widgets.patch(&f.ctx, NS, "a", "", &patch, &options).await
+    };
+    let check = async |change: Patch, problems: &[&str]| {
+        let error = patch(change.clone(), FieldValidation::Strict)
+            .await
+            .unwrap_err();
+        let end = format!(": strict decoding error: {}", problems.join(", "));
+        assert!(error.message.ends_with(&end), "{}", error.message);
+        assert!(
+            error
+                .message
+                .starts_with(" \"\" is invalid: patch: Invalid value: "),
+            "{}",
+            error.message
+        );
+        patch(change.clone(), FieldValidation::Warn).await.unwrap();
+        assert_eq!(f.ctx.take_warnings(), problems);
+        patch(change, FieldValidation::Ignore).await.unwrap();
+        assert_eq!(f.ctx.take_warnings(), [""; 0]);
+    };
+    check(
+        Patch::parse_merge(br#"{"spec":{"color":"red","zip":1,"color":"blue"}}"#).unwrap(),
+        &[
+            r#"duplicate field "spec.color""#,
+            r#"unknown field "spec.zip""#,
+        ],
+    )
+    .await;
+    check(
+        Patch::parse_json(
+            br#"[{"op":"add","path":"/spec/color","path":"/spec/zip","value":1,"foo":2}]"#,
+        )
+        .unwrap(),
+        &[
+            r#"json patch duplicate field "[0].path""#,
+            r#"json patch unknown field "[0].foo""#,
+            r#"unknown field "spec.zip""#,
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn a_resource_version_in_the_patch_is_a_precondition() {
     let f = fixture().await;
     let created = f.create(widget("a", json!({}))).await.unwrap();
