@@ -1,7 +1,11 @@
 //! All objects of one kind, typed and in memory, for admission plugins and strategies.
 //!
 //! One background task lists and watches the store and decodes each change once. The invariant: an answer shows every
-//! write of the kind that this process acknowledged before the call.
+//! write of the kind that this process acknowledged before the call. Where several servers share a store, the writes of
+//! the others arrive as the watch delivers them, within milliseconds: waiting for them too would cost a read of the
+//! store for every write that a plugin judges. So what depends on an object being there asks [`Lister::get`], which
+//! looks into the store before it says no; a rule over [`Lister::list`] holds for what others wrote a moment ago only
+//! when it has arrived.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -54,8 +58,8 @@ impl<K: Resource> Lister<K> {
             kind: PhantomData,
         }
     }
-    /// Every object, as new as the last write that was acknowledged before the call. Reads no storage: it waits for the
-    /// watch to catch up, which takes microseconds.
+    /// Every object, in key order, with every write that this server acknowledged before the call; those of other servers
+    /// over the same store follow within milliseconds. Reads no storage: it waits for the watch to catch up.
     ///
     /// # Errors
     /// When the watch is broken and does not come back in time.
@@ -67,22 +71,27 @@ impl<K: Resource> Lister<K> {
             .filter_map(|object| Arc::clone(object).downcast().ok())
             .collect())
     }
-    /// One object; `namespace` is empty for cluster-scoped kinds.
+    /// One object, as new as in [`Lister::list`]; `namespace` is empty for cluster-scoped kinds. `None` only when the
+    /// store, which is asked about what is not in memory, does not have it now, whoever writes to it.
     ///
     /// # Errors
-    /// As [`Lister::list`].
+    /// As [`Lister::list`]; when the store cannot be read.
     pub async fn get(&self, namespace: &str, name: &str) -> Result<Option<Arc<K>>, ApiError> {
-        self.core.catch_up().await?;
         let Some(source) = &self.core.source else {
             return Ok(None);
         };
+        self.core.catch_up().await?;
         let key = format!(
             "{}{name}",
             source
                 .kind
                 .prefix((!namespace.is_empty()).then_some(namespace))
         );
-        let object = self.core.objects.read().get(&key).cloned();
+        let known = self.core.objects.read().get(&key).cloned();
+        let object = match known {
+            Some(object) => Some(object),
+            None => source.look_up(&key).await?,
+        };
         Ok(object.and_then(|object| object.downcast().ok()))
     }
 }
@@ -136,11 +145,8 @@ impl ListerCore {
         }
     }
 
-    /// Waits until every write that was acknowledged before the call is seen.
-    ///
-    /// The newest write of the kind is known without a read, because this process made it. Violation: replicas over one
-    /// etcd do not know of each other's writes; with that backend this must ask for the current revision and, with
-    /// `Storage::request_progress`, wait for it.
+    /// Waits until every write that this process acknowledged before the call is seen. The newest one is known without a
+    /// read, and an event of the watch, which is what it waits for, follows it at once.
     async fn catch_up(&self) -> Result<(), ApiError> {
         // At least 1, so that a read before the first list waits for it.
         let newest = self
@@ -238,6 +244,12 @@ impl ListerCore {
 }
 
 impl Source {
+    /// Reads one object from the store.
+    async fn look_up(&self, key: &str) -> Result<Option<Typed>, ApiError> {
+        let entry = self.kind.get(key, "get").await?;
+        Ok(entry.and_then(|entry| self.decode(key, &entry.value, entry.revision)))
+    }
+
     /// An object that cannot be decoded is left out, and said so: one damaged object must not stop the others.
     fn decode(&self, key: &str, bytes: &[u8], revision: Revision) -> Option<Typed> {
         let object = self

@@ -109,20 +109,34 @@ async fn a_raced_delete_checks_its_preconditions_again() {
     assert!(f.get("a").await.is_ok());
 }
 
-/// A store whose watches break after their first item.
+/// A store whose watches do not deliver what they should.
 #[derive(Debug)]
-struct Breaking(Arc<Memory>);
+struct Tampered {
+    store: Arc<Memory>,
+    tamper: fn(WatchStream) -> WatchStream,
+}
+
+/// Breaks after the first item.
+fn breaking(watch: WatchStream) -> WatchStream {
+    let broken = futures_util::stream::once(async { Err(StorageError::Lagged) });
+    watch.take(1).chain(broken).boxed()
+}
+
+/// Delivers nothing.
+fn silent(_: WatchStream) -> WatchStream {
+    futures_util::stream::pending().boxed()
+}
 
 #[async_trait]
-impl Storage for Breaking {
+impl Storage for Tampered {
     async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
-        self.0.get(key).await
+        self.store.get(key).await
     }
     async fn list(&self, request: ListRequest) -> Result<Page, StorageError> {
-        self.0.list(request).await
+        self.store.list(request).await
     }
     async fn count(&self, prefix: &str) -> Result<u64, StorageError> {
-        self.0.count(prefix).await
+        self.store.count(prefix).await
     }
     async fn create(
         &self,
@@ -130,7 +144,7 @@ impl Storage for Breaking {
         value: Bytes,
         ttl: Option<Duration>,
     ) -> Result<Revision, StorageError> {
-        self.0.create(key, value, ttl).await
+        self.store.create(key, value, ttl).await
     }
     async fn update_if(
         &self,
@@ -139,40 +153,79 @@ impl Storage for Breaking {
         value: Bytes,
         ttl: Option<Duration>,
     ) -> Result<Revision, StorageError> {
-        self.0.update_if(key, expected, value, ttl).await
+        self.store.update_if(key, expected, value, ttl).await
     }
     async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
-        self.0.delete_if(key, expected).await
+        self.store.delete_if(key, expected).await
     }
     async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError> {
-        let broken = futures_util::stream::once(async { Err(StorageError::Lagged) });
-        Ok(self
-            .0
-            .watch(prefix, start)
-            .await?
-            .take(1)
-            .chain(broken)
-            .boxed())
+        self.store.watch(prefix, start).await.map(self.tamper)
     }
     async fn request_progress(&self) -> Result<(), StorageError> {
-        self.0.request_progress().await
+        self.store.request_progress().await
     }
     async fn current_revision(&self) -> Result<Revision, StorageError> {
-        self.0.current_revision().await
+        self.store.current_revision().await
     }
     async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
-        self.0.compact(revision).await
+        self.store.compact(revision).await
     }
     async fn close(&self) {
-        self.0.close().await;
+        self.store.close().await;
     }
+}
+
+/// A registry over a store that others write to as well.
+async fn tampered(store: &Arc<Memory>, tamper: fn(WatchStream) -> WatchStream) -> Fixture {
+    let tampered = Tampered {
+        store: Arc::clone(store),
+        tamper,
+    };
+    started(builder_over(Arc::new(tampered)), Arc::clone(store)).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_another_server_wrote_is_not_missed() {
+    let other = fixture().await;
+    let f = tampered(&other.store, silent).await;
+    let namespace = object(json!({"metadata": {"name": "new"}}));
+    let options = CreateOptions::default();
+    let created = other
+        .namespaces
+        .create(&other.ctx, None, namespace, &options);
+    created.await.unwrap();
+
+    let input = object(json!({"metadata": {"name": "a"}}));
+    let inside = f
+        .widgets
+        .create(&f.ctx, Some("new"), input.clone(), &options);
+    inside.await.unwrap();
+    let nowhere = f.widgets.create(&f.ctx, Some("none"), input, &options);
+    let error = nowhere.await.unwrap_err();
+    assert_eq!(
+        shown(&error),
+        (Some("NotFound"), "namespaces \"none\" not found")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_of_this_server_is_never_missed() {
+    let store = Memory::new();
+    let f = tampered(&store, silent).await;
+    f.create(widget("a", json!({}))).await.unwrap();
+    let input = json!({"metadata": {"name": "b", "labels": {"count": "me"}}});
+    let error = f.create(input).await.unwrap_err();
+    assert!(
+        error.message.ends_with("not yet ready to handle request"),
+        "rather than a list without the first one: {}",
+        error.message
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lister_that_loses_its_watch_lists_again() {
     let store = Memory::new();
-    let builder = builder_over(Arc::new(Breaking(Arc::clone(&store))));
-    let f = started(builder, store).await;
+    let f = tampered(&store, breaking).await;
     for i in 0..5 {
         let input = json!({"metadata": {"name": format!("w{i}"), "labels": {"count": "me"}}});
         let created = f.create(input).await.unwrap();
