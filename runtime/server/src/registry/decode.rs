@@ -6,10 +6,8 @@ use apiloom_meta::{ApiError, GroupVersion, Object};
 use serde_json::{Map, Value};
 
 use super::endpoint::Endpoint;
+use super::error::unrecognized;
 use super::{FieldValidation, RequestContext};
-
-/// How much of an unrecognized body the error shows, in bytes.
-const SUMMARY_BYTES: usize = 30;
 
 impl Endpoint {
     /// Decodes a body: apiVersion and kind defaulted and checked, unknown and duplicate fields as asked.
@@ -176,11 +174,7 @@ impl Endpoint {
     }
 
     fn unrecognized(&self, why: &str, body: &[u8]) -> ApiError {
-        let expected = self.def().kind;
-        let summary = summary(body);
-        ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {expected}): {why} ({summary})"
-        ))
+        unrecognized(self.def().kind, why, body)
     }
 }
 
@@ -193,20 +187,5 @@ fn type_word(value: &Value) -> &'static str {
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
-    }
-}
-
-/// The beginning of a body, as text when it looks like JSON, else in hexadecimal.
-fn summary(body: &[u8]) -> String {
-    let shown = &body[..body.len().min(SUMMARY_BYTES)];
-    let text = match body.first() {
-        None => return "<empty>".to_owned(),
-        Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
-        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
-    };
-    if body.len() > SUMMARY_BYTES {
-        format!("{text} ...")
-    } else {
-        text
     }
 }

@@ -4,6 +4,9 @@ use apiloom_meta::patch::PatchError;
 use apiloom_meta::{ApiError, FieldPath, GroupResource, StatusCause, StatusDetails, StatusReason};
 use apiloom_storage::{Revision, StorageError};
 
+/// How much of an unrecognized body its error shows, as kube-apiserver has it.
+const SUMMARY_BYTES: usize = 30;
+
 /// What clients read when their update was based on an old state.
 pub(super) const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
@@ -64,6 +67,29 @@ pub(super) fn too_large(requested: u64, current: Revision) -> ApiError {
         retry_after_seconds: 1,
         ..StatusDetails::default()
     })
+}
+
+/// The API's error for a body that is no document of any kind.
+pub(crate) fn unrecognized(kind: &str, why: &str, body: &[u8]) -> ApiError {
+    let summary = summary(body);
+    ApiError::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): {why} ({summary})"
+    ))
+}
+
+/// The beginning of a body, as text when it looks like JSON, else in hexadecimal.
+fn summary(body: &[u8]) -> String {
+    let shown = &body[..body.len().min(SUMMARY_BYTES)];
+    let text = match body.first() {
+        None => return "<empty>".to_owned(),
+        Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
+        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    if body.len() > SUMMARY_BYTES {
+        format!("{text} ...")
+    } else {
+        text
+    }
 }
 
 /// The API's error for a patch that cannot be read or applied.

@@ -37,7 +37,7 @@ use apiloom_meta::{ApiError, Object, StatusReason};
 use apiloom_storage::{Storage, StorageError};
 pub use builder::RegistryBuilder;
 pub use endpoint::{Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, WatchEvents};
-pub(crate) use error::refused_patch;
+pub(crate) use error::{refused_patch, unrecognized};
 pub use lister::Lister;
 use lister::ListerCore;
 pub use namespace::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};

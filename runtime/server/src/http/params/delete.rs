@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{check_dry_run, invalid};
 use crate::http::query::Query;
-use crate::registry::{DeleteOptions, Preconditions, PropagationPolicy};
+use crate::registry::{DeleteOptions, Preconditions, PropagationPolicy, unrecognized};
 
 /// `DeleteOptions` as sent, before validation.
 #[derive(Debug, Default)]
@@ -47,13 +47,11 @@ pub(in crate::http) fn delete_options_of_body(
     own: &GroupVersion,
 ) -> Result<DeleteOptions, ApiError> {
     let value = decode_value(body, format)
-        .map_err(|error| ApiError::bad_request(unrecognized(body, &error.to_string())))?;
+        .map_err(|error| unrecognized_options(body, &error.to_string()))?;
     let Value::Object(fields) = value else {
         let why = "json: cannot unmarshal value into Go value of type struct { APIVersion string; Kind string }";
-        return Err(ApiError::bad_request(unrecognized(
-            body,
-            &format!("couldn't get version/kind; json parse error: {why}"),
-        )));
+        let why = format!("couldn't get version/kind; json parse error: {why}");
+        return Err(unrecognized_options(body, &why));
     };
     let fields = Fields {
         fields: &fields,
@@ -83,26 +81,8 @@ fn check_delete_kind(
     )))
 }
 
-fn unrecognized(body: &[u8], why: &str) -> String {
-    format!(
-        "the object provided is unrecognized (must be of type DeleteOptions): {why} ({})",
-        summary(body)
-    )
-}
-
-/// The beginning of a body as error texts show it: text when it looks like JSON, hexadecimal otherwise.
-fn summary(body: &[u8]) -> String {
-    const SHOWN_BYTES: usize = 30;
-    let shown = &body[..body.len().min(SHOWN_BYTES)];
-    let mut text = match body.first() {
-        None => return "<empty>".to_owned(),
-        Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
-        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
-    };
-    if body.len() > SHOWN_BYTES {
-        text.push('…');
-    }
-    text
+fn unrecognized_options(body: &[u8], why: &str) -> ApiError {
+    unrecognized("DeleteOptions", why, body)
 }
 
 /// The fields of an options document, read one by one; null is absent.
