@@ -8,11 +8,13 @@ use futures_util::FutureExt as _;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
+use tokio::time::Instant;
 use tower::Service as _;
 
 use super::auth::{Authenticator, authorize};
 use crate::http::error::respond;
-use crate::http::{Api, Body, RequestInfo, full};
+use crate::http::timeout::request_timeout;
+use crate::http::{Api, Body, Deadline, RequestInfo, full};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
@@ -44,13 +46,20 @@ impl Filters {
         response
     }
 
-    /// Request info, authentication, impersonation, authorization, and the API.
+    /// Request info, deadline, authentication, impersonation, authorization, and the API, which keeps to the deadline.
     async fn guarded(&self, request: Request<Incoming>) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         let info = match RequestInfo::parse(&parts.method, &parts.uri) {
             Ok(info) => info,
             Err(error) => return respond(&ApiError::from(&error), &parts),
         };
+        match request_timeout(&info, &parts.uri) {
+            Ok(Some(timeout)) => {
+                parts.extensions.insert(Deadline(Instant::now() + timeout));
+            }
+            Ok(None) => {}
+            Err(error) => return respond(&error, &parts),
+        }
         let user = match self.authenticator.authenticate(&mut parts.headers) {
             Ok(user) => user,
             Err(error) => return respond(&error, &parts),
