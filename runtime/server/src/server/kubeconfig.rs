@@ -3,8 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use apiloom_meta::codec;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+
+use serde_json::json;
 
 use super::{Config, ServerError, private_file};
 
@@ -46,28 +49,18 @@ pub(super) fn write(
     let path = config.data_dir.join("admin.kubeconfig");
     let name = &config.name;
     let authority = STANDARD.encode(authority_pem);
-    // Written by hand: five fixed keys, and every value is in an alphabet that YAML reads as a plain string.
-    let content = format!(
-        "apiVersion: v1
-kind: Config
-clusters:
-- name: {name}
-  cluster:
-    server: {url}
-    certificate-authority-data: {authority}
-users:
-- name: {name}-admin
-  user:
-    token: {token}
-contexts:
-- name: {name}
-  context:
-    cluster: {name}
-    user: {name}-admin
-current-context: {name}
-"
-    );
-    if private_file::read(&path)?.as_deref() != Some(content.as_str()) {
+    let user = format!("{name}-admin");
+    let document = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{ "name": name, "cluster": { "server": url, "certificate-authority-data": authority } }],
+        "users": [{ "name": user, "user": { "token": token } }],
+        "contexts": [{ "name": name, "context": { "cluster": name, "user": user } }],
+        "current-context": name,
+    });
+    let yaml = codec::encode_yaml(&document);
+    let content = String::from_utf8_lossy(&yaml);
+    if private_file::read(&path)?.as_deref() != Some(&*content) {
         private_file::write(&path, &content)?;
     }
     Ok(path.canonicalize().unwrap_or(path))
@@ -85,6 +78,18 @@ mod tests {
         check("0.0.0.0:1", "https://127.0.0.1:1");
         check("[::]:1", "https://[::1]:1");
         check("[::1]:1", "https://[::1]:1");
+    }
+
+    #[test]
+    fn any_name_makes_a_well_formed_kubeconfig() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = Config::new("a: \"b\" #c", dir.path());
+        let path = write(&config, "https://[::1]:1", "PEM", "t0ken").unwrap();
+        let text = std::fs::read(path).unwrap();
+        let value = codec::decode_value(&text, codec::Format::Yaml).unwrap();
+        assert_eq!(value["current-context"], "a: \"b\" #c");
+        assert_eq!(value["clusters"][0]["cluster"]["server"], "https://[::1]:1");
+        assert_eq!(value["users"][0]["user"]["token"], "t0ken");
     }
 
     #[test]
