@@ -295,11 +295,13 @@ impl Watcher {
                 None => pending().await,
             }
         };
+        // In this order: a stream of changes that the selectors leave out must not keep the client from hearing how far
+        // it is.
         tokio::select! {
             biased;
             () = sleep_until(self.lifetime.end) => Next::End,
-            change = self.opened.changes.next() => Next::Change(change),
             () = bookmark => Next::Bookmark,
+            change = self.opened.changes.next() => Next::Change(change),
         }
     }
 
