@@ -105,8 +105,11 @@ pub(super) fn line(json: &[u8]) -> Bytes {
 
 /// JSON of our own making as YAML.
 pub(super) fn yaml(json: &[u8]) -> Bytes {
-    let value = serde_json::from_slice(json).expect("the encoder writes valid JSON");
-    encode_yaml(&value)
+    match serde_json::from_slice(json) {
+        Ok(value) => encode_yaml(&value),
+        // A list may nest its items a little deeper than the parser goes. JSON is YAML too.
+        Err(_) => line(json),
+    }
 }
 
 #[cfg(test)]
@@ -170,6 +173,13 @@ mod tests {
             400,
             "{\n  \"kind\": \"Status\",\n  \"apiVersion\": \"v1\",\n  \"metadata\": {},\n  \"status\": \"Failure\",\n  \"message\": \"no\",\n  \"reason\": \"BadRequest\",\n  \"code\": 400\n}",
         );
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_for_the_parser_is_sent_as_json() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        assert_eq!(yaml(deep.as_bytes()), format!("{deep}\n"));
+        assert_eq!(yaml(b"[1]"), "- 1\n");
     }
 
     #[test]

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -89,15 +88,6 @@ impl Check {
             probes: Probe::ALL.to_vec(),
             run: Arc::new(move || run().boxed()),
         }
-    }
-
-    /// Fails from the moment the flag is set: ends readiness while the server still finishes its requests.
-    pub fn shutdown(stopping: Arc<AtomicBool>) -> Self {
-        let is_stopping = move || match stopping.load(Ordering::Relaxed) {
-            true => Err("process is shutting down".to_owned()),
-            false => Ok(()),
-        };
-        Self::new("shutdown", is_stopping).on(&[Probe::Readyz])
     }
 
     /// Limits the check to these endpoints.
@@ -271,7 +261,11 @@ mod tests {
             })
             .grouped("etcd"),
             Check::new("poststarthook/default-namespace", || Ok(())),
-            Check::shutdown(Arc::new(AtomicBool::new(stopping))),
+            Check::new("shutdown", move || match stopping {
+                true => Err("process is shutting down".to_owned()),
+                false => Ok(()),
+            })
+            .on(&[Probe::Readyz]),
         ])
     }
 
