@@ -16,6 +16,7 @@ use http::{HeaderValue, Method, Response};
 use super::accept::{Clause, accepted};
 use super::negotiate::{MEDIA_TYPES, wants_pretty};
 use super::query::Query;
+use super::route::method_not_allowed;
 use super::served::{Group, served};
 use super::static_doc::{StaticDoc, conditional, ok};
 use super::{Body, ServerInfo};
@@ -138,9 +139,7 @@ pub(super) fn only_get(request: &Parts) -> Result<(), ApiError> {
     if request.method == Method::GET {
         return Ok(());
     }
-    let text = "the server does not allow this method on the requested resource";
-    Err(ApiError::new(StatusReason::MethodNotAllowed, text)
-        .with_details(apiloom_meta::StatusDetails::default()))
+    Err(method_not_allowed())
 }
 
 fn varying(mut response: Response<Body>) -> Response<Body> {

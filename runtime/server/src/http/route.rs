@@ -77,7 +77,8 @@ pub(super) fn route(
         .ok_or_else(method_not_allowed)
 }
 
-fn method_not_allowed() -> ApiError {
+/// What a path answers to a method that it does not take.
+pub(super) fn method_not_allowed() -> ApiError {
     let message = "the server does not allow this method on the requested resource";
     ApiError::new(StatusReason::MethodNotAllowed, message).with_details(StatusDetails::default())
 }
