@@ -1,0 +1,144 @@
+//! The objects under load: their paths and bodies.
+
+use anyhow::{Result, anyhow};
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::options::Run;
+use crate::target::{Call, Connection, Target};
+
+/// The annotation that brings an object to its size.
+const PADDING: &str = "load/padding";
+
+/// The annotation that says when an update was sent, in nanoseconds of the load generator's clock.
+pub(crate) const SENT: &str = "load/sent";
+
+/// Objects of one kind in one namespace.
+#[derive(Clone)]
+pub(crate) struct Objects {
+    api_version: String,
+    kind: String,
+    namespace: String,
+    base: String,
+    /// How many there are before a scenario begins.
+    pub(crate) count: usize,
+    padding: String,
+}
+
+impl Objects {
+    /// The objects that the options describe.
+    pub(crate) fn new(run: &Run) -> Result<Self> {
+        let mut words = run.resource.splitn(3, '/');
+        let (Some(group), Some(version), Some(plural)) = (words.next(), words.next(), words.next())
+        else {
+            return Err(anyhow!(
+                "--resource is GROUP/VERSION/PLURAL, not {:?}",
+                run.resource
+            ));
+        };
+        let (api_version, root) = match group {
+            "core" => (version.to_owned(), format!("/api/{version}")),
+            _ => (
+                format!("{group}/{version}"),
+                format!("/apis/{group}/{version}"),
+            ),
+        };
+        let mut objects = Self {
+            api_version,
+            kind: run.kind.clone(),
+            namespace: run.namespace.clone(),
+            base: format!("{root}/namespaces/{}/{plural}", run.namespace),
+            count: run.objects,
+            padding: String::new(),
+        };
+        // What the server adds (uid, timestamps, resourceVersion) is part of the size: about 200 bytes.
+        let bare = objects.body("object-00000").len() + 200;
+        objects.padding = "p".repeat(run.size.saturating_sub(bare));
+        Ok(objects)
+    }
+
+    /// The path of the list.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// The path of one object.
+    pub(crate) fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.base)
+    }
+
+    /// The name of the object with this number, of those that are there before a scenario begins.
+    pub(crate) fn name(&self, number: usize) -> String {
+        format!("object-{:05}", number % self.count.max(1))
+    }
+
+    /// A new object.
+    pub(crate) fn body(&self, name: &str) -> Bytes {
+        let object = json!({
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "metadata": {
+                "name": name,
+                "namespace": self.namespace,
+                "annotations": {PADDING: self.padding},
+            },
+        });
+        object.to_string().into()
+    }
+
+    /// A merge patch that changes one annotation.
+    pub(crate) fn patch(value: impl std::fmt::Display) -> Bytes {
+        json!({"metadata": {"annotations": {SENT: value.to_string()}}})
+            .to_string()
+            .into()
+    }
+
+    /// An object that came from the server, changed.
+    pub(crate) fn changed(object: &Bytes, value: impl std::fmt::Display) -> Result<Bytes> {
+        let mut object: Value = serde_json::from_slice(object)?;
+        object["metadata"]["annotations"][SENT] = json!(value.to_string());
+        Ok(object.to_string().into())
+    }
+
+    /// Makes the namespace and every object that is missing.
+    pub(crate) async fn fill(&self, target: &Target, run: &Run) -> Result<()> {
+        let mut connection = target.connect().await?;
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
+        let call = Call::new(Method::POST, "/api/v1/namespaces", namespace.to_string());
+        accept_existing(&mut connection, call).await?;
+        let workers = target
+            .connect_workers(run.concurrency, run.connections)
+            .await?;
+        let step = workers.len();
+        let tasks = workers
+            .into_iter()
+            .enumerate()
+            .map(|(worker, mut connection)| {
+                let objects = self.clone();
+                tokio::spawn(async move {
+                    for number in (worker..objects.count).step_by(step) {
+                        let body = objects.body(&objects.name(number));
+                        let call = Call::new(Method::POST, objects.base(), body);
+                        accept_existing(&mut connection, call).await?;
+                    }
+                    anyhow::Ok(())
+                })
+            });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await??;
+        }
+        Ok(())
+    }
+}
+
+async fn accept_existing(connection: &mut Connection, call: Call<'_>) -> Result<()> {
+    let path = call.path.to_owned();
+    let (code, body) = connection.try_call(call).await?;
+    if code.is_success() || code == StatusCode::CONFLICT {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&body);
+    Err(anyhow!("POST {path} was answered with {code}: {text}"))
+}

@@ -1,0 +1,255 @@
+//! Scenarios of requests: workers that send one after the other, for a time or until nothing is left to do.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use http::Method;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Bench, each_us};
+use crate::objects::Objects;
+use crate::options::Scenario;
+use crate::report::Figures;
+use crate::target::{Call, Connection, Target};
+
+/// Objects of a page.
+const PAGE: usize = 500;
+
+/// What `kubectl get` asks for.
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+/// What one worker does, and for how long.
+struct Worker {
+    scenario: Scenario,
+    objects: Objects,
+    connection: Connection,
+    number: usize,
+    workers: usize,
+    until: Instant,
+}
+
+pub(super) async fn measure(bench: &Bench, scenario: Scenario) -> Result<Figures> {
+    let run = &bench.run;
+    let workers = match scenario {
+        // A list keeps a core busy by itself; more at a time than there are cores measure the queue.
+        Scenario::List | Scenario::ConsistentList | Scenario::Pages | Scenario::Table => {
+            run.concurrency.min(4)
+        }
+        _ => run.concurrency,
+    };
+    let connections = bench
+        .target
+        .connect_workers(workers, run.connections)
+        .await?;
+    if scenario == Scenario::Delete {
+        make_temporary(bench).await?;
+    }
+    let before = bench.cpu()?;
+    let started = Instant::now();
+    let until = started + Duration::from_secs(run.seconds);
+    let tasks = connections
+        .into_iter()
+        .enumerate()
+        .map(|(number, connection)| {
+            let worker = Worker {
+                scenario,
+                objects: bench.objects.clone(),
+                connection,
+                number,
+                workers,
+                until,
+            };
+            tokio::spawn(worker.work())
+        });
+    let mut each = Vec::new();
+    for task in tasks.collect::<Vec<_>>() {
+        each.extend(task.await??);
+    }
+    let took = started.elapsed();
+    let after = bench.cpu()?;
+    let mut figures = Figures::new(scenario.name(), "req", took, each);
+    figures.cpu_us = each_us(before, after, figures.count);
+    figures.resident_mib = bench.resident_mib()?;
+    if scenario == Scenario::Create {
+        remove_created(bench, workers).await?;
+    }
+    Ok(figures)
+}
+
+impl Worker {
+    async fn work(mut self) -> Result<Vec<Duration>> {
+        let mut each = Vec::new();
+        for round in 0.. {
+            let mine = self.number + round * self.workers;
+            let over = match self.scenario {
+                Scenario::Delete => mine >= self.objects.count,
+                // Once at least, however short the time.
+                _ => round > 0 && Instant::now() >= self.until,
+            };
+            if over {
+                break;
+            }
+            let began = Instant::now();
+            self.once(mine, round).await?;
+            each.push(began.elapsed());
+        }
+        Ok(each)
+    }
+
+    async fn once(&mut self, mine: usize, round: usize) -> Result<()> {
+        let path = self.objects.path(&self.objects.name(mine));
+        match self.scenario {
+            Scenario::Create => {
+                let body = self.objects.body(&created(self.number, round));
+                let call = Call::new(Method::POST, self.objects.base(), body);
+                self.connection.call(call).await?;
+            }
+            Scenario::Get => {
+                self.connection.drain(Call::get(&path)).await?;
+            }
+            Scenario::Update => {
+                let present = self.connection.call(Call::get(&path)).await?;
+                let changed = Objects::changed(&present, round)?;
+                self.connection
+                    .call(Call::new(Method::PUT, &path, changed))
+                    .await?;
+            }
+            Scenario::Patch => {
+                let patch = Objects::patch(round);
+                self.connection
+                    .call(Call::merge_patch(&path, patch))
+                    .await?;
+            }
+            Scenario::List => self.list("?resourceVersion=0", "application/json").await?,
+            Scenario::ConsistentList => self.list("", "application/json").await?,
+            Scenario::Table => self.list("?resourceVersion=0", TABLE).await?,
+            Scenario::Pages => self.pages().await?,
+            Scenario::Delete => {
+                let path = self.objects.path(&temporary(mine));
+                self.connection
+                    .call(Call::new(Method::DELETE, &path, ""))
+                    .await?;
+            }
+            Scenario::Watch | Scenario::SelectiveWatch => {}
+        }
+        Ok(())
+    }
+
+    async fn list(&mut self, query: &str, accept: &'static str) -> Result<()> {
+        let path = format!("{}{query}", self.objects.base());
+        let call = Call {
+            accept,
+            ..Call::get(&path)
+        };
+        self.connection.drain(call).await?;
+        Ok(())
+    }
+
+    async fn pages(&mut self) -> Result<()> {
+        let mut path = format!("{}?limit={PAGE}", self.objects.base());
+        // The floor hands out the same page for ever.
+        for _ in 0..self.objects.count.div_ceil(PAGE) {
+            let page = self.connection.call(Call::get(&path)).await?;
+            let page: Page<'_> = serde_json::from_slice(&page).context("not a list")?;
+            if page.metadata.next.is_empty() {
+                break;
+            }
+            path = format!(
+                "{}?limit={PAGE}&continue={}",
+                self.objects.base(),
+                page.metadata.next
+            );
+        }
+        Ok(())
+    }
+}
+
+/// A list, its items unread.
+#[derive(Deserialize)]
+struct Page<'a> {
+    metadata: PageMeta,
+    #[serde(borrow, rename = "items")]
+    _items: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct PageMeta {
+    #[serde(rename = "continue", default)]
+    next: String,
+}
+
+/// The name of an object that the scenario create makes.
+fn created(worker: usize, round: usize) -> String {
+    format!("created-{worker}-{round}")
+}
+
+/// The name of an object that the scenario delete deletes.
+fn temporary(number: usize) -> String {
+    format!("temporary-{number}")
+}
+
+async fn make_temporary(bench: &Bench) -> Result<()> {
+    let connections = connect(bench).await?;
+    let step = connections.len();
+    let tasks = connections
+        .into_iter()
+        .enumerate()
+        .map(|(worker, mut connection)| {
+            let objects = bench.objects.clone();
+            tokio::spawn(async move {
+                for number in (worker..objects.count).step_by(step) {
+                    let body = objects.body(&temporary(number));
+                    connection
+                        .call(Call::new(Method::POST, objects.base(), body))
+                        .await?;
+                }
+                anyhow::Ok(())
+            })
+        });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await??;
+    }
+    Ok(())
+}
+
+/// Takes away what was created, so that every scenario begins with the same objects.
+async fn remove_created(bench: &Bench, workers: usize) -> Result<()> {
+    if bench.is_floor {
+        return Ok(());
+    }
+    let target: &Target = &bench.target;
+    let connections = target
+        .connect_workers(workers, bench.run.connections)
+        .await?;
+    let tasks = connections
+        .into_iter()
+        .enumerate()
+        .map(|(worker, mut connection)| {
+            let objects = bench.objects.clone();
+            tokio::spawn(async move {
+                for round in 0.. {
+                    let path = objects.path(&created(worker, round));
+                    let (code, _) = connection
+                        .try_call(Call::new(Method::DELETE, &path, ""))
+                        .await?;
+                    if !code.is_success() {
+                        break;
+                    }
+                }
+                anyhow::Ok(())
+            })
+        });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await??;
+    }
+    Ok(())
+}
+
+async fn connect(bench: &Bench) -> Result<Vec<Connection>> {
+    let run = &bench.run;
+    bench
+        .target
+        .connect_workers(run.concurrency, run.connections)
+        .await
+}
