@@ -192,11 +192,22 @@ impl Inner {
         if answer.is_some() {
             return answer;
         }
-        let answer = self.openapi.respond(request);
-        match answer.or_else(|| self.metrics.respond(request)) {
+        if request.uri.path().starts_with("/openapi/") {
+            return self.openapi(request).await.transpose();
+        }
+        match self.metrics.respond(request) {
             Some(answer) => Some(Ok(answer)),
             None => self.health.respond(request).await.map(Ok),
         }
+    }
+
+    /// The first request builds the document, which for many kinds takes long enough to keep others waiting: so it is
+    /// done off the async threads.
+    async fn openapi(&self, request: &Parts) -> Result<Option<Response<Body>>, ApiError> {
+        let (openapi, request) = (Arc::clone(&self.openapi), request.clone());
+        tokio::task::spawn_blocking(move || openapi.respond(&request))
+            .await
+            .map_err(|error| ApiError::internal(error.to_string()))
     }
 
     /// Whether a path that leads nowhere begins as the paths of a served group do.
