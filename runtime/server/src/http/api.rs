@@ -55,7 +55,8 @@ struct Inner {
 }
 
 impl Api {
-    /// The API of this registry, with these health checks. Documents are made here, once.
+    /// The API of this registry, with these health checks. Discovery documents are made here, once; OpenAPI when it is
+    /// first asked for.
     pub fn new(registry: Arc<Registry>, info: &ServerInfo, health: Health) -> Self {
         let openapi = OpenApi::new(&registry);
         let others = health

@@ -107,7 +107,7 @@ impl Registry {
         &self.groups
     }
     /// Fills caches, makes the `default` namespace, and returns when reads may begin. The caches are kept up to date
-    /// until the registry is dropped.
+    /// until [`Registry::stop`].
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -127,6 +127,11 @@ impl Registry {
             lister.ready().await?;
         }
         Ok(())
+    }
+
+    /// Ends what [`Registry::start`] began, before the store is closed under it. Dropping the registry does the same.
+    pub fn stop(&self) {
+        self.tasks.lock().drain(..).for_each(|task| task.abort());
     }
 
     async fn make_default_namespace(&self) -> Result<(), StorageError> {
@@ -157,7 +162,7 @@ impl Registry {
 
 impl Drop for Registry {
     fn drop(&mut self) {
-        self.tasks.get_mut().iter().for_each(AbortHandle::abort);
+        self.stop();
     }
 }
 

@@ -233,7 +233,7 @@ impl Ready {
         } = self;
         // Ends with this function, however it ends.
         let mut background = JoinSet::new();
-        background.spawn(object_counts::keep(registry, metrics));
+        background.spawn(object_counts::keep(Arc::clone(&registry), metrics));
         let serving = listener::serve(listener, certificates.tls, filters, stop.subscribe());
         tokio::pin!(serving);
         tokio::select! {
@@ -245,6 +245,7 @@ impl Ready {
             }
         }
         background.shutdown().await;
+        registry.stop();
         storage.close().await;
     }
 }

@@ -1,7 +1,7 @@
 //! From configuration to a listening server: certificates, kubeconfig, filters, listener, shutdown.
 //!
 //! `Config` (plain data) -> `Server::builder(config)` -> `build()` (reports every problem at once, binds nothing) ->
-//! `run(shutdown)`. Only [`main`] turns an outcome into an exit code; nothing here ends the process.
+//! `bind()` -> `serve(shutdown)`. Only [`main`] turns an outcome into an exit code; nothing here ends the process.
 
 mod auth;
 mod builder;
