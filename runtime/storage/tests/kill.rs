@@ -1,7 +1,8 @@
-//! A process that is killed while it writes loses nothing that it was told is written.
+//! A process that is killed while it writes loses nothing that it was told is written, fifty times in a row.
 //!
-//! The test starts itself as that process: the child opens the store, writes with several tasks and prints every
-//! acknowledgement; the parent kills it at some moment and compares.
+//! The test starts itself as that process: the child opens the store, writes with several tasks, watches, and prints
+//! every acknowledgement and every change that its watcher sees; the parent kills it at some moment, compares a copy of
+//! the directory, and starts it again over what the kill has left.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,20 +10,25 @@
 )]
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use apiloom_storage::{
-    Embedded, EmbeddedConfig, EventKind, ListRequest, OpenError, Revision, Storage, WatchItem,
-    WatchStart,
+    Embedded, EmbeddedConfig, Event, EventKind, ListRequest, OpenError, Revision, Storage,
+    WatchItem, WatchStart,
 };
 use futures_util::StreamExt;
 
+/// Tells a child which store is its own, and from where its watcher resumes.
 const DIR: &str = "APILOOM_TEST_STORE_OF_WRITER";
-const ROUNDS: u64 = 6;
+const WATCHED: &str = "APILOOM_TEST_WATCHED";
+const ROUNDS: u64 = 52;
 const WRITERS: usize = 8;
+const TOTAL: usize = 10_000;
 
 #[test]
 fn killed_writers_lose_nothing_acknowledged() {
@@ -32,93 +38,211 @@ fn killed_writers_lose_nothing_acknowledged() {
         .build()
         .unwrap();
     if let Some(dir) = std::env::var_os(DIR) {
-        runtime.block_on(write_for_ever(
-            &Embedded::open(dir, EmbeddedConfig::default()).unwrap(),
-        ));
+        runtime.block_on(write_for_ever(&reopen(dir.as_ref())));
     }
     let dir = tempfile::tempdir().unwrap();
-    // The last acknowledged state of each key, and all acknowledged revisions.
-    let mut state = BTreeMap::new();
-    let mut newest = Revision(0);
+    let mut parent = Parent::default();
     for round in 0..ROUNDS {
-        let acknowledged = write_and_kill(dir.path(), 100 + round * 37);
-        assert!(
-            acknowledged
-                .iter()
-                .all(|(_, revision, _)| *revision > newest),
-            "revisions never go back"
-        );
-        for (key, revision, value) in acknowledged {
-            newest = newest.max(revision);
-            state.insert(key, (revision, value));
+        parent.write_and_kill(dir.path(), 180 + round * 37 % 90);
+        let copy = tempfile::tempdir().unwrap();
+        for file in fs::read_dir(dir.path()).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
         }
-        runtime.block_on(compare(dir.path(), &state, newest));
+        runtime.block_on(parent.compare(copy.path()));
+    }
+    assert!(parent.total > TOTAL, "{} acknowledged", parent.total);
+    // What the last kill has left is as good as its copy.
+    runtime.block_on(parent.compare(dir.path()));
+}
+
+/// What a child said.
+enum Said {
+    /// A key, the revision of its write, and its value; `None` after a delete.
+    Acknowledged(String, Revision, Option<String>),
+    /// Its watcher saw a change.
+    Saw(Revision),
+}
+
+/// What is known of the store without looking at it.
+#[derive(Default)]
+struct Parent {
+    /// The last acknowledged state of each key.
+    state: BTreeMap<String, (Revision, Option<String>)>,
+    newest: Revision,
+    total: usize,
+    /// The newest change that a watcher in a child saw.
+    watched: Revision,
+    /// What the changes up to a revision lead to, as the watches of this process saw them.
+    replayed: BTreeMap<String, (Revision, bytes::Bytes)>,
+    deleted: BTreeMap<String, Revision>,
+    replayed_to: Revision,
+}
+
+impl Parent {
+    /// Runs the writing process until it has acknowledged so many writes, and kills it with more under way.
+    fn write_and_kill(&mut self, dir: &Path, writes: u64) {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "killed_writers_lose_nothing_acknowledged",
+                "--exact",
+                "--nocapture",
+            ])
+            .env(DIR, dir)
+            .env(WATCHED, self.watched.to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let before = self.newest;
+        let mut acknowledged = 0;
+        for said in lines.filter_map(|line| parse(&line.unwrap())) {
+            match said {
+                Said::Acknowledged(key, revision, value) => {
+                    assert!(revision > before, "revisions never go back");
+                    self.newest = self.newest.max(revision);
+                    let old = self.state.insert(key, (revision, value));
+                    assert!(old.is_none_or(|(old, _)| old < revision));
+                    acknowledged += 1;
+                    if acknowledged == writes {
+                        child.kill().unwrap();
+                    }
+                }
+                Said::Saw(revision) => {
+                    assert_eq!(
+                        revision,
+                        Revision(self.watched.0 + 1),
+                        "the watch resumes where it was"
+                    );
+                    self.watched = revision;
+                }
+            }
+        }
+        // What it managed to print after that counts too: the loop ended with the child.
+        assert!(
+            acknowledged >= writes,
+            "the writer wrote until it was killed"
+        );
+        self.total += acknowledged as usize;
+        child.wait().unwrap();
+    }
+
+    /// Opens the store and proves that it holds what was acknowledged: each key at that revision or at a later one, which
+    /// was under way when the process was killed. A watch that resumes where the last one was sees every revision once
+    /// and ends in the same state.
+    async fn compare(&mut self, dir: &Path) {
+        let store = reopen(dir);
+        let page = store.list(ListRequest::default()).await.unwrap();
+        assert!(page.revision >= self.newest);
+        assert!(page.revision >= self.watched, "only what is kept was seen");
+        let mut changes = store
+            .watch("", WatchStart::After(self.replayed_to))
+            .await
+            .unwrap();
+        while let WatchItem::Event(event) = changes.next().await.unwrap().unwrap() {
+            self.replay(event);
+        }
+        assert_eq!(self.replayed_to, page.revision);
+        let listed = page
+            .entries
+            .iter()
+            .map(|entry| (&entry.key, (entry.revision, &entry.value)));
+        let replayed = self
+            .replayed
+            .iter()
+            .map(|(key, (revision, value))| (key, (*revision, value)));
+        assert!(replayed.eq(listed), "history ends in what is present");
+        for (key, (revision, value)) in &self.state {
+            match (self.replayed.get(key), value) {
+                (Some((present, bytes)), Some(value)) if present == revision => {
+                    assert_eq!(*bytes, value.as_bytes());
+                }
+                (Some((present, bytes)), _) => {
+                    assert!(present > revision, "{key} is older than acknowledged");
+                    assert!(is_whole(bytes), "{key} is half-written");
+                }
+                (None, _) => assert!(self.deleted.get(key) >= Some(revision), "{key} is lost"),
+            }
+        }
+        store.close().await;
+    }
+
+    fn replay(&mut self, event: Event) {
+        assert_eq!(
+            event.revision,
+            Revision(self.replayed_to.0 + 1),
+            "history has every revision once"
+        );
+        self.replayed_to = event.revision;
+        if event.kind == EventKind::Deleted {
+            self.replayed.remove(&event.key);
+            self.deleted.insert(event.key, event.revision);
+        } else {
+            assert!(is_whole(&event.value), "{} is half-written", event.key);
+            self.replayed
+                .insert(event.key, (event.revision, event.value));
+        }
     }
 }
 
-/// A key, the revision of its write, and its value; `None` after a delete.
-type Acknowledged = (String, Revision, Option<String>);
-
-/// Runs the writing process until it has acknowledged so many writes, and kills it with more under way.
-fn write_and_kill(dir: &std::path::Path, writes: u64) -> Vec<Acknowledged> {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "killed_writers_lose_nothing_acknowledged",
-            "--exact",
-            "--nocapture",
-        ])
-        .env(DIR, dir)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap())
-        .lines()
-        .map(|line| line.unwrap());
-    let mut acknowledged: Vec<_> = lines
-        .by_ref()
-        .filter_map(|line| parse(&line))
-        .take(writes as usize)
-        .collect();
-    assert_eq!(
-        acknowledged.len() as u64,
-        writes,
-        "the writer wrote until it was killed"
-    );
-    child.kill().unwrap();
-    // What it managed to print counts.
-    acknowledged.extend(lines.filter_map(|line| parse(&line)));
-    child.wait().unwrap();
-    acknowledged
-}
-
-fn parse(line: &str) -> Option<Acknowledged> {
-    let mut words = line.strip_prefix("acknowledged ")?.split(' ');
-    let key = words.next()?.to_owned();
-    let revision = Revision(words.next()?.parse().ok()?);
-    let value = words.next()?;
+fn parse(line: &str) -> Option<Said> {
+    let mut words = line.split(' ');
+    let said = match words.next()? {
+        "acknowledged" => {
+            let key = words.next()?.to_owned();
+            let revision = Revision(words.next()?.parse().ok()?);
+            let value = words.next()?;
+            Said::Acknowledged(key, revision, (value != "-").then(|| value.to_owned()))
+        }
+        "saw" => Said::Saw(Revision(words.next()?.parse().ok()?)),
+        _ => return None,
+    };
     // The kill may have cut the last line short.
     words.next().filter(|end| *end == ".")?;
-    Some((key, revision, (value != "-").then(|| value.to_owned())))
+    Some(said)
 }
 
-/// Creates, updates twice, and deletes one in four, over and over.
+fn value(n: u64, round: u64) -> String {
+    format!("{n}-{}-end", "v".repeat(400 + (round % 7) as usize * 300))
+}
+
+fn is_whole(value: &[u8]) -> bool {
+    let text = std::str::from_utf8(value).unwrap();
+    text.strip_suffix("-end")
+        .and_then(|text| text.split_once('-'))
+        .is_some_and(|(_, middle)| middle.len() % 300 == 100)
+}
+
+/// Watches; creates, updates twice, and deletes one in four, over and over.
 async fn write_for_ever(store: &Arc<Embedded>) {
+    let watched = Revision(std::env::var(WATCHED).unwrap().parse().unwrap());
+    let mut changes = store.watch("", WatchStart::After(watched)).await.unwrap();
+    tokio::spawn(async move {
+        while let Some(item) = changes.next().await {
+            if let WatchItem::Event(event) = item.unwrap() {
+                say(format_args!("saw {}", event.revision));
+            }
+        }
+    });
     let start = store.current_revision().await.unwrap().0;
     let writers = (0..WRITERS).map(|writer| {
         let store = Arc::clone(store);
         tokio::spawn(async move {
             for round in 0_u64.. {
                 let key = format!("/r/{start}-{writer}-{round}");
-                let value =
-                    |n: u64| format!("{n}-{}", "v".repeat(400 + (round % 7) as usize * 300));
-                let mut revision = store.create(&key, value(0).into(), None).await.unwrap();
-                acknowledge(&key, revision, &value(0));
+                let first = value(0, round);
+                let mut revision = store
+                    .create(&key, first.clone().into(), None)
+                    .await
+                    .unwrap();
+                acknowledge(&key, revision, &first);
                 for n in 1..3 {
+                    let next = value(n, round);
                     revision = store
-                        .update_if(&key, revision, value(n).into(), None)
+                        .update_if(&key, revision, next.clone().into(), None)
                         .await
                         .unwrap();
-                    acknowledge(&key, revision, &value(n));
+                    acknowledge(&key, revision, &next);
                 }
                 if round % 4 == 0 {
                     revision = store.delete_if(&key, revision).await.unwrap();
@@ -133,72 +257,16 @@ async fn write_for_ever(store: &Arc<Embedded>) {
 }
 
 fn acknowledge(key: &str, revision: Revision, value: &str) {
-    // The parent may have stopped reading: it is about to kill us.
-    let _ = writeln!(
-        std::io::stdout().lock(),
-        "acknowledged {key} {revision} {value} ."
-    );
+    say(format_args!("acknowledged {key} {revision} {value}"));
 }
 
-/// Opens the store and proves that it holds what was acknowledged: each key at that revision or at a later one, which was
-/// under way when the process was killed. A watch from the beginning sees every revision once and ends in the same state.
-async fn compare(
-    dir: &std::path::Path,
-    state: &BTreeMap<String, (Revision, Option<String>)>,
-    newest: Revision,
-) {
-    let store = reopen(dir);
-    let page = store.list(ListRequest::default()).await.unwrap();
-    assert!(page.revision >= newest);
-    let present: BTreeMap<_, _> = page
-        .entries
-        .into_iter()
-        .map(|entry| (entry.key.clone(), entry))
-        .collect();
-    let mut changes = store
-        .watch("", WatchStart::After(Revision(0)))
-        .await
-        .unwrap();
-    let (mut replayed, mut deleted, mut last) = (BTreeMap::new(), BTreeMap::new(), Revision(0));
-    while let WatchItem::Event(event) = changes.next().await.unwrap().unwrap() {
-        assert_eq!(
-            event.revision,
-            Revision(last.0 + 1),
-            "history has every revision once"
-        );
-        last = event.revision;
-        if event.kind == EventKind::Deleted {
-            replayed.remove(&event.key);
-            deleted.insert(event.key, event.revision);
-        } else {
-            replayed.insert(event.key, (event.revision, event.value));
-        }
-    }
-    assert_eq!(last, page.revision);
-    let listed = present
-        .values()
-        .map(|entry| (entry.key.clone(), (entry.revision, entry.value.clone())));
-    assert!(
-        replayed.into_iter().eq(listed),
-        "history ends in what is present"
-    );
-    for (key, (revision, value)) in state {
-        match (present.get(key), value) {
-            (Some(entry), Some(value)) if entry.revision == *revision => {
-                assert_eq!(entry.value, value.as_bytes());
-            }
-            (Some(entry), _) => assert!(
-                entry.revision > *revision,
-                "{key} is older than acknowledged"
-            ),
-            (None, _) => assert!(deleted.get(key) >= Some(revision), "{key} is lost"),
-        }
-    }
-    store.close().await;
+fn say(what: std::fmt::Arguments<'_>) {
+    // The parent may have stopped reading: it is about to kill us.
+    let _ = writeln!(std::io::stdout().lock(), "{what} .");
 }
 
 /// The lock is gone when the killed process is, which may take a moment.
-fn reopen(dir: &std::path::Path) -> Arc<Embedded> {
+fn reopen(dir: &Path) -> Arc<Embedded> {
     let begin = Instant::now();
     loop {
         match Embedded::open(dir, EmbeddedConfig::default()) {
