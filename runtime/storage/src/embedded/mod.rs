@@ -3,17 +3,21 @@
 //! Writes go through one thread, which turns all that wait into one transaction with one sync and only then answers.
 //! Reads go to a few connections on blocking threads. No value stays in memory: the log in the file is the history.
 
+mod mark;
 mod open;
+mod place;
+mod prove;
 mod reader;
 mod row;
 mod upkeep;
+mod wal;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak, mpsc};
 use std::time::Duration;
@@ -28,6 +32,7 @@ use crate::op::Op;
 use crate::{
     Entry, ListRequest, Page, Retention, Revision, Storage, StorageError, WatchStart, WatchStream,
 };
+use place::Place;
 use reader::Readers;
 use writer::{Request, Writer};
 
@@ -51,6 +56,27 @@ pub struct EmbeddedConfig {
     pub max_bytes: Option<u64>,
     /// How often all checksums are proved in the background, the first time soon after the start.
     pub prove_interval: Duration,
+    #[doc(hidden)]
+    pub safety: Safety,
+}
+
+/// What only tests switch off, to see that its absence would be noticed.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Safety {
+    /// Whether what is read is held against its checksums.
+    pub proves: bool,
+    /// Whether commits are synced.
+    pub syncs: bool,
+}
+
+impl Default for Safety {
+    fn default() -> Self {
+        Self {
+            proves: true,
+            syncs: true,
+        }
+    }
 }
 
 impl Default for EmbeddedConfig {
@@ -59,6 +85,7 @@ impl Default for EmbeddedConfig {
             retention: Retention::default(),
             max_bytes: None,
             prove_interval: Duration::from_secs(24 * 3600),
+            safety: Safety::default(),
         }
     }
 }
@@ -78,7 +105,7 @@ impl Default for EmbeddedConfig {
 /// # }
 /// ```
 pub struct Embedded {
-    path: PathBuf,
+    place: Place,
     queue: mpsc::Sender<Request>,
     /// Bounds what waits in the queue.
     budget: Arc<Semaphore>,
@@ -100,18 +127,18 @@ impl Embedded {
     /// One line that says what is wrong and what to do.
     pub fn open(dir: impl AsRef<Path>, config: EmbeddedConfig) -> Result<Arc<Self>, OpenError> {
         let opened = open::open(dir.as_ref(), &config)?;
-        let path = opened.path.clone();
-        let feed = Feed::new(Revision(opened.head.revision));
-        let compacted = Arc::new(AtomicU64::new(opened.compacted));
+        let place = opened.place.clone();
+        let feed = Feed::new(Revision(opened.proved.head.revision));
+        let compacted = Arc::new(AtomicU64::new(opened.proved.compacted));
         let damage = Arc::default();
         let (queue, requests) = mpsc::channel();
         let upkeep = upkeep::start(
-            &path,
+            &place,
             config.prove_interval,
             queue.clone(),
             Arc::clone(&damage),
         )
-        .map_err(|error| OpenError::thread(&path, error))?;
+        .map_err(|error| OpenError::thread(&place, error))?;
         let writer = Writer::new(
             opened,
             &config,
@@ -122,10 +149,10 @@ impl Embedded {
         std::thread::Builder::new()
             .name("apiloom-writer".into())
             .spawn(move || writer.run(&requests))
-            .map_err(|error| OpenError::thread(&path, error))?;
+            .map_err(|error| OpenError::thread(&place, error))?;
         Ok(Arc::new_cyclic(|me| Self {
-            readers: Readers::new(&path),
-            path,
+            readers: Readers::new(place.clone()),
+            place,
             queue,
             budget: Arc::new(Semaphore::new(QUEUE_BYTES / PERMIT_BYTES)),
             feed,
@@ -189,7 +216,7 @@ fn closed() -> StorageError {
 impl fmt::Debug for Embedded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Embedded")
-            .field("path", &self.path)
+            .field("path", &&*self.place)
             .field("feed", &self.feed)
             .finish_non_exhaustive()
     }

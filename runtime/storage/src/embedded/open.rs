@@ -5,17 +5,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::EmbeddedConfig;
-use super::row::{Digest, Line, line_columns, sqlite_error};
+use super::mark::Mark;
+use super::place::Place;
+use super::prove::{Proved, prove, prove_pages};
+use super::reader::query;
+use super::row::{Number, sqlite_error};
+use super::wal::first_damage;
 use crate::StorageError;
 
 /// "ALOM": says in the file's header whose it is.
 const APPLICATION_ID: i32 = 0x414C_4F4D;
 
 /// The newest format that this code reads, and the one it writes.
-const FORMAT: i32 = 1;
+const FORMAT: i32 = 2;
 
 const FILE: &str = "store.db";
 const NEW_FILE: &str = "store.db.new";
@@ -29,17 +35,14 @@ const READER_CACHE_KIB: u32 = 1 << 10;
 
 /// Each value is written once, in the log. `obj` says which row of it is present; WITHOUT ROWID makes it one tree by key.
 /// Times are milliseconds since 1970. `meta` has the revision up to which history is `compacted`, and the one up to which
-/// its rows are removed (`swept`).
-const SCHEMA: &str = "
-    CREATE TABLE log (
-        revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL, digest INTEGER NOT NULL,
-        seal INTEGER NOT NULL, value BLOB
-    );
-    CREATE TABLE obj (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, expires INTEGER) WITHOUT ROWID;
-    CREATE INDEX obj_expires ON obj (expires) WHERE expires IS NOT NULL;
-    CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-    INSERT INTO meta VALUES ('compacted', 0), ('swept', 0);
-";
+/// its rows are removed (`swept`). Each statement is proved at every open, so its text is part of the format.
+pub(super) const SCHEMA: [&str; 4] = [
+    "CREATE TABLE log (revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL, \
+     digest INTEGER NOT NULL, seal INTEGER NOT NULL, value BLOB)",
+    "CREATE TABLE obj (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, expires INTEGER) WITHOUT ROWID",
+    "CREATE INDEX obj_expires ON obj (expires) WHERE expires IS NOT NULL",
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID",
+];
 
 /// Why a store cannot be opened: one line for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +94,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    fn io(path: &Path, error: &io::Error) -> Self {
+    pub(super) fn io(path: &Path, error: &io::Error) -> Self {
         Self::Io {
             path: path.to_owned(),
             reason: error.to_string(),
@@ -105,14 +108,14 @@ impl OpenError {
         }
     }
 
-    fn damaged(path: &Path, what: impl Into<String>) -> Self {
+    pub(super) fn damaged(path: &Path, what: impl Into<String>) -> Self {
         Self::Damaged {
             path: path.to_owned(),
             what: what.into(),
         }
     }
 
-    fn sqlite(path: &Path, error: &rusqlite::Error) -> Self {
+    pub(super) fn sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         match sqlite_error(path, error) {
             StorageError::Corrupt(_) => Self::damaged(path, error.to_string()),
             _ => Self::Io {
@@ -123,21 +126,13 @@ impl OpenError {
     }
 }
 
-/// Where the history of a store ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) revision: u64,
-    pub(super) digest: Digest,
-}
-
 /// A store that is open for writing.
 #[derive(Debug)]
 pub(super) struct Opened {
-    pub(super) path: PathBuf,
+    pub(super) place: Place,
     pub(super) connection: Connection,
-    pub(super) head: Head,
-    pub(super) compacted: u64,
-    pub(super) swept: u64,
+    pub(super) proved: Proved,
+    pub(super) mark: Mark,
     /// Holds the lock; to be dropped last.
     pub(super) lock: File,
 }
@@ -146,17 +141,75 @@ pub(super) fn open(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenEr
     make_dir(dir)?;
     let lock = lock(dir)?;
     let path = dir.join(FILE);
-    make_file(dir, &path)?;
-    let connection = connect_first(&path, config)?;
-    let (head, compacted, swept) = prove(&path, &connection)?;
+    let mark = Mark::open(dir).map_err(|error| OpenError::io(&Mark::path(dir), &error))?;
+    let marked = mark
+        .read()
+        .map_err(|error| OpenError::io(&Mark::path(dir), &error))?;
+    make_file(dir, &path, marked)?;
+    let place = Place::new(path, config.safety.proves);
+    let connection = connect_first(&place, config).map_err(|error| match error {
+        // The mark says that a store was here.
+        OpenError::Foreign { path, found } if marked.is_some() => {
+            OpenError::damaged(&path, format!("page 1: it is {found}"))
+        }
+        error => error,
+    })?;
+    let proved = prove(&place, &connection)?;
+    let head = proved.head.revision;
+    if let Some(marked) = marked.filter(|marked| *marked > head && place.is_proved) {
+        let what = format!(
+            "it ends at revision {head}, but revision {marked} was acknowledged{}; to go on with what is left, remove {}",
+            lost_pages(&dir.join(WAL)),
+            Mark::path(dir).display()
+        );
+        return Err(OpenError::damaged(&place, what));
+    }
+    keep_log_on_close(&place, &connection, false)?;
+    if write_back(&place, &connection) {
+        prove_pages(&place, &connection)?;
+    }
+    mark.set(head)
+        .map_err(|error| OpenError::io(&Mark::path(dir), &error))?;
     Ok(Opened {
-        path,
+        place,
         connection,
-        head,
-        compacted,
-        swept,
+        proved,
+        mark,
         lock,
     })
+}
+
+/// Where the log of SQLite stops being what was written.
+fn lost_pages(log: &Path) -> String {
+    match first_damage(log) {
+        Ok((0, _)) => format!(": the header of {}, page 1, is damaged", log.display()),
+        Ok((frame, offset)) => format!(
+            ": {} is damaged at its page {frame}, byte {offset}",
+            log.display()
+        ),
+        Err(_) => format!(": pages are lost with {}", log.display()),
+    }
+}
+
+/// Whether the last connection that closes leaves SQLite's log as it is: what is in the log of a store that turns out to
+/// be damaged may be all that is left.
+fn keep_log_on_close(path: &Path, connection: &Connection, keep: bool) -> Result<(), OpenError> {
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)
+        .map(drop)
+        .map_err(|error| OpenError::sqlite(path, &error))
+}
+
+/// Has SQLite write its log back to the file; says whether all of it is. Where the disk is full it is not, and reading
+/// goes on all the same.
+fn write_back(place: &Place, connection: &Connection) -> bool {
+    let done = query(connection, "PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {
+        row.get::<_, i64>(0)
+    });
+    if let Err(error) = &done {
+        tracing::warn!(path = %place.display(), %error, "SQLite's log was not written back");
+    }
+    matches!(done, Ok(Some(0)))
 }
 
 fn make_dir(dir: &Path) -> Result<(), OpenError> {
@@ -193,7 +246,7 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
 
 /// Makes a store that has nothing in it, where there is none: complete under another name first, so that a crash leaves
 /// all of it or none. Its owner alone may read it; SQLite gives the same mode to the files beside it.
-fn make_file(dir: &Path, path: &Path) -> Result<(), OpenError> {
+fn make_file(dir: &Path, path: &Path, marked: Option<u64>) -> Result<(), OpenError> {
     let length = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
     if length(path) > 0 {
         return Ok(());
@@ -202,6 +255,12 @@ fn make_file(dir: &Path, path: &Path) -> Result<(), OpenError> {
         return Err(OpenError::damaged(
             path,
             format!("it is empty or missing, but {WAL} beside it is not"),
+        ));
+    }
+    if let Some(marked) = marked.filter(|marked| *marked > 0) {
+        return Err(OpenError::damaged(
+            path,
+            format!("it is empty or missing, but revision {marked} was acknowledged (page 1)"),
         ));
     }
     let new = dir.join(NEW_FILE);
@@ -221,13 +280,37 @@ fn create(path: &Path) -> rusqlite::Result<()> {
     let connection = connect(path, READER_CACHE_KIB)?;
     connection.execute_batch(&format!(
         "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN; PRAGMA application_id = {APPLICATION_ID}; \
-         PRAGMA user_version = {FORMAT}; {SCHEMA} COMMIT;"
+         PRAGMA user_version = {FORMAT}; {};",
+        SCHEMA.join(";")
     ))?;
+    insert_numbers(&connection, 0, 0)?;
+    connection.execute_batch("COMMIT")?;
     // Closing writes SQLite's log back and removes it.
     connection.close().map_err(|(_, error)| error)
 }
 
-fn private_file() -> OpenOptions {
+fn insert_numbers(connection: &Connection, compacted: i64, swept: i64) -> rusqlite::Result<()> {
+    for (name, value) in [("compacted", compacted), ("swept", swept)] {
+        let sql = "INSERT INTO meta (name, value, seal) VALUES (?1, ?2, ?3)";
+        connection.execute(sql, (name, value, Number::seal(name, value)))?;
+    }
+    Ok(())
+}
+
+/// Format 1 had no checksums of the numbers in `meta`.
+fn upgrade_from_1(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let number = |name: &str| {
+        let sql = "SELECT value FROM meta WHERE name = ?1";
+        connection.query_row(sql, [name], |row| row.get::<_, i64>(0))
+    };
+    let (compacted, swept) = (number("compacted")?, number("swept")?);
+    connection.execute_batch(&format!("DROP TABLE meta; {}", SCHEMA[3]))?;
+    insert_numbers(connection, compacted, swept)?;
+    connection.execute_batch(&format!("PRAGMA user_version = {FORMAT}; COMMIT"))
+}
+
+pub(super) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]
@@ -252,6 +335,7 @@ fn connect_first(path: &Path, config: &EmbeddedConfig) -> Result<Connection, Ope
         _ => OpenError::sqlite(path, &error),
     };
     let connection = connect(path, WRITER_CACHE_KIB).map_err(failed)?;
+    keep_log_on_close(path, &connection, true)?;
     let pragma = |name: &str| {
         connection
             .pragma_query_value(None, name, |row| row.get::<_, i32>(0))
@@ -259,7 +343,7 @@ fn connect_first(path: &Path, config: &EmbeddedConfig) -> Result<Connection, Ope
     };
     let (application, format) = (pragma("application_id")?, pragma("user_version")?);
     match (application, format) {
-        (APPLICATION_ID, 1..=FORMAT) => {}
+        (APPLICATION_ID, 1 | FORMAT) => {}
         (APPLICATION_ID, found) if found > FORMAT => {
             return Err(OpenError::Newer {
                 path: path.to_owned(),
@@ -281,6 +365,9 @@ fn connect_first(path: &Path, config: &EmbeddedConfig) -> Result<Connection, Ope
         });
     }
     configure_writer(&connection, config).map_err(failed)?;
+    if format == 1 {
+        upgrade_from_1(&connection).map_err(failed)?;
+    }
     Ok(connection)
 }
 
@@ -293,9 +380,10 @@ fn foreign(path: &Path, found: &str) -> OpenError {
 
 fn configure_writer(connection: &Connection, config: &EmbeddedConfig) -> rusqlite::Result<()> {
     // Checkpoints are done where no write waits for them (see upkeep). The log is cut back after a burst.
-    connection.execute_batch(
-        "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864;",
-    )?;
+    let synchronous = if config.safety.syncs { "FULL" } else { "OFF" };
+    connection.execute_batch(&format!(
+        "PRAGMA synchronous = {synchronous}; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864;",
+    ))?;
     if let Some(bytes) = config.max_bytes {
         let page_bytes: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         let pages = i64::try_from(bytes / u64::from(page_bytes))
@@ -332,62 +420,4 @@ pub(super) fn connect_upkeep(path: &Path) -> rusqlite::Result<Connection> {
     let connection = connect(path, READER_CACHE_KIB)?;
     connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;")?;
     Ok(connection)
-}
-
-/// Proves the objects against the newest row of the log; gives that, and what is compacted and swept.
-pub(super) fn prove(path: &Path, connection: &Connection) -> Result<(Head, u64, u64), OpenError> {
-    let failed = |error: rusqlite::Error| OpenError::sqlite(path, &error);
-    let head = newest(path, connection)?;
-    let mut objects = connection
-        .prepare("SELECT key, revision, expires FROM obj")
-        .map_err(failed)?;
-    let mut rows = objects.query([]).map_err(failed)?;
-    let mut digest = Digest::default();
-    while let Some(row) = rows.next().map_err(failed)? {
-        let key = row
-            .get_ref(0)
-            .and_then(|key| Ok(key.as_str()?))
-            .map_err(failed)?;
-        let revision: i64 = row.get(1).map_err(failed)?;
-        digest.add(key, revision as u64, row.get(2).map_err(failed)?);
-    }
-    if digest != head.digest {
-        return Err(OpenError::damaged(
-            path,
-            "its objects are not those that its log says are present",
-        ));
-    }
-    let meta = |name: &str| {
-        let sql = "SELECT value FROM meta WHERE name = ?1";
-        connection
-            .query_row(sql, [name], |row| row.get::<_, i64>(0))
-            .map(|value| value as u64)
-            .map_err(failed)
-    };
-    let (compacted, swept) = (meta("compacted")?, meta("swept")?);
-    if compacted > head.revision || swept > compacted {
-        return Err(OpenError::damaged(path, "its log ends before its history"));
-    }
-    Ok((head, compacted, swept))
-}
-
-fn newest(path: &Path, connection: &Connection) -> Result<Head, OpenError> {
-    let failed = |error: rusqlite::Error| OpenError::sqlite(path, &error);
-    let sql = concat!(
-        "SELECT ",
-        line_columns!(),
-        " FROM log ORDER BY revision DESC LIMIT 1"
-    );
-    let mut statement = connection.prepare(sql).map_err(failed)?;
-    let mut rows = statement.query([]).map_err(failed)?;
-    let Some(row) = rows.next().map_err(failed)? else {
-        return Ok(Head::default());
-    };
-    let revision = row.get::<_, i64>(0).map_err(failed)? as u64;
-    let line =
-        Line::read(row, revision).map_err(|error| OpenError::damaged(path, error.to_string()))?;
-    Ok(Head {
-        revision,
-        digest: line.digest,
-    })
 }

@@ -1,7 +1,6 @@
 //! Reads: a few connections, each lent to one read at a time, on tokio's blocking threads.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -10,7 +9,9 @@ use tokio::sync::Semaphore;
 
 use super::closed;
 use super::open::connect_reader;
-use super::row::{Line, Record, line_columns, record_columns, sqlite_error};
+use super::place::Place;
+use super::prove::{damaged_page, root_page};
+use super::row::{Line, Number, Record, line_columns, record_columns, sqlite_error};
 use crate::feed::Replay;
 use crate::keys::{prefix_end, range_start};
 use crate::{Entry, Event, EventKind, ListRequest, Page, Revision, StorageError};
@@ -25,17 +26,17 @@ const REPLAY_BYTES: usize = 4 << 20;
 /// The connections.
 #[derive(Debug)]
 pub(super) struct Readers {
-    path: PathBuf,
+    place: Arc<Place>,
     permits: Arc<Semaphore>,
     /// Those not in use; more are opened when they are wanted, up to the number of permits.
     idle: Arc<Mutex<Vec<Connection>>>,
 }
 
 impl Readers {
-    pub(super) fn new(path: &Path) -> Self {
+    pub(super) fn new(place: Place) -> Self {
         let permits = Arc::new(Semaphore::new(CONNECTIONS as usize));
         Self {
-            path: path.to_owned(),
+            place: Arc::new(place),
             permits,
             idle: Arc::default(),
         }
@@ -50,13 +51,13 @@ impl Readers {
             .acquire_owned()
             .await
             .map_err(|_| closed())?;
-        let (idle, path) = (Arc::clone(&self.idle), self.path.clone());
+        let (idle, place) = (Arc::clone(&self.idle), Arc::clone(&self.place));
         let task = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let failed = |error: rusqlite::Error| sqlite_error(&path, &error);
+            let failed = |error: rusqlite::Error| sqlite_error(&place, &error);
             let connection = idle.lock().pop();
             let connection = connection
-                .map_or_else(|| connect_reader(&path), Ok)
+                .map_or_else(|| connect_reader(&place), Ok)
                 .map_err(failed)?;
             let answer =
                 connection
@@ -64,10 +65,11 @@ impl Readers {
                     .map_err(failed)
                     .and_then(|transaction| {
                         read(&Snapshot {
-                            path: &path,
+                            place: &place,
                             transaction,
                         })
                     });
+            let answer = answer.map_err(|error| name_page(error, &connection));
             idle.lock().push(connection);
             answer
         });
@@ -86,7 +88,7 @@ impl Readers {
 
 /// The store at one revision.
 pub(super) struct Snapshot<'a> {
-    path: &'a Path,
+    place: &'a Place,
     transaction: Transaction<'a>,
 }
 
@@ -167,7 +169,7 @@ impl Snapshot<'_> {
                 return Ok(false);
             }
             reached += 1;
-            let line = Line::read(row, reached)?;
+            let line = Line::read(self.place, row, reached)?;
             if line.key.starts_with(prefix) && line.key >= from && !undone.contains_key(line.key) {
                 undone.insert(
                     line.key.to_owned(),
@@ -185,7 +187,7 @@ impl Snapshot<'_> {
     fn missing(&self, revision: u64) -> StorageError {
         StorageError::Corrupt(format!(
             "{}: revision {revision} is missing from the log",
-            self.path.display()
+            self.place.display()
         ))
     }
 
@@ -269,8 +271,11 @@ impl Snapshot<'_> {
             if self.number(row, 0)? != revision {
                 return Ok(false);
             }
-            if Line::read(row, revision)?.key.starts_with(prefix) {
-                let event = self.event(Record::read(row, revision)?)?;
+            if Line::read(self.place, row, revision)?
+                .key
+                .starts_with(prefix)
+            {
+                let event = self.event(Record::read(self.place, row, revision)?)?;
                 bytes +=
                     event.value.len() + event.previous.as_ref().map_or(0, |(value, _)| value.len());
                 replay.events.push(event);
@@ -307,17 +312,13 @@ impl Snapshot<'_> {
 
     /// The value that a key got at a revision.
     fn entry(&self, key: &str, revision: u64) -> Result<Entry, StorageError> {
-        load(&self.transaction, self.path, revision)
+        load(&self.transaction, self.place, revision)
             .and_then(|record| record.into_entry(key))
             .map_err(|error| name_key(error, key))
     }
 
     fn check_kept(&self, requested: Revision) -> Result<(), StorageError> {
-        let sql = "SELECT value FROM meta WHERE name = 'compacted'";
-        let compacted = Revision(
-            self.query(sql, [], |row| row.get::<_, i64>(0))?
-                .unwrap_or_default() as u64,
-        );
+        let compacted = Revision(Number::load(self.place, &self.transaction, "compacted")?);
         if requested < compacted {
             Err(StorageError::Compacted {
                 requested,
@@ -343,7 +344,7 @@ impl Snapshot<'_> {
     ) -> Result<(), StorageError> {
         let visit = |row: &Row<'_>| {
             let key = row.get_ref(0).and_then(|key| Ok(key.as_str()?));
-            let key = key.map_err(|error| sqlite_error(self.path, &error))?;
+            let key = key.map_err(|error| sqlite_error(self.place, &error))?;
             Ok(visit(key, self.number(row, 1)?))
         };
         match prefix_end(prefix) {
@@ -366,7 +367,7 @@ impl Snapshot<'_> {
         params: impl rusqlite::Params,
         mut visit: impl FnMut(&Row<'_>) -> Result<bool, StorageError>,
     ) -> Result<(), StorageError> {
-        let failed = |error: rusqlite::Error| sqlite_error(self.path, &error);
+        let failed = |error: rusqlite::Error| sqlite_error(self.place, &error);
         let mut statement = self.transaction.prepare_cached(sql).map_err(failed)?;
         let mut rows = statement.query(params).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
@@ -380,7 +381,7 @@ impl Snapshot<'_> {
     fn number(&self, row: &Row<'_>, column: usize) -> Result<u64, StorageError> {
         let number = row
             .get::<_, i64>(column)
-            .map_err(|error| sqlite_error(self.path, &error))?;
+            .map_err(|error| sqlite_error(self.place, &error))?;
         Ok(number as u64)
     }
 
@@ -391,7 +392,8 @@ impl Snapshot<'_> {
         params: impl rusqlite::Params,
         read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, StorageError> {
-        query(&self.transaction, sql, params, read).map_err(|error| sqlite_error(self.path, &error))
+        query(&self.transaction, sql, params, read)
+            .map_err(|error| sqlite_error(self.place, &error))
     }
 }
 
@@ -410,7 +412,7 @@ pub(super) fn query<T>(
 /// Loads and proves the row of a revision.
 pub(super) fn load(
     connection: &Connection,
-    path: &Path,
+    place: &Place,
     revision: u64,
 ) -> Result<Record, StorageError> {
     let sql = concat!(
@@ -419,13 +421,24 @@ pub(super) fn load(
         " FROM log WHERE revision = ?1"
     );
     match query(connection, sql, [revision as i64], |row| {
-        Ok(Record::read(row, revision))
+        Ok(Record::read(place, row, revision))
     }) {
         Ok(Some(record)) => record,
         Ok(None) => Err(StorageError::Corrupt(format!(
             "revision {revision} is missing from the log"
         ))),
-        Err(error) => Err(sqlite_error(path, &error)),
+        Err(error) => Err(sqlite_error(place, &error)),
+    }
+}
+
+/// Says in an error about damage that names no key on which page it is.
+fn name_page(error: StorageError, connection: &Connection) -> StorageError {
+    match error {
+        StorageError::Corrupt(what) if !what.contains("key \"") && !what.contains("page ") => {
+            let page = damaged_page(connection).unwrap_or_else(|| root_page(connection, "log"));
+            StorageError::Corrupt(format!("{what}: {page}"))
+        }
+        other => other,
     }
 }
 

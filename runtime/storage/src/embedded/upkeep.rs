@@ -1,7 +1,6 @@
 //! The upkeep thread: checkpoints beside the writes, and the slow proof of every checksum.
 
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -10,7 +9,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
-use super::open::{connect_upkeep, prove};
+use super::open::connect_upkeep;
+use super::place::Place;
+use super::prove::prove;
 use super::reader::{load, name_key, query};
 use super::row::sqlite_error;
 use super::writer::Request;
@@ -49,21 +50,21 @@ impl Upkeep {
 }
 
 pub(super) fn start(
-    path: &Path,
+    place: &Place,
     prove_interval: Duration,
     writer: Sender<Request>,
     damage: Arc<Mutex<Vec<String>>>,
 ) -> io::Result<Upkeep> {
     let (checkpoints, asked) = mpsc::channel();
     let proof = Proof {
-        path: path.to_owned(),
+        place: place.clone(),
         next: Next::Objects(String::new()),
         damage,
     };
-    let path = path.to_owned();
+    let place = place.clone();
     let thread = std::thread::Builder::new()
         .name("apiloom-upkeep".into())
-        .spawn(move || run(&path, prove_interval, &asked, &writer, proof))?;
+        .spawn(move || run(&place, prove_interval, &asked, &writer, proof))?;
     Ok(Upkeep {
         checkpoints,
         thread,
@@ -71,7 +72,7 @@ pub(super) fn start(
 }
 
 fn run(
-    path: &Path,
+    place: &Place,
     interval: Duration,
     asked: &Receiver<()>,
     writer: &Sender<Request>,
@@ -84,7 +85,7 @@ fn run(
         if woken == Err(RecvTimeoutError::Disconnected) {
             return;
         }
-        let open = match connection.take().map_or_else(|| connect_upkeep(path), Ok) {
+        let open = match connection.take().map_or_else(|| connect_upkeep(place), Ok) {
             Ok(open) => open,
             Err(error) => {
                 tracing::error!(%error, "no connection for the upkeep of the store");
@@ -115,7 +116,7 @@ fn checkpoint(connection: &Connection) {
 
 /// A pass over everything in the store.
 struct Proof {
-    path: PathBuf,
+    place: Place,
     next: Next,
     damage: Arc<Mutex<Vec<String>>>,
 }
@@ -133,7 +134,7 @@ impl Proof {
     fn step(&mut self, connection: &Connection) -> bool {
         let next = connection
             .unchecked_transaction()
-            .map_err(|error| sqlite_error(&self.path, &error));
+            .map_err(|error| sqlite_error(&self.place, &error));
         let next = next.and_then(|snapshot| match &self.next {
             Next::Objects(after) => self.objects(&snapshot, after),
             Next::Log(after) => self.log(&snapshot, *after),
@@ -151,7 +152,7 @@ impl Proof {
         let sql = "SELECT key, revision FROM obj WHERE key > ?1 ORDER BY key LIMIT ?2";
         let rows: Vec<(String, i64)> = self.rows(snapshot, sql, (after, PROOF_ROWS))?;
         for (key, revision) in &rows {
-            let proved = load(snapshot, &self.path, *revision as u64)
+            let proved = load(snapshot, &self.place, *revision as u64)
                 .and_then(|record| record.into_entry(key));
             if let Err(error) = proved {
                 self.note(&name_key(error, key));
@@ -169,14 +170,14 @@ impl Proof {
             "SELECT revision, previous FROM log WHERE revision > ?1 ORDER BY revision LIMIT ?2";
         let rows: Vec<(i64, i64)> = self.rows(snapshot, sql, (after, PROOF_ROWS))?;
         for (revision, _) in &rows {
-            if let Err(error) = load(snapshot, &self.path, *revision as u64) {
+            if let Err(error) = load(snapshot, &self.place, *revision as u64) {
                 self.note(&error);
             }
         }
         if let Some((last, _)) = rows.last() {
             return Ok(Some(Next::Log(*last)));
         }
-        prove(&self.path, snapshot).map_err(|error| StorageError::Corrupt(error.to_string()))?;
+        prove(&self.place, snapshot).map_err(|error| StorageError::Corrupt(error.to_string()))?;
         Ok(None)
     }
 
@@ -195,11 +196,11 @@ impl Proof {
                 .query_map(params, |row| Ok((row.get(0)?, row.get(1)?)))?
                 .collect::<rusqlite::Result<_>>()
         });
-        rows.map_err(|error| sqlite_error(&self.path, &error))
+        rows.map_err(|error| sqlite_error(&self.place, &error))
     }
 
     fn note(&self, error: &StorageError) {
-        tracing::error!(path = %self.path.display(), %error, "the store is damaged");
+        tracing::error!(path = %self.place.display(), %error, "the store is damaged");
         let line = error.to_string();
         let mut damage = self.damage.lock();
         if damage.len() < MAX_DAMAGE && !damage.contains(&line) {

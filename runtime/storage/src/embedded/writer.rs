@@ -7,7 +7,6 @@ mod housekeeping;
 mod transaction;
 
 use std::fs::File;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -17,7 +16,10 @@ use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::EmbeddedConfig;
-use super::open::{Head, Opened};
+use super::mark::Mark;
+use super::open::Opened;
+use super::place::Place;
+use super::prove::Head;
 use super::reader::query;
 use super::row::sqlite_error;
 use super::upkeep::Upkeep;
@@ -55,7 +57,7 @@ pub(super) enum Request {
 
 /// The state of the writing thread.
 pub(super) struct Writer {
-    path: PathBuf,
+    place: Place,
     connection: Connection,
     head: Head,
     /// The newest revision whose change is forgotten.
@@ -80,6 +82,9 @@ pub(super) struct Writer {
     writes_since_look: usize,
     /// Whether a commit is on the disk when it returns. It always is, but for the sweep.
     is_syncing: bool,
+    /// Whether any commit is, which only a test denies.
+    syncs: bool,
+    mark: Mark,
     /// Other processes stay out until the connection is closed: declared after it, so dropped after it.
     lock: File,
 }
@@ -93,11 +98,11 @@ impl Writer {
         upkeep: Upkeep,
     ) -> Self {
         Self {
-            path: opened.path,
+            place: opened.place,
             connection: opened.connection,
-            head: opened.head,
-            compacted: opened.compacted,
-            swept: opened.swept,
+            head: opened.proved.head,
+            compacted: opened.proved.compacted,
+            swept: opened.proved.swept,
             shared_compacted,
             horizon: Horizon::new(config.retention),
             look_interval: config.retention.step(),
@@ -109,6 +114,8 @@ impl Writer {
             is_checkpointing: false,
             writes_since_look: 0,
             is_syncing: false,
+            syncs: config.safety.syncs,
+            mark: opened.mark,
             lock: opened.lock,
         }
     }
@@ -183,10 +190,14 @@ impl Writer {
             .and_then(|()| transaction::run(self, writes))
             .map_err(|error| {
                 self.roll_back();
-                sqlite_error(&self.path, &error)
+                sqlite_error(&self.place, &error)
             })?;
         self.head = committed.head;
         self.next_expiry = committed.next_expiry;
+        if let Err(error) = self.mark.set(self.head.revision) {
+            // What is written is safe all the same; only damage to SQLite's log would now go unnoticed.
+            tracing::warn!(%error, "the mark of the newest revision was not written");
+        }
         if !committed.changes.is_empty() {
             self.feed
                 .publish(&committed.changes, Revision(self.head.revision));

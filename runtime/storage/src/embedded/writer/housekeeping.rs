@@ -9,7 +9,7 @@ use rusqlite::params;
 use super::transaction::present;
 use super::{Writer, now_millis};
 use crate::embedded::reader::query;
-use crate::embedded::row::{Line, line_columns, sqlite_error};
+use crate::embedded::row::{Line, Number, line_columns, sqlite_error};
 use crate::op::Op;
 use crate::{Revision, StorageError};
 
@@ -58,7 +58,7 @@ impl Writer {
     fn expire(&mut self) {
         let done = self
             .due()
-            .map_err(|error| sqlite_error(&self.path, &error))
+            .map_err(|error| sqlite_error(&self.place, &error))
             .and_then(|due| self.commit(due.iter().map(|(key, op)| (&**key, op))));
         match done {
             Ok(answers) => {
@@ -100,7 +100,7 @@ impl Writer {
     }
 
     fn retry_expiry(&mut self, error: &str) {
-        tracing::error!(path = %self.path.display(), %error, "expired keys were not removed");
+        tracing::error!(path = %self.place.display(), %error, "expired keys were not removed");
         self.next_expiry = Some(now_millis() + RETRY.as_millis() as i64);
     }
 
@@ -125,11 +125,10 @@ impl Writer {
         if revision.0 <= self.compacted {
             return Ok(());
         }
-        let sql = "UPDATE meta SET value = ?1 WHERE name = 'compacted'";
         let done = self
             .sync_commits()
-            .and_then(|()| self.connection.execute(sql, [revision.0 as i64]));
-        done.map_err(|error| sqlite_error(&self.path, &error))?;
+            .and_then(|()| Number::store(&self.connection, "compacted", revision.0));
+        done.map_err(|error| sqlite_error(&self.place, &error))?;
         self.compacted = revision.0;
         self.shared_compacted.store(revision.0, Ordering::Release);
         Ok(())
@@ -144,9 +143,11 @@ impl Writer {
     /// where it is a removal.
     fn sweep(&mut self, rows: usize) -> rusqlite::Result<()> {
         // These removals need not be durable before anything else is, only in order: the next write syncs them too.
-        self.is_syncing = false;
-        self.connection
-            .execute_batch("PRAGMA synchronous = NORMAL")?;
+        if self.is_syncing {
+            self.is_syncing = false;
+            self.connection
+                .execute_batch("PRAGMA synchronous = NORMAL")?;
+        }
         let swept = self.sweep_rows(rows);
         if swept.is_err() {
             self.roll_back();
@@ -158,7 +159,7 @@ impl Writer {
 
     /// Has every commit be synced before it returns.
     pub(super) fn sync_commits(&mut self) -> rusqlite::Result<()> {
-        if !self.is_syncing {
+        if !self.is_syncing && self.syncs {
             self.connection.execute_batch("PRAGMA synchronous = FULL")?;
             self.is_syncing = true;
         }
@@ -188,10 +189,7 @@ impl Writer {
                 break;
             }
         }
-        let sql = "UPDATE meta SET value = ?1 WHERE name = 'swept'";
-        self.connection
-            .prepare_cached(sql)?
-            .execute([swept as i64])?;
+        Number::store(&self.connection, "swept", swept)?;
         self.execute("COMMIT")?;
         Ok(swept)
     }
@@ -207,13 +205,13 @@ impl Writer {
         let mut statement = self.connection.prepare_cached(sql)?;
         let forgotten = statement.query_map(range, |row| {
             let revision = row.get::<_, i64>(0)? as u64;
-            let unneeded = match Line::read(row, revision) {
+            let unneeded = match Line::read(&self.place, row, revision) {
                 Ok(line) => [
                     (line.previous != 0).then_some(line.previous),
                     line.is_removal.then_some(line.revision),
                 ],
                 Err(error) => {
-                    tracing::error!(path = %self.path.display(), %error, "the store is damaged");
+                    tracing::error!(path = %self.place.display(), %error, "the store is damaged");
                     [None, None]
                 }
             };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 
 use super::{Writer, now_millis};
-use crate::embedded::open::Head;
+use crate::embedded::prove::Head;
 use crate::embedded::reader::{load, name_key, query};
 use crate::embedded::row::Seal;
 use crate::feed::Change;
@@ -153,7 +153,7 @@ impl Transaction<'_> {
 
     fn refusal(&self, key: &str, op: &Op, present: Option<u64>) -> StorageError {
         let entry = present.map(|revision| {
-            load(&self.writer.connection, &self.writer.path, revision)
+            load(&self.writer.connection, &self.writer.place, revision)
                 .and_then(|record| record.into_entry(key))
                 .map_err(|error| name_key(error, key))
         });
@@ -166,7 +166,7 @@ impl Transaction<'_> {
     /// the watchers meet the damage in history.
     fn change(&self, key: &str, op: &Op, revision: u64, previous: Option<u64>) -> Change {
         let load =
-            |revision| load(&self.writer.connection, &self.writer.path, revision)?.into_entry(key);
+            |revision| load(&self.writer.connection, &self.writer.place, revision)?.into_entry(key);
         let loaded = self.is_watched.then(|| previous.map(load).transpose());
         let Some(Ok(previous)) = loaded else {
             return Change::InHistory {
