@@ -6,6 +6,7 @@
 )]
 
 mod client;
+pub mod etcd;
 mod kubectl;
 mod server;
 pub mod transcript;

@@ -99,12 +99,15 @@ impl Seat {
                 self.bytes += weight(event);
                 self.queue.push_back(Arc::clone(event));
             }
-            _ => {
-                self.live = false;
-                self.queue.clear();
-                self.bytes = 0;
-            }
+            _ => self.fall_behind(),
         }
+    }
+
+    /// From here on history has what the queue would have had.
+    fn fall_behind(&mut self) {
+        self.live = false;
+        self.queue.clear();
+        self.bytes = 0;
     }
 }
 
@@ -162,6 +165,18 @@ impl Feed {
             if touched {
                 seat.wake.notify_one();
             }
+        }
+    }
+
+    /// Makes it known that the store is at `upto` and that the changes until there are not at hand: every watcher looks for
+    /// them in history.
+    #[cfg(feature = "etcd")]
+    pub(crate) fn skip_to(&self, upto: Revision) {
+        let mut inner = self.inner.lock();
+        inner.published = upto;
+        for seat in inner.seats.values_mut() {
+            seat.fall_behind();
+            seat.wake.notify_one();
         }
     }
 

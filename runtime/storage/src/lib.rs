@@ -3,11 +3,13 @@
 //! Nothing here knows what an object is. The one invariant: every write gets one revision from one counter, and what
 //! was acknowledged is there for every later read, watch and restart.
 //!
-//! The feature `testing` adds `conformance`, the suite that proves a backend, also one of your own.
+//! The feature `etcd` adds the backend of that name, for several servers over one store. The feature `testing` adds `conformance`, the suite that proves a backend, also one of your own.
 
 mod storage;
 
 mod embedded;
+#[cfg(feature = "etcd")]
+mod etcd;
 mod memory;
 
 #[cfg(any(test, feature = "testing"))]
@@ -19,6 +21,8 @@ mod op;
 mod retention;
 
 pub use embedded::{Embedded, EmbeddedConfig, OpenError};
+#[cfg(feature = "etcd")]
+pub use etcd::{ConnectError, Etcd, EtcdConfig, EtcdTls};
 pub use memory::Memory;
 pub use retention::Retention;
 pub use storage::{

@@ -1,0 +1,186 @@
+//! What etcd still knows of the past: the present revision, what is compacted, and changes for watchers that are behind.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use etcd_client::{GetOptions, WatchOptions};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::changes::{Changes, Heard};
+use super::failure::Failure;
+use super::members::{Members, Safety};
+use super::wire;
+use crate::feed::Replay;
+use crate::{Revision, StorageError};
+
+/// A key that is read for what the answer's header says. It is the one with which servers agree on compaction.
+pub(super) const PROBE_KEY: &str = "compact_rev_key";
+
+/// How many changes a watcher takes from history at a time.
+const REPLAY_STEP: usize = 4_096;
+
+/// How often a watch that is catching up is asked whether it has.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+
+/// A member that says nothing for so long while it has changes to send is left.
+const SILENCE: Duration = Duration::from_secs(6);
+
+/// Between attempts.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Reads the past of a store.
+#[derive(Debug)]
+pub(super) struct History {
+    pub(super) members: Arc<Members>,
+    pub(super) closed: Arc<AtomicBool>,
+}
+
+impl History {
+    /// The revision of the newest write, agreed by the majority.
+    pub(super) async fn current_revision(&self) -> Result<Revision, Failure> {
+        self.probe(Revision(0)).await
+    }
+
+    /// The present revision. Fails with [`Failure::Compacted`] when changes after `revision` are gone.
+    pub(super) async fn check_kept(&self, revision: Revision) -> Result<Revision, Failure> {
+        // An empty etcd is at revision 1, so nothing can have happened before.
+        match self.probe(revision.max(Revision(1))).await {
+            Err(Failure::Future) => self.current_revision().await,
+            answered => answered,
+        }
+    }
+
+    /// Reads nothing at a revision, the present one for 0; gives the present one.
+    pub(super) async fn probe(&self, revision: Revision) -> Result<Revision, Failure> {
+        let options = GetOptions::new()
+            .with_count_only()
+            .with_revision(wire::number(revision));
+        let answer = self
+            .members
+            .call(Safety::Read, async |member| {
+                member.kv().get(PROBE_KEY, Some(options.clone())).await
+            })
+            .await?;
+        Ok(wire::header_revision(answer.0.header.as_ref()))
+    }
+
+    /// The error for a revision of which etcd said that it is compacted; etcd names the bound to watches only.
+    pub(super) async fn compacted(&self, requested: Revision) -> StorageError {
+        let bound = self
+            .members
+            .call(Safety::Read, async |member| {
+                let options = WatchOptions::new().with_start_revision(1);
+                let mut watch = member.watch().watch(PROBE_KEY, Some(options)).await?;
+                while let Some(message) = watch.message().await? {
+                    if message.compact_revision() > 0 {
+                        return Ok(message.compact_revision());
+                    }
+                }
+                let ended = "the watch ended before it said what is compacted";
+                Err(etcd_client::Error::WatchError(ended.to_owned()))
+            })
+            .await;
+        match bound {
+            Ok(bound) => StorageError::Compacted {
+                requested,
+                compacted: wire::revision(bound),
+            },
+            Err(failure) => failure.into(),
+        }
+    }
+
+    /// The error for a failed request that named a revision.
+    pub(super) async fn error(&self, failure: Failure, requested: Revision) -> StorageError {
+        match failure {
+            Failure::Compacted => self.compacted(requested).await,
+            Failure::Future => match self.current_revision().await {
+                Ok(current) => StorageError::Future { requested, current },
+                Err(failure) => failure.into(),
+            },
+            failure => failure.into(),
+        }
+    }
+
+    async fn read(&self, prefix: &str, after: Revision, upto: Revision) -> Result<Replay, Failure> {
+        let member = self.members.current();
+        let replay = self
+            .read_from(Arc::clone(&member), prefix, after, upto)
+            .await;
+        if replay.as_ref().is_err_and(Failure::is_passing) {
+            self.members.leave(&member);
+        }
+        let replay = replay?;
+        // See the live watch: a watch may begin where a change is gone already.
+        self.check_kept(after).await?;
+        Ok(replay)
+    }
+
+    async fn read_from(
+        &self,
+        member: Arc<super::members::Member>,
+        prefix: &str,
+        after: Revision,
+        upto: Revision,
+    ) -> Result<Replay, Failure> {
+        let mut changes = Changes::open(member, prefix, after).await?;
+        let mut replay = Replay {
+            events: Vec::new(),
+            reached: after,
+        };
+        let mut heard_at = Instant::now();
+        while replay.reached < upto && replay.events.len() < REPLAY_STEP {
+            let Ok(heard) = timeout(ASK_AGAIN, changes.next()).await else {
+                if heard_at.elapsed() >= SILENCE {
+                    return Err(changes.member.silent(SILENCE));
+                }
+                changes.request_progress().await?;
+                continue;
+            };
+            match heard? {
+                Heard::Alive => changes.request_progress().await?,
+                Heard::Progress(revision) => replay.reached = revision.min(upto),
+                Heard::Changes(events) => {
+                    let last = events.last().map_or(after, |event| event.revision);
+                    replay.reached = last.min(upto);
+                    let wanted = |event: &crate::Event| {
+                        event.revision <= upto && event.key.starts_with(prefix)
+                    };
+                    replay.events.extend(events.into_iter().filter(wanted));
+                }
+            }
+            heard_at = Instant::now();
+        }
+        Ok(replay)
+    }
+}
+
+#[async_trait]
+impl crate::feed::History for History {
+    async fn replay(
+        &self,
+        prefix: &str,
+        after: Revision,
+        upto: Revision,
+    ) -> Result<Replay, StorageError> {
+        if upto <= Revision(1) {
+            return Ok(Replay {
+                events: Vec::new(),
+                reached: upto,
+            });
+        }
+        // See `check_kept`.
+        let from = after.max(Revision(1));
+        loop {
+            match self.read(prefix, from, upto).await {
+                Ok(replay) => return Ok(replay),
+                Err(failure) if failure.is_passing() && !self.closed.load(Ordering::Relaxed) => {
+                    tracing::debug!(%failure, "history is read again");
+                    sleep(PAUSE).await;
+                }
+                Err(failure) => return Err(self.error(failure, after).await),
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The live watch of a store: one for all its watchers, opened again from the last revision after every loss.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::changes::{Changes, Heard};
+use super::failure::Failure;
+use super::history::History;
+use super::members::Members;
+use crate::Revision;
+use crate::feed::{Change, Feed};
+
+/// A watch that has said nothing for so long is asked how far it is.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// One that has said nothing for so long, though it was asked, is lost.
+const SILENCE: Duration = Duration::from_secs(6);
+
+/// Between attempts to open it again, growing while they fail.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Carries changes from etcd to the feed.
+pub(super) struct Pump {
+    pub(super) members: Arc<Members>,
+    pub(super) history: Arc<History>,
+    pub(super) feed: Arc<Feed>,
+    pub(super) prefix: String,
+    /// Someone waits for the present revision.
+    pub(super) wanted: Arc<Notify>,
+    /// How far the feed is.
+    pub(super) reached: watch::Sender<Revision>,
+}
+
+impl Pump {
+    /// Runs until it is aborted.
+    pub(super) async fn run(self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let before = self.feed.published();
+            let failure = match self.follow().await {
+                Err(Failure::Compacted) => self.skip_what_is_gone().await,
+                Err(failure) => Err(failure),
+                Ok(never) => match never {},
+            };
+            if let Err(failure) = failure {
+                tracing::warn!(%failure, after = %self.feed.published(), "the watch of etcd is opened again");
+            }
+            pause = match self.feed.published() > before {
+                true => FIRST_PAUSE,
+                false => (pause * 2).min(LONGEST_PAUSE),
+            };
+            sleep(pause).await;
+        }
+    }
+
+    /// One watch, until it fails.
+    async fn follow(&self) -> Result<std::convert::Infallible, Failure> {
+        let member = self.members.current();
+        let followed = self.follow_member(Arc::clone(&member)).await;
+        if followed.as_ref().is_err_and(Failure::is_passing) {
+            self.members.leave(&member);
+        }
+        followed
+    }
+
+    async fn follow_member(
+        &self,
+        member: Arc<super::members::Member>,
+    ) -> Result<std::convert::Infallible, Failure> {
+        let from = self.feed.published();
+        let mut changes = Changes::open(member, &self.prefix, from).await?;
+        let mut heard_at = Instant::now();
+        let mut asked_at = heard_at;
+        let mut proved = false;
+        loop {
+            let heard = tokio::select! {
+                heard = changes.next() => heard?,
+                () = self.wanted.notified() => {
+                    asked_at = Instant::now();
+                    changes.request_progress().await?;
+                    continue;
+                }
+                () = sleep_until(heard_at.max(asked_at) + IDLE) => {
+                    if heard_at.elapsed() >= SILENCE {
+                        return Err(changes.member.silent(SILENCE));
+                    }
+                    asked_at = Instant::now();
+                    changes.request_progress().await?;
+                    continue;
+                }
+            };
+            heard_at = Instant::now();
+            // etcd lets a watch begin at the compacted revision itself, whose change may be gone. What was kept when the
+            // first message was on its way was kept when that message was made.
+            if !proved && !matches!(heard, Heard::Alive) {
+                self.history.check_kept(from).await?;
+                proved = true;
+            }
+            self.publish(heard);
+        }
+    }
+
+    fn publish(&self, heard: Heard) {
+        let (changes, upto) = match heard {
+            Heard::Alive => return,
+            Heard::Progress(revision) => (Vec::new(), revision),
+            Heard::Changes(events) => {
+                let upto = events.last().map_or(Revision(0), |event| event.revision);
+                let loaded = |event| Change::Loaded(Arc::new(event));
+                (events.into_iter().map(loaded).collect(), upto)
+            }
+        };
+        if upto > self.feed.published() {
+            self.feed.publish(&changes, upto);
+            self.reached.send_replace(upto);
+        }
+    }
+
+    /// The feed goes on from the present; watchers that stayed behind learn from history that it is gone.
+    async fn skip_what_is_gone(&self) -> Result<(), Failure> {
+        let current = self.history.current_revision().await?;
+        tracing::warn!(after = %self.feed.published(), %current, "changes were compacted before they were received");
+        self.feed.skip_to(current);
+        self.reached.send_replace(current);
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Writes: one transaction each, which compares the key's revision and answers with what the key holds instead.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use etcd_client::proto::{PbKeyValue, PbTxnOpResponse};
+use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp};
+
+use super::failure::Failure;
+use super::members::Safety;
+use super::{Etcd, wire};
+use crate::{Entry, Revision, Storage as _, StorageError};
+
+/// What a key must hold for a write to be done.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Expected {
+    Nothing,
+    Revision(Revision),
+}
+
+impl Expected {
+    /// The comparison that etcd makes; `None` for a revision that no key can have.
+    fn compare(self, key: &str) -> Option<Compare> {
+        let revision = match self {
+            Self::Nothing => 0,
+            // To etcd 0 means that nothing is there.
+            Self::Revision(Revision(0)) => return None,
+            Self::Revision(revision) => i64::try_from(revision.0).ok()?,
+        };
+        Some(Compare::mod_revision(key, CompareOp::Equal, revision))
+    }
+}
+
+/// The revision of a write that was done, or what the key holds instead.
+pub(super) type Done = Result<Revision, Option<Entry>>;
+
+impl Etcd {
+    /// Puts a value where `expected` holds.
+    pub(super) async fn put(
+        &self,
+        key: &str,
+        expected: Expected,
+        value: Bytes,
+        ttl: Option<Duration>,
+    ) -> Result<Done, StorageError> {
+        let Some(compare) = expected.compare(key) else {
+            return Ok(Err(self.get(key).await?.0));
+        };
+        let Some(ttl) = ttl else {
+            let put = TxnOp::put(key, value.as_ref(), None);
+            return done(self.transact(key, compare, put).await?);
+        };
+        let lease = self.leases.get(ttl).await?;
+        let leased = |lease| {
+            let options = PutOptions::new().with_lease(lease);
+            TxnOp::put(key, value.as_ref(), Some(options))
+        };
+        match self.transact(key, compare.clone(), leased(lease)).await {
+            // It ended between being given and being used; a new one will not.
+            Err(Failure::NoLease) => {
+                self.leases.forget(lease);
+                let lease = self.leases.get(ttl).await?;
+                done(self.transact(key, compare, leased(lease)).await?)
+            }
+            transacted => done(transacted?),
+        }
+    }
+
+    /// Deletes a key where `expected` holds.
+    pub(super) async fn delete(&self, key: &str, expected: Expected) -> Result<Done, StorageError> {
+        match expected.compare(key) {
+            None => Ok(Err(self.get(key).await?.0)),
+            Some(compare) => {
+                let delete = TxnOp::delete(key, None);
+                done(self.transact(key, compare, delete).await?)
+            }
+        }
+    }
+
+    async fn transact(
+        &self,
+        key: &str,
+        compare: Compare,
+        op: TxnOp,
+    ) -> Result<Result<Revision, Option<PbKeyValue>>, Failure> {
+        let txn = Txn::new()
+            .when([compare])
+            .and_then([op])
+            .or_else([TxnOp::get(key, None)]);
+        let answer = self
+            .members
+            .call(Safety::Write, async |member| {
+                member.kv().txn(txn.clone()).await
+            })
+            .await?
+            .0;
+        if answer.succeeded {
+            return Ok(Ok(wire::header_revision(answer.header.as_ref())));
+        }
+        let mut operations = answer.responses.into_iter();
+        Ok(Err(operations.find_map(|operation| {
+            match operation.response {
+                Some(PbTxnOpResponse::ResponseRange(range)) => range.kvs.into_iter().next(),
+                _ => None,
+            }
+        })))
+    }
+}
+
+fn done(transacted: Result<Revision, Option<PbKeyValue>>) -> Result<Done, StorageError> {
+    Ok(match transacted {
+        Ok(revision) => Ok(revision),
+        Err(present) => Err(present.map(wire::entry).transpose()?),
+    })
+}

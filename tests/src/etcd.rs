@@ -1,0 +1,201 @@
+//! A real etcd as a process of its own, of the releases that `tests/tools` obtains.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::repository;
+
+/// How long a member may take to serve.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One member, alone or with others; killed when dropped.
+pub struct Etcd {
+    release: String,
+    name: String,
+    address: String,
+    cluster: String,
+    args: Vec<String>,
+    dir: tempfile::TempDir,
+    process: Option<Child>,
+}
+
+impl Etcd {
+    /// The releases under test: the oldest that is supported, whose progress cannot be believed, and a newer one.
+    pub const RELEASES: [&'static str; 2] = ["3.4", "3.5"];
+    /// The newer one.
+    pub const NEWEST: &'static str = "3.5";
+
+    /// Starts an etcd of one member, over a new folder.
+    pub fn start(release: &str) -> Self {
+        Self::start_with(release, &[])
+    }
+
+    /// Starts an etcd of one member, with further arguments.
+    pub fn start_with(release: &str, args: &[&str]) -> Self {
+        let address = address();
+        // Alone it has nobody to lose an election to, and none to wait for.
+        let quick = ["--heartbeat-interval=10", "--election-timeout=100"];
+        let args = [&quick, args].concat();
+        let cluster = format!("m0=http://{address}:2380");
+        let mut etcd = Self::new(release, "m0", address, cluster, &args);
+        etcd.restart();
+        etcd
+    }
+
+    /// Starts an etcd of three members.
+    pub fn start_three(release: &str) -> [Self; 3] {
+        let addresses = [address(), address(), address()];
+        let cluster = (0..3).map(|i| format!("m{i}=http://{}:2380", addresses[i]));
+        let cluster = cluster.collect::<Vec<_>>().join(",");
+        let mut members = addresses.map(|address| {
+            let name = cluster
+                .split(',')
+                .find(|member| member.contains(&format!("{address}:")));
+            let name = name.unwrap().split('=').next().unwrap().to_owned();
+            Self::new(release, &name, address, cluster.clone(), &[])
+        });
+        // None serves before most of them are there.
+        members.iter_mut().for_each(Self::spawn);
+        members.iter_mut().for_each(Self::wait);
+        members
+    }
+
+    fn new(release: &str, name: &str, address: String, cluster: String, args: &[&str]) -> Self {
+        Self {
+            release: release.to_owned(),
+            name: name.to_owned(),
+            address,
+            cluster,
+            args: args.iter().map(|&arg| arg.to_owned()).collect(),
+            dir: tempfile::tempdir().unwrap(),
+            process: None,
+        }
+    }
+
+    /// Where clients reach it.
+    pub fn url(&self) -> String {
+        format!("http://{}:2379", self.address)
+    }
+
+    /// Starts it over its folder, after [`Etcd::kill`], and waits until it serves.
+    pub fn restart(&mut self) {
+        self.spawn();
+        self.wait();
+    }
+
+    fn spawn(&mut self) {
+        let binary = repository().join(format!("target/tools/etcd-{}/etcd", self.release));
+        assert!(
+            binary.exists(),
+            "{} is missing: run tests/tools",
+            binary.display()
+        );
+        let (client, peer) = (self.url(), format!("http://{}:2380", self.address));
+        let mut command = Command::new(binary);
+        command
+            .args(["--name", &self.name, "--initial-cluster", &self.cluster])
+            .args([
+                "--listen-client-urls",
+                &client,
+                "--advertise-client-urls",
+                &client,
+            ])
+            .args([
+                "--listen-peer-urls",
+                &peer,
+                "--initial-advertise-peer-urls",
+                &peer,
+            ])
+            // The largest value of the conformance suite with its key is larger than the default allows.
+            .args([
+                "--max-request-bytes=8388608",
+                "--log-level=error",
+                "--logger=zap",
+            ])
+            .args(&self.args)
+            .arg("--data-dir")
+            .arg(self.dir.path())
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        if self.release != "3.4" {
+            // No test cuts the power.
+            command.arg("--unsafe-no-fsync");
+        }
+        self.process = Some(command.spawn().unwrap());
+    }
+
+    fn wait(&mut self) {
+        let started = Instant::now();
+        while !self.is_healthy() {
+            let ended = self.process.as_mut().unwrap().try_wait().unwrap();
+            assert!(ended.is_none(), "etcd ended: {ended:?}");
+            assert!(started.elapsed() < PATIENCE, "etcd does not get healthy");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn is_healthy(&self) -> bool {
+        let address: SocketAddr = format!("{}:2379", self.address).parse().unwrap();
+        let mut answer = String::new();
+        let asked = TcpStream::connect(address).and_then(|mut stream| {
+            stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+            stream.write_all(b"GET /health HTTP/1.0\r\n\r\n")?;
+            stream.read_to_string(&mut answer)
+        });
+        asked.is_ok() && answer.contains("\"true\"")
+    }
+
+    /// Ends it as a power cut would.
+    pub fn kill(&mut self) {
+        let mut process = self.process.take().expect("it runs");
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+
+    /// Stops it in its tracks: connections stay and nothing is answered.
+    pub fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.as_ref().expect("it runs").id()
+    }
+
+    fn signal(&self, signal: &str) {
+        let sent = Command::new("kill")
+            .args([signal, &self.pid().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            // It may have ended already, which is what is wanted.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+/// A loopback address that nobody else uses, so that no port has to be looked for.
+fn address() -> String {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    let (process, count) = (std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
+    let number = process.wrapping_mul(1_000).wrapping_add(count);
+    let [_, a, b, c] = number.to_be_bytes();
+    // 127.0.0.1 and the last address of a network belong to others.
+    format!("127.{}.{b}.{}", a % 254 + 1, c % 254 + 1)
+}

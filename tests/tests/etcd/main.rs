@@ -1,0 +1,8 @@
+//! The etcd backend over real etcd.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
+
+mod conformance;

@@ -1,0 +1,1 @@
+//! Two servers over one etcd.
