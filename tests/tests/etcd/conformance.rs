@@ -29,7 +29,7 @@ macro_rules! release {
                 }
             }
 
-            apiloom_storage::conformance_tests!(Place, persistent);
+            apiloom_storage::conformance_tests!(Place);
         }
     };
 }
