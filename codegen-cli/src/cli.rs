@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{driver, run, source_model};
+use crate::{driver, run, source_model, store};
 
 /// Turns annotated Rust types into a Kubernetes-style API server.
 #[derive(Debug, Parser)]
@@ -24,6 +24,9 @@ enum Command {
     Run(Run),
     /// Print what the generator understands of a package, as JSON
     Model(Model),
+    /// Check, export or import the folder of an embedded store
+    #[command(subcommand)]
+    Store(store::Store),
 }
 
 /// The package to work on.
@@ -137,6 +140,7 @@ pub fn execute(arguments: impl IntoIterator<Item = OsString>, console: &mut Cons
         Command::Generate(flags) => driver::generate(&flags, console),
         Command::Run(flags) => run::run(&flags, console),
         Command::Model(flags) => source_model::print(&flags.target.path, console),
+        Command::Store(command) => store::run(&command, console),
     };
     match done {
         Ok(()) => SUCCESS,

@@ -17,6 +17,7 @@ mod render;
 mod run;
 mod source;
 mod source_model;
+mod store;
 mod view;
 
 pub use cli::{Console, execute};

@@ -20,7 +20,7 @@ mod keys;
 mod op;
 mod retention;
 
-pub use embedded::{Embedded, EmbeddedConfig, OpenError};
+pub use embedded::{Checked, Embedded, EmbeddedConfig, MoveError, Moved, OpenError};
 #[cfg(feature = "etcd")]
 pub use etcd::{ConnectError, Etcd, EtcdConfig, EtcdTls};
 pub use memory::Memory;

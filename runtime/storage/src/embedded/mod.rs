@@ -9,6 +9,7 @@ mod place;
 mod prove;
 mod reader;
 mod row;
+mod tools;
 mod upkeep;
 mod wal;
 mod writer;
@@ -37,6 +38,7 @@ use reader::Readers;
 use writer::{Request, Writer};
 
 pub use open::OpenError;
+pub use tools::{Checked, MoveError, Moved};
 
 /// What waits for the writer may hold so many bytes: beyond that, callers wait before they queue.
 const QUEUE_BYTES: usize = 64 << 20;

@@ -54,6 +54,12 @@ pub enum OpenError {
         /// The directory.
         dir: PathBuf,
     },
+    /// There is none: only where one is asked for, as by [`Embedded::check`](crate::Embedded::check).
+    #[error("there is no store in {}", .dir.display())]
+    Missing {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// The file is not one of ours.
     #[error("{} is not an apiloom store ({found}); move it away, or choose another directory", .path.display())]
     Foreign {
@@ -121,6 +127,16 @@ impl OpenError {
             _ => Self::Io {
                 path: path.to_owned(),
                 reason: error.to_string(),
+            },
+        }
+    }
+
+    pub(super) fn of(path: &Path, error: StorageError) -> Self {
+        match error {
+            StorageError::Corrupt(what) => Self::damaged(path, what),
+            other => Self::Io {
+                path: path.to_owned(),
+                reason: other.to_string(),
             },
         }
     }
@@ -244,10 +260,8 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Makes a store that has nothing in it, where there is none: complete under another name first, so that a crash leaves
-/// all of it or none. Its owner alone may read it; SQLite gives the same mode to the files beside it.
+/// Makes a store that has nothing in it, where there is none.
 fn make_file(dir: &Path, path: &Path, marked: Option<u64>) -> Result<(), OpenError> {
-    let length = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
     if length(path) > 0 {
         return Ok(());
     }
@@ -263,30 +277,90 @@ fn make_file(dir: &Path, path: &Path, marked: Option<u64>) -> Result<(), OpenErr
             format!("it is empty or missing, but revision {marked} was acknowledged (page 1)"),
         ));
     }
-    let new = dir.join(NEW_FILE);
-    let io = |error: io::Error| OpenError::io(&new, &error);
-    if new.exists() {
-        fs::remove_file(&new).map_err(io)?;
-    }
-    let file = private_file().open(&new).map_err(io)?;
-    create(&new).map_err(|error| OpenError::sqlite(&new, &error))?;
-    file.sync_all().map_err(io)?;
-    fs::rename(&new, path).map_err(io)?;
-    sync_dir(dir)
+    let new = NewFile::begin(dir)?;
+    let connection = new.create()?;
+    new.finish(connection)
 }
 
-/// Writes what every store begins with. Nothing of it is synced.
-fn create(path: &Path) -> rusqlite::Result<()> {
-    let connection = connect(path, READER_CACHE_KIB)?;
-    connection.execute_batch(&format!(
-        "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN; PRAGMA application_id = {APPLICATION_ID}; \
-         PRAGMA user_version = {FORMAT}; {};",
-        SCHEMA.join(";")
-    ))?;
-    insert_numbers(&connection, 0, 0)?;
-    connection.execute_batch("COMMIT")?;
-    // Closing writes SQLite's log back and removes it.
-    connection.close().map_err(|(_, error)| error)
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// A store that is being made: complete under another name first, so that a crash leaves all of it or none. Its owner
+/// alone may read it; SQLite gives the same mode to the files beside it.
+#[derive(Debug)]
+pub(super) struct NewFile {
+    dir: PathBuf,
+    pub(super) path: PathBuf,
+    file: File,
+}
+
+impl NewFile {
+    fn begin(dir: &Path) -> Result<Self, OpenError> {
+        let path = dir.join(NEW_FILE);
+        let io = |error: io::Error| OpenError::io(&path, &error);
+        for stale in [&path, &dir.join(format!("{NEW_FILE}-wal"))] {
+            if stale.exists() {
+                fs::remove_file(stale).map_err(io)?;
+            }
+        }
+        let file = private_file().open(&path).map_err(io)?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            path,
+            file,
+        })
+    }
+
+    /// Writes what every store begins with. Nothing of it is synced yet.
+    pub(super) fn create(&self) -> Result<Connection, OpenError> {
+        let create = || {
+            let connection = connect(&self.path, READER_CACHE_KIB)?;
+            connection.execute_batch(&format!(
+                "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; BEGIN; \
+                 PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; {};",
+                SCHEMA.join(";")
+            ))?;
+            insert_numbers(&connection, 0, 0)?;
+            connection.execute_batch("COMMIT")?;
+            Ok(connection)
+        };
+        create().map_err(|error| OpenError::sqlite(&self.path, &error))
+    }
+
+    /// Puts it where the store belongs, durably.
+    pub(super) fn finish(self, connection: Connection) -> Result<(), OpenError> {
+        let io = |error: io::Error| OpenError::io(&self.path, &error);
+        // Closing writes SQLite's log back and removes it.
+        connection
+            .close()
+            .map_err(|(_, error)| OpenError::sqlite(&self.path, &error))?;
+        self.file.sync_all().map_err(io)?;
+        fs::rename(&self.path, self.dir.join(FILE)).map_err(io)?;
+        sync_dir(&self.dir)
+    }
+}
+
+/// Begins a store in a directory that has none; `None` where it has one. Keeps others out for as long as the lock lives.
+pub(super) fn begin_new(dir: &Path) -> Result<Option<(File, NewFile)>, OpenError> {
+    make_dir(dir)?;
+    let lock = lock(dir)?;
+    let has_any = [FILE, WAL].iter().any(|name| length(&dir.join(name)) > 0);
+    if has_any || length(&Mark::path(dir)) > 0 {
+        return Ok(None);
+    }
+    Ok(Some((lock, NewFile::begin(dir)?)))
+}
+
+/// Opens a store that must be there.
+pub(super) fn open_present(dir: &Path) -> Result<Opened, OpenError> {
+    let has_any = [FILE, WAL].iter().any(|name| length(&dir.join(name)) > 0);
+    if has_any || length(&Mark::path(dir)) > 0 {
+        return open(dir, &EmbeddedConfig::default());
+    }
+    Err(OpenError::Missing {
+        dir: dir.to_owned(),
+    })
 }
 
 fn insert_numbers(connection: &Connection, compacted: i64, swept: i64) -> rusqlite::Result<()> {

@@ -87,6 +87,24 @@ pub(super) fn damaged_page(connection: &Connection) -> Option<String> {
     }
 }
 
+/// What SQLite finds wrong in its structures, up to a bound. Reads the whole file.
+pub(super) fn damaged_pages(connection: &Connection) -> Vec<String> {
+    let found = connection
+        .prepare("PRAGMA quick_check(20)")
+        .and_then(|mut check| {
+            check
+                .query_map([], |row| row.get::<_, String>(0))?
+                .collect()
+        });
+    let found: Vec<String> = found.unwrap_or_else(|error: rusqlite::Error| vec![error.to_string()]);
+    found
+        .iter()
+        .flat_map(|found| found.lines())
+        .filter(|line| *line != "ok" && !line.starts_with("***"))
+        .map(str::to_owned)
+        .collect()
+}
+
 /// The text of the schema is what we wrote: a changed letter may change what a statement means.
 fn prove_schema(place: &Place, connection: &Connection) -> Result<(), OpenError> {
     if !place.is_proved {
@@ -132,8 +150,7 @@ fn newest(place: &Place, connection: &Connection) -> Result<Head, OpenError> {
         return Ok(Head::default());
     };
     let revision = row.get::<_, i64>(0).map_err(failed)? as u64;
-    let line = Line::read(place, row, revision)
-        .map_err(|error| OpenError::damaged(place, error.to_string()))?;
+    let line = Line::read(place, row, revision).map_err(|error| OpenError::of(place, error))?;
     Ok(Head {
         revision,
         digest: line.digest,
@@ -250,14 +267,8 @@ fn find_difference(place: &Place, connection: &Connection) -> Result<String, Ope
 
 /// A number of the table `meta`.
 fn number(place: &Place, connection: &Connection, name: &'static str) -> Result<u64, OpenError> {
-    let damaged = |what: String| OpenError::damaged(place, what);
-    match Number::load(place, connection, name) {
-        Ok(number) => Ok(number),
-        Err(error) => Err(damaged(format!(
-            "{error}: {}",
-            root_page(connection, "meta")
-        ))),
-    }
+    Number::load(place, connection, name)
+        .map_err(|error| locate(connection, "meta", OpenError::of(place, error)))
 }
 
 /// Proves that all pages are there, and that no page that SQLite takes for free is one of those that the proofs above rest on. SQLite's log must be

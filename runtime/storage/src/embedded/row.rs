@@ -238,7 +238,7 @@ impl Number {
                 Ok(value as u64)
             }
             _ => Err(StorageError::Corrupt(format!(
-                "{}: the number {name:?} does not match its checksum",
+                "{}: the number {name:?} of meta does not match its checksum",
                 place.display()
             ))),
         }

@@ -114,6 +114,20 @@ fn checkpoint(connection: &Connection) {
     }
 }
 
+/// Proves everything at once; notes what is damaged.
+pub(super) fn prove_everything(
+    place: &Place,
+    connection: &Connection,
+    damage: &Arc<Mutex<Vec<String>>>,
+) {
+    let mut proof = Proof {
+        place: place.clone(),
+        next: Next::Objects(String::new()),
+        damage: Arc::clone(damage),
+    };
+    while !proof.step(connection) {}
+}
+
 /// A pass over everything in the store.
 struct Proof {
     place: Place,

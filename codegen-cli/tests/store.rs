@@ -1,0 +1,99 @@
+//! `apiloom store` as a process: what it prints, and its exit codes.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const LINES: &str = concat!(
+    r#"{"key":"/registry/g/pods/ns/a","revision":3,"value":{"kind":"Pod"}}"#,
+    "\n",
+    r#"{"revision":5,"objects":1}"#,
+    "\n"
+);
+
+/// Runs a command with this standard input; gives the exit code, stdout and stderr.
+fn store(command: &str, dir: &Path, input: &str) -> (Option<i32>, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_apiloom"))
+        .args(["store", command])
+        .arg(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    // A command that reads no input may be gone already.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    let output = child.wait_with_output().expect("its end");
+    let text =
+        |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&dir.display().to_string(), "DIR");
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+fn said(code: i32, out: &str, err: &str) -> (Option<i32>, String, String) {
+    (Some(code), out.to_owned(), err.to_owned())
+}
+
+#[test]
+fn import_check_and_export_agree() {
+    let dir = tempfile::tempdir().expect("a folder");
+    assert_eq!(
+        store("import", dir.path(), LINES),
+        said(0, "", "imported 1 objects at revision 5\n")
+    );
+    assert_eq!(
+        store("check", dir.path(), ""),
+        said(
+            0,
+            "DIR: no damage; 1 objects at revision 5, history after revision 5\n",
+            ""
+        )
+    );
+    assert_eq!(
+        store("export", dir.path(), ""),
+        said(0, LINES, "exported 1 objects at revision 5\n")
+    );
+    assert_eq!(
+        store("import", dir.path(), LINES),
+        said(
+            1,
+            "",
+            "error: there is a store in DIR; an import fills a directory without one\n"
+        )
+    );
+}
+
+#[test]
+fn failures_are_told_and_end_with_1() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for command in ["check", "export"] {
+        assert_eq!(
+            store(command, dir.path(), ""),
+            said(1, "", "error: there is no store in DIR\n")
+        );
+    }
+    let (code, out, err) = store("import", dir.path(), "{}");
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(err.starts_with("error: line 1: "), "{err}");
+    store("import", dir.path(), LINES);
+    let file = dir.path().join("store.db");
+    let mut bytes = std::fs::read(&file).expect("the file");
+    let at = bytes
+        .windows(14)
+        .position(|window| window == br#"{"kind":"Pod"}"#)
+        .expect("the value");
+    bytes[at + 9] ^= 1;
+    std::fs::write(&file, bytes).expect("the file");
+    let (code, out, err) = store("check", dir.path(), "");
+    assert_eq!(
+        (code, err.as_str()),
+        (Some(1), "error: DIR is damaged: 1 found\n")
+    );
+    assert!(out.contains("key \"/registry/g/pods/ns/a\""), "{out}");
+    assert_eq!(store("export", dir.path(), "").0, Some(1));
+}

@@ -1,0 +1,255 @@
+//! Check, export and import of a store that no server has open.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
+
+use std::path::Path;
+use std::time::Duration;
+
+use apiloom_storage::conformance::run;
+use apiloom_storage::{
+    Embedded, EmbeddedConfig, ListRequest, Revision, Storage, StorageError, WatchItem, WatchStart,
+};
+use futures_util::StreamExt;
+use tempfile::{TempDir, tempdir};
+
+/// A store with values of every kind, of which the newest revision is a removal.
+async fn filled() -> TempDir {
+    let dir = tempdir().unwrap();
+    let store = open(dir.path());
+    let json = r#"{"kind":"Flunder","z":1.0,"a":[1e3,"ü"]}"#;
+    let create = async |key: &str, value: &'static [u8]| {
+        store.create(key, value.into(), None).await.unwrap()
+    };
+    let a = create("/r/a", json.as_bytes()).await;
+    create("/r/b", b"{\n\"pretty\": true\n}").await;
+    create("/r/c", b" 1 ").await;
+    create("/r/d", b"k8s\0\xff\xfe").await;
+    create("/r/e", b"").await;
+    create("/r/\"f\"", b"null").await;
+    let ttl = Some(Duration::from_secs(3_600));
+    store.create("/r/g", "1".into(), ttl).await.unwrap();
+    store.update_if("/r/a", a, "{}".into(), None).await.unwrap();
+    let gone = create("/r/gone", b"1").await;
+    store.delete_if("/r/gone", gone).await.unwrap();
+    store.close().await;
+    dir
+}
+
+fn open(dir: &Path) -> std::sync::Arc<Embedded> {
+    Embedded::open(dir, EmbeddedConfig::default()).unwrap()
+}
+
+fn export(dir: &Path) -> String {
+    let mut lines = Vec::new();
+    Embedded::export(dir, &mut lines).unwrap();
+    String::from_utf8(lines).unwrap()
+}
+
+fn import(dir: &Path, lines: &str) -> Result<u64, String> {
+    Embedded::import(dir, &mut lines.as_bytes())
+        .map(|moved| moved.objects)
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn export_has_a_line_for_each_object_and_one_for_the_end() {
+    run(async {
+        let lines = export(filled().await.path());
+        let expires = lines
+            .split_once("\"expires\":")
+            .and_then(|(_, rest)| rest.split_once(','))
+            .unwrap()
+            .0;
+        assert_eq!(
+            lines.replace(expires, "T"),
+            [
+                r#"{"key":"/r/\"f\"","revision":6,"value":null}"#,
+                r#"{"key":"/r/a","revision":8,"value":{}}"#,
+                r#"{"key":"/r/b","revision":2,"base64":"ewoicHJldHR5IjogdHJ1ZQp9"}"#,
+                r#"{"key":"/r/c","revision":3,"base64":"IDEg"}"#,
+                r#"{"key":"/r/d","revision":4,"base64":"azhzAP/+"}"#,
+                r#"{"key":"/r/e","revision":5,"base64":""}"#,
+                r#"{"key":"/r/g","revision":7,"expires":T,"value":1}"#,
+                r#"{"revision":10,"objects":7}"#,
+                "",
+            ]
+            .join("\n")
+        );
+    });
+}
+
+#[test]
+fn import_of_an_export_is_the_same_store() {
+    run(async {
+        let dir = filled().await;
+        let lines = export(dir.path());
+        let new = tempdir().unwrap();
+        assert_eq!(import(&new.path().join("store"), &lines), Ok(7));
+        let new = new.path().join("store");
+        assert_eq!(export(&new), lines);
+        assert_eq!(Embedded::check(&new).unwrap().damage, [""; 0]);
+
+        let (old, new) = (open(dir.path()), open(&new));
+        let all = ListRequest::default;
+        assert_eq!(new.list(all()).await, old.list(all()).await);
+        let refused = new.watch("", WatchStart::After(Revision(9))).await.err();
+        assert!(matches!(refused, Some(StorageError::Compacted { .. })));
+        let mut changes = new
+            .watch("", WatchStart::After(Revision(10)))
+            .await
+            .unwrap();
+        let next = new.create("/r/next", "1".into(), None).await;
+        assert_eq!(next, Ok(Revision(11)));
+        let next = new.update_if("/r/a", Revision(8), "2".into(), None).await;
+        assert_eq!(next, Ok(Revision(12)));
+        let mut seen = Vec::new();
+        while seen.len() < 2 {
+            if let WatchItem::Event(event) = changes.next().await.unwrap().unwrap() {
+                seen.push((event.key, event.previous.is_some()));
+            }
+        }
+        assert_eq!(seen, [("/r/next".into(), false), ("/r/a".into(), true)]);
+        new.compact(Revision(12)).await.unwrap();
+        assert_eq!(new.count("/r/").await, Ok(8));
+        old.close().await;
+        new.close().await;
+    });
+}
+
+#[test]
+fn import_keeps_the_revision_of_an_empty_store() {
+    run(async {
+        let dir = tempdir().unwrap();
+        assert_eq!(import(dir.path(), r#"{"revision":41,"objects":0}"#), Ok(0));
+        let store = open(dir.path());
+        let next = store.create("/r/a", "1".into(), None).await;
+        assert_eq!(next, Ok(Revision(42)));
+        store.close().await;
+    });
+}
+
+#[test]
+fn import_of_what_is_no_export_leaves_nothing() {
+    let check = |lines: &[&str], expected: &str| {
+        let dir = tempdir().unwrap();
+        let error = import(dir.path(), &lines.join("\n")).unwrap_err();
+        assert!(error.contains(expected), "{lines:?}: {error}");
+        let names: Vec<_> = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|file| file.unwrap().file_name())
+            .filter(|name| name != "store.lock")
+            .collect();
+        assert_eq!(names, [""; 0], "{lines:?}");
+        assert_eq!(import(dir.path(), r#"{"revision":1}"#), Ok(0));
+    };
+    let a = r#"{"key":"/r/a","revision":2,"value":1}"#;
+    let end = r#"{"revision":2,"objects":1}"#;
+    check(&[], "the end of the export is missing");
+    check(&[a], r#"add the line {"revision":2,"objects":1}"#);
+    check(&["{"], "line 1: EOF");
+    check(&[a, r#"{"key":"/r/b","rev"#], "line 2: EOF");
+    check(&[a, end, a], "line 3: it follows the last line");
+    check(&[a, a, end], "line 2: key \"/r/a\" is there twice");
+    check(
+        &[
+            a,
+            &a.replace("/r/a", "/r/b"),
+            r#"{"revision":2,"objects":2}"#,
+        ],
+        "revision 2 is there twice",
+    );
+    check(
+        &[a, r#"{"revision":2,"objects":2}"#],
+        "2 objects were exported, and 1 are here",
+    );
+    check(
+        &[a, r#"{"revision":1,"objects":1}"#],
+        "an object has revision 2, later than the store's 1",
+    );
+    check(
+        &[r#"{"key":"/r/a","revision":0,"value":1}"#, end],
+        "no revision that an object may have",
+    );
+    check(
+        &[r#"{"key":"/r/a","revision":1}"#, end],
+        "either \"value\" or \"base64\"",
+    );
+    check(
+        &[r#"{"key":"/r/a","revision":1,"base64":"*"}"#, end],
+        "base64",
+    );
+    check(
+        &[r#"{"key":"/r/a","revision":1,"value":1,"more":1}"#, end],
+        "unknown field `more`",
+    );
+}
+
+#[test]
+fn import_into_a_directory_with_a_store_is_refused() {
+    run(async {
+        let dir = filled().await;
+        let lines = export(dir.path());
+        let error = import(dir.path(), &lines).unwrap_err();
+        assert!(error.contains("there is a store in"), "{error}");
+        assert_eq!(export(dir.path()), lines);
+    });
+}
+
+#[test]
+fn store_that_is_open_or_missing_is_refused() {
+    run(async {
+        let dir = filled().await;
+        let store = open(dir.path());
+        let check = |error: String, expected: &str| assert!(error.contains(expected), "{error}");
+        check(
+            Embedded::check(dir.path()).unwrap_err().to_string(),
+            "in use by another process",
+        );
+        store.close().await;
+        let nothing = dir.path().join("nothing");
+        check(
+            Embedded::check(&nothing).unwrap_err().to_string(),
+            "there is no store in",
+        );
+        check(
+            Embedded::export(&nothing, &mut Vec::new())
+                .unwrap_err()
+                .to_string(),
+            "there is no store in",
+        );
+        assert!(!nothing.exists());
+    });
+}
+
+#[test]
+fn check_counts_and_names_what_is_damaged() {
+    run(async {
+        let dir = filled().await;
+        let checked = Embedded::check(dir.path()).unwrap();
+        assert_eq!(
+            (
+                checked.objects,
+                checked.kept,
+                checked.revision,
+                checked.compacted
+            ),
+            (7, 10, 10, 0)
+        );
+        assert_eq!(checked.damage, [""; 0]);
+        rusqlite::Connection::open(dir.path().join("store.db"))
+            .unwrap()
+            .execute_batch("UPDATE log SET value = x'00' WHERE revision IN (2, 9)")
+            .unwrap();
+        let damage = Embedded::check(dir.path()).unwrap().damage;
+        for key in ["\"/r/b\"", "\"/r/gone\""] {
+            assert!(damage.iter().any(|line| line.contains(key)), "{damage:?}");
+        }
+        let mut lines = Vec::new();
+        let error = Embedded::export(dir.path(), &mut lines).unwrap_err();
+        assert!(error.to_string().contains("\"/r/b\""), "{error}");
+        assert!(!String::from_utf8(lines).unwrap().contains("objects"));
+    });
+}
