@@ -22,6 +22,8 @@ pub(crate) struct Options {
     pub(crate) release: bool,
     /// Features of the server package.
     pub(crate) features: Vec<String>,
+    /// Environment variables for cargo.
+    pub(crate) environment: Vec<(&'static str, PathBuf)>,
 }
 
 /// Builds the server and says where its binary is.
@@ -86,6 +88,12 @@ fn command(server: &Server, options: &Options, terminal: bool) -> Command {
     if !options.features.is_empty() {
         command.arg("--features").arg(options.features.join(","));
     }
+    command.envs(
+        options
+            .environment
+            .iter()
+            .map(|(name, value)| (name, value)),
+    );
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     if terminal {
         command.arg("--color=always").stderr(Stdio::piped());

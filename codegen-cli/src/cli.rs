@@ -60,7 +60,7 @@ pub(crate) struct Run {
     /// Build with optimizations
     #[arg(long)]
     pub(crate) release: bool,
-    /// Cargo features of the server package, separated by commas
+    /// Cargo features of the server package or of apiloom, separated by commas; `etcd` for --storage-backend=etcd
     #[arg(long, value_delimiter = ',', value_name = "F")]
     pub(crate) features: Vec<String>,
     /// Flags of the server; `-- --help` lists them

@@ -13,6 +13,7 @@ pub mod model;
 mod outputs;
 mod package;
 mod problem;
+mod protoc;
 mod render;
 mod run;
 mod source;

@@ -41,6 +41,18 @@ pub(crate) struct Server {
     pub(crate) dir: String,
     /// The binary's name.
     pub(crate) bin: String,
+    /// The names of its cargo features.
+    pub(crate) features: Vec<String>,
+}
+
+impl Server {
+    /// What cargo calls a feature that the user asks for: one that the server does not have itself is apiloom's.
+    pub(crate) fn feature(&self, asked: &str) -> String {
+        match asked.contains('/') || self.features.iter().any(|own| own == asked) {
+            true => asked.to_owned(),
+            false => format!("apiloom/{asked}"),
+        }
+    }
 }
 
 impl Package {
@@ -296,6 +308,7 @@ fn server(
         manifest,
         dir: relative,
         bin: bin.name.clone(),
+        features: found.features.keys().cloned().collect(),
     })
 }
 

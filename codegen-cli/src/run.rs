@@ -8,10 +8,14 @@ use crate::cargo;
 use crate::cli::{Console, Failure, Run};
 use crate::driver::{Generation, Mode};
 use crate::package::Package;
+use crate::protoc;
 use crate::source_model;
 
 /// The flag that says where the server keeps its data.
 const DATA_DIR: &str = "--data-dir";
+
+/// The feature of apiloom that needs protoc when it is built.
+const ETCD: &str = "etcd";
 
 /// Generates, builds and serves; returns only when the server could not be started or, without `exec`, has ended.
 pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -19,10 +23,18 @@ pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure>
     let model = source_model::load_or_tell(&package, console)?;
     let mut generation = Generation::begin(&package, Mode::Write)?;
     generation.source(&model, console)?;
-    let options = cargo::Options {
+    let mut options = cargo::Options {
         release: flags.release,
-        features: flags.features.clone(),
+        ..cargo::Options::default()
     };
+    for asked in &flags.features {
+        options.features.push(package.server.feature(asked));
+        if asked.rsplit('/').next() == Some(ETCD) {
+            let protoc = protoc::find(&package.target_dir)?;
+            let variable = protoc.map(|protoc| (protoc::VARIABLE, protoc));
+            options.environment.extend(variable);
+        }
+    }
     let server = cargo::build(&package.server, &options, console)?;
     generation.schema(&server, console)?;
     let default = package.target_dir.join("apiloom").join(&package.name);
@@ -83,6 +95,20 @@ mod tests {
     #[test]
     fn data_dir_defaults_to_cargos_folder() {
         check(&["-v"], &["--data-dir", "target/apiloom/wardle", "-v"]);
+    }
+
+    #[test]
+    fn features_that_the_server_does_not_have_are_apilooms() {
+        let server = crate::package::Server {
+            manifest: "Cargo.toml".into(),
+            dir: String::new(),
+            bin: "server".to_owned(),
+            features: vec!["own".to_owned()],
+        };
+        let check = |asked, expected| assert_eq!(server.feature(asked), expected);
+        check("own", "own");
+        check("etcd", "apiloom/etcd");
+        check("other/feature", "other/feature");
     }
 
     #[test]

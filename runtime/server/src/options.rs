@@ -5,10 +5,12 @@
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 
-use crate::server::{Backend, Config, TlsFiles};
+use crate::http::timeout::parse_duration;
+use crate::server::{Backend, Config, EtcdOptions, EtcdOverride, TlsFiles};
 
 /// Every flag of a generated server, in groups.
 #[derive(Clone, Debug, Parser)]
@@ -18,6 +20,8 @@ pub struct Options {
     serving: SecureServing,
     #[command(flatten)]
     storage: Storage,
+    #[command(flatten)]
+    etcd: EtcdFlags,
     #[command(flatten)]
     admission: AdmissionFlags,
     #[command(flatten)]
@@ -49,12 +53,60 @@ struct SecureServing {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Storage flags")]
 struct Storage {
-    /// Where objects are kept: in files below the data folder, or in memory only.
-    #[arg(long, value_name = "NAME", default_value = "embedded")]
-    storage_backend: String,
+    /// Where objects are kept: embedded, in files below the data folder; memory; or etcd, which several servers share
+    /// [default: embedded, or etcd when --etcd-servers is given].
+    #[arg(long, value_name = "NAME")]
+    storage_backend: Option<String>,
     /// Folder of the store, the certificates and admin.kubeconfig [default: NAME-data in the current folder].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Etcd flags")]
+struct EtcdFlags {
+    /// Client URLs of etcd's members, the preferred one first.
+    #[arg(long, value_name = "URL,..", value_delimiter = ',')]
+    etcd_servers: Vec<String>,
+    /// Resources that are kept in other etcds: GROUP/RESOURCE#URL;URL.
+    #[arg(long, value_name = "RESOURCE#URL;..,..", value_delimiter = ',')]
+    etcd_servers_overrides: Vec<EtcdOverride>,
+    /// What every key begins with.
+    #[arg(long, value_name = "PATH", default_value = "/registry")]
+    etcd_prefix: String,
+    /// Authorities that sign etcd's certificates, in PEM form; needed for https.
+    #[arg(long, value_name = "FILE")]
+    etcd_cafile: Option<PathBuf>,
+    /// Certificate to show to etcd, in PEM form.
+    #[arg(long, value_name = "FILE", requires = "etcd_keyfile")]
+    etcd_certfile: Option<PathBuf>,
+    /// Private key of that certificate, in PEM form.
+    #[arg(long, value_name = "FILE", requires = "etcd_certfile")]
+    etcd_keyfile: Option<PathBuf>,
+    /// How often history older than this is compacted, once for all servers; 0 leaves it to others.
+    #[arg(long, value_name = "DURATION", default_value = "5m0s", value_parser = interval)]
+    etcd_compaction_interval: Duration,
+}
+
+impl EtcdFlags {
+    /// The prefix as a path: with a slash at its beginning and none at its end.
+    fn prefix(&self) -> String {
+        let path = self.etcd_prefix.trim_matches('/');
+        let slash = if path.is_empty() { "" } else { "/" };
+        format!("{slash}{path}")
+    }
+
+    fn into_options(self) -> EtcdOptions {
+        EtcdOptions {
+            servers: self.etcd_servers,
+            servers_overrides: self.etcd_servers_overrides,
+            ca_file: self.etcd_cafile,
+            cert_file: self.etcd_certfile,
+            key_file: self.etcd_keyfile,
+            compaction_interval: Some(self.etcd_compaction_interval)
+                .filter(|interval| !interval.is_zero()),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Args)]
@@ -79,6 +131,11 @@ struct Logs {
     /// How much to log to stderr: 0 warnings, 1 what happens to the server, 2 every request, 4 and up for debugging.
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
     verbosity: u8,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = parse_duration(text).filter(|_| !text.starts_with('-'));
+    interval.ok_or_else(|| format!("{text:?} is no duration such as 5m0s or 30s"))
 }
 
 fn runtime_setting(text: &str) -> Result<(String, bool), String> {
@@ -130,13 +187,21 @@ impl Options {
     /// The configuration of a server called `name`.
     ///
     /// # Errors
-    /// One line for a storage backend that does not exist.
+    /// One line for a storage backend that does not exist, or one without what it needs.
     pub fn into_config(self, name: &str) -> Result<Config, String> {
         let data_dir = self
             .storage
             .data_dir
             .unwrap_or_else(|| PathBuf::from(format!("{name}-data")));
-        let backend = Backend::from_name(&self.storage.storage_backend)?;
+        let usual = match self.etcd.etcd_servers[..] {
+            [] => "embedded",
+            _ => "etcd",
+        };
+        let backend = self.storage.storage_backend.as_deref();
+        let backend = Backend::from_name(backend.unwrap_or(usual))?;
+        if backend == Backend::Etcd && self.etcd.etcd_servers.is_empty() {
+            return Err("--etcd-servers must be specified".to_owned());
+        }
         let tls_files = match (
             self.serving.tls_cert_file,
             self.serving.tls_private_key_file,
@@ -157,6 +222,8 @@ impl Options {
                 .unwrap_or_else(|| data_dir.join("pki")),
             tls_files,
             backend,
+            storage_prefix: self.etcd.prefix(),
+            etcd: self.etcd.into_options(),
             data_dir,
             disabled_admission: self.admission.disable_admission_plugins,
             runtime_config: self.api.runtime_config,
@@ -218,7 +285,92 @@ mod tests {
         let error = config(&["--storage-backend=nope"]).unwrap_err();
         assert_eq!(
             error,
-            "unknown storage backend \"nope\"; --storage-backend takes one of: embedded, memory"
+            "unknown storage backend \"nope\"; --storage-backend takes one of: embedded, memory, etcd"
+        );
+    }
+
+    #[test]
+    fn prefix_is_a_path() {
+        let check = |given: &str, expected: &str| {
+            let config = config(&["--etcd-prefix", given]).unwrap();
+            assert_eq!(config.storage_prefix, expected, "{given:?}");
+        };
+        check("/registry", "/registry");
+        check("registry/", "/registry");
+        check("/a/b/", "/a/b");
+        check("/", "");
+    }
+
+    #[test]
+    fn etcd_defaults_are_those_of_kube_apiserver() {
+        let config = config(&[]).unwrap();
+        assert_eq!(config.storage_prefix, "/registry");
+        assert_eq!(config.etcd, EtcdOptions::default());
+    }
+
+    #[test]
+    fn overrides_name_a_resource_and_its_servers() {
+        let check = |given: &str, expected: &[(&str, &str, &[&str])]| {
+            let config = config(&["--etcd-servers-overrides", given]).unwrap();
+            let overrides = config.etcd.servers_overrides.iter().map(|own| {
+                let servers = own.servers.iter().map(String::as_str).collect::<Vec<_>>();
+                (own.group.as_str(), own.resource.as_str(), servers)
+            });
+            let expected = expected.iter().map(|(g, r, s)| (*g, *r, s.to_vec()));
+            assert_eq!(
+                overrides.collect::<Vec<_>>(),
+                expected.collect::<Vec<_>>(),
+                "{given:?}"
+            );
+        };
+        check("/pods#http://a", &[("", "pods", &["http://a"])]);
+        check(
+            "g.io/things#http://a;http://b,/events#c",
+            &[
+                ("g.io", "things", &["http://a", "http://b"]),
+                ("", "events", &["c"]),
+            ],
+        );
+        for wrong in ["pods#http://a", "/pods", "/pods#", "/#http://a", ""] {
+            let error = config(&["--etcd-servers-overrides", wrong]).unwrap_err();
+            assert!(
+                error.contains("GROUP/RESOURCE#URL;URL"),
+                "{wrong:?}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn compaction_interval_is_a_duration_and_0_is_never() {
+        let interval = |text: &str| {
+            let config = config(&["--etcd-compaction-interval", text]);
+            config.map(|config| config.etcd.compaction_interval)
+        };
+        assert_eq!(interval("90s"), Ok(Some(Duration::from_secs(90))));
+        assert_eq!(interval("0"), Ok(None));
+        assert!(interval("soon").unwrap_err().contains("is no duration"));
+    }
+
+    #[cfg(not(feature = "etcd"))]
+    #[test]
+    fn a_server_without_etcd_says_how_to_get_it() {
+        for args in [["--storage-backend=etcd"], ["--etcd-servers=http://a"]] {
+            let error = config(&args).unwrap_err();
+            assert!(
+                error.contains("`apiloom run PATH --features etcd`"),
+                "{error}"
+            );
+        }
+    }
+
+    #[cfg(feature = "etcd")]
+    #[test]
+    fn etcd_is_chosen_by_its_servers_and_needs_them() {
+        let config = |args| super::tests::config(args).map(|config| config.backend);
+        assert_eq!(config(&["--etcd-servers=http://a"]), Ok(Backend::Etcd));
+        assert_eq!(
+            config(&["--storage-backend=etcd3"]),
+            Err("--etcd-servers must be specified".to_owned())
         );
     }
 
@@ -250,6 +402,7 @@ mod tests {
         for heading in [
             "Secure serving flags:",
             "Storage flags:",
+            "Etcd flags:",
             "Admission flags:",
             "API enablement flags:",
             "Logs flags:",

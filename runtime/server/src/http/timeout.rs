@@ -51,7 +51,7 @@ pub fn request_timeout(info: &RequestInfo, uri: &http::Uri) -> Result<Option<Dur
 
 /// Reads a duration as Go prints it: `5s`, `1m30s`, `100ms`, `1.5h`. A negative one has passed already and reads as a
 /// nanosecond.
-fn parse_duration(text: &str) -> Option<Duration> {
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     if unsigned == "0" {
         return Some(Duration::ZERO);

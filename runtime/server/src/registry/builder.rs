@@ -26,6 +26,8 @@ type MakeAdmission = Box<dyn FnOnce(&AdmissionContext) -> Box<dyn Admission> + S
 /// An unfinished [`Registry`].
 pub struct RegistryBuilder {
     store: Arc<dyn Storage>,
+    stores: Vec<(KindId, Arc<dyn Storage>)>,
+    key_prefix: String,
     groups: Vec<GroupDef>,
     defs: Vec<ResourceDef>,
     strategies: Vec<(KindId, &'static str, Box<dyn ErasedStrategy>)>,
@@ -50,9 +52,11 @@ impl fmt::Debug for RegistryBuilder {
 
 impl RegistryBuilder {
     /// A builder that knows core/v1 Namespace.
-    pub(super) fn new(store: Arc<dyn Storage>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Storage>) -> Self {
         let mut builder = Self {
             store,
+            stores: Vec::new(),
+            key_prefix: "/registry".to_owned(),
             groups: Vec::new(),
             defs: Vec::new(),
             strategies: Vec::new(),
@@ -70,6 +74,15 @@ impl RegistryBuilder {
         builder.strategy::<Namespace>(NamespaceRules);
         builder.admission(|context| Box::new(NamespaceLifecycle::new(context.lister())));
         builder
+    }
+    /// Keeps one resource in a store of its own; one that is not registered is an error of [`RegistryBuilder::build`].
+    pub fn store_of(&mut self, group: &str, plural: &str, store: Arc<dyn Storage>) {
+        self.stores
+            .push(((group.to_owned(), plural.to_owned()), store));
+    }
+    /// What every key begins with, without a slash at its end; `/registry` unless said otherwise.
+    pub fn key_prefix(&mut self, prefix: &str) {
+        prefix.clone_into(&mut self.key_prefix);
     }
     /// Declares a group: its versions in order of preference, its release. A group that is not declared has the versions
     /// of its kinds in order of registration, and no release.
@@ -118,6 +131,8 @@ impl RegistryBuilder {
         let registered: Vec<GroupVersionKind> = self.defs.iter().map(ResourceDef::gvk).collect();
         let mut kinds = Kinds {
             store: self.store,
+            stores: self.stores,
+            key_prefix: self.key_prefix,
             strategies: self.strategies,
             problems: &mut problems,
         };
@@ -239,6 +254,8 @@ fn enabled_plugins(
 /// The makings of kinds.
 struct Kinds<'a> {
     store: Arc<dyn Storage>,
+    stores: Vec<(KindId, Arc<dyn Storage>)>,
+    key_prefix: String,
     strategies: Vec<(KindId, &'static str, Box<dyn ErasedStrategy>)>,
     problems: &'a mut Vec<String>,
 }
@@ -266,7 +283,20 @@ impl Kinds<'_> {
                 id.1
             ));
         }
+        for ((group, plural), _) in &self.stores {
+            if !order.iter().any(|(g, p)| (g, p) == (group, plural)) {
+                let resource = GroupResource::new(group, plural);
+                self.problems
+                    .push(format!("a store for {resource}, which is not registered"));
+            }
+        }
         (order, kinds)
+    }
+
+    /// Where a kind is kept.
+    fn store(&self, id: &KindId) -> Arc<dyn Storage> {
+        let own = self.stores.iter().find(|(owner, _)| owner == id);
+        Arc::clone(own.map_or(&self.store, |(_, store)| store))
     }
 
     fn kind(&mut self, id: &KindId, defs: Vec<ResourceDef>) -> Option<Kind> {
@@ -288,7 +318,8 @@ impl Kinds<'_> {
             group_kind: GroupKind::new(group_kind.group, group_kind.kind),
             scope,
             is_namespace,
-            store: Arc::clone(&self.store),
+            store: self.store(id),
+            key_prefix: self.key_prefix.clone(),
             newest_write: AtomicU64::new(0),
         })
     }

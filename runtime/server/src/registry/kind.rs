@@ -54,6 +54,8 @@ pub(super) struct Kind {
     /// Whether this is core/v1 Namespace, whose life ends in two steps; see `namespace.rs`.
     pub(super) is_namespace: bool,
     pub(super) store: Arc<dyn Storage>,
+    /// What the keys of every kind begin with.
+    pub(super) key_prefix: String,
     /// The newest revision that a write of this kind was acknowledged with, for listers to wait for.
     pub(super) newest_write: AtomicU64,
 }
@@ -62,10 +64,11 @@ impl Kind {
     /// The prefix below which objects of a namespace, or all of them, are stored; ends in `/`.
     pub(super) fn prefix(&self, namespace: Option<&str>) -> String {
         let GroupResource { group, resource } = &self.resource;
+        let store = &self.key_prefix;
         let root = if group.is_empty() {
-            format!("/registry/{resource}/")
+            format!("{store}/{resource}/")
         } else {
-            format!("/registry/{group}/{resource}/")
+            format!("{store}/{group}/{resource}/")
         };
         match namespace {
             Some(namespace) if self.scope == Scope::Namespaced => format!("{root}{namespace}/"),

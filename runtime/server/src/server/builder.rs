@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use apiloom_meta::{GroupDef, Resource};
-use apiloom_storage::{Embedded, EmbeddedConfig, Memory, Storage};
+use apiloom_storage::Memory;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use super::auth::Authenticator;
 use super::certificates::{self, Certificates};
 use super::filters::Filters;
+use super::stores::Stores;
 use super::{
     Backend, Config, ServerError, health, kubeconfig, listener, object_counts, private_file,
 };
@@ -71,9 +72,10 @@ impl Builder {
     fn registry(
         config: &Config,
         steps: Vec<Step>,
-        storage: Arc<dyn Storage>,
+        stores: &Stores,
     ) -> Result<Registry, ServerError> {
-        let mut registry = Registry::builder(storage);
+        let mut registry = stores.registry();
+        registry.key_prefix(&config.storage_prefix);
         for step in steps {
             step(&mut registry);
         }
@@ -91,15 +93,12 @@ impl Builder {
         private_file::make_dir(&config.data_dir)?;
         let certificates = certificates::load_or_make(&config)?;
         let token = kubeconfig::load_or_make_token(&config)?;
-        let storage: Arc<dyn Storage> = match config.backend {
-            Backend::Memory => Memory::new(),
-            Backend::Embedded => open_embedded(config.data_dir.join("store")).await?,
-        };
-        let registry = Arc::new(Self::registry(&config, steps, Arc::clone(&storage))?);
+        let stores = Stores::open(&config).await?;
+        let registry = Arc::new(Self::registry(&config, steps, &stores)?);
         Ok(Server {
             config,
             registry,
-            storage,
+            stores,
             certificates,
             token,
         })
@@ -110,19 +109,9 @@ impl Builder {
     /// # Errors
     /// Every problem of the registered kinds at once.
     pub fn dump(self) -> Result<serde_json::Value, ServerError> {
-        let registry = Self::registry(&self.config, self.steps, Memory::new())?;
+        let stores = Stores::one(Backend::Memory, Memory::new());
+        let registry = Self::registry(&self.config, self.steps, &stores)?;
         Ok(crate::http::crd::dump(&registry))
-    }
-}
-
-async fn open_embedded(dir: PathBuf) -> Result<Arc<dyn Storage>, ServerError> {
-    // Opening reads and checks files, which no async thread should wait for.
-    let opened =
-        tokio::task::spawn_blocking(move || Embedded::open(&dir, EmbeddedConfig::default())).await;
-    match opened {
-        Ok(Ok(store)) => Ok(store),
-        Ok(Err(error)) => Err(ServerError::Storage(error.to_string())),
-        Err(error) => Err(ServerError::Storage(error.to_string())),
     }
 }
 
@@ -130,7 +119,7 @@ async fn open_embedded(dir: PathBuf) -> Result<Arc<dyn Storage>, ServerError> {
 pub struct Server {
     config: Config,
     registry: Arc<Registry>,
-    storage: Arc<dyn Storage>,
+    stores: Stores,
     certificates: Certificates,
     token: String,
 }
@@ -152,7 +141,7 @@ impl Server {
         let Self {
             config,
             registry,
-            storage,
+            stores,
             certificates,
             token,
         } = self;
@@ -176,7 +165,7 @@ impl Server {
         let api = Api::new(
             Arc::clone(&registry),
             &info,
-            health::checks(&storage, stopped.clone()),
+            health::checks(&stores, stopped.clone()),
         )
         .stopping(stopped);
         let metrics = Arc::clone(api.metrics());
@@ -189,7 +178,7 @@ impl Server {
             filters,
             registry,
             metrics,
-            storage,
+            stores,
             stop,
         })
     }
@@ -204,7 +193,7 @@ pub struct Ready {
     filters: Arc<Filters>,
     registry: Arc<Registry>,
     metrics: Arc<Metrics>,
-    storage: Arc<dyn Storage>,
+    stores: Stores,
     stop: watch::Sender<bool>,
 }
 
@@ -227,7 +216,7 @@ impl Ready {
             filters,
             registry,
             metrics,
-            storage,
+            stores,
             stop,
             ..
         } = self;
@@ -246,6 +235,6 @@ impl Ready {
         }
         background.shutdown().await;
         registry.stop();
-        storage.close().await;
+        stores.close().await;
     }
 }

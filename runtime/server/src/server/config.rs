@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
 
 /// Where objects are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,17 +12,36 @@ pub enum Backend {
     Embedded,
     /// In memory; gone when the server ends.
     Memory,
+    /// In etcd, which several servers share.
+    Etcd,
 }
 
 impl Backend {
-    const NAMES: [(&'static str, Backend); 2] =
-        [("embedded", Backend::Embedded), ("memory", Backend::Memory)];
+    const NAMES: [(&'static str, Backend); 3] = [
+        ("embedded", Backend::Embedded),
+        ("memory", Backend::Memory),
+        ("etcd", Backend::Etcd),
+    ];
 
     /// The backend that `--storage-backend` calls by this name.
     ///
     /// # Errors
-    /// One line that lists the valid names.
+    /// One line that lists the valid names, or says how to get a backend that this server is built without.
     pub fn from_name(name: &str) -> Result<Self, String> {
+        let name = match name {
+            // What kube-apiserver calls it.
+            "etcd3" => "etcd",
+            "etcd2" => {
+                return Err(
+                    "etcd's version 2 API is retired; use the storage backend etcd or embedded"
+                        .to_owned(),
+                );
+            }
+            name => name,
+        };
+        if name == "etcd" && !cfg!(feature = "etcd") {
+            return Err(WITHOUT_ETCD.to_owned());
+        }
         Self::NAMES
             .iter()
             .find(|(known, _)| *known == name)
@@ -32,6 +53,72 @@ impl Backend {
                     valid.join(", ")
                 )
             })
+    }
+}
+
+/// What a server says that is asked for etcd and does not have it.
+pub(super) const WITHOUT_ETCD: &str = "this server is built without etcd; build it with the cargo feature etcd, as `apiloom run PATH --features etcd` does";
+
+/// Where etcd is and how it is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EtcdOptions {
+    /// The client URLs of its members.
+    pub servers: Vec<String>,
+    /// Resources that are kept in other etcds.
+    pub servers_overrides: Vec<EtcdOverride>,
+    /// PEM file of the authorities that sign the members' certificates.
+    pub ca_file: Option<PathBuf>,
+    /// PEM file of the client's certificate.
+    pub cert_file: Option<PathBuf>,
+    /// PEM file of the client's private key.
+    pub key_file: Option<PathBuf>,
+    /// How often old history is compacted; never for `None`. Default 5 minutes.
+    pub compaction_interval: Option<Duration>,
+}
+
+impl Default for EtcdOptions {
+    fn default() -> Self {
+        Self {
+            servers: Vec::new(),
+            servers_overrides: Vec::new(),
+            ca_file: None,
+            cert_file: None,
+            key_file: None,
+            compaction_interval: Some(Duration::from_secs(300)),
+        }
+    }
+}
+
+/// One resource that is kept in an etcd of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EtcdOverride {
+    /// Its group; empty for the core group.
+    pub group: String,
+    /// Its plural.
+    pub resource: String,
+    /// The client URLs of the members.
+    pub servers: Vec<String>,
+}
+
+impl FromStr for EtcdOverride {
+    type Err = String;
+
+    /// Reads `GROUP/RESOURCE#URL;URL`, as kube-apiserver's flag is written.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('#').and_then(|(resource, servers)| {
+            let (group, resource) = resource.split_once('/')?;
+            Some((group, resource, servers))
+        });
+        match parts {
+            Some((group, resource, servers)) if !resource.is_empty() && !servers.is_empty() => {
+                Ok(Self {
+                    group: group.to_owned(),
+                    resource: resource.to_owned(),
+                    servers: servers.split(';').map(str::to_owned).collect(),
+                })
+            }
+            _ => Err("it must be of the form GROUP/RESOURCE#URL;URL".to_owned()),
+        }
     }
 }
 
@@ -59,6 +146,10 @@ pub struct Config {
     pub tls_files: Option<TlsFiles>,
     /// Where objects are kept. Default embedded.
     pub backend: Backend,
+    /// What every key of the store begins with, without a slash at its end. Default `/registry`.
+    pub storage_prefix: String,
+    /// For [`Backend::Etcd`].
+    pub etcd: EtcdOptions,
     /// Folder of the store, the token and `admin.kubeconfig`.
     pub data_dir: PathBuf,
     /// Admission plugins to leave out.
@@ -80,6 +171,8 @@ impl Config {
             cert_dir: data_dir.join("pki"),
             tls_files: None,
             backend: Backend::Embedded,
+            storage_prefix: "/registry".to_owned(),
+            etcd: EtcdOptions::default(),
             data_dir,
             disabled_admission: Vec::new(),
             runtime_config: Vec::new(),

@@ -2,43 +2,66 @@
 
 use std::sync::Arc;
 
-use apiloom_storage::Storage;
+use apiloom_storage::{Storage, StorageError};
+use futures_util::future::try_join_all;
 use tokio::sync::watch;
 
+use super::Backend;
+use super::stores::Stores;
 use crate::http::health::{Check, Health, Probe};
 
-/// The checks of a server over this store; readiness ends when `stopping` becomes true.
-pub(super) fn checks(storage: &Arc<dyn Storage>, stopping: watch::Receiver<bool>) -> Health {
+/// The checks of a server over these stores; readiness ends when `stopping` becomes true.
+pub(super) fn checks(stores: &Stores, stopping: watch::Receiver<bool>) -> Health {
     let is_stopping = move || match *stopping.borrow() {
         true => Err("process is shutting down".to_owned()),
         false => Ok(()),
     };
-    Health::new([
-        // A restart mends no damage, and may keep the rest of a damaged store from being read: that it answers is
-        // enough to live.
-        storage_check(storage, |storage| async move {
-            storage.current_revision().await.map(|_| ())
-        })
-        .on(&[Probe::Livez]),
-        storage_check(storage, |storage| async move { storage.health().await })
-            .on(&[Probe::Healthz, Probe::Readyz]),
+    let own = [
         // Whoever can ask finds the registry started: the socket is read only from then on.
         Check::new("poststarthook/start-registry", || Ok(())),
         Check::new("shutdown", is_stopping).on(&[Probe::Readyz]),
-    ])
+    ];
+    Health::new(of_stores(stores).into_iter().chain(own))
 }
 
-fn storage_check<F>(
-    storage: &Arc<dyn Storage>,
+/// The checks of the stores, called as kube-apiserver calls them where the store is one that it has too.
+fn of_stores(stores: &Stores) -> [Check; 2] {
+    if stores.backend() == Backend::Etcd {
+        let healthy = |store: Arc<dyn Storage>| async move { store.health().await };
+        return [
+            check("etcd", stores, healthy),
+            check("etcd-readiness", stores, healthy).on(&[Probe::Readyz]),
+        ];
+    }
+    [
+        // A restart mends no damage, and may keep the rest of a damaged store from being read: that it answers is
+        // enough to live.
+        check("storage", stores, |store| async move {
+            store.current_revision().await.map(|_| ())
+        })
+        .on(&[Probe::Livez]),
+        check(
+            "storage",
+            stores,
+            |store| async move { store.health().await },
+        )
+        .on(&[Probe::Healthz, Probe::Readyz]),
+    ]
+}
+
+/// Asks every store the same.
+fn check<F>(
+    name: &str,
+    stores: &Stores,
     ask: impl Fn(Arc<dyn Storage>) -> F + Send + Sync + 'static,
 ) -> Check
 where
-    F: Future<Output = Result<(), apiloom_storage::StorageError>> + Send + 'static,
+    F: Future<Output = Result<(), StorageError>> + Send + 'static,
 {
-    let storage = Arc::clone(storage);
-    Check::from_async("storage", move || {
-        let answer = ask(Arc::clone(&storage));
-        async move { answer.await.map_err(|error| error.to_string()) }
+    let stores = stores.all();
+    Check::from_async(name, move || {
+        let answers = try_join_all(stores.iter().cloned().map(&ask));
+        async move { answers.await.map(|_| ()).map_err(|error| error.to_string()) }
     })
 }
 
@@ -60,7 +83,8 @@ mod tests {
     }
 
     fn over(storage: Arc<dyn Storage>) -> Health {
-        checks(&storage, watch::Sender::new(false).subscribe())
+        let stores = Stores::one(Backend::Memory, storage);
+        checks(&stores, watch::Sender::new(false).subscribe())
     }
 
     #[tokio::test]

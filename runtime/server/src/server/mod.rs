@@ -14,7 +14,8 @@ mod listener;
 mod main;
 mod object_counts;
 mod private_file;
+mod stores;
 
 pub use builder::{Builder, Ready, Server};
-pub use config::{Backend, Config, ServerError, TlsFiles};
+pub use config::{Backend, Config, EtcdOptions, EtcdOverride, ServerError, TlsFiles};
 pub use main::main;

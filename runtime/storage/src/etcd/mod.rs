@@ -276,6 +276,15 @@ impl Storage for Etcd {
         Ok(self.history.current_revision().await?)
     }
 
+    async fn health(&self) -> Result<(), StorageError> {
+        let asked = self.current_revision().await.map(|_| ());
+        asked.map_err(|error| {
+            // Where etcd is concerns nobody but the operator.
+            tracing::warn!(%error, "etcd is not healthy");
+            StorageError::Unavailable("etcd does not answer".to_owned())
+        })
+    }
+
     async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
         self.check_open()?;
         if revision == Revision(0) {

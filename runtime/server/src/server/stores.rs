@@ -1,0 +1,119 @@
+//! The stores of a server: one, and those of single resources.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use apiloom_storage::{Embedded, EmbeddedConfig, Memory, Storage};
+
+use super::{Backend, Config, ServerError};
+use crate::registry::RegistryBuilder;
+
+/// Open stores.
+pub(super) struct Stores {
+    backend: Backend,
+    /// Of every resource that has none of its own.
+    main: Arc<dyn Storage>,
+    /// (group, plural, store)
+    own: Vec<(String, String, Arc<dyn Storage>)>,
+}
+
+impl Stores {
+    /// Opens what the configuration asks for.
+    pub(super) async fn open(config: &Config) -> Result<Self, ServerError> {
+        match config.backend {
+            Backend::Memory => Ok(Self::one(Backend::Memory, Memory::new())),
+            Backend::Embedded => {
+                let store = open_embedded(config.data_dir.join("store")).await?;
+                Ok(Self::one(Backend::Embedded, store))
+            }
+            Backend::Etcd => open_etcd(config).await,
+        }
+    }
+
+    /// A store for everything.
+    pub(super) fn one(backend: Backend, store: Arc<dyn Storage>) -> Self {
+        Self {
+            backend,
+            main: store,
+            own: Vec::new(),
+        }
+    }
+
+    pub(super) fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// A registry over these stores.
+    pub(super) fn registry(&self) -> RegistryBuilder {
+        let mut registry = RegistryBuilder::new(Arc::clone(&self.main));
+        for (group, plural, store) in &self.own {
+            registry.store_of(group, plural, Arc::clone(store));
+        }
+        registry
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Arc<dyn Storage>> {
+        let own = self.own.iter().map(|(_, _, store)| store);
+        std::iter::once(&self.main).chain(own).cloned().collect()
+    }
+
+    /// Closes all of them.
+    pub(super) async fn close(&self) {
+        for store in self.all() {
+            store.close().await;
+        }
+    }
+}
+
+async fn open_embedded(dir: PathBuf) -> Result<Arc<dyn Storage>, ServerError> {
+    // Opening reads and checks files, which no async thread should wait for.
+    let opened =
+        tokio::task::spawn_blocking(move || Embedded::open(&dir, EmbeddedConfig::default())).await;
+    match opened {
+        Ok(Ok(store)) => Ok(store),
+        Ok(Err(error)) => Err(ServerError::Storage(error.to_string())),
+        Err(error) => Err(ServerError::Storage(error.to_string())),
+    }
+}
+
+#[cfg(feature = "etcd")]
+async fn open_etcd(config: &Config) -> Result<Stores, ServerError> {
+    let main = connect_etcd(config, &config.etcd.servers).await?;
+    let mut stores = Stores::one(Backend::Etcd, main);
+    for own in &config.etcd.servers_overrides {
+        let store = connect_etcd(config, &own.servers).await?;
+        let (group, resource) = (own.group.clone(), own.resource.clone());
+        stores.own.push((group, resource, store));
+    }
+    Ok(stores)
+}
+
+#[cfg(feature = "etcd")]
+async fn connect_etcd(
+    config: &Config,
+    servers: &[String],
+) -> Result<Arc<dyn Storage>, ServerError> {
+    use apiloom_storage::{Etcd, EtcdConfig, EtcdTls};
+
+    let options = &config.etcd;
+    let etcd = EtcdConfig {
+        tls: EtcdTls {
+            ca_file: options.ca_file.clone(),
+            cert_file: options.cert_file.clone(),
+            key_file: options.key_file.clone(),
+        },
+        prefix: format!("{}/", config.storage_prefix),
+        compaction_interval: options.compaction_interval,
+        ..EtcdConfig::new(servers)
+    };
+    match Etcd::connect(etcd).await {
+        Ok(store) => Ok(store),
+        Err(error) => Err(ServerError::Storage(error.to_string())),
+    }
+}
+
+#[cfg(not(feature = "etcd"))]
+async fn open_etcd(_: &Config) -> Result<Stores, ServerError> {
+    Err(ServerError::Storage(super::config::WITHOUT_ETCD.to_owned()))
+}
