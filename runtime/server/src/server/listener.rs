@@ -18,7 +18,9 @@ use tokio_rustls::TlsAcceptor;
 
 use super::ServerError;
 use super::filters::Filters;
+use super::stall::Stall;
 use crate::http::Body;
+use crate::http::timeout::REQUEST_TIMEOUT;
 
 /// How long a client may take over its TLS handshake before its connection is closed.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,6 +34,8 @@ const MAX_HEADER_BYTES: u32 = 64 * 1024;
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// Connections at one time; beyond it new ones wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 20_000;
+/// How long a client may take no bytes although there are some: as long as an ordinary request may take altogether.
+const STALL: Duration = REQUEST_TIMEOUT;
 /// How long requests in flight may go on after shutdown has begun.
 const DRAIN: Duration = Duration::from_secs(10);
 
@@ -108,11 +112,12 @@ pub(super) async fn serve(
 async fn handshake(
     acceptor: &TlsAcceptor,
     stream: TcpStream,
-) -> Option<tokio_rustls::server::TlsStream<TcpStream>> {
+) -> Option<tokio_rustls::server::TlsStream<Stall<TcpStream>>> {
     // Answers are written whole; waiting for more would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
+    let stream = Stall::new(stream, STALL);
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err(error)) => {

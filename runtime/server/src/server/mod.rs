@@ -14,6 +14,7 @@ mod listener;
 mod main;
 mod object_counts;
 mod private_file;
+mod stall;
 mod stores;
 
 pub use builder::{Builder, Ready, Server};
