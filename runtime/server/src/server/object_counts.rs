@@ -66,7 +66,7 @@ mod tests {
             {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            tokio::time::sleep(Duration::from_millis(500)).await;
         }
     }
 
