@@ -1,0 +1,553 @@
+//! When the power fails, what was acknowledged is there and nothing is half-written.
+//!
+//! The test starts itself as a process that writes, with a library preloaded that records every write and every sync
+//! (`tests/powerloss/record.c`). From the record it rebuilds what the disk may have held at hundreds of moments: what was
+//! synced, and of the rest nothing, everything, or a random half of its blocks of 4 KiB. Each image is opened, compared
+//! with what had been acknowledged by then, proved and written to. The same is done for a store that syncs nothing,
+//! which must show: otherwise the test would see nothing.
+//!
+//! Names of files are taken to be on the disk at once, and blocks of 4 KiB to be written whole or not at all.
+
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use apiloom_storage::{
+    Embedded, EmbeddedConfig, ListRequest, Retention, Revision, Storage, StorageError, WatchItem,
+    WatchStart,
+};
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+
+/// Moments of each kind; each gives four images.
+const MOMENTS: usize = 36;
+const BLOCK: usize = 4096;
+const WRITERS: usize = 6;
+/// What a writer does before the store is closed and opened again: about 2,500 writes in all.
+const KEYS: u64 = 48;
+const OPENINGS: u64 = 2;
+
+/// Tell the writing process where its store is, and whether it syncs.
+const DIR: &str = "POWERLOSS_DIR";
+const LOG: &str = "POWERLOSS_LOG";
+const SYNCS: &str = "APILOOM_TEST_SYNCS";
+const ACKNOWLEDGED: &str = "acknowledged";
+
+#[test]
+fn power_loss_keeps_what_was_acknowledged() {
+    if std::env::var_os(DIR).is_some() {
+        return write_all();
+    }
+    let (images, bad) = lose_power("power_loss_keeps_what_was_acknowledged", true, MOMENTS);
+    assert!(images >= 400, "{images} images");
+    assert_eq!(bad, [""; 0]);
+}
+
+#[test]
+fn power_loss_without_syncs_shows() {
+    if std::env::var_os(DIR).is_some() {
+        return write_all();
+    }
+    let (images, bad) = lose_power("power_loss_without_syncs_shows", false, MOMENTS / 4);
+    assert!(bad.len() * 4 > images, "{} of {images}: {bad:?}", bad.len());
+}
+
+/// Records a process that writes, loses its power at many moments, and gives how many images there were and which of them
+/// are bad.
+fn lose_power(test: &str, syncs: bool, moments: usize) -> (usize, Vec<String>) {
+    let scratch = tempfile::tempdir().unwrap();
+    let library = compile(scratch.path());
+    let (dir, log) = (scratch.path().join("store"), scratch.path().join("log"));
+    fs::create_dir(&dir).unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env("LD_PRELOAD", library)
+        .env(DIR, &dir)
+        .env(LOG, &log)
+        .env(SYNCS, syncs.to_string())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "the writing process failed: {text}"
+    );
+    let records = records(&fs::read(&log).unwrap());
+    assert!(
+        !syncs || checkpoints(&records) > 4,
+        "{}: SQLite's log is written back while the store is in use, too",
+        checkpoints(&records)
+    );
+    let mut moments = choose(&records, moments);
+    moments.sort_unstable();
+    let bad = std::thread::scope(|scope| {
+        let halves = moments.chunks(moments.len().div_ceil(2));
+        let workers: Vec<_> = halves
+            .map(|moments| scope.spawn(|| examine(&records, moments)))
+            .collect();
+        let bad = workers
+            .into_iter()
+            .flat_map(|worker| worker.join().unwrap());
+        bad.collect::<Vec<_>>()
+    });
+    (moments.len() * 4, bad)
+}
+
+fn compile(scratch: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/powerloss/record.c");
+    let library = scratch.join("record.so");
+    let status = Command::new("cc")
+        .args(["-O1", "-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(source)
+        .arg("-ldl")
+        .status();
+    assert!(status.expect("a C compiler").success());
+    library
+}
+
+/// One thing that the writing process did.
+enum Record {
+    Name(u64, String),
+    Create(u64),
+    Write(u64, usize, Vec<u8>),
+    Truncate(u64, usize),
+    SyncBegins(u64, u64),
+    SyncEnds(u64, u64),
+    Unlink(u64),
+    Rename(u64, u64),
+}
+
+fn records(log: &[u8]) -> Vec<Record> {
+    let mut records = Vec::new();
+    let mut rest = log;
+    while !rest.is_empty() {
+        let word =
+            |index: usize| u64::from_le_bytes(rest[index * 8..index * 8 + 8].try_into().unwrap());
+        let (kind, file, offset, length, thread) =
+            (word(0) as u8, word(1), word(2), word(3) as usize, word(4));
+        let content = rest[40..40 + length].to_vec();
+        rest = &rest[40 + length..];
+        records.push(match kind {
+            b'n' => Record::Name(file, String::from_utf8(content).unwrap()),
+            b'o' => Record::Create(file),
+            b'c' => Record::Truncate(file, 0),
+            b'w' => Record::Write(file, offset as usize, content),
+            b't' => Record::Truncate(file, offset as usize),
+            b'b' => Record::SyncBegins(file, thread),
+            b'e' => Record::SyncEnds(file, thread),
+            b'u' => Record::Unlink(file),
+            b'r' => Record::Rename(file, offset),
+            kind => panic!("a record of kind {kind}"),
+        });
+    }
+    records
+}
+
+/// How often the store's file itself was synced.
+fn checkpoints(records: &[Record]) -> usize {
+    let is_store = |record: &Record| match record {
+        Record::Name(file, name) if name.ends_with("store.db") => Some(*file),
+        _ => None,
+    };
+    let store = records.iter().find_map(is_store).unwrap();
+    let synced = |record: &&Record| matches!(record, Record::SyncEnds(file, _) if *file == store);
+    records.iter().filter(synced).count()
+}
+
+/// Moments at random, right after acknowledgements, and right before syncs are done: each the number of records before.
+fn choose(records: &[Record], moments: usize) -> Vec<usize> {
+    let mut random = Random(11);
+    let mut acknowledged_file = 0;
+    let (mut acknowledgements, mut syncs) = (Vec::new(), Vec::new());
+    for (index, record) in records.iter().enumerate() {
+        match record {
+            Record::Name(file, name) if name.ends_with(ACKNOWLEDGED) => acknowledged_file = *file,
+            Record::Write(file, ..) if *file == acknowledged_file => {
+                acknowledgements.push(index + 1);
+            }
+            Record::SyncEnds(..) => syncs.push(index),
+            _ => {}
+        }
+    }
+    assert!(acknowledgements.len() > 2_000 && records.len() > 4_000);
+    let mut chosen = Vec::new();
+    for _ in 0..moments {
+        chosen.push(random.below(records.len()));
+        chosen.push(acknowledgements[random.below(acknowledgements.len())]);
+        chosen.push(match syncs.len() {
+            0 => random.below(records.len()),
+            count => syncs[random.below(count)],
+        });
+    }
+    chosen
+}
+
+/// A file as the disk has it, and what was written since its last sync.
+#[derive(Clone, Default)]
+struct OnDisk {
+    exists: bool,
+    synced: Vec<u8>,
+    /// Each with its number, by which a sync that began earlier or later is known.
+    pending: Vec<(usize, Pending)>,
+}
+
+#[derive(Clone)]
+enum Pending {
+    Write(usize, Arc<[u8]>),
+    Truncate(usize),
+}
+
+impl Pending {
+    fn apply(&self, content: &mut Vec<u8>, mut is_kept: impl FnMut() -> bool) {
+        match self {
+            Pending::Write(offset, bytes) => {
+                // By the blocks of the file, not of the write.
+                let mut from = 0;
+                while from < bytes.len() {
+                    let at = offset + from;
+                    let to = bytes.len().min(from + BLOCK - at % BLOCK);
+                    if is_kept() {
+                        let end = offset + to;
+                        content.resize(content.len().max(end), 0);
+                        content[at..end].copy_from_slice(&bytes[from..to]);
+                    }
+                    from = to;
+                }
+            }
+            Pending::Truncate(length) => {
+                if is_kept() {
+                    content.resize(*length, 0);
+                }
+            }
+        }
+    }
+}
+
+/// What the disk holds, and what was acknowledged.
+#[derive(Default)]
+struct Machine {
+    names: BTreeMap<u64, String>,
+    files: BTreeMap<u64, OnDisk>,
+    syncing: BTreeMap<(u64, u64), usize>,
+    acknowledged: String,
+}
+
+impl Machine {
+    fn step(&mut self, number: usize, record: &Record) {
+        match record {
+            Record::Name(file, name) => {
+                let name = Path::new(name).file_name().unwrap().to_str().unwrap();
+                self.names.insert(*file, name.to_owned());
+            }
+            Record::Write(file, _, bytes) if self.names[file] == ACKNOWLEDGED => {
+                self.acknowledged
+                    .push_str(std::str::from_utf8(bytes).unwrap());
+            }
+            Record::Create(file) => self.file(*file).exists = true,
+            Record::Write(file, offset, bytes) => {
+                let pending = Pending::Write(*offset, Arc::from(&bytes[..]));
+                self.file(*file).pending.push((number, pending));
+            }
+            Record::Truncate(file, length) => {
+                let pending = Pending::Truncate(*length);
+                self.file(*file).pending.push((number, pending));
+            }
+            Record::SyncBegins(file, thread) => {
+                self.syncing.insert((*file, *thread), number);
+            }
+            Record::SyncEnds(file, thread) => {
+                let begun = self.syncing.remove(&(*file, *thread)).unwrap();
+                let file = self.file(*file);
+                for (written, pending) in std::mem::take(&mut file.pending) {
+                    if written < begun {
+                        pending.apply(&mut file.synced, || true);
+                    } else {
+                        file.pending.push((written, pending));
+                    }
+                }
+            }
+            Record::Unlink(file) => *self.file(*file) = OnDisk::default(),
+            Record::Rename(from, to) => {
+                let moved = std::mem::take(self.file(*from));
+                self.files.insert(*to, moved);
+            }
+        }
+    }
+
+    fn file(&mut self, file: u64) -> &mut OnDisk {
+        self.files.entry(file).or_default()
+    }
+
+    /// Writes what the disk may hold when the power fails now.
+    fn image(&self, dir: &Path, mut is_kept: impl FnMut() -> bool) {
+        for (number, file) in &self.files {
+            let name = &self.names[number];
+            if file.exists && name != ACKNOWLEDGED {
+                let mut content = file.synced.clone();
+                for (_, pending) in &file.pending {
+                    pending.apply(&mut content, &mut is_kept);
+                }
+                fs::write(dir.join(name), content).unwrap();
+            }
+        }
+    }
+}
+
+/// Loses the power at each of some moments, in four ways; says what is bad.
+fn examine(records: &[Record], moments: &[usize]) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let mut machine = Machine::default();
+    let mut done = 0;
+    let mut bad = Vec::new();
+    for moment in moments {
+        for (number, record) in records.iter().enumerate().take(*moment).skip(done) {
+            machine.step(number, record);
+        }
+        done = *moment;
+        let expected = Expected::of(&machine.acknowledged);
+        for (way, seed) in [("nothing", 0), ("everything", 0), ("half", 1), ("half", 2)] {
+            let dir = scratch();
+            let mut random = Random(seed + *moment as u64);
+            machine.image(dir.path(), || match way {
+                "nothing" => false,
+                "everything" => true,
+                _ => random.below(2) == 0,
+            });
+            if let Err(what) = runtime.block_on(open_and_compare(dir.path(), &expected)) {
+                bad.push(format!(
+                    "record {moment}, {way} of what is not synced: {what}"
+                ));
+            }
+        }
+    }
+    bad
+}
+
+/// A directory in memory, where there is one: hundreds of images are written.
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
+}
+
+/// What was acknowledged: for each key, up to which of its steps, and with which revision.
+#[derive(Default)]
+struct Expected {
+    keys: BTreeMap<String, (u64, Revision)>,
+    newest: Revision,
+}
+
+impl Expected {
+    fn of(acknowledged: &str) -> Self {
+        let mut expected = Self::default();
+        for line in acknowledged.lines() {
+            let mut words = line.split(' ');
+            let key = words.next().unwrap().to_owned();
+            let step = words.next().unwrap().parse().unwrap();
+            let revision = Revision(words.next().unwrap().parse().unwrap());
+            expected.newest = expected.newest.max(revision);
+            expected.keys.insert(key, (step, revision));
+        }
+        expected
+    }
+}
+
+async fn open_and_compare(dir: &Path, expected: &Expected) -> Result<(), String> {
+    let mut config = EmbeddedConfig::default();
+    // What is examined here is not lost any more.
+    config.safety.syncs = false;
+    let store = Embedded::open(dir, config).map_err(|error| error.to_string())?;
+    let compared = compare(&*store, expected).await;
+    store.close().await;
+    compared?;
+    let damage = Embedded::check(dir)
+        .map_err(|error| error.to_string())?
+        .damage;
+    if damage.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("damage: {damage:?}"))
+    }
+}
+
+async fn compare(store: &dyn Storage, expected: &Expected) -> Result<(), String> {
+    let told = |error: StorageError| error.to_string();
+    let page = store.list(ListRequest::default()).await.map_err(told)?;
+    if page.revision < expected.newest {
+        return Err(format!("{} is behind {}", page.revision, expected.newest));
+    }
+    let present: BTreeMap<_, _> = page
+        .entries
+        .iter()
+        .map(|entry| (entry.key.as_str(), entry))
+        .collect();
+    for (key, (step, revision)) in &expected.keys {
+        let entry = present.get(key.as_str());
+        // The write that followed the last acknowledged one was under way.
+        let fits = [*step, step + 1].into_iter().any(|at| {
+            let same_revision = at > *step || entry.is_none_or(|entry| entry.revision == *revision);
+            same_revision && entry.map(|entry| &entry.value[..]) == value(key, at).as_deref()
+        });
+        if !fits {
+            return Err(format!("key {key} is not at step {step} or the next"));
+        }
+    }
+    for (key, entry) in &present {
+        let is_known = expected.keys.contains_key(*key);
+        if !is_known && Some(&entry.value[..]) != value(key, 0).as_deref() {
+            return Err(format!("key {key} is half-written"));
+        }
+    }
+    history(store, page.revision).await?;
+    let next = store
+        .create("/after", "1".into(), None)
+        .await
+        .map_err(told)?;
+    if next.0 != page.revision.0 + 1 {
+        return Err(format!("revision {next} follows {}", page.revision));
+    }
+    Ok(())
+}
+
+/// Every revision since the compaction is there once.
+async fn history(store: &dyn Storage, newest: Revision) -> Result<(), String> {
+    let told = |error: StorageError| error.to_string();
+    let mut reached = Revision(0);
+    let mut changes = match store.watch("", WatchStart::After(reached)).await {
+        Err(StorageError::Compacted { compacted, .. }) => {
+            reached = compacted;
+            store.watch("", WatchStart::After(compacted)).await
+        }
+        changes => changes,
+    }
+    .map_err(told)?;
+    while let WatchItem::Event(event) = changes.next().await.unwrap().map_err(told)? {
+        if event.revision.0 != reached.0 + 1 {
+            return Err(format!("revision {} follows {reached}", event.revision));
+        }
+        reached = event.revision;
+    }
+    if reached == newest {
+        Ok(())
+    } else {
+        Err(format!("history ends at {reached}, the store at {newest}"))
+    }
+}
+
+/// What a key holds after a step: it is created, updated three times, and then one in three is deleted.
+fn value(key: &str, step: u64) -> Option<Vec<u8>> {
+    let seed = crc(key);
+    if step > 3 && seed.is_multiple_of(3) {
+        return None;
+    }
+    let step = step.min(3);
+    let length =
+        300 + (seed + step * 1_103) % 6_000 + if seed.is_multiple_of(17) { 12_000 } else { 0 };
+    let mut value = format!("{key} {step} ").into_bytes();
+    let mut random = Random(seed + step);
+    while (value.len() as u64) < length {
+        value.extend(random.next().to_le_bytes());
+    }
+    Some(value)
+}
+
+fn crc(key: &str) -> u64 {
+    u64::from(crc32fast::hash(key.as_bytes()))
+}
+
+/// The writing process: it acknowledges each write in a file that is recorded like the store's own.
+fn write_all() {
+    let dir = PathBuf::from(std::env::var_os(DIR).unwrap());
+    let mut config = EmbeddedConfig {
+        // History is forgotten and removed all the time.
+        retention: Retention {
+            min_age: Duration::ZERO,
+            min_revisions: 60,
+        },
+        ..EmbeddedConfig::default()
+    };
+    config.safety.syncs = std::env::var(SYNCS).unwrap() == "true";
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        for opening in 0..OPENINGS {
+            let store = Embedded::open(&dir, config).unwrap();
+            let writers = (0..WRITERS).map(|writer| {
+                let (store, dir) = (Arc::clone(&store), dir.clone());
+                tokio::spawn(async move {
+                    for index in 0..KEYS {
+                        let key = format!("/r/{:02}/{opening}-{writer}", index * 37 % KEYS);
+                        write_key(&*store, &dir, &key).await;
+                    }
+                })
+            });
+            for written in join_all(writers.collect::<Vec<_>>()).await {
+                written.unwrap();
+            }
+            if opening + 1 < OPENINGS {
+                store.close().await;
+            }
+        }
+    });
+    // Nothing is closed: that is how power fails.
+    runtime.shutdown_background();
+}
+
+async fn write_key(store: &dyn Storage, dir: &Path, key: &str) {
+    let next = |step| value(key, step).map(bytes::Bytes::from);
+    let created = next(0).unwrap();
+    let mut revision = store.create(key, created, None).await.unwrap();
+    acknowledge(dir, key, 0, revision);
+    for step in 1..=3 {
+        let updated = next(step).unwrap();
+        revision = store.update_if(key, revision, updated, None).await.unwrap();
+        acknowledge(dir, key, step, revision);
+    }
+    if next(4).is_none() {
+        revision = store.delete_if(key, revision).await.unwrap();
+        acknowledge(dir, key, 4, revision);
+    }
+}
+
+fn acknowledge(dir: &Path, key: &str, step: u64, revision: Revision) {
+    let line = format!("{key} {step} {revision}\n");
+    fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(dir.join(ACKNOWLEDGED))
+        .and_then(|mut file| file.write_all(line.as_bytes()))
+        .unwrap();
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^ (x >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+}
