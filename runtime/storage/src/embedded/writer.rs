@@ -27,6 +27,7 @@ use crate::feed::Feed;
 use crate::op::Op;
 use crate::retention::Horizon;
 use crate::{Revision, StorageError};
+use housekeeping::Pace;
 
 /// A batch ends after so many writes or bytes: the first of it waits for the last.
 const BATCH_WRITES: usize = 1_024;
@@ -72,6 +73,8 @@ pub(super) struct Writer {
     next_look: Instant,
     /// Not to be swept before: later than now only after a failure.
     next_sweep: Instant,
+    /// How much of the sweep is done at a time.
+    pace: Pace,
     /// When the next key expires, in milliseconds since 1970.
     next_expiry: Option<i64>,
     feed: Arc<Feed>,
@@ -108,6 +111,7 @@ impl Writer {
             look_interval: config.retention.step(),
             next_look: Instant::now(),
             next_sweep: Instant::now(),
+            pace: Pace::default(),
             next_expiry: None,
             feed,
             upkeep,

@@ -16,8 +16,10 @@ use crate::{Revision, StorageError};
 /// So many keys are removed at a time when many expire together.
 const EXPIRE_STEP: i64 = 256;
 
-/// A step of the sweep ends after so long. The rows and pages of one more row come on top.
+/// A step of the sweep is to take so long, of the 5 ms that no write ever waits for it. Within a step no row is begun
+/// after this time, and the number of rows of the next step follows from how long this one took with its commit.
 const SWEEP_TIME: Duration = Duration::from_millis(2);
+const SWEEP_ROWS: usize = 4_096;
 
 /// How often the size of SQLite's log is looked at, in writes, and from how many pages on it is written back.
 const CHECKPOINT_LOOK_WRITES: usize = 128;
@@ -25,6 +27,30 @@ const CHECKPOINT_PAGES: i64 = 1_000;
 
 /// How long to wait before trying again what the disk refused.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// How many rows a step of the sweep takes on.
+#[derive(Debug)]
+pub(super) struct Pace {
+    rows: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { rows: 16 }
+    }
+}
+
+impl Pace {
+    /// Learns from a step of so many rows: less at once after a long one, more by and by after a short one.
+    fn adapt(&mut self, done: usize, took: Duration) {
+        if took > SWEEP_TIME {
+            let fitting = done as u128 * SWEEP_TIME.as_nanos() / took.as_nanos().max(1);
+            self.rows = usize::try_from(fitting).unwrap_or(SWEEP_ROWS).max(1);
+        } else if done >= self.rows {
+            self.rows = (self.rows + self.rows / 2 + 1).min(SWEEP_ROWS);
+        }
+    }
+}
 
 impl Writer {
     pub(super) fn keep_house(&mut self, written: usize) {
@@ -46,7 +72,7 @@ impl Writer {
         let swept_before = self.swept;
         if self.swept < self.sweep_end()
             && now >= self.next_sweep
-            && let Err(error) = self.sweep(64.max(2 * written))
+            && let Err(error) = self.sweep()
         {
             tracing::error!(%error, "history was not swept");
             self.next_sweep = now + RETRY;
@@ -141,19 +167,23 @@ impl Writer {
 
     /// Removes rows that no object and no history needs: for each forgotten change the row that it replaced, and its own
     /// where it is a removal.
-    fn sweep(&mut self, rows: usize) -> rusqlite::Result<()> {
+    fn sweep(&mut self) -> rusqlite::Result<()> {
+        let start = Instant::now();
         // These removals need not be durable before anything else is, only in order: the next write syncs them too.
         if self.is_syncing {
             self.is_syncing = false;
             self.connection
                 .execute_batch("PRAGMA synchronous = NORMAL")?;
         }
-        let swept = self.sweep_rows(rows);
+        let swept = self.sweep_rows(self.pace.rows);
         if swept.is_err() {
             self.roll_back();
         }
         self.sync_commits()?;
-        self.swept = swept?;
+        let swept = swept?;
+        let done = swept.saturating_sub(self.swept) as usize;
+        self.pace.adapt(done, start.elapsed());
+        self.swept = swept;
         Ok(())
     }
 
@@ -246,5 +276,54 @@ impl Writer {
         ) {
             tracing::warn!(%error, "SQLite's log was not written back");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The longest step on a disk where a row takes so long and a commit besides, after the first few.
+    fn longest(row: Duration, commit: Duration) -> Duration {
+        let mut pace = Pace::default();
+        let mut longest = Duration::ZERO;
+        for step in 0..100 {
+            // No row is begun after the time is over.
+            let in_time = (SWEEP_TIME.as_nanos() / row.as_nanos()) as usize + 1;
+            let done = pace.rows.min(in_time);
+            let took = row * done as u32 + commit;
+            pace.adapt(done, took);
+            if step > 2 {
+                longest = longest.max(took);
+            }
+        }
+        longest
+    }
+
+    #[test]
+    fn steps_stay_short_whatever_the_disk() {
+        let check = |row_micros, commit_micros| {
+            let commit = Duration::from_micros(commit_micros);
+            let longest = longest(Duration::from_micros(row_micros), commit);
+            assert!(longest < Duration::from_millis(5), "{longest:?}");
+        };
+        check(2, 50);
+        check(5, 500);
+        check(20, 1_500);
+        check(200, 100);
+        check(1_000, 1_900);
+    }
+
+    #[test]
+    fn steps_grow_where_the_disk_is_fast() {
+        let mut pace = Pace::default();
+        for _ in 0..30 {
+            pace.adapt(pace.rows, Duration::from_micros(100));
+        }
+        assert_eq!(pace.rows, SWEEP_ROWS);
+        pace.adapt(SWEEP_ROWS, Duration::from_millis(40));
+        assert_eq!(pace.rows, SWEEP_ROWS / 20);
+        pace.adapt(3, Duration::from_millis(1));
+        assert_eq!(pace.rows, SWEEP_ROWS / 20, "there was no more to do");
     }
 }

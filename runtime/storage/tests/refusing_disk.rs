@@ -1,0 +1,202 @@
+//! A disk that is full, read-only or broken: writes are answered with errors, reads go on, and when the disk takes writes
+//! again so does the store, with nothing lost that was acknowledged.
+
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on panics, and says where"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use apiloom_storage::conformance::run;
+use apiloom_storage::{
+    Embedded, EmbeddedConfig, Entry, ListRequest, Retention, Storage, StorageError, WatchItem,
+    WatchStart,
+};
+use futures_util::StreamExt;
+
+const DIR: &str = "DENY_DIR";
+const FILE: &str = "DENY_FILE";
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+const EROFS: i32 = 30;
+const EDQUOT: i32 = 122;
+
+/// The errors are those of the calls into the system, by a library that is preloaded into this test run as a child.
+#[test]
+fn store_outlives_refused_writes() {
+    if let Some(dir) = std::env::var_os(DIR) {
+        for number in [ENOSPC, EROFS, EIO, EDQUOT] {
+            let deny = PathBuf::from(std::env::var_os(FILE).unwrap());
+            let dir = Path::new(&dir).join(number.to_string());
+            run(async {
+                let refuse = || fs::write(&deny, number.to_string()).unwrap();
+                outlive(&dir, refuse, || fs::remove_file(&deny).unwrap()).await;
+                start_while_refused(&dir, &deny, number).await;
+            });
+        }
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/powerloss/deny.c");
+    let library = scratch.path().join("deny.so");
+    let compiled = Command::new("cc")
+        .args(["-O1", "-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(source)
+        .arg("-ldl")
+        .status();
+    assert!(compiled.expect("a C compiler").success());
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["store_outlives_refused_writes", "--exact", "--nocapture"])
+        .env("LD_PRELOAD", library)
+        .env(DIR, scratch.path().join("stores"))
+        .env(FILE, scratch.path().join("deny"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+}
+
+/// A real disk of 4 MiB that is really full, where this process may mount one.
+#[test]
+fn store_outlives_a_full_disk() {
+    let disk = tempfile::tempdir().unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"])
+        .arg(disk.path())
+        .output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        eprintln!("no file system can be mounted here: the errors are simulated only");
+        return;
+    }
+    let mounted = Mounted(disk.path());
+    run(async {
+        let filler = disk.path().join("filler");
+        let fill = || {
+            // It ends with what no longer fits.
+            let _ = fs::write(&filler, vec![b'x'; 8 << 20]);
+        };
+        outlive(&disk.path().join("store"), fill, || {
+            fs::remove_file(&filler).unwrap();
+        })
+        .await;
+    });
+    drop(mounted);
+}
+
+struct Mounted<'a>(&'a Path);
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg("-l").arg(self.0).status();
+        assert!(unmounted.is_ok_and(|status| status.success()));
+    }
+}
+
+/// Writes until the disk refuses, reads all the same, and writes again when the disk lets it.
+async fn outlive(dir: &Path, refuse: impl Fn(), allow: impl Fn()) {
+    let config = EmbeddedConfig {
+        // Housekeeping meets the refusals too.
+        retention: Retention {
+            min_age: Duration::ZERO,
+            min_revisions: 20,
+        },
+        ..EmbeddedConfig::default()
+    };
+    let store = Embedded::open(dir, config).unwrap();
+    for index in 0..20 {
+        create(&store, index).await.unwrap();
+    }
+    for round in 1..4 {
+        refuse();
+        let error = refused(&store).await;
+        assert!(matches!(error, StorageError::Unavailable(_)), "{error}");
+        let kept = store.list(ListRequest::default()).await.unwrap();
+        let entry = store.get("/r/0007").await.unwrap().0;
+        assert_eq!(entry.as_ref().map(|entry| &*entry.key), Some("/r/0007"));
+        assert_eq!(store.current_revision().await, Ok(kept.revision));
+        let first = entry.unwrap();
+        let update = store.update_if(&first.key, first.revision, "2".into(), None);
+        assert!(matches!(update.await, Err(StorageError::Unavailable(_))));
+        let delete = store.delete_if(&first.key, first.revision).await;
+        assert!(matches!(delete, Err(StorageError::Unavailable(_))));
+        let mut changes = store.watch("/r/", WatchStart::Now).await.unwrap();
+        assert_eq!(store.list(ListRequest::default()).await, Ok(kept.clone()));
+
+        allow();
+        let begin = Instant::now();
+        let revision = loop {
+            match create(&store, 1_000 * round + 500).await {
+                Ok(entry) => break entry.revision,
+                Err(StorageError::Unavailable(_)) if begin.elapsed().as_secs() < 30 => {}
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert_eq!(revision.0, kept.revision.0 + 1, "what failed took nothing");
+        let event = loop {
+            match changes.next().await.unwrap().unwrap() {
+                WatchItem::Event(event) => break event,
+                WatchItem::Progress(_) => {}
+            }
+        };
+        assert_eq!(event.revision, revision, "what failed is no change");
+        let now = store.list(ListRequest::default()).await.unwrap();
+        assert_eq!(now.entries.len(), kept.entries.len() + 1);
+        // Make room for the next round.
+        for entry in now.entries.iter().skip(20) {
+            store.delete_if(&entry.key, entry.revision).await.unwrap();
+        }
+    }
+    let last = store.list(ListRequest::default()).await.unwrap();
+    store.close().await;
+    assert_eq!(Embedded::check(dir).unwrap().damage, [""; 0]);
+    let store = Embedded::open(dir, config).unwrap();
+    assert_eq!(store.list(ListRequest::default()).await, Ok(last));
+    store.close().await;
+}
+
+/// Writes until that is refused.
+async fn refused(store: &Arc<Embedded>) -> StorageError {
+    for index in 100..2_000 {
+        if let Err(error) = create(store, index).await {
+            return error;
+        }
+    }
+    panic!("the disk takes everything");
+}
+
+async fn create(store: &Arc<Embedded>, index: u32) -> Result<Entry, StorageError> {
+    let (key, value) = (
+        format!("/r/{index:04}"),
+        bytes::Bytes::from(vec![b'v'; 10_000]),
+    );
+    let revision = store.create(&key, value.clone(), None).await?;
+    Ok(Entry {
+        key,
+        value,
+        revision,
+    })
+}
+
+/// A store that is opened meanwhile says what the disk says, in one line, and is none the worse for it.
+async fn start_while_refused(dir: &Path, deny: &Path, number: i32) {
+    fs::write(deny, number.to_string()).unwrap();
+    let error = Embedded::open(dir, EmbeddedConfig::default());
+    let line = error.map(drop).unwrap_err().to_string();
+    assert!(
+        line.starts_with("cannot use") && !line.contains('\n'),
+        "{line}"
+    );
+    fs::remove_file(deny).unwrap();
+    let store = Embedded::open(dir, EmbeddedConfig::default()).unwrap();
+    assert_eq!(store.count("/r/").await, Ok(20));
+    store.close().await;
+}
