@@ -91,9 +91,9 @@ impl Builder {
     pub async fn build(self) -> Result<Server, ServerError> {
         let Self { config, steps } = self;
         private_file::make_dir(&config.data_dir)?;
-        let certificates = certificates::load_or_make(&config)?;
-        let token = kubeconfig::load_or_make_token(&config)?;
-        let stores = Stores::open(&config).await?;
+        // Keys and stores are made at the same time: both wait for the disk.
+        let ((certificates, token), stores) =
+            tokio::try_join!(identity(&config), Stores::open(&config))?;
         let registry = Arc::new(Self::registry(&config, steps, &stores)?);
         Ok(Server {
             config,
@@ -113,6 +113,22 @@ impl Builder {
         let registry = Self::registry(&self.config, self.steps, &stores)?;
         Ok(crate::http::crd::dump(&registry))
     }
+}
+
+/// The serving certificate and the administrator's token, made when there are none.
+async fn identity(config: &Config) -> Result<(Certificates, String), ServerError> {
+    let config = config.clone();
+    let cert_dir = config.cert_dir.clone();
+    let made = tokio::task::spawn_blocking(move || {
+        let certificates = certificates::load_or_make(&config)?;
+        Ok((certificates, kubeconfig::load_or_make_token(&config)?))
+    });
+    made.await.unwrap_or_else(|error| {
+        Err(ServerError::Certificate {
+            path: cert_dir,
+            reason: error.to_string(),
+        })
+    })
 }
 
 /// A server that has everything but its listener.

@@ -61,7 +61,7 @@ pub(super) fn write(
     let yaml = codec::encode_yaml(&document);
     let content = String::from_utf8_lossy(&yaml);
     if private_file::read(&path)?.as_deref() != Some(&*content) {
-        private_file::write(&path, &content)?;
+        private_file::write_derived(&path, &content)?;
     }
     Ok(path.canonicalize().unwrap_or(path))
 }

@@ -24,14 +24,28 @@ pub(super) fn make_dir(path: &Path) -> Result<(), ServerError> {
 /// Replaces a file's content in one step, durable when this returns; the new file has mode 0600.
 pub(super) fn write(path: &Path, content: &str) -> Result<(), ServerError> {
     let dir = path.parent().unwrap_or(Path::new("."));
-    let replace = || -> std::io::Result<()> {
-        let (temporary, mut file) = tempfile_in(dir)?;
-        file.write_all(content.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        File::open(dir)?.sync_all()
-    };
-    replace().map_err(|error| unusable(path, "cannot be written", &error))
+    replace(path, dir, content, File::sync_all)
+        .and_then(|()| File::open(dir)?.sync_all())
+        .map_err(|error| unusable(path, "cannot be written", &error))
+}
+
+/// As [`write`], but not durable: for what every start writes when it is not as it should be.
+pub(super) fn write_derived(path: &Path, content: &str) -> Result<(), ServerError> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    replace(path, dir, content, |_| Ok(()))
+        .map_err(|error| unusable(path, "cannot be written", &error))
+}
+
+fn replace(
+    path: &Path,
+    dir: &Path,
+    content: &str,
+    finish: impl FnOnce(&File) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let (temporary, mut file) = tempfile_in(dir)?;
+    file.write_all(content.as_bytes())?;
+    finish(&file)?;
+    fs::rename(&temporary, path)
 }
 
 /// The content of a file, `None` when there is none.
@@ -72,11 +86,12 @@ mod tests {
         let path = dir.path().join("secret");
         write(&path, "one").unwrap();
         write(&path, "two").unwrap();
+        write_derived(&path, "three").unwrap();
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o600
         );
-        assert_eq!(read(&path).unwrap().as_deref(), Some("two"));
+        assert_eq!(read(&path).unwrap().as_deref(), Some("three"));
         assert_eq!(
             fs::read_dir(dir.path()).unwrap().count(),
             1,
