@@ -6,6 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
 use crate::repository;
 
 /// How long a member may take to serve.
@@ -140,14 +144,54 @@ impl Etcd {
     }
 
     fn is_healthy(&self) -> bool {
+        let answer = self.ask("GET /health HTTP/1.0\r\n\r\n");
+        answer.is_ok_and(|answer| answer.contains("\"true\""))
+    }
+
+    /// What it holds below a prefix, through its own JSON gateway: no code of ours is between.
+    pub fn entries(&self, prefix: &str) -> Vec<(String, Value)> {
+        let mut end = prefix.to_owned();
+        let last = end.pop().unwrap();
+        end.push(char::from_u32(last as u32 + 1).unwrap());
+        let answer = self.gateway(
+            "/v3/kv/range",
+            &json!({"key": STANDARD.encode(prefix), "range_end": STANDARD.encode(end)}),
+        );
+        let decode =
+            |pair: &Value, field: &str| STANDARD.decode(pair[field].as_str().unwrap()).unwrap();
+        let pairs = answer["kvs"].as_array().cloned().unwrap_or_default();
+        let entry = |pair: &Value| {
+            let key = String::from_utf8(decode(pair, "key")).unwrap();
+            (key, serde_json::from_slice(&decode(pair, "value")).unwrap())
+        };
+        pairs.iter().map(entry).collect()
+    }
+
+    /// Puts a document, as another tool does.
+    pub fn put(&self, key: &str, document: &Value) {
+        let value = STANDARD.encode(document.to_string());
+        let request = json!({"key": STANDARD.encode(key), "value": value});
+        self.gateway("/v3/kv/put", &request);
+    }
+
+    fn gateway(&self, path: &str, request: &Value) -> Value {
+        let body = request.to_string();
+        let length = body.len();
+        let request = format!("POST {path} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}");
+        let answer = self.ask(&request).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(" 200 "), "{answer}");
+        serde_json::from_str(body).unwrap()
+    }
+
+    fn ask(&self, request: &str) -> std::io::Result<String> {
         let address: SocketAddr = format!("{}:2379", self.address).parse().unwrap();
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.write_all(request.as_bytes())?;
         let mut answer = String::new();
-        let asked = TcpStream::connect(address).and_then(|mut stream| {
-            stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-            stream.write_all(b"GET /health HTTP/1.0\r\n\r\n")?;
-            stream.read_to_string(&mut answer)
-        });
-        asked.is_ok() && answer.contains("\"true\"")
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
     }
 
     /// Ends it as a power cut would.

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::repository;
@@ -13,7 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// One release of kubectl, talking to one server.
 pub struct Kubectl {
     binary: PathBuf,
-    kubeconfig: PathBuf,
+    kubeconfigs: Vec<PathBuf>,
+    runs: AtomicUsize,
     home: tempfile::TempDir,
 }
 
@@ -34,6 +36,11 @@ impl Kubectl {
 
     /// A release, with the kubeconfig of a server and a home of its own, so that no cache of another server is read.
     pub fn new(release: &str, kubeconfig: &Path) -> Self {
+        Self::in_turn(release, &[kubeconfig])
+    }
+
+    /// The same for replicas of one server: every run asks the next.
+    pub fn in_turn(release: &str, kubeconfigs: &[&Path]) -> Self {
         let binary = repository().join(format!("target/tools/kubectl-{release}/kubectl"));
         assert!(
             binary.exists(),
@@ -42,13 +49,15 @@ impl Kubectl {
         );
         Self {
             binary,
-            kubeconfig: kubeconfig.to_owned(),
+            kubeconfigs: kubeconfigs.iter().map(|&path| path.to_owned()).collect(),
+            runs: AtomicUsize::new(0),
             home: tempfile::tempdir().unwrap(),
         }
     }
 
     /// The command with these arguments, ready to run.
     pub fn command(&self, args: &[&str]) -> Command {
+        let run = self.runs.fetch_add(1, Ordering::Relaxed);
         let mut command = Command::new(&self.binary);
         command
             .args(args)
@@ -56,7 +65,10 @@ impl Kubectl {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command
             .env("HOME", self.home.path())
-            .env("KUBECONFIG", &self.kubeconfig)
+            .env(
+                "KUBECONFIG",
+                &self.kubeconfigs[run % self.kubeconfigs.len()],
+            )
             .current_dir(repository().join("tests/kubectl"))
             .env("TZ", "UTC")
             .env("KUBE_EDITOR", "sed -i -f edit.sed");

@@ -2,7 +2,8 @@
 //!
 //! A script (`tests/kubectl/NAME.script`) holds commands; the transcript of each kubectl release lies beside it
 //! (`NAME.1.36.txt`): every command with its exit code, standard output and standard error. Only what cannot repeat is
-//! replaced: times, ages, uids, resource versions, addresses. `UPDATE=1` writes the transcripts; read the diff.
+//! replaced: times, ages, uids, resource versions and what holds them, addresses, which store it is. `UPDATE=1` writes
+//! the transcripts; read the diff.
 //!
 //! Lines of a script:
 //! - `$ ARGS`: run kubectl with these words (quotes as in a shell); the lines behind it that begin with `> ` are its
@@ -204,8 +205,14 @@ impl Masks {
                 "TIME",
             ),
             mask(
-                r#"(resourceVersion"?: ?"?|Resource Version: +)\d+"#,
+                r#"(resourceVersion\\?"?: ?\\?"?|Resource Version: +)\d+"#,
                 "${1}RV",
+            ),
+            mask(r#""continue":"[^"]+""#, r#""continue":"TOKEN""#),
+            // Which store it is.
+            mask(
+                r"\[\+\](storage ok|etcd ok\n\[\+\]etcd-readiness ok)",
+                "[+]STORE ok",
             ),
             mask(r"https://127\.0\.0\.1:\d+", "https://SERVER"),
             mask(r"127\.0\.0\.1:\d+", "SERVER"),

@@ -5,15 +5,42 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
-use apiloom_tests::{Kubectl, Server, repository, transcript};
+use apiloom_tests::{Kubectl, Server, etcd::Etcd, repository, transcript};
 
-fn check(name: &str, args: &[&str]) {
+/// What a script is run against.
+struct Setup {
+    /// Commands go to each in turn.
+    servers: Vec<Server>,
+    /// What the servers are over; it ends after them.
+    _etcd: Option<Etcd>,
+}
+
+fn check(name: &str, setup: impl Fn(usize) -> Setup) {
     let dir = repository().join("tests/kubectl");
     let script = std::fs::read_to_string(dir.join(format!("{name}.script"))).unwrap();
-    for release in Kubectl::RELEASES {
-        let server = Server::start(args);
-        let text = transcript::run(&script, &Kubectl::new(release, server.kubeconfig()));
+    for (index, release) in Kubectl::RELEASES.iter().enumerate() {
+        let Setup { servers, _etcd } = setup(index);
+        let kubeconfigs: Vec<_> = servers.iter().map(Server::kubeconfig).collect();
+        let text = transcript::run(&script, &Kubectl::in_turn(release, &kubeconfigs));
         transcript::check(&dir.join(format!("{name}.{release}.txt")), &text);
+    }
+}
+
+fn embedded(_: usize) -> Setup {
+    Setup {
+        servers: vec![Server::start(&[])],
+        _etcd: None,
+    }
+}
+
+/// So many servers over an etcd; with each release of kubectl another release of etcd.
+#[cfg(feature = "etcd")]
+fn over_etcd(servers: usize, release: usize) -> Setup {
+    let etcd = Etcd::start(Etcd::RELEASES[release % Etcd::RELEASES.len()]);
+    let server = |_| Server::start(&["--etcd-servers", &etcd.url()]);
+    Setup {
+        servers: (0..servers).map(server).collect(),
+        _etcd: Some(etcd),
     }
 }
 
@@ -21,8 +48,24 @@ macro_rules! scripts {
     ($($name:ident)*) => {
         $(#[test]
         fn $name() {
-            check(stringify!($name), &[]);
+            check(stringify!($name), embedded);
         })*
+
+        #[cfg(feature = "etcd")]
+        mod etcd {
+            $(#[test]
+            fn $name() {
+                super::check(stringify!($name), |release| super::over_etcd(1, release));
+            })*
+        }
+
+        #[cfg(feature = "etcd")]
+        mod two_replicas {
+            $(#[test]
+            fn $name() {
+                super::check(stringify!($name), |release| super::over_etcd(2, release));
+            })*
+        }
 
         #[test]
         fn every_script_is_run() {

@@ -1,1 +1,340 @@
-//! Two servers over one etcd.
+//! Several servers over one etcd: each sees what the others do, and none is missed when it is gone.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::Duration;
+
+use apiloom_tests::etcd::Etcd;
+use apiloom_tests::{Client, Server, Watch, build};
+use serde_json::{Value, json};
+
+const FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
+const FISCHERS: &str = "/apis/wardle.example.com/v1alpha1/fischers";
+
+/// How long something may take to be seen.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn flunder(name: &str) -> Value {
+    json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder", "metadata": {"name": name}})
+}
+
+fn fischer(name: &str) -> Value {
+    json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "Fischer", "metadata": {"name": name}})
+}
+
+fn over(etcd: &Etcd) -> Server {
+    Server::start(&["--etcd-servers", &etcd.url()])
+}
+
+async fn created(client: &Client, path: &str, object: &Value) -> Value {
+    let answer = client.post(path, object).await;
+    assert_eq!(answer.code, 201, "{}", answer.text());
+    answer.json()
+}
+
+/// Opens a watch of everything after a list.
+async fn watch(client: &Client) -> Watch {
+    let list = client.get(FLUNDERS).await.json();
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap();
+    client
+        .watch(&format!("{FLUNDERS}?watch=1&resourceVersion={version}"))
+        .await
+}
+
+/// The next event as `TYPE NAME`.
+async fn next(watch: &mut Watch) -> String {
+    let event = tokio::time::timeout(PATIENCE, watch.event()).await.unwrap();
+    let name = event["object"]["metadata"]["name"].as_str().unwrap();
+    format!("{} {name}", event["type"].as_str().unwrap())
+}
+
+#[tokio::test]
+async fn what_one_replica_writes_the_other_reads_and_watches() {
+    for release in Etcd::RELEASES {
+        let etcd = Etcd::start(release);
+        let (one, other) = (over(&etcd), over(&etcd));
+        let (one, other) = (one.client(), other.client());
+        let mut events = watch(&other).await;
+        for round in 0..20 {
+            let (writer, reader) = match round % 2 {
+                0 => (&one, &other),
+                _ => (&other, &one),
+            };
+            let name = format!("f{round}");
+            let path = format!("{FLUNDERS}/{name}");
+            let written = created(writer, FLUNDERS, &flunder(&name)).await;
+            assert_eq!(reader.get(&path).await.json(), written);
+
+            let patch = json!({"metadata": {"labels": {"round": name}}});
+            let patched = reader.merge(&path, &patch).await.json();
+            assert_eq!(writer.get(&path).await.json(), patched);
+
+            assert_eq!(reader.delete(&path, &Value::Null).await.code, 200);
+            assert_eq!(writer.get(&path).await.code, 404);
+            for event in ["ADDED", "MODIFIED", "DELETED"] {
+                assert_eq!(next(&mut events).await, format!("{event} {name}"));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_update_of_what_another_replica_changed_conflicts() {
+    let etcd = Etcd::start(Etcd::NEWEST);
+    let (one, other) = (over(&etcd), over(&etcd));
+    let (one, other) = (one.client(), other.client());
+    let old = created(&one, FLUNDERS, &flunder("f")).await;
+    let path = format!("{FLUNDERS}/f");
+    let patch = json!({"metadata": {"labels": {"a": "b"}}});
+    assert_eq!(other.merge(&path, &patch).await.code, 200);
+    assert_eq!(one.put(&path, &old).await.code, 409);
+    assert_eq!(one.post(FLUNDERS, &flunder("f")).await.code, 409);
+}
+
+/// Namespaces and what admission knows of other kinds are shared too.
+#[tokio::test]
+async fn a_namespace_that_one_replica_made_is_one_to_the_other() {
+    let etcd = Etcd::start(Etcd::NEWEST);
+    let (one, other) = (over(&etcd), over(&etcd));
+    let (one, other) = (one.client(), other.client());
+    for round in 0..10 {
+        let name = format!("n{round}");
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        created(&one, "/api/v1/namespaces", &namespace).await;
+        let path = format!("/apis/wardle.example.com/v1alpha1/namespaces/{name}/flunders");
+        created(&other, &path, &flunder("f")).await;
+    }
+}
+
+#[tokio::test]
+async fn killing_a_replica_loses_nothing() {
+    let etcd = Etcd::start(Etcd::NEWEST);
+    let (doomed, stays) = (over(&etcd), over(&etcd));
+    let client = stays.client();
+    let mut events = watch(&client).await;
+    let writers: Vec<_> = (0..8)
+        .map(|writer| {
+            let client = if writer % 2 == 0 { &doomed } else { &stays }.client();
+            tokio::spawn(write_until_it_ends(client, writer))
+        })
+        .collect();
+    // In the middle of it, with requests in flight.
+    let mut seen = BTreeMap::new();
+    while seen.len() < 100 {
+        see(&mut events, &mut seen).await;
+    }
+    doomed.kill();
+    let mut acknowledged = BTreeMap::new();
+    for writer in writers {
+        acknowledged.extend(writer.await.unwrap());
+    }
+    while !acknowledged.keys().all(|name| seen.contains_key(name)) {
+        see(&mut events, &mut seen).await;
+    }
+    let list = client.get(FLUNDERS).await.json();
+    let stored: BTreeMap<String, String> = list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(name_and_version)
+        .collect();
+    for (name, version) in &acknowledged {
+        assert_eq!(stored.get(name), Some(version), "{name}");
+        assert_eq!(seen.get(name), Some(version), "{name}");
+    }
+}
+
+/// Creates objects until 100 are there or the server is gone; gives those that were acknowledged.
+async fn write_until_it_ends(client: Client, writer: usize) -> Vec<(String, String)> {
+    let mut acknowledged = Vec::new();
+    for index in 0..100 {
+        let client = client.clone();
+        let object = flunder(&format!("w{writer}-{index}"));
+        // A request to a server that is gone panics in the client, which is to end this writer only.
+        let answer = tokio::spawn(async move { client.post(FLUNDERS, &object).await }).await;
+        match answer {
+            Ok(answer) if answer.code == 201 => acknowledged.push(name_and_version(&answer.json())),
+            Ok(answer) => panic!("{}", answer.text()),
+            Err(_) => break,
+        }
+    }
+    acknowledged
+}
+
+fn name_and_version(object: &Value) -> (String, String) {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap().to_owned();
+    (text("name"), text("resourceVersion"))
+}
+
+/// Takes one event; each object is created once and at a later version than the one before.
+async fn see(events: &mut Watch, seen: &mut BTreeMap<String, String>) {
+    let event = tokio::time::timeout(PATIENCE, events.event())
+        .await
+        .unwrap();
+    assert_eq!(event["type"], "ADDED");
+    let (name, version) = name_and_version(&event["object"]);
+    let number: u64 = version.parse().unwrap();
+    let newest = seen.values().map(|version| version.parse().unwrap()).max();
+    assert!(newest.is_none_or(|newest: u64| newest < number));
+    assert_eq!(seen.insert(name, version), None);
+}
+
+#[tokio::test]
+async fn objects_lie_where_kube_apiserver_keeps_them() {
+    let etcd = Etcd::start(Etcd::NEWEST);
+    let server = over(&etcd);
+    let client = server.client();
+    created(&client, FLUNDERS, &flunder("f")).await;
+    created(&client, FISCHERS, &fischer("g")).await;
+    let entries = etcd.entries("/registry/");
+    let keys: Vec<&str> = entries.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(
+        keys,
+        [
+            "/registry/namespaces/default",
+            "/registry/wardle.example.com/fischers/g",
+            "/registry/wardle.example.com/flunders/default/f",
+        ]
+    );
+    for (key, value) in &entries {
+        assert_eq!(value["metadata"].get("resourceVersion"), None, "{key}");
+        assert!(value["kind"].is_string() && value["apiVersion"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn what_another_tool_writes_in_the_same_form_is_served() {
+    let etcd = Etcd::start(Etcd::NEWEST);
+    let server = over(&etcd);
+    let client = server.client();
+    let mut events = watch(&client).await;
+    created(&client, FLUNDERS, &flunder("ours")).await;
+    let prefix = "/registry/wardle.example.com/flunders/default/";
+    let (_, mut document) = etcd.entries(prefix).pop().unwrap();
+    document["metadata"]["name"] = "theirs".into();
+    document["metadata"]["uid"] = "7f4ae3a8-8a06-4f1c-9d8e-0b5f7c1d2e3f".into();
+    etcd.put(&format!("{prefix}theirs"), &document);
+    assert_eq!(next(&mut events).await, "ADDED ours");
+    assert_eq!(next(&mut events).await, "ADDED theirs");
+    let path = format!("{FLUNDERS}/theirs");
+    let served = client.get(&path).await;
+    assert_eq!(served.code, 200, "{}", served.text());
+    let mut served = served.json();
+    let version = served["metadata"]
+        .as_object_mut()
+        .unwrap()
+        .remove("resourceVersion");
+    assert!(version.is_some());
+    assert_eq!(served, document);
+    assert_eq!(client.delete(&path, &Value::Null).await.code, 200);
+    assert_eq!(etcd.entries(prefix).len(), 1);
+}
+
+#[tokio::test]
+async fn prefix_and_overrides_say_where_keys_lie() {
+    let (etcd, other) = (Etcd::start(Etcd::NEWEST), Etcd::start(Etcd::NEWEST));
+    let own = format!("wardle.example.com/fischers#{}", other.url());
+    let server = Server::start(&[
+        "--etcd-servers",
+        &etcd.url(),
+        "--etcd-servers-overrides",
+        &own,
+        "--etcd-prefix=/x/",
+    ]);
+    let client = server.client();
+    created(&client, FLUNDERS, &flunder("f")).await;
+    created(&client, FISCHERS, &fischer("g")).await;
+    let keys = |etcd: &Etcd| {
+        let entries = etcd.entries("/").into_iter();
+        entries.map(|(key, _)| key).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        keys(&etcd),
+        [
+            "/x/namespaces/default",
+            "/x/wardle.example.com/flunders/default/f"
+        ]
+    );
+    assert_eq!(keys(&other), ["/x/wardle.example.com/fischers/g"]);
+    let list = client.get(FISCHERS).await.json();
+    assert_eq!(list["items"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn readiness_follows_etcd() {
+    let etcd = Etcd::start(Etcd::NEWEST);
+    let server = over(&etcd);
+    let client = server.client();
+    let check = async |probe: &str| {
+        let names = client.get(&format!("/{probe}?verbose")).await.text();
+        let names = names.lines().filter_map(|line| line.strip_prefix("[+]"));
+        let names = names.filter(|line| line.starts_with("etcd"));
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(check("healthz").await, ["etcd ok"]);
+    assert_eq!(check("livez").await, ["etcd ok"]);
+    assert_eq!(check("readyz").await, ["etcd ok", "etcd-readiness ok"]);
+    etcd.pause();
+    assert_eq!(client.get("/readyz").await.code, 500);
+    etcd.resume();
+    let started = std::time::Instant::now();
+    while client.get("/readyz").await.code != 200 {
+        assert!(started.elapsed() < PATIENCE, "it does not get ready again");
+    }
+}
+
+/// What a server that cannot start says.
+fn refusal(args: &[&str]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new(build("wardle-server"))
+        .args(args)
+        .arg("--data-dir")
+        .arg(dir.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    let errors = text.lines().filter(|line| line.starts_with("error: "));
+    let errors: Vec<&str> = errors.collect();
+    assert_eq!(errors.len(), 1, "{text}");
+    errors[0].to_owned()
+}
+
+#[test]
+fn an_etcd_that_cannot_be_reached_is_named() {
+    // Nobody listens on the discard port of this address.
+    let error = refusal(&["--etcd-servers=http://127.9.9.9:9"]);
+    assert_eq!(
+        error,
+        "error: cannot open the store: no etcd could be reached within 10 s at http://127.9.9.9:9: \
+         etcd at http://127.9.9.9:9: Connection refused (os error 111)"
+    );
+}
+
+#[test]
+fn https_without_an_authority_says_which_flag_is_missing() {
+    let error = refusal(&["--etcd-servers=https://127.9.9.9:9"]);
+    assert!(error.ends_with("(--etcd-cafile)"), "{error}");
+}
+
+#[test]
+fn an_override_of_an_unknown_resource_is_refused() {
+    let etcd = Etcd::start(Etcd::NEWEST);
+    let own = format!("wardle.example.com/whales#{}", etcd.url());
+    let error = refusal(&[
+        "--etcd-servers",
+        &etcd.url(),
+        "--etcd-servers-overrides",
+        &own,
+    ]);
+    assert_eq!(
+        error,
+        "error: a store for whales.wardle.example.com, which is not registered"
+    );
+}
