@@ -11,6 +11,7 @@ mod create;
 mod decode;
 mod delete;
 mod delete_collection;
+mod difference;
 mod endpoint;
 mod error;
 mod get;

@@ -3,9 +3,10 @@
 use std::marker::PhantomData;
 
 use apiloom_meta::{FieldError, Object, Resource};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::RequestContext;
+use super::difference::merge_difference;
 
 /// Rules of one kind in one version. Every hook has a default that does nothing.
 ///
@@ -135,108 +136,5 @@ fn edit<K: Resource>(object: &mut Object, change: impl FnOnce(&mut K)) -> bool {
             true
         }
         _ => false,
-    }
-}
-
-/// Makes in `document` the changes that lead from `before` to `after`, and no others.
-fn merge_difference(
-    document: &mut Map<String, Value>,
-    before: &Map<String, Value>,
-    after: Map<String, Value>,
-) {
-    for name in before.keys().filter(|name| !after.contains_key(*name)) {
-        document.remove(name);
-    }
-    for (name, value) in after {
-        match (before.get(&name), document.get_mut(&name)) {
-            (Some(old), _) if *old == value => {}
-            (Some(old), Some(target)) => merge_value(target, old, value),
-            _ => {
-                document.insert(name, value);
-            }
-        }
-    }
-}
-
-fn merge_value(target: &mut Value, before: &Value, after: Value) {
-    match (target, before, after) {
-        (Value::Object(target), Value::Object(before), Value::Object(after)) => {
-            merge_difference(target, before, after);
-        }
-        (Value::Array(target), Value::Array(before), Value::Array(after))
-            if target.len() == before.len() && before.len() == after.len() =>
-        {
-            for ((target, before), after) in target.iter_mut().zip(before).zip(after) {
-                merge_value(target, before, after);
-            }
-        }
-        (target, _, after) => *target = after,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[allow(
-        clippy::needless_pass_by_value,
-        reason = "documents read better at the call as what `json!` gives"
-    )]
-    fn check(mut document: Value, before: Value, after: Value, expected: Value) {
-        merge_value(&mut document, &before, after);
-        assert_eq!(document, expected);
-    }
-
-    #[test]
-    fn unknown_fields_survive_a_change_beside_them() {
-        check(
-            json!({"a": 1, "x": 9}),
-            json!({"a": 1}),
-            json!({"a": 2}),
-            json!({"a": 2, "x": 9}),
-        );
-    }
-
-    #[test]
-    fn unknown_fields_survive_inside_lists_of_equal_length() {
-        let (before, after) = (json!([{"a": 1}, {"a": 2}]), json!([{"a": 1}, {"a": 3}]));
-        check(
-            json!([{"a": 1, "x": 9}, {"a": 2, "y": 9}]),
-            before,
-            after,
-            json!([{"a": 1, "x": 9}, {"a": 3, "y": 9}]),
-        );
-    }
-
-    #[test]
-    fn a_list_of_another_length_is_replaced() {
-        check(
-            json!([{"a": 1, "x": 9}]),
-            json!([{"a": 1}]),
-            json!([]),
-            json!([]),
-        );
-    }
-
-    #[test]
-    fn what_a_hook_unsets_goes() {
-        check(
-            json!({"a": 1, "b": 2}),
-            json!({"a": 1, "b": 2}),
-            json!({"b": 2}),
-            json!({"b": 2}),
-        );
-    }
-
-    #[test]
-    fn what_a_hook_sets_comes() {
-        check(
-            json!({}),
-            json!({}),
-            json!({"a": {"b": 1}}),
-            json!({"a": {"b": 1}}),
-        );
     }
 }
