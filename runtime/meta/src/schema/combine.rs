@@ -4,10 +4,11 @@
 //! A structural schema has its types and fields outside of `oneOf` and `anyOf`. So the fields of all variants are hoisted
 //! to the parent, with the rules that all variants share; the variants themselves stay as branches that only judge.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::build::{Builder, Source, join};
 use super::node::{Choice, Node, Property, Rules, Types};
+use super::number;
 
 /// Adds to `node` what `other` says of the same value; where both say something, `node` wins or the tighter one.
 pub(crate) fn both(builder: &mut Builder<'_>, node: &mut Node, other: Node, path: &str) {
@@ -27,7 +28,7 @@ pub(crate) fn both(builder: &mut Builder<'_>, node: &mut Node, other: Node, path
     node.int_or_string |= other.int_or_string;
     node.embedded_resource |= other.embedded_resource;
     node.twins_allowed |= other.twins_allowed;
-    or(&mut node.format, other.format);
+    only(builder, &mut node.format, other.format, "formats", path);
     or(&mut node.title, other.title);
     or(&mut node.description, other.description);
     or(&mut node.type_name, other.type_name);
@@ -79,37 +80,101 @@ pub(crate) fn both(builder: &mut Builder<'_>, node: &mut Node, other: Node, path
     node.checks.extend(other.checks);
     node.computed.extend(other.computed);
     if !other.rules.is_empty() {
-        both_rules(&mut node.rules, other.rules.into_rules());
+        both_rules(builder, &mut node.rules, other.rules.into_rules(), path);
     }
 }
 
-fn both_rules(own: &mut Rules, other: Rules) {
-    or(&mut own.minimum, other.minimum);
-    or(&mut own.maximum, other.maximum);
-    or(&mut own.exclusive_minimum, other.exclusive_minimum);
-    or(&mut own.exclusive_maximum, other.exclusive_maximum);
-    or(&mut own.multiple_of, other.multiple_of);
-    or(&mut own.min_length, other.min_length);
-    or(&mut own.max_length, other.max_length);
-    or(&mut own.min_bytes, other.min_bytes);
-    or(&mut own.max_bytes, other.max_bytes);
-    or(&mut own.pattern, other.pattern);
-    or(&mut own.min_items, other.min_items);
-    or(&mut own.max_items, other.max_items);
-    or(&mut own.min_properties, other.min_properties);
-    or(&mut own.max_properties, other.max_properties);
-    or(&mut own.not_equal, other.not_equal);
-    or(&mut own.union, other.union);
+/// The rules that hold where both hold: of two bounds the tighter one.
+fn both_rules(builder: &mut Builder<'_>, own: &mut Rules, other: Rules, path: &str) {
+    let less = |a: &Number, b: &Number| number::compare(a, b).is_lt();
+    tighter(&mut own.minimum, other.minimum, |own, other| {
+        less(own, other)
+    });
+    tighter(&mut own.maximum, other.maximum, |own, other| {
+        less(other, own)
+    });
+    tighter(
+        &mut own.exclusive_minimum,
+        other.exclusive_minimum,
+        |own, other| less(own, other),
+    );
+    tighter(
+        &mut own.exclusive_maximum,
+        other.exclusive_maximum,
+        |own, other| less(other, own),
+    );
+    for (own, other) in [
+        (&mut own.min_length, other.min_length),
+        (&mut own.min_bytes, other.min_bytes),
+        (&mut own.min_items, other.min_items),
+        (&mut own.min_properties, other.min_properties),
+    ] {
+        tighter(own, other, |own, other| own < other);
+    }
+    for (own, other) in [
+        (&mut own.max_length, other.max_length),
+        (&mut own.max_bytes, other.max_bytes),
+        (&mut own.max_items, other.max_items),
+        (&mut own.max_properties, other.max_properties),
+    ] {
+        tighter(own, other, |own, other| other < own);
+    }
+    only(
+        builder,
+        &mut own.multiple_of,
+        other.multiple_of,
+        "multiples",
+        path,
+    );
+    only(builder, &mut own.pattern, other.pattern, "patterns", path);
+    only(
+        builder,
+        &mut own.not_equal,
+        other.not_equal,
+        "refused values",
+        path,
+    );
+    only(builder, &mut own.union, other.union, "unions", path);
     if own.values.is_empty() {
         own.values = other.values;
     } else if !other.values.is_empty() {
         own.values.retain(|value| other.values.contains(value));
+        // No values at all would mean that every value is allowed.
+        if own.values.is_empty() {
+            builder.error(path, "the enums have no value in common");
+        }
     }
     own.unique |= other.unique;
     own.required |= other.required;
     own.forbidden |= other.forbidden;
     own.requires.extend(other.requires);
     own.conflicts.extend(other.conflicts);
+}
+
+/// Takes the other bound where there is none yet, or where the one there is `looser`.
+fn tighter<T>(own: &mut Option<T>, other: Option<T>, looser: impl Fn(&T, &T) -> bool) {
+    if let Some(other) = other
+        && own.as_ref().is_none_or(|own| looser(own, &other))
+    {
+        *own = Some(other);
+    }
+}
+
+/// Takes what only one of the two says. A node has room for one: of two, one would silently not be enforced.
+fn only<T: PartialEq>(
+    builder: &mut Builder<'_>,
+    own: &mut Option<T>,
+    other: Option<T>,
+    what: &str,
+    path: &str,
+) {
+    match (own.as_ref(), other) {
+        (None, other) => *own = other,
+        (Some(own), Some(other)) if *own != other => {
+            builder.error(path, format_args!("two different {what} for one value"));
+        }
+        _ => {}
+    }
 }
 
 fn or<T>(own: &mut Option<T>, other: Option<T>) {

@@ -526,3 +526,52 @@ fn embedded_resources_keep_their_type_and_metadata() {
         true
     );
 }
+
+#[test]
+fn a_field_cannot_loosen_what_its_type_says() {
+    let of = |own: Value, ty: Value| {
+        let mut property = own;
+        property["$ref"] = json!("#/$defs/T");
+        Schema::build(
+            &json!({"type": "object", "properties": {"p": property}, "$defs": {"T": ty}}),
+            super::super::Source::Types,
+            &Hooks::default(),
+            false,
+        )
+    };
+    let refused = |own: Value, ty: Value, value: Value| {
+        let schema = of(own, ty).unwrap_or_else(|errors| panic!("{errors}"));
+        !schema.validate(&json!({"p": value})).is_empty()
+    };
+    let percent = json!({"type": "integer", "minimum": 0, "maximum": 100});
+    assert!(refused(
+        json!({"maximum": 200}),
+        percent.clone(),
+        json!(150)
+    ));
+    assert!(refused(json!({"maximum": 50}), percent.clone(), json!(70)));
+    assert!(refused(json!({"minimum": -5}), percent.clone(), json!(-1)));
+    assert!(!refused(json!({"minimum": -5}), percent, json!(0)));
+    let name = json!({"type": "string", "minLength": 2, "maxLength": 4});
+    assert!(refused(json!({"minLength": 1}), name.clone(), json!("a")));
+    assert!(refused(json!({"maxLength": 9}), name, json!("abcde")));
+    for (own, ty, expected) in [
+        (
+            json!({"pattern": "^a"}),
+            json!({"type": "string", "pattern": "b$"}),
+            "p: two different patterns for one value",
+        ),
+        (
+            json!({"format": "ip"}),
+            json!({"type": "string", "format": "cidr"}),
+            "p: two different formats for one value",
+        ),
+        (
+            json!({"enum": ["a"]}),
+            json!({"type": "string", "enum": ["b"]}),
+            "p: the enums have no value in common",
+        ),
+    ] {
+        assert_eq!(of(own, ty).expect_err("both cannot hold").0, [expected]);
+    }
+}
