@@ -97,6 +97,10 @@ impl<'a> Builder<'a> {
         if node.embedded_resource {
             super::root::add_type_and_metadata(&mut node);
         }
+        // The rules of a CRD are the business of whoever wrote it.
+        if self.source == Source::Types {
+            super::fit::check(self, &node, path);
+        }
         node
     }
 
@@ -163,7 +167,17 @@ impl<'a> Builder<'a> {
         node.int_or_string = flag(keywords, "x-kubernetes-int-or-string");
         node.embedded_resource = flag(keywords, "x-kubernetes-embedded-resource");
         if node.int_or_string {
-            node.types = Types::INTEGER.union(Types::STRING);
+            let both = Types::INTEGER.union(Types::STRING);
+            if !node.types.takes(both) {
+                self.error(
+                    path,
+                    format_args!(
+                        "a value of type {} is not an integer or a string; use IntOrString",
+                        node.types.names().join(" or ")
+                    ),
+                );
+            }
+            node.types = both;
         }
         if node.format.as_deref() == Some(QUANTITY) {
             node.types = node.types.union(Types::NUMBER);

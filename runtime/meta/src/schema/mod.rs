@@ -6,6 +6,7 @@
 pub(crate) mod build;
 mod combine;
 mod default;
+mod fit;
 pub(crate) mod format;
 pub(crate) mod node;
 pub(crate) mod number;

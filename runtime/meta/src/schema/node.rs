@@ -43,6 +43,10 @@ impl Types {
     pub(crate) fn takes(self, other: Types) -> bool {
         self.0 == 0 || self.0 & other.0 == other.0
     }
+    /// Whether a value can have one of these types and one of `other`.
+    pub(crate) fn shares(self, other: Types) -> bool {
+        self.0 == 0 || self.0 & other.0 != 0
+    }
     pub(crate) fn union(self, other: Types) -> Types {
         if self.0 == 0 || other.0 == 0 {
             Types::ANY

@@ -575,3 +575,55 @@ fn a_field_cannot_loosen_what_its_type_says() {
         assert_eq!(of(own, ty).expect_err("both cannot hold").0, [expected]);
     }
 }
+
+#[test]
+fn a_rule_that_no_value_could_break_is_refused() {
+    for (property, expected) in [
+        (
+            json!({"type": "string", "maximum": 5}),
+            "p: maximum means nothing for a value of type string",
+        ),
+        (
+            json!({"type": "string", "maxProperties": 5}),
+            "p: maxProperties means nothing for a value of type string",
+        ),
+        (
+            json!({"type": "array", "items": {}, "x-kubernetes-map-type": "granular"}),
+            "p: a map type means nothing for a value of type array",
+        ),
+        (
+            json!({"type": "object", "x-kubernetes-list-type": "set"}),
+            "p: a list type means nothing for a value of type object",
+        ),
+        (
+            json!({"type": "string", "x-apiloom-update": ["Monotonic"]}),
+            "p: a monotonic value means nothing for a value of type string",
+        ),
+        (
+            json!({"type": "integer", "x-kubernetes-preserve-unknown-fields": true}),
+            "p: x-kubernetes-preserve-unknown-fields means nothing for a value of type integer",
+        ),
+        (
+            json!({"type": "boolean", "x-kubernetes-int-or-string": true}),
+            "p: a value of type boolean is not an integer or a string; use IntOrString",
+        ),
+        (
+            json!({"type": "object", "properties": {"t": {"type": "integer"}, "a": {"type": "string"}},
+                "x-apiloom-union": {"discriminator": "t", "members": {"a": "A"}, "allowNone": true}}),
+            "p: the tag `t` of the union is not a string",
+        ),
+    ] {
+        let schema = json!({"type": "object", "properties": {"p": property}});
+        let built = Schema::build(
+            &schema,
+            super::super::Source::Types,
+            &Hooks::default(),
+            false,
+        );
+        assert_eq!(built.expect_err("a rule without meaning").0, [expected]);
+    }
+    // Where values of several types may stand, a rule for one of them has a meaning.
+    schema(
+        &json!({"type": "object", "properties": {"p": {"maximum": 5}, "q": {"type": ["string", "integer"], "maximum": 5}}}),
+    );
+}

@@ -1,0 +1,99 @@
+//! Rules that stand where no value could ever break them: a bound of numbers on a string, a map type on a list. Somebody
+//! counts on such a rule, so it is refused when the server is built instead of never being enforced.
+
+use super::build::Builder;
+use super::node::{ListType, Node, Types};
+
+/// Reports the rules of a finished node that its types make meaningless.
+pub(crate) fn check(builder: &mut Builder<'_>, node: &Node, path: &str) {
+    if node.types.is_any() {
+        return;
+    }
+    let rules = &node.rules;
+    let numbers = Types::INTEGER.union(Types::NUMBER);
+    let needs: [(&str, Types, bool); 21] = [
+        ("minimum", numbers, rules.minimum.is_some()),
+        ("maximum", numbers, rules.maximum.is_some()),
+        (
+            "exclusiveMinimum",
+            numbers,
+            rules.exclusive_minimum.is_some(),
+        ),
+        (
+            "exclusiveMaximum",
+            numbers,
+            rules.exclusive_maximum.is_some(),
+        ),
+        ("multipleOf", numbers, rules.multiple_of.is_some()),
+        ("a monotonic value", numbers, node.update.monotonic),
+        ("minLength", Types::STRING, rules.min_length.is_some()),
+        ("maxLength", Types::STRING, rules.max_length.is_some()),
+        (
+            "a least number of bytes",
+            Types::STRING,
+            rules.min_bytes.is_some(),
+        ),
+        (
+            "a largest number of bytes",
+            Types::STRING,
+            rules.max_bytes.is_some(),
+        ),
+        ("pattern", Types::STRING, rules.pattern.is_some()),
+        ("minItems", Types::ARRAY, rules.min_items.is_some()),
+        ("maxItems", Types::ARRAY, rules.max_items.is_some()),
+        ("uniqueItems", Types::ARRAY, rules.unique),
+        (
+            "a list type",
+            Types::ARRAY,
+            node.list_type
+                .as_ref()
+                .is_some_and(|t| *t != ListType::Atomic),
+        ),
+        (
+            "minProperties",
+            Types::OBJECT,
+            rules.min_properties.is_some(),
+        ),
+        (
+            "maxProperties",
+            Types::OBJECT,
+            rules.max_properties.is_some(),
+        ),
+        ("a map type", Types::OBJECT, node.atomic_map.is_some()),
+        ("propertyNames", Types::OBJECT, node.keys.is_some()),
+        (
+            "x-kubernetes-preserve-unknown-fields",
+            Types::OBJECT,
+            node.preserve_unknown,
+        ),
+        (
+            "x-kubernetes-embedded-resource",
+            Types::OBJECT,
+            node.embedded_resource,
+        ),
+    ];
+    for (rule, _, _) in needs
+        .iter()
+        .filter(|(_, types, said)| *said && !node.types.shares(*types))
+    {
+        let types = node.types.names().join(" or ");
+        builder.error(
+            path,
+            format_args!("{rule} means nothing for a value of type {types}"),
+        );
+    }
+    let discriminator = rules
+        .union
+        .as_ref()
+        .and_then(|union| union.discriminator.as_ref());
+    let not_text = discriminator.filter(|name| {
+        node.property(name)
+            .is_some_and(|tag| !tag.node.types.takes(Types::STRING))
+    });
+    if let Some(name) = not_text {
+        builder.error(
+            path,
+            format_args!("the tag `{name}` of the union is not a string"),
+        );
+    }
+}
