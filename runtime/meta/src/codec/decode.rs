@@ -241,10 +241,16 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
             self.walk.type_error.get_or_insert(problem);
             return Value::Null;
         }
+        let time = self.node.and_then(|node| node.time);
         self.typed(
             Types::STRING,
             || "string".to_owned(),
-            || Value::String(value),
+            || {
+                Value::String(match time {
+                    Some(precision) => format::canonical_time(precision, value),
+                    None => value,
+                })
+            },
         )
     }
 
@@ -319,6 +325,13 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         Ok(self.integer(value.into()))
     }
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        // Kubernetes turns YAML into JSON before it looks at types, and a whole float is an integer there.
+        if self.walk.is_yaml
+            && let Value::Number(whole) = shortest(value)
+            && !whole.is_f64()
+        {
+            return Ok(self.integer(whole));
+        }
         let wants_integer = self.node.is_some_and(|node| {
             node.types.takes(Types::INTEGER) && !node.types.takes(Types::NUMBER)
         });
@@ -478,9 +491,47 @@ impl<'de> DeserializeSeed<'de> for Key {
         if !self.is_yaml {
             return Ok((String::deserialize(deserializer)?, None));
         }
-        let key = serde_saphyr::Spanned::<String>::deserialize(deserializer)?;
+        let key = serde_saphyr::Spanned::<YamlKey>::deserialize(deserializer)?;
         let line = key.referenced.line();
-        Ok((key.value, Some(line)))
+        Ok((key.value.0, Some(line)))
+    }
+}
+
+/// A key of YAML as Go turns it into one of JSON: a bare `yes` is `true` and a bare `014` is `12`.
+struct YamlKey(String);
+
+impl<'de> serde::Deserialize<'de> for YamlKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(YamlKeyVisitor).map(Self)
+    }
+}
+
+struct YamlKeyVisitor;
+
+impl<'de> Visitor<'de> for YamlKeyVisitor {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key that is a string, a number or a boolean")
+    }
+    fn visit_bool<E>(self, key: bool) -> Result<String, E> {
+        Ok(key.to_string())
+    }
+    fn visit_i64<E>(self, key: i64) -> Result<String, E> {
+        Ok(key.to_string())
+    }
+    fn visit_u64<E>(self, key: u64) -> Result<String, E> {
+        Ok(key.to_string())
+    }
+    fn visit_f64<E>(self, key: f64) -> Result<String, E> {
+        let digits = super::encode::json(&shortest(key));
+        Ok(String::from_utf8_lossy(&digits).into_owned())
+    }
+    fn visit_str<E>(self, key: &str) -> Result<String, E> {
+        Ok(key.to_owned())
+    }
+    fn visit_string<E>(self, key: String) -> Result<String, E> {
+        Ok(key)
     }
 }
 

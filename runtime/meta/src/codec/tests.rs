@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::kind::ApiType;
-use crate::types::ObjectMeta;
+use crate::types::{MicroTime, ObjectMeta, Time};
 
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only the schema counts")]
@@ -30,6 +30,9 @@ struct Spec {
     #[serde(default)]
     names: Vec<String>,
     free: Option<serde_json::Map<String, Value>>,
+    at: Option<Time>,
+    precisely: Option<MicroTime>,
+    written: Option<String>,
 }
 
 #[derive(JsonSchema)]
@@ -441,4 +444,59 @@ fn yaml_has_its_keys_sorted_and_lists_at_their_key() {
     assert_eq!(encode_yaml(&document), expected);
     assert_eq!(yaml(expected), document);
     assert_eq!(encode_yaml(&json!({})), "{}\n");
+}
+
+#[test]
+fn times_are_kept_in_utc_with_the_precision_of_their_type() {
+    let sent = "2026-11-21T10:28:46.1234567+01:00";
+    let body = json!({"metadata": {"creationTimestamp": sent}, "spec": {"at": sent, "precisely": sent, "written": sent}});
+    assert_eq!(
+        decoded(&body.to_string()).value,
+        json!({
+            "metadata": {"creationTimestamp": "2026-11-21T09:28:46Z"},
+            "spec": {"at": "2026-11-21T09:28:46Z", "precisely": "2026-11-21T09:28:46.123456Z", "written": sent},
+        })
+    );
+}
+
+#[test]
+fn a_whole_number_of_yaml_may_be_written_as_a_fraction() {
+    // Kubernetes turns YAML into JSON first, where 1.0 and 1e3 become 1 and 1000.
+    let text = "spec:\n  replicas: 1e3\n  ports:\n  - {name: a, port: 80.0}\n";
+    let decoded = decode(text.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+    assert_eq!(
+        decoded.value,
+        json!({"spec":{"replicas":1000,"ports":[{"name":"a","port":80}]}})
+    );
+    for (number, format) in [("1.5", Format::Yaml), ("1.0", Format::Json)] {
+        let body = format!("{{\"spec\":{{\"replicas\":{number}}}}}");
+        let error = decode(body.as_bytes(), format, &schema()).expect_err("no integer");
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "json: cannot unmarshal number {number} into Go struct field Spec.spec.replicas of type int32"
+            )
+        );
+    }
+}
+
+#[test]
+fn keys_and_words_of_yaml_are_read_as_go_reads_them() {
+    for (text, expected) in [
+        ("{yes: a, on: b, n: c}", json!({"true":"b","false":"c"})),
+        ("{'yes': a, \"on\": b}", json!({"yes":"a","on":"b"})),
+        (
+            "{014: a, 0x10: b, 1e3: c, 1.50: d, -0: e}",
+            json!({"12":"a","16":"b","1000":"c","1.5":"d","0":"e"}),
+        ),
+        ("{'014': a, '1e3': b}", json!({"014":"a","1e3":"b"})),
+        (
+            "[y, Yes, ON, n, False, off]",
+            json!([true, true, true, false, false, false]),
+        ),
+    ] {
+        assert_eq!(yaml(text), expected, "{text}");
+    }
+    let error = decode_value(b"{~: a}", Format::Yaml).expect_err("no key");
+    assert!(error.to_string().contains("a key that is"), "{error}");
 }

@@ -5,7 +5,7 @@ use regex::Regex;
 use serde_json::{Map, Number, Value};
 
 use super::combine;
-use super::node::{ListType, Node, Pattern, Property, Rules, Types, Union};
+use super::node::{ListType, Node, Pattern, Property, Rules, TimePrecision, Types, Union};
 use crate::kind::Hooks;
 
 /// Where the defaults of a schema stand.
@@ -166,6 +166,11 @@ impl<'a> Builder<'a> {
         node.preserve_unknown = flag(keywords, "x-kubernetes-preserve-unknown-fields");
         node.int_or_string = flag(keywords, "x-kubernetes-int-or-string");
         node.embedded_resource = flag(keywords, "x-kubernetes-embedded-resource");
+        node.time = match text(keywords, "x-apiloom-time").as_deref() {
+            Some("seconds") => Some(TimePrecision::Seconds),
+            Some("microseconds") => Some(TimePrecision::Microseconds),
+            _ => None,
+        };
         if node.int_or_string {
             let both = Types::INTEGER.union(Types::STRING);
             if !node.types.takes(both) {

@@ -3,8 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::build::QUANTITY;
+use super::node::TimePrecision;
 use crate::names;
-use crate::types::{Quantity, Time};
+use crate::types::{MicroTime, Quantity, Time};
 
 /// What is wrong with `text` as a value of a format; nothing for formats without rules.
 pub(crate) fn problems(format: &str, text: &str) -> Vec<String> {
@@ -96,6 +97,15 @@ fn is_email(text: &str) -> bool {
 
 fn is_date(text: &str) -> bool {
     text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
+}
+
+/// A time as its type prints it: in UTC, with exactly its own precision. What is no time stays as it is.
+pub(crate) fn canonical_time(precision: TimePrecision, text: String) -> String {
+    let canonical = match precision {
+        TimePrecision::Seconds => text.parse::<Time>().map(|time| time.to_string()),
+        TimePrecision::Microseconds => text.parse::<MicroTime>().map(|time| time.to_string()),
+    };
+    canonical.unwrap_or(text)
 }
 
 /// What is wrong with a text of a format that Go reads while it decodes, in the words of Go.

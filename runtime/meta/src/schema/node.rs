@@ -107,6 +107,15 @@ pub(crate) enum ListType {
     Map(Vec<String>),
 }
 
+/// How exactly a time is kept (`x-apiloom-time`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimePrecision {
+    /// `Time`.
+    Seconds,
+    /// `MicroTime`.
+    Microseconds,
+}
+
 /// A field of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Property {
@@ -284,6 +293,8 @@ pub(crate) struct Node {
     pub(crate) preserve_unknown: bool,
     pub(crate) int_or_string: bool,
     pub(crate) embedded_resource: bool,
+    /// Times are kept as Go's type writes them, whatever offset and precision they were sent with.
+    pub(crate) time: Option<TimePrecision>,
 
     pub(crate) list_type: Option<ListType>,
     /// Whether twins in a list of type set or map are an error; not in ObjectMeta, as in Kubernetes.

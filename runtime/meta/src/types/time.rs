@@ -289,7 +289,7 @@ fn narrowed(why: String, whole: &str) -> String {
 }
 
 macro_rules! on_the_wire {
-    ($time:ident, $description:literal) => {
+    ($time:ident, $precision:literal, $description:literal) => {
         impl Serialize for $time {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -323,15 +323,20 @@ macro_rules! on_the_wire {
                 concat!(module_path!(), "::", stringify!($time)).into()
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "format": "date-time", "description": $description })
+                json_schema!({ "type": "string", "format": "date-time", "x-apiloom-time": $precision, "description": $description })
             }
         }
     };
 }
 
-on_the_wire!(Time, "Time is a point in time, in RFC 3339 form.");
+on_the_wire!(
+    Time,
+    "seconds",
+    "Time is a point in time, in RFC 3339 form."
+);
 on_the_wire!(
     MicroTime,
+    "microseconds",
     "MicroTime is a point in time with microsecond precision, in RFC 3339 form."
 );
 
