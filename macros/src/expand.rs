@@ -10,6 +10,7 @@ mod hooks;
 mod resource;
 mod schema;
 
+use apiloom_model::api::Variant;
 use apiloom_model::{ApiStruct, ApiType, Diagnostics, parse_api, parse_derived_kind, parse_kind};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -61,12 +62,13 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
             let item = derives::decorated_enum(item, &model);
             let hooks = hooks::of_enum(&model);
             let column = fields::impl_column_value(&model);
+            let proofs = schema::proofs(model.variants.iter().flat_map(Variant::fields));
             let conversions: TokenStream = model
                 .conversions
                 .iter()
                 .map(|c| convert::of_enum(&model, c))
                 .collect();
-            quote! { #item #hooks #column #conversions }
+            quote! { #item #hooks #column #proofs #conversions }
         }
     }
 }
@@ -74,6 +76,6 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
 fn struct_impls(model: &ApiStruct) -> TokenStream {
     let hooks = hooks::of_struct(model);
     let fields = fields::impl_has_fields(model);
-    let proofs = schema::proofs(model);
+    let proofs = schema::proofs(model.fields.iter());
     quote! { #hooks #fields #proofs }
 }

@@ -165,6 +165,16 @@ pub struct Variant {
     pub content: Content,
 }
 
+impl Variant {
+    /// The named fields that it holds.
+    pub fn fields(&self) -> &[Field] {
+        match &self.content {
+            Content::Fields(fields) => fields,
+            Content::Unit | Content::Value(_) => &[],
+        }
+    }
+}
+
 /// What a variant holds.
 #[derive(Clone, Debug)]
 pub enum Content {

@@ -87,6 +87,8 @@ diagnostics! {
     DefaultTarget = "E028" "default-target",
     /// The enum has no variant.
     EmptyEnum = "E029" "empty-enum",
+    /// Null for a field that has no value for it.
+    NullableTarget = "E030" "nullable-target",
 }
 
 impl fmt::Display for DiagnosticId {

@@ -37,8 +37,6 @@ pub struct Kind {
     pub status: bool,
     /// Served verbs, sorted as discovery lists them.
     pub verbs: Vec<Verb>,
-    /// Whether no client is generated.
-    pub no_client: bool,
     /// Printer columns behind the name.
     pub columns: Vec<Column>,
     /// Fields that field selectors may name.

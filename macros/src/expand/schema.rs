@@ -225,9 +225,9 @@ fn nested(ty: &TokenStream, rules: &Rules) -> TokenStream {
 }
 
 /// Trait bounds that hold only when each rule fits its field's type, and when the type is what its spelling says.
-pub(crate) fn proofs(model: &ApiStruct) -> TokenStream {
+pub(crate) fn proofs<'a>(fields: impl Iterator<Item = &'a Field>) -> TokenStream {
     let mut proofs = TokenStream::new();
-    for field in &model.fields {
+    for field in fields {
         let ty = &field.ty;
         prove_rules(&mut proofs, &inner_type(field), &field.rules);
         if field.rules.forbidden || !field.members.is_empty() || field.default_with.is_some() {

@@ -60,7 +60,6 @@ fn a_bare_kind_follows_from_its_name() {
     namespaced,
     readonly,
     served = false,
-    no_client,
     name_format = dns_label,
     generation = none,
     unconditional_update = false,

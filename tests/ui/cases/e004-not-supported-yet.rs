@@ -10,6 +10,7 @@ use apiloom::prelude::*;
     connect("exec"),
     subresource("rollback"),
     method(rollback),
+    no_client,
     proto(package = "x"),
     cel("true"),
     gate = "X",

@@ -20,4 +20,12 @@ pub struct Part {
     pub count: Option<i32>,
 }
 
+#[apiloom::api]
+pub enum Choice {
+    Counted {
+        #[api(len(max = 3))]
+        number: i32,
+    },
+}
+
 fn main() {}

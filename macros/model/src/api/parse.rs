@@ -126,6 +126,14 @@ fn parse_field(field: &syn::Field, form: Form, camel: bool, d: &mut Diagnostics)
     };
     for arg in &args {
         read_field_key(&mut out, arg, d);
+        if arg.key == "nullable" && !matches!(out.shape, Shape::Option(_)) {
+            d.error(
+                Id::NullableTarget,
+                arg.span(),
+                format!("`{}` has no value that null could be", out.name.text),
+            )
+            .help("make the field an `Option`");
+        }
     }
     Some(out)
 }

@@ -93,7 +93,6 @@ struct Keys {
     scope: Option<Scope>,
     status: bool,
     verbs: Option<Vec<Verb>>,
-    no_client: bool,
     columns: Vec<Column>,
     selectable: Vec<FieldRef>,
     hub: bool,
@@ -157,7 +156,6 @@ impl Keys {
             "readonly" if arg.flag(d) => {
                 self.verbs = Some(vec![Verb::Get, Verb::List, Verb::Watch]);
             }
-            "no_client" => self.no_client = arg.flag(d),
             "printcolumn" => self.add_column(arg, d),
             "selectable" => self.selectable.extend(arg.field_refs(d)),
             "hub" => self.hub = arg.flag(d),
@@ -225,7 +223,6 @@ impl Keys {
             scope: self.scope.unwrap_or(Scope::Namespaced),
             status: self.status,
             verbs: self.verbs.unwrap_or_else(|| Verb::ALL.to_vec()),
-            no_client: self.no_client,
             columns: self.columns,
             selectable: self.selectable,
             hub: self.hub,
