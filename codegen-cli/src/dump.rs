@@ -10,6 +10,9 @@ use crate::generate::{Files, RelPath};
 /// The hidden subcommand of every generated server: prints one JSON object from name to document.
 const SUBCOMMAND: &str = "__dump";
 
+/// Under this name the server says what readers of its documents must know: lines by the documents' names.
+const NOTES: &str = "notes";
+
 /// Runs the server's dump and renders what it prints.
 pub(crate) fn dump(server: &Path, header: &str) -> Result<Files, String> {
     let output = Command::new(server)
@@ -39,11 +42,13 @@ pub(crate) fn dump(server: &Path, header: &str) -> Result<Files, String> {
 fn render(documents: &Map<String, Value>, header: &str) -> Result<Files, String> {
     documents
         .iter()
+        .filter(|(name, _)| *name != NOTES)
         .map(|(name, document)| {
             let path = place(name)
                 .ok_or_else(|| format!("the server names a document of no known sort: {name}"))?;
             let bytes = if path.ends_with(".yaml") {
-                yaml(document, header)?
+                let notes = documents.get(NOTES).and_then(|notes| notes.get(name));
+                yaml(document, header, notes)?
             } else {
                 json(document)?
             };
@@ -84,10 +89,16 @@ fn json(document: &Value) -> Result<Vec<u8>, String> {
     Ok(text)
 }
 
-fn yaml(document: &Value, header: &str) -> Result<Vec<u8>, String> {
+fn yaml(document: &Value, header: &str, notes: Option<&Value>) -> Result<Vec<u8>, String> {
     // Folding long lines would lose spaces; a line stays a line.
     let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
     let mut text = format!("# {header}\n");
+    let notes = notes.and_then(Value::as_array).into_iter().flatten();
+    for line in notes.filter_map(Value::as_str).flat_map(str::lines) {
+        text.push_str("# ");
+        text.push_str(line);
+        text.push('\n');
+    }
     serde_saphyr::to_fmt_writer_with_options(&mut text, document, options)
         .map_err(|error| error.to_string())?;
     Ok(text.into_bytes())
@@ -118,6 +129,19 @@ mod tests {
             "crds/things.a.com",
             Some("generated/crds/things.a.com.yaml"),
         );
+    }
+
+    #[test]
+    fn notes_stand_above_their_document() {
+        let documents = json!({"crds/a.b": {"k": 1}, "crds/c.d": {"k": 2}, "notes": {"crds/a.b": ["one", "two\nthree"]}});
+        let files = render(documents.as_object().expect("an object"), "header").expect("renders");
+        let text = |path: &str| String::from_utf8_lossy(&files[path]).into_owned();
+        assert_eq!(
+            text("generated/crds/a.b.yaml"),
+            "# header\n# one\n# two\n# three\nk: 1\n"
+        );
+        assert_eq!(text("generated/crds/c.d.yaml"), "# header\nk: 2\n");
+        assert_eq!(files.len(), 2);
     }
 
     #[test]
@@ -179,7 +203,7 @@ mod tests {
             .chain(long.map(|text| text.repeat(40)));
         for text in texts {
             let document = json!({ "a": [text], "b": { "y": 1, "1": true, "": text }, "c": [{}, []], "d": text });
-            let yaml = yaml(&document, "header").expect("it is plain data");
+            let yaml = yaml(&document, "header", None).expect("it is plain data");
             let yaml = String::from_utf8(yaml).expect("UTF-8");
             assert!(yaml.ends_with('\n'));
             let back = serde_saphyr::from_str::<Value>(&yaml).map_err(|error| error.to_string());

@@ -21,9 +21,10 @@ mod validate;
 use serde_json::Value;
 
 use self::build::{Builder, Source};
-use self::node::{Child, Node};
+use self::node::{Child, Node, Types};
 use crate::field::FieldError;
 use crate::kind::{ApiType, Hooks};
+use crate::path::JsonPath;
 
 pub use self::openapi::Metadata;
 
@@ -152,17 +153,30 @@ impl Schema {
         validate::validate(&self.root, new, Some(old))
     }
 
-    /// The field at a path of JSON names, if the schema knows it (columns and selectable fields are checked so).
-    pub fn has_path(&self, path: &crate::path::JsonPath) -> bool {
+    /// Whether the schema knows a field at a path of JSON names (columns and selectable fields are checked so).
+    pub fn has_path(&self, path: &JsonPath) -> bool {
+        !matches!(self.at(path), Child::Unknown)
+    }
+
+    /// Whether field selectors can compare what is at a path: a string, an integer or a boolean.
+    pub fn is_comparable(&self, path: &JsonPath) -> bool {
+        match self.at(path) {
+            Child::Node(node) => {
+                [Types::STRING, Types::INTEGER, Types::BOOLEAN].contains(&node.types)
+            }
+            Child::Free | Child::Unknown => false,
+        }
+    }
+
+    fn at(&self, path: &JsonPath) -> Child<'_> {
         let mut node = &self.root;
         for name in path.names() {
             match node.child(name) {
                 Child::Node(below) => node = below,
-                Child::Free => return true,
-                Child::Unknown => return false,
+                other => return other,
             }
         }
-        true
+        Child::Node(node)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use apiloom_meta::kind::{CellSource, Column, ColumnType, Scope};
 use apiloom_meta::schema::Metadata;
+use apiloom_meta::{GroupVersionKind, ResourceDef};
 use serde_json::{Map, Value, json};
 
 use super::openapi::{KindSource, Source, describe_root, forget_required_metadata};
@@ -11,50 +12,106 @@ use crate::registry::Registry;
 /// Every document that the generator writes: an object from relative paths to documents.
 ///
 /// `openapi/v2.json`, `openapi/v3/apis/GROUP/VERSION.json` and `crds/PLURAL.GROUP`. The core group, which every server
-/// has, is left out.
+/// has, is left out. Beside them stands `notes`: what a reader of a document must know, as lines by the same paths.
 pub fn dump(registry: &Registry) -> Value {
-    documents(&Source::all(registry))
+    documents(&Source::all(registry), &unserved(registry))
 }
 
-pub(crate) fn documents(sources: &[Source]) -> Value {
+/// Versions that are known and not served. A definition lists them all the same: one may be the stored one.
+fn unserved(registry: &Registry) -> Vec<KindSource> {
+    let endpoints = registry.endpoints();
+    let mut seen: Vec<GroupVersionKind> = endpoints.iter().map(|e| e.def().gvk()).collect();
+    let mut unserved = Vec::new();
+    for (def, schema) in endpoints.iter().flat_map(|endpoint| endpoint.versions()) {
+        if !seen.contains(&def.gvk()) {
+            seen.push(def.gvk());
+            let mut kind = KindSource::new(def, schema, None);
+            kind.def.served = false;
+            unserved.push(kind);
+        }
+    }
+    unserved
+}
+
+pub(crate) fn documents(sources: &[Source], unserved: &[KindSource]) -> Value {
     let own = sources.iter().filter(|source| !source.group.is_empty());
-    let mut files = Map::new();
+    let (mut files, mut notes) = (Map::new(), Map::new());
     files.insert("openapi/v2.json".into(), Source::v2(own.clone()));
     for source in own {
         files.insert(format!("openapi/v3/{}.json", source.key()), source.v3());
     }
-    for crd in definitions(sources) {
+    for versions in resources(sources, unserved) {
+        let Some(crd) = definition(&versions) else {
+            continue;
+        };
         let name = crd["metadata"]["name"].as_str().unwrap_or_default();
-        files.insert(format!("crds/{name}"), crd);
+        let path = format!("crds/{name}");
+        let lines = self::notes(&versions);
+        if !lines.is_empty() {
+            notes.insert(path.clone(), lines.into());
+        }
+        files.insert(path, crd);
     }
+    files.insert("notes".into(), notes.into());
     Value::Object(files)
 }
 
-/// One CustomResourceDefinition for each resource, in order of registration.
-fn definitions(sources: &[Source]) -> Vec<Value> {
-    let kinds: Vec<&KindSource> = sources
-        .iter()
-        .flat_map(|source| &source.kinds)
+/// The versions of each resource, in order of registration.
+fn resources<'a>(sources: &'a [Source], unserved: &'a [KindSource]) -> Vec<Vec<&'a KindSource>> {
+    let served = sources.iter().flat_map(|source| &source.kinds);
+    let mut resources: Vec<Vec<&KindSource>> = Vec::new();
+    for kind in served
+        .chain(unserved)
         .filter(|kind| !kind.def.group.is_empty())
-        .collect();
-    let mut resources = Vec::new();
-    for kind in &kinds {
+    {
         let resource = kind.def.group_resource();
-        if !resources.contains(&resource) {
-            resources.push(resource);
+        match resources
+            .iter_mut()
+            .find(|versions| versions[0].def.group_resource() == resource)
+        {
+            Some(versions) => versions.push(kind),
+            None => resources.push(vec![kind]),
         }
     }
-    let versions_of = |resource| {
-        kinds
-            .iter()
-            .copied()
-            .filter(|kind| kind.def.group_resource() == resource)
-            .collect::<Vec<_>>()
-    };
     resources
-        .into_iter()
-        .filter_map(|resource| definition(&versions_of(resource)))
-        .collect()
+}
+
+/// Whether objects change their shape between the versions. kube-apiserver would only rename them, and lose what the
+/// other version calls otherwise.
+fn converts(versions: &[&KindSource]) -> bool {
+    versions.iter().any(|kind| kind.def.conversion.is_some())
+}
+
+/// What the definition cannot say.
+fn notes(versions: &[&KindSource]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if converts(versions) {
+        notes.push(
+            "This definition serves the stored version alone: kube-apiserver does not know how the others convert, and would"
+                .to_owned(),
+        );
+        notes.push(
+            "lose fields. The generated server converts; a conversion webhook of your own would let you serve the others here."
+                .to_owned(),
+        );
+    }
+    for kind in versions {
+        let computed = kind
+            .def
+            .columns
+            .iter()
+            .filter(|column| matches!(column.source, CellSource::With(_)))
+            .map(|column| column.name)
+            .collect::<Vec<_>>();
+        if !computed.is_empty() {
+            notes.push(format!(
+                "Columns of {} that a function computes have no path, so they are left out: {}.",
+                kind.def.version,
+                computed.join(", ")
+            ));
+        }
+    }
+    notes
 }
 
 /// Names come from the storage version, as there can be one spelling only.
@@ -84,24 +141,25 @@ fn definition(versions: &[&KindSource]) -> Option<Value> {
             "group": def.group,
             "names": names,
             "scope": if def.scope == Scope::Namespaced { "Namespaced" } else { "Cluster" },
-            "versions": versions.iter().map(|kind| version(kind)).collect::<Vec<_>>(),
+            "versions": versions.iter().map(|kind| version(kind, converts(versions))).collect::<Vec<_>>(),
         },
     }))
 }
 
-fn version(kind: &KindSource) -> Value {
+fn version(kind: &KindSource, converts: bool) -> Value {
     let def = &kind.def;
     let mut version = json!({
         "name": def.version,
-        "served": def.served,
+        "served": def.served && (def.storage || !converts),
         "storage": def.storage,
         "schema": { "openAPIV3Schema": schema(kind) },
     });
     if def.status {
         version["subresources"] = json!({ "status": {} });
     }
-    let columns: Vec<Value> = def.columns.iter().filter_map(column).collect();
+    let mut columns: Vec<Value> = def.columns.iter().filter_map(column).collect();
     if !columns.is_empty() {
+        columns.extend(age(def));
         version["additionalPrinterColumns"] = columns.into();
     }
     if !def.selectable.is_empty() {
@@ -123,8 +181,57 @@ fn schema(kind: &KindSource) -> Value {
     let mut schema = (kind.schema)(&Metadata::Open);
     describe_root(&mut schema, &kind.def);
     forget_required_metadata(&mut schema);
+    forget_unknown_extensions(&mut schema);
     schema
 }
+
+/// Takes out the extensions that a CRD has no field for: kubectl refuses to apply what has unknown fields.
+fn forget_unknown_extensions(schema: &mut Value) {
+    const KNOWN: [&str; 7] = [
+        "x-kubernetes-preserve-unknown-fields",
+        "x-kubernetes-embedded-resource",
+        "x-kubernetes-int-or-string",
+        "x-kubernetes-list-type",
+        "x-kubernetes-list-map-keys",
+        "x-kubernetes-map-type",
+        "x-kubernetes-validations",
+    ];
+    let Value::Object(keywords) = schema else {
+        return;
+    };
+    keywords.retain(|name, _| !name.starts_with("x-") || KNOWN.contains(&name.as_str()));
+    let below = keywords
+        .iter_mut()
+        .flat_map(|(name, value)| match (name.as_str(), value) {
+            ("properties", Value::Object(fields)) => fields.values_mut().collect(),
+            ("items" | "additionalProperties", schema) => vec![schema],
+            _ => Vec::new(),
+        });
+    below.for_each(forget_unknown_extensions);
+}
+
+/// The column that the server puts behind those of every kind which declares some; kube-apiserver does not.
+fn age(def: &ResourceDef) -> Option<Value> {
+    let declared = def
+        .columns
+        .iter()
+        .any(|column| column.name.eq_ignore_ascii_case("age"));
+    (!declared).then(
+        || json!({ "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp" }),
+    )
+}
+
+/// The formats of columns that a CRD may name; others are hints for our own tables.
+const FORMATS: [&str; 8] = [
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "byte",
+    "date",
+    "date-time",
+    "password",
+];
 
 /// A column that a function computes has no path, so a CRD cannot have it.
 fn column(column: &Column) -> Option<Value> {
@@ -132,7 +239,7 @@ fn column(column: &Column) -> Option<Value> {
         return None;
     };
     let mut out = json!({ "name": column.name, "type": type_name(column.column_type), "jsonPath": path.to_string() });
-    if !column.format.is_empty() {
+    if FORMATS.contains(&column.format) {
         out["format"] = column.format.into();
     }
     if !column.description.is_empty() {

@@ -448,6 +448,16 @@ impl Kinds<'_> {
                 label(&def)
             )
         });
+        let incomparable = def
+            .selectable
+            .iter()
+            .filter(|path| schema.has_path(path) && !schema.is_comparable(path));
+        let lines = lines.chain(incomparable.map(|path| {
+            format!(
+                "{}: a selectable field is at {path}, which is no string, integer or boolean",
+                label(&def)
+            )
+        }));
         self.problems.extend(lines);
         Some(KindVersion {
             api_version: def.api_version(),
@@ -473,7 +483,7 @@ fn endpoints(
             .find(|group| group.name == kind.resource.group)
             .and_then(|group| group.release);
         for (version, known) in kind.versions.iter().enumerate() {
-            if known.def.served && !is_removed(&known.def, release) && config.allows(&known.def) {
+            if known.def.served && is_in(&known.def, release) && config.allows(&known.def) {
                 endpoints.push(Arc::new(Endpoint {
                     kind: Arc::clone(kind),
                     version,
@@ -486,12 +496,13 @@ fn endpoints(
     endpoints
 }
 
-fn is_removed(def: &ResourceDef, release: Option<Release>) -> bool {
-    let removed = def
-        .lifecycle
-        .as_ref()
-        .and_then(|lifecycle| lifecycle.removed);
-    matches!((removed, release), (Some(removed), Some(release)) if removed <= release)
+/// Whether the release has the version: introduced already, and not yet removed.
+fn is_in(def: &ResourceDef, release: Option<Release>) -> bool {
+    let (Some(lifecycle), Some(release)) = (&def.lifecycle, release) else {
+        return true;
+    };
+    lifecycle.introduced.is_none_or(|first| first <= release)
+        && lifecycle.removed.is_none_or(|end| release < end)
 }
 
 /// The text that a client of a deprecated version is shown, once the release has come.

@@ -98,6 +98,13 @@ impl Endpoint {
     pub fn storage_version(&self) -> &str {
         self.kind.versions[self.kind.storage_version].def.version
     }
+    /// Every version of the kind with its schema, in order of registration, served or not.
+    pub(crate) fn versions(&self) -> impl Iterator<Item = (&ResourceDef, &Arc<Schema>)> {
+        self.kind
+            .versions
+            .iter()
+            .map(|version| (&version.def, &version.schema))
+    }
     /// The text of the deprecation warning of this version at this release, if one is due.
     pub fn deprecation_warning(&self) -> Option<&str> {
         self.deprecation_warning.as_deref()

@@ -1,13 +1,16 @@
 use super::super::testing::wardle_sources;
+use apiloom_meta::kind::Conversion;
+
 use super::*;
 
 #[test]
 fn the_dump_has_a_file_for_everything_of_the_users_groups() {
-    let files = documents(&wardle_sources());
+    let files = documents(&wardle_sources(), &[]);
     let names: Vec<&String> = files.as_object().unwrap().keys().collect();
     let expected = [
         "crds/fischers.wardle.example.com",
         "crds/flunders.wardle.example.com",
+        "notes",
         "openapi/v2.json",
         "openapi/v3/apis/wardle.example.com/v1alpha1.json",
         "openapi/v3/apis/wardle.example.com/v1beta1.json",
@@ -22,7 +25,7 @@ fn the_dump_has_a_file_for_everything_of_the_users_groups() {
 
 #[test]
 fn a_definition_holds_all_versions() {
-    let crd = &documents(&wardle_sources())["crds/flunders.wardle.example.com"];
+    let crd = &documents(&wardle_sources(), &[])["crds/flunders.wardle.example.com"];
     assert_eq!(crd["spec"]["names"]["listKind"], "FlunderList");
     assert_eq!(crd["spec"]["names"]["shortNames"], json!(["fl"]));
     assert_eq!(crd["spec"]["scope"], "Namespaced");
@@ -40,13 +43,16 @@ fn a_definition_holds_all_versions() {
     );
     assert_eq!(
         version["additionalPrinterColumns"],
-        json!([{ "name": "Type", "type": "string", "jsonPath": ".spec.referenceType", "description": "What it refers to." }])
+        json!([
+            { "name": "Type", "type": "string", "jsonPath": ".spec.referenceType", "description": "What it refers to." },
+            { "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp" },
+        ])
     );
 }
 
 #[test]
 fn metadata_is_an_object_and_nothing_more() {
-    let crd = &documents(&wardle_sources())["crds/flunders.wardle.example.com"];
+    let crd = &documents(&wardle_sources(), &[])["crds/flunders.wardle.example.com"];
     let schema = &crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"];
     assert_eq!(
         schema["properties"]["metadata"],
@@ -65,7 +71,7 @@ fn metadata_is_an_object_and_nothing_more() {
 
 #[test]
 fn a_kind_without_extras_has_no_keys_for_them() {
-    let crd = &documents(&wardle_sources())["crds/fischers.wardle.example.com"];
+    let crd = &documents(&wardle_sources(), &[])["crds/fischers.wardle.example.com"];
     let keys: Vec<&String> = crd["spec"]["versions"][0]
         .as_object()
         .unwrap()
@@ -73,4 +79,113 @@ fn a_kind_without_extras_has_no_keys_for_them() {
         .collect();
     assert_eq!(keys, ["name", "schema", "served", "storage"]);
     assert_eq!(crd["spec"]["scope"], "Cluster");
+}
+
+/// The wardle kinds with a change to their definitions.
+fn changed(change: impl Fn(&mut ResourceDef)) -> Vec<Source> {
+    let mut sources = wardle_sources();
+    let kinds = sources.iter_mut().flat_map(|source| &mut source.kinds);
+    kinds.for_each(|kind| change(&mut kind.def));
+    sources
+}
+
+const FLUNDERS: &str = "crds/flunders.wardle.example.com";
+
+#[test]
+fn versions_that_convert_are_not_served_by_a_definition() {
+    let sources = changed(|def| {
+        if def.version == "v1alpha1" && def.kind == "Flunder" {
+            def.conversion = Some(Conversion {
+                hub_version: "v1beta1",
+                hub_kind: "Flunder",
+                to_hub: Ok,
+                from_hub: Ok,
+            });
+        }
+    });
+    let files = documents(&sources, &[]);
+    let served: Vec<_> = files[FLUNDERS]["spec"]["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|version| (&version["name"], &version["served"]))
+        .collect();
+    assert_eq!(
+        served,
+        [
+            (&json!("v1beta1"), &json!(false)),
+            (&json!("v1alpha1"), &json!(true))
+        ]
+    );
+    let notes = files["notes"][FLUNDERS].as_array().unwrap();
+    assert!(
+        notes[0]
+            .as_str()
+            .unwrap()
+            .starts_with("This definition serves the stored version alone")
+    );
+    assert_eq!(files["notes"].as_object().unwrap().len(), 1);
+}
+
+#[test]
+fn a_version_that_is_stored_and_not_served_is_listed() {
+    let mut sources = wardle_sources();
+    let mut stored = sources[2].kinds.remove(0);
+    stored.def.served = false;
+    let versions = &documents(&sources, &[stored])[FLUNDERS]["spec"]["versions"];
+    assert_eq!(
+        (
+            &versions[1]["name"],
+            &versions[1]["storage"],
+            &versions[1]["served"]
+        ),
+        (&json!("v1alpha1"), &json!(true), &json!(false))
+    );
+}
+
+#[test]
+fn what_a_definition_cannot_say_of_columns_is_left_out() {
+    let sources = changed(|def| {
+        for column in &mut def.columns {
+            column.format = "name";
+        }
+        if def.version == "v1alpha1" && def.kind == "Flunder" {
+            let computed = Column {
+                name: "Load",
+                source: CellSource::With(|_| Ok(Value::Null)),
+                ..def.columns[0].clone()
+            };
+            def.columns.push(computed);
+        }
+    });
+    let files = documents(&sources, &[]);
+    let columns = files[FLUNDERS]["spec"]["versions"][1]["additionalPrinterColumns"]
+        .as_array()
+        .unwrap();
+    let names: Vec<_> = columns
+        .iter()
+        .map(|column| column["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["Type", "Age"]);
+    assert_eq!(columns[0].get("format"), None);
+    assert_eq!(
+        files["notes"][FLUNDERS],
+        json!([
+            "Columns of v1alpha1 that a function computes have no path, so they are left out: Load."
+        ])
+    );
+}
+
+#[test]
+fn extensions_that_a_definition_has_no_field_for_are_left_out() {
+    let mut schema = json!({
+        "properties": {"x-mine": {"items": {"x-kubernetes-patch-strategy": "merge", "x-kubernetes-map-type": "atomic"}}},
+        "example": {"x-kept": 1},
+        "x-other": 1,
+    });
+    forget_unknown_extensions(&mut schema);
+    assert_eq!(
+        schema,
+        json!({"properties": {"x-mine": {"items": {"x-kubernetes-map-type": "atomic"}}}, "example": {"x-kept": 1}})
+    );
 }

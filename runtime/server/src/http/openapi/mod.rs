@@ -61,6 +61,17 @@ pub(crate) struct KindSource {
     pub(crate) deprecation_warning: Option<String>,
 }
 
+impl KindSource {
+    pub(crate) fn new(def: &ResourceDef, schema: &Arc<Schema>, warning: Option<&str>) -> Self {
+        let schema = Arc::clone(schema);
+        Self {
+            def: def.clone(),
+            schema: Box::new(move |metadata| schema.to_openapi(metadata)),
+            deprecation_warning: warning.map(str::to_owned),
+        }
+    }
+}
+
 impl Source {
     /// What this registry serves.
     pub(crate) fn all(registry: &Registry) -> Vec<Self> {
@@ -69,14 +80,8 @@ impl Source {
                 .endpoints()
                 .iter()
                 .filter(|e| e.def().group == group && e.def().version == version);
-            let source = |schema: Arc<Schema>| -> Box<SchemaAs> {
-                Box::new(move |metadata| schema.to_openapi(metadata))
-            };
-            let kind = |e: &Arc<Endpoint>| KindSource {
-                def: e.def().clone(),
-                schema: source(e.schema().clone()),
-                deprecation_warning: e.deprecation_warning().map(str::to_owned),
-            };
+            let kind =
+                |e: &Arc<Endpoint>| KindSource::new(e.def(), e.schema(), e.deprecation_warning());
             endpoints.map(kind).collect()
         };
         let versions = served(registry).into_iter().flat_map(|group| {

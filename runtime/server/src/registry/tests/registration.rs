@@ -52,6 +52,8 @@ async fn a_version_is_deprecated_and_removed_by_release() {
     let text = "old.example.com/v1beta1 Aged is deprecated in v1.3+, unavailable in v1.10+; use new.example.com/v1 Young";
     assert_eq!(warning(None).await, Some(None));
     assert_eq!(warning(release(1, 2)).await, Some(None));
+    assert_eq!(warning(release(1, 0)).await, Some(None));
+    assert_eq!(warning(release(0, 9)).await, None);
     assert_eq!(warning(release(1, 3)).await, Some(Some(text.to_owned())));
     assert_eq!(warning(release(1, 9)).await, Some(Some(text.to_owned())));
     assert_eq!(warning(release(1, 10)).await, None);
@@ -151,14 +153,20 @@ pub(super) struct Columned {
 }
 impl ApiType for Columned {}
 resource!(Columned, "v1", "Columned", "columned", |def| ResourceDef {
-    selectable: vec![JsonPath::new(["spec", "none"])],
+    selectable: vec![
+        JsonPath::new(["spec", "none"]),
+        JsonPath::new(["metadata", "labels"])
+    ],
     ..def
 });
 
 #[tokio::test]
-async fn a_selectable_field_must_be_in_the_schema() {
+async fn a_selectable_field_is_in_the_schema_and_comparable() {
     let mut builder = Registry::builder(Memory::new());
     builder.kind::<Columned>();
-    let text = "Columned of test.example.com/v1: a selectable field is at .spec.none, which the schema does not know";
-    assert_eq!(builder.build().err().unwrap(), [text]);
+    let texts = [
+        "Columned of test.example.com/v1: a selectable field is at .spec.none, which the schema does not know",
+        "Columned of test.example.com/v1: a selectable field is at .metadata.labels, which is no string, integer or boolean",
+    ];
+    assert_eq!(builder.build().err().unwrap(), texts);
 }
