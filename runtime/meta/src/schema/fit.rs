@@ -82,6 +82,7 @@ pub(crate) fn check(builder: &mut Builder<'_>, node: &Node, path: &str) {
             format_args!("{rule} means nothing for a value of type {types}"),
         );
     }
+    identity(builder, node, path);
     let discriminator = rules
         .union
         .as_ref()
@@ -95,5 +96,25 @@ pub(crate) fn check(builder: &mut Builder<'_>, node: &Node, path: &str) {
             path,
             format_args!("the tag `{name}` of the union is not a string"),
         );
+    }
+}
+
+/// What tells the items of a list apart must be scalars: nothing else can be named in the path of a field.
+fn identity(builder: &mut Builder<'_>, list: &Node, path: &str) {
+    let Some(items) = &list.items else { return };
+    let composite =
+        |node: &Node| !node.types.is_any() && node.types.shares(Types::OBJECT.union(Types::ARRAY));
+    match &list.list_type {
+        Some(ListType::Set) if composite(items) => builder.error(
+            path,
+            "a set holds strings, numbers or booleans; tell items that are objects apart by `list = map(key)`",
+        ),
+        Some(ListType::Map(keys)) => {
+            let composite = |key: &&String| items.property(key).is_some_and(|p| composite(&p.node));
+            for key in keys.iter().filter(composite) {
+                builder.error(path, format_args!("list map key `{key}` is no string, number or boolean"));
+            }
+        }
+        _ => {}
     }
 }

@@ -73,7 +73,12 @@ impl Printer<'_> {
         let single = node.types.single();
         insert(&mut out, "type", single);
         let both = !node.properties.is_empty() && node.additional.is_some();
-        let open = node.preserve_unknown || single.is_none() || both;
+        // Only an object has unknown fields.
+        let open = match single {
+            Some("object") => node.preserve_unknown || both,
+            Some(_) => false,
+            None => true,
+        };
         if open {
             out.insert(
                 "x-kubernetes-preserve-unknown-fields".to_owned(),
@@ -117,9 +122,40 @@ impl Printer<'_> {
         } else if let Some(additional) = &node.additional {
             out.insert("additionalProperties".to_owned(), self.node(additional));
         }
-        if let Some(items) = &node.items {
-            out.insert("items".to_owned(), self.node(items));
+        match &node.items {
+            Some(items) => {
+                out.insert("items".to_owned(), self.items(node, items));
+            }
+            // A list of anything: a structural schema has to say so.
+            None if node.types.single() == Some("array") => {
+                out.insert("items".to_owned(), self.node(&Node::default()));
+            }
+            None => {}
         }
+    }
+
+    /// The items of a list. What tells them apart is required in each, as the engine demands it.
+    fn items(&self, list: &Node, items: &Node) -> Value {
+        let mut out = self.node(items);
+        if let (Some(ListType::Map(keys)), Some(fields)) = (&list.list_type, out.as_object_mut()) {
+            let has_default = |key: &str| {
+                items
+                    .property(key)
+                    .is_some_and(|p| p.node.default.is_some())
+            };
+            let required = fields.entry("required").or_insert_with(|| json!([]));
+            if let Value::Array(required) = required {
+                for key in keys.iter().filter(|key| !has_default(key)) {
+                    if !required.contains(&json!(key)) {
+                        required.push(json!(key));
+                    }
+                }
+            }
+            if fields["required"] == json!([]) {
+                fields.remove("required");
+            }
+        }
+        out
     }
 
     fn choices(&self, out: &mut Map<String, Value>, node: &Node) {

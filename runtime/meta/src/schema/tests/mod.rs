@@ -4,6 +4,7 @@ mod keywords;
 mod printing;
 mod properties;
 mod shapes;
+mod structural;
 mod update;
 
 use serde_json::Value;

@@ -142,7 +142,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 /// Something that looks like a schema, and often is none.
-fn any_schema() -> impl Strategy<Value = Value> {
+pub(super) fn any_schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         4 => prop::sample::select(vec!["object", "array", "string", "integer", "number", "boolean", "null"]).prop_map(|t| json!({ "type": t })),
         1 => Just(json!({})),
