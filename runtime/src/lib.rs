@@ -22,10 +22,12 @@
 //! ```
 //!
 //! This crate is the facade that users and generated code name. What is behind it: [`meta`] (objects, schemas, codecs)
-//! and, with the feature `server`, `storage` (bytes with revisions) and `server` (registry, HTTP, options).
+//! and, with the feature `server`, `storage` (bytes with revisions) and `server` (registry, HTTP, options). What one writes
+//! by hand beside the types (conversion, rules of a kind, admission) is explained in the [`guide`].
 
 #[doc(hidden)]
 pub mod codegen;
+pub mod guide;
 pub mod prelude;
 
 #[doc = include_str!("docs/derive.md")]
