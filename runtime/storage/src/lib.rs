@@ -7,6 +7,8 @@
 
 mod storage;
 
+pub mod cache;
+
 mod embedded;
 #[cfg(feature = "etcd")]
 mod etcd;

@@ -1,0 +1,326 @@
+//! The ring of recent changes, and who waits for which.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use super::OutsideWindow;
+use super::snapshot::Item;
+use crate::Revision;
+
+/// The age at which changes leave the window: as long as Kubernetes' own watch cache promises them to clients that
+/// reconnect.
+const WINDOW: Duration = Duration::from_secs(75);
+
+/// So many changes stay whatever their age, so that a client of a quiet resource need not list anew.
+const LEAST_CHANGES: usize = 100;
+
+/// No window holds more, whatever their size.
+const MOST_CHANGES: usize = 102_400;
+
+/// What a change costs beside the objects in it.
+const CHANGE_OVERHEAD: usize = 160;
+
+/// How many bytes the histories of all caches may keep alive together.
+#[derive(Debug)]
+pub struct Budget {
+    used: AtomicUsize,
+    most: usize,
+}
+
+impl Budget {
+    /// 64 MiB for the histories of a server.
+    pub const DEFAULT_BYTES: usize = 64 << 20;
+
+    /// A budget of so many bytes.
+    pub fn new(bytes: usize) -> Arc<Self> {
+        Arc::new(Self {
+            used: AtomicUsize::new(0),
+            most: bytes,
+        })
+    }
+
+    /// How many bytes are used.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn is_exceeded(&self) -> bool {
+        self.used() > self.most
+    }
+}
+
+/// One change of one object.
+#[derive(Debug)]
+pub struct Change<O> {
+    /// The key that changed.
+    pub key: Arc<str>,
+    /// The revision of the change.
+    pub revision: Revision,
+    /// What was there before; `None` for a creation.
+    pub old: Option<Arc<Item<O>>>,
+    /// What is there now; `None` for a deletion.
+    pub new: Option<Arc<Item<O>>>,
+    pub(super) at: Instant,
+    /// The bytes that this change keeps alive.
+    pub(super) bytes: usize,
+}
+
+/// What a watcher wants to hear of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Interest {
+    /// Every change.
+    Everything,
+    /// Changes of keys directly below this prefix, which ends with a slash: those of a namespace.
+    Below(Arc<str>),
+    /// Changes of one key.
+    Key(Arc<str>),
+    /// Changes of objects that had or have this value in an index. Others may be delivered as well.
+    Indexed(u16, Arc<str>),
+}
+
+impl Interest {
+    /// Whether a change of a key may matter.
+    pub(super) fn covers(&self, key: &str) -> bool {
+        match self {
+            Interest::Everything | Interest::Indexed(..) => true,
+            Interest::Below(prefix) => folder(key) == prefix.as_ref(),
+            Interest::Key(wanted) => key == wanted.as_ref(),
+        }
+    }
+}
+
+/// A key up to and with its last slash.
+fn folder(key: &str) -> &str {
+    key.rfind('/').map_or("", |end| &key[..=end])
+}
+
+/// The changes in the window, oldest first. Each has a number; numbers count up without a gap for as long as the cache
+/// lives.
+#[derive(Debug)]
+pub(super) struct History<O> {
+    changes: VecDeque<Arc<Change<O>>>,
+    /// The number of the oldest change that is here.
+    first: u64,
+    /// Every change after this revision is here.
+    oldest: Revision,
+    bytes: usize,
+    budget: Arc<Budget>,
+}
+
+impl<O> History<O> {
+    pub(super) fn new(budget: Arc<Budget>) -> Self {
+        Self {
+            changes: VecDeque::new(),
+            first: 0,
+            oldest: Revision(0),
+            bytes: 0,
+            budget,
+        }
+    }
+
+    pub(super) fn oldest(&self) -> Revision {
+        self.oldest
+    }
+    pub(super) fn len(&self) -> usize {
+        self.changes.len()
+    }
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+    /// The number of the oldest change.
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+    /// The number of the next change.
+    pub(super) fn end(&self) -> u64 {
+        self.first + self.changes.len() as u64
+    }
+
+    /// The changes from a number on.
+    pub(super) fn from(&self, number: u64) -> impl Iterator<Item = &Arc<Change<O>>> {
+        let skip = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        self.changes.range(skip.min(self.changes.len())..)
+    }
+
+    /// The changes after a revision.
+    pub(super) fn after(&self, revision: Revision) -> Vec<Arc<Change<O>>> {
+        let begin = self.begin_after(revision);
+        self.changes.range(begin..).cloned().collect()
+    }
+
+    /// The number of the first change after a revision.
+    pub(super) fn place_after(&self, revision: Revision) -> Result<u64, OutsideWindow> {
+        if revision < self.oldest {
+            return Err(OutsideWindow::TooOld {
+                requested: revision,
+                oldest: self.oldest,
+            });
+        }
+        Ok(self.first + self.begin_after(revision) as u64)
+    }
+
+    fn begin_after(&self, revision: Revision) -> usize {
+        self.changes
+            .partition_point(|change| change.revision <= revision)
+    }
+
+    /// Adds a change and drops those that leave the window; gives its number.
+    pub(super) fn push(&mut self, change: Arc<Change<O>>) -> u64 {
+        let now = change.at;
+        let bytes = change.bytes + CHANGE_OVERHEAD;
+        self.bytes += bytes;
+        self.budget.used.fetch_add(bytes, Ordering::Relaxed);
+        self.changes.push_back(change);
+        while self.is_over(now) {
+            self.drop_oldest();
+        }
+        self.end() - 1
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        let Some(oldest) = self.changes.front() else {
+            return false;
+        };
+        let aged = now.saturating_duration_since(oldest.at) > WINDOW;
+        self.changes.len() > MOST_CHANGES
+            || self.changes.len() > LEAST_CHANGES && aged
+            // The newest stays: whoever waits for it has not had a chance to read it.
+            || self.changes.len() > 1 && self.budget.is_exceeded()
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(change) = self.changes.pop_front() {
+            self.first += 1;
+            self.oldest = change.revision;
+            self.forget(change.bytes + CHANGE_OVERHEAD);
+        }
+    }
+
+    fn forget(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Begins anew at a state of which the past is unknown. Numbers go on, so that no cursor takes an old place for a
+    /// new one.
+    pub(super) fn restart(&mut self, at: Revision) {
+        self.first = self.end();
+        self.changes.clear();
+        self.forget(self.bytes);
+        self.oldest = at;
+    }
+}
+
+impl<O> Drop for History<O> {
+    fn drop(&mut self) {
+        self.forget(self.bytes);
+    }
+}
+
+/// No change is pending.
+const NONE: u64 = u64::MAX;
+
+/// One watcher's seat.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    /// The number of the oldest change that matters and was not taken.
+    pending: AtomicU64,
+    notify: Notify,
+}
+
+impl Waiter {
+    fn tell(&self, number: u64) {
+        self.pending.fetch_min(number, Ordering::AcqRel);
+        self.notify.notify_one();
+    }
+
+    /// The number of the oldest pending change, which from now on is not pending.
+    pub(super) fn take_pending(&self) -> Option<u64> {
+        Some(self.pending.swap(NONE, Ordering::AcqRel)).filter(|number| *number != NONE)
+    }
+
+    /// Says that changes from a number on were left.
+    pub(super) fn leave(&self, number: u64) {
+        self.tell(number);
+    }
+
+    /// Waits to be told of a change, or of the end.
+    pub(super) async fn told(&self) {
+        self.notify.notified().await;
+    }
+}
+
+/// Who waits for what.
+#[derive(Debug, Default)]
+pub(super) struct Waiters {
+    seats: HashMap<Interest, Vec<Arc<Waiter>>>,
+    /// Indexes that somebody waits for: without one, no values need to be read from objects.
+    indexed: usize,
+}
+
+impl Waiters {
+    pub(super) fn register(&mut self, interest: &Interest) -> Arc<Waiter> {
+        let waiter = Arc::new(Waiter {
+            pending: AtomicU64::new(NONE),
+            notify: Notify::new(),
+        });
+        if matches!(interest, Interest::Indexed(..)) {
+            self.indexed += 1;
+        }
+        self.seats
+            .entry(interest.clone())
+            .or_default()
+            .push(Arc::clone(&waiter));
+        waiter
+    }
+
+    pub(super) fn remove(&mut self, interest: &Interest, waiter: &Arc<Waiter>) {
+        let Some(seats) = self.seats.get_mut(interest) else {
+            return;
+        };
+        let Some(seat) = seats.iter().position(|seat| Arc::ptr_eq(seat, waiter)) else {
+            return;
+        };
+        seats.swap_remove(seat);
+        if seats.is_empty() {
+            self.seats.remove(interest);
+        }
+        if matches!(interest, Interest::Indexed(..)) {
+            self.indexed -= 1;
+        }
+    }
+
+    pub(super) fn wants_indexes(&self) -> bool {
+        self.indexed > 0
+    }
+
+    /// Tells everybody who waits for a change of this key.
+    pub(super) fn tell(&self, key: &Arc<str>, number: u64) {
+        let interests = [
+            Interest::Everything,
+            Interest::Below(folder(key).into()),
+            Interest::Key(Arc::clone(key)),
+        ];
+        for interest in &interests {
+            self.tell_interest(interest, number);
+        }
+    }
+
+    /// Tells everybody who waits for an interest.
+    pub(super) fn tell_interest(&self, interest: &Interest, number: u64) {
+        for waiter in self.seats.get(interest).into_iter().flatten() {
+            waiter.tell(number);
+        }
+    }
+
+    /// Wakes everybody, so that each looks for itself.
+    pub(super) fn wake_all(&self) {
+        for waiter in self.seats.values().flatten() {
+            waiter.notify.notify_one();
+        }
+    }
+}

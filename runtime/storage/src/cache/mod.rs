@@ -1,0 +1,332 @@
+//! The watch cache: the objects below one prefix, each held once in the form in which it is served, and what changed
+//! lately.
+//!
+//! Readers take immutable snapshots without a lock and never wait for the writer, which is one task that follows the
+//! store. Watchers are cursors over a shared ring of changes: a slow one holds nothing alive and delays nobody, and one
+//! that is interested in a single object is woken for that object alone.
+//!
+//! The invariant: every snapshot is a state that the store had, at the revision that the snapshot says; revisions of
+//! snapshots never go back; a cursor is given every change after its start that it is interested in, once and in order,
+//! or is told that it was not.
+
+mod cursor;
+mod fill;
+mod history;
+mod snapshot;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch;
+
+pub use cursor::{Cursor, CursorEnd};
+pub use history::{Budget, Change, Interest};
+pub use snapshot::{Item, Snapshot};
+
+use history::{History, Waiters};
+
+use crate::{Revision, Storage, StorageError};
+
+/// States of the past that were asked for lately, for the next page of the same list.
+const PAST_SNAPSHOTS: usize = 16;
+
+/// How stored bytes become what is served. Called once for each object when it enters the cache.
+pub trait Normalize: Send + Sync + 'static {
+    /// What is kept of an object.
+    type Object: Send + Sync + fmt::Debug + 'static;
+
+    /// The object to serve for stored bytes.
+    ///
+    /// # Errors
+    /// Why the bytes are no object of this kind. It is kept in place of the object, so that one damaged object hides no
+    /// other and whoever reads it is told.
+    fn normalize(
+        &self,
+        key: &str,
+        stored: &Bytes,
+        revision: Revision,
+    ) -> Result<Self::Object, String>;
+
+    /// How many bytes the object takes, for the limits of history and for metrics.
+    fn weight(&self, object: &Self::Object) -> usize;
+
+    /// The values by which the object can be found, each with the number of its index; a number comes once.
+    fn index(&self, object: &Self::Object, found: &mut dyn FnMut(u16, &str));
+}
+
+/// Why the cache cannot answer for a revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OutsideWindow {
+    /// What happened since then is no longer kept.
+    #[error("revision {requested} is before the window, which begins after {oldest}")]
+    TooOld {
+        /// What was asked for.
+        requested: Revision,
+        /// The oldest revision whose state is known.
+        oldest: Revision,
+    },
+    /// The cache has not come so far.
+    #[error("revision {requested} is in the future, the cache is at {current}")]
+    Future {
+        /// What was asked for.
+        requested: Revision,
+        /// How far the cache has come.
+        current: Revision,
+    },
+}
+
+/// A state and the changes after it.
+pub type StateAndChanges<N> = (Arc<Snapshot<<N as Normalize>::Object>>, Cursor<N>);
+
+/// How much a cache holds, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Present objects.
+    pub objects: usize,
+    /// Their bytes, as [`Normalize::weight`] says.
+    pub object_bytes: usize,
+    /// Changes in the window.
+    pub changes: usize,
+    /// The bytes of objects that only the window keeps.
+    pub history_bytes: usize,
+}
+
+/// Whether the cache has been filled, and if not, why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// The first list is under way; the text is the last error, empty without one.
+    Pending(String),
+    /// It follows the store.
+    Following,
+    /// It was filled, and has lost the store; the text says why. What it holds is served as what it is: not the newest.
+    Behind(String),
+}
+
+/// The objects below one prefix of a store.
+pub struct WatchCache<N: Normalize> {
+    store: Arc<dyn Storage>,
+    prefix: Arc<str>,
+    normalize: N,
+    current: ArcSwap<Snapshot<N::Object>>,
+    /// Lock order: history, then waiters.
+    history: RwLock<History<N::Object>>,
+    waiters: Mutex<Waiters>,
+    past: Mutex<Vec<Arc<Snapshot<N::Object>>>>,
+    /// Counts refills: a cursor of an earlier one has missed changes.
+    epoch: AtomicU64,
+    object_bytes: AtomicU64,
+    seen: watch::Sender<Revision>,
+    fill: watch::Sender<Fill>,
+}
+
+impl<N: Normalize> fmt::Debug for WatchCache<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchCache")
+            .field("prefix", &self.prefix)
+            .field("revision", &self.snapshot().revision())
+            .field("fill", &*self.fill.borrow())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<N: Normalize> WatchCache<N> {
+    /// A cache of the objects below a prefix, which ends with a slash. It is empty until [`WatchCache::run`] fills it.
+    /// `budget` bounds the history of every cache that shares it.
+    pub fn new(
+        store: Arc<dyn Storage>,
+        prefix: impl Into<Arc<str>>,
+        normalize: N,
+        budget: Arc<Budget>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            prefix: prefix.into(),
+            normalize,
+            current: ArcSwap::from_pointee(Snapshot::default()),
+            history: RwLock::new(History::new(budget)),
+            waiters: Mutex::default(),
+            past: Mutex::default(),
+            epoch: AtomicU64::new(0),
+            object_bytes: AtomicU64::new(0),
+            seen: watch::Sender::new(Revision(0)),
+            fill: watch::Sender::new(Fill::Pending(String::new())),
+        })
+    }
+
+    /// Every key in the cache begins with this.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The newest state.
+    pub fn snapshot(&self) -> Arc<Snapshot<N::Object>> {
+        self.current.load_full()
+    }
+
+    /// The state at exactly this revision, while it is in the window.
+    ///
+    /// # Errors
+    /// [`OutsideWindow`].
+    pub fn snapshot_at(
+        &self,
+        revision: Revision,
+    ) -> Result<Arc<Snapshot<N::Object>>, OutsideWindow> {
+        let (mut snapshot, undo) = {
+            let history = self.history.read();
+            let current = self.snapshot();
+            if revision > current.revision() {
+                return Err(OutsideWindow::Future {
+                    requested: revision,
+                    current: current.revision(),
+                });
+            }
+            if revision < history.oldest() {
+                return Err(OutsideWindow::TooOld {
+                    requested: revision,
+                    oldest: history.oldest(),
+                });
+            }
+            if revision == current.revision() {
+                self.remember(&current);
+                return Ok(current);
+            }
+            if let Some(known) = self.known(revision) {
+                return Ok(known);
+            }
+            (Snapshot::clone(&current), history.after(revision))
+        };
+        // Without the lock: the changes are held by what was taken.
+        for change in undo.iter().rev() {
+            match &change.old {
+                Some(old) => snapshot.put(&self.normalize, Arc::clone(old)),
+                None => snapshot.remove(&self.normalize, &change.key),
+            };
+        }
+        snapshot.set_revision(revision);
+        let snapshot = Arc::new(snapshot);
+        self.remember(&snapshot);
+        Ok(snapshot)
+    }
+
+    fn known(&self, revision: Revision) -> Option<Arc<Snapshot<N::Object>>> {
+        let past = self.past.lock();
+        past.iter()
+            .find(|snapshot| snapshot.revision() == revision)
+            .cloned()
+    }
+
+    /// Keeps a snapshot for the next page. What falls out of the window is dropped with it, since nobody may ask for it.
+    fn remember(&self, snapshot: &Arc<Snapshot<N::Object>>) {
+        let mut past = self.past.lock();
+        if past
+            .iter()
+            .any(|known| known.revision() == snapshot.revision())
+        {
+            return;
+        }
+        if past.len() == PAST_SNAPSHOTS {
+            past.remove(0);
+        }
+        past.push(Arc::clone(snapshot));
+    }
+
+    /// Waits until every change up to a revision is in the cache; says whether it came so far in time.
+    pub async fn wait_for(&self, revision: Revision, time: Duration) -> bool {
+        if self.current.load().revision() >= revision {
+            return true;
+        }
+        let mut seen = self.seen.subscribe();
+        let waited = tokio::time::timeout(time, seen.wait_for(|seen| *seen >= revision)).await;
+        matches!(waited, Ok(Ok(_)))
+    }
+
+    /// Waits until the cache holds everything that was acknowledged before the call; says whether it came so far in
+    /// time.
+    ///
+    /// # Errors
+    /// When the store cannot say where it is.
+    pub async fn wait_for_present(&self, time: Duration) -> Result<bool, StorageError> {
+        let present = self.store.current_revision().await?;
+        if self.current.load().revision() >= present {
+            return Ok(true);
+        }
+        // Other resources may have moved the store on: ask to be told instead of waiting to be.
+        self.store.request_progress().await?;
+        Ok(self.wait_for(present, time).await)
+    }
+
+    /// The changes after a revision, or from the present on, of one interest.
+    ///
+    /// # Errors
+    /// [`OutsideWindow::TooOld`]. A start in the future waits for it, and what happens until then is left out.
+    pub fn watch(
+        self: &Arc<Self>,
+        interest: Interest,
+        after: Option<Revision>,
+    ) -> Result<Cursor<N>, OutsideWindow> {
+        Ok(self.watch_with_state(interest, after)?.1)
+    }
+
+    /// The present state and the changes after it, without a gap and without an overlap.
+    ///
+    /// # Errors
+    /// None without `after`; with it as [`WatchCache::watch`].
+    pub fn watch_with_state(
+        self: &Arc<Self>,
+        interest: Interest,
+        after: Option<Revision>,
+    ) -> Result<StateAndChanges<N>, OutsideWindow> {
+        // First the seat, then the place: a change between the two is announced needlessly instead of missed.
+        let waiter = self.waiters.lock().register(&interest);
+        let history = self.history.read();
+        let snapshot = self.snapshot();
+        let after = after.unwrap_or(snapshot.revision());
+        let place = history.place_after(after).map(|next| {
+            // What is there already was announced to nobody.
+            if next < history.end() {
+                waiter.leave(next);
+            }
+            (next, self.epoch())
+        });
+        drop(history);
+        match place {
+            Ok((next, epoch)) => {
+                let cursor = Cursor::new(Arc::clone(self), waiter, interest, next, after, epoch);
+                Ok((snapshot, cursor))
+            }
+            Err(error) => {
+                self.waiters.lock().remove(&interest, &waiter);
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether the cache is filled, now and whenever that changes.
+    pub fn fill(&self) -> watch::Receiver<Fill> {
+        self.fill.subscribe()
+    }
+
+    /// How much it holds.
+    pub fn size(&self) -> Size {
+        let history = self.history.read();
+        Size {
+            objects: self.current.load().len(),
+            object_bytes: usize::try_from(self.object_bytes.load(Ordering::Relaxed))
+                .unwrap_or(usize::MAX),
+            changes: history.len(),
+            history_bytes: history.bytes(),
+        }
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests;

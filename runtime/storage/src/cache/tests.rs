@@ -1,0 +1,502 @@
+//! The cache against the store it follows, under every interleaving that a scheduler of this thread can make.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::{Memory, Retention};
+
+/// Objects are their stored text with the revision behind it; the first letter is indexed. `bad` is no object.
+struct Text;
+
+impl Normalize for Text {
+    type Object = String;
+
+    fn normalize(&self, _: &str, stored: &Bytes, revision: Revision) -> Result<String, String> {
+        let text = String::from_utf8_lossy(stored);
+        if text == "bad" {
+            return Err("it is bad".to_owned());
+        }
+        Ok(format!("{text}@{revision}"))
+    }
+    fn weight(&self, object: &String) -> usize {
+        object.len()
+    }
+    fn index(&self, object: &String, found: &mut dyn FnMut(u16, &str)) {
+        found(0, &object[..1]);
+    }
+}
+
+const PREFIX: &str = "/r/";
+const LONG: Duration = Duration::from_secs(20);
+
+fn cache(store: &Arc<Memory>) -> Arc<WatchCache<Text>> {
+    let store: Arc<dyn Storage> = Arc::clone(store) as _;
+    let cache = WatchCache::new(store, PREFIX, Text, Budget::new(Budget::DEFAULT_BYTES));
+    tokio::spawn(Arc::clone(&cache).run());
+    cache
+}
+
+async fn following(cache: &Arc<WatchCache<Text>>) {
+    let mut fill = cache.fill();
+    let filled = fill.wait_for(|fill| *fill == Fill::Following);
+    assert!(
+        tokio::time::timeout(LONG, filled).await.is_ok(),
+        "the cache fills"
+    );
+}
+
+async fn caught_up(cache: &Arc<WatchCache<Text>>) {
+    assert!(cache.wait_for_present(LONG).await.unwrap());
+}
+
+async fn put(store: &Memory, key: &str, value: &str) -> Revision {
+    let (present, _) = store.get(key).await.unwrap();
+    let value = Bytes::copy_from_slice(value.as_bytes());
+    match present {
+        None => store.create(key, value, None).await.unwrap(),
+        Some(entry) => store
+            .update_if(key, entry.revision, value, None)
+            .await
+            .unwrap(),
+    }
+}
+
+async fn delete(store: &Memory, key: &str) -> Revision {
+    let (present, _) = store.get(key).await.unwrap();
+    store
+        .delete_if(key, present.unwrap().revision)
+        .await
+        .unwrap()
+}
+
+fn texts(snapshot: &Snapshot<String>, prefix: &str) -> Vec<String> {
+    snapshot
+        .range(prefix, "")
+        .map(|item| item.object.clone().unwrap_or_else(|error| error))
+        .collect()
+}
+
+#[tokio::test]
+async fn what_was_there_before_and_what_comes_is_in_the_cache() {
+    let store = Memory::new();
+    put(&store, "/r/a", "x").await;
+    put(&store, "/other/a", "no").await;
+    let cache = cache(&store);
+    following(&cache).await;
+    put(&store, "/r/b", "y").await;
+    caught_up(&cache).await;
+    assert_eq!(texts(&cache.snapshot(), PREFIX), ["x@1", "y@3"]);
+    delete(&store, "/r/a").await;
+    put(&store, "/r/b", "z").await;
+    caught_up(&cache).await;
+    assert_eq!(texts(&cache.snapshot(), PREFIX), ["z@5"]);
+    assert_eq!(cache.snapshot().revision(), Revision(5));
+}
+
+#[tokio::test]
+async fn a_long_list_is_filled_in_pages_of_one_state() {
+    let store = Memory::new();
+    for number in 0..12_000 {
+        put(&store, &format!("/r/{number:05}"), "x").await;
+    }
+    let cache = cache(&store);
+    following(&cache).await;
+    assert_eq!(
+        (cache.snapshot().len(), cache.size().object_bytes),
+        (12_000, 12_000 * 2 + 58_894 - 10_000)
+    );
+}
+
+#[tokio::test]
+async fn the_cache_moves_on_with_writes_of_others() {
+    let store = Memory::new();
+    let cache = cache(&store);
+    following(&cache).await;
+    let newest = put(&store, "/other/a", "no").await;
+    caught_up(&cache).await;
+    assert_eq!(cache.snapshot().revision(), newest);
+}
+
+#[tokio::test]
+async fn a_range_begins_at_a_key_and_ends_with_its_prefix() {
+    let store = Memory::new();
+    for key in ["/r/a/1", "/r/a/2", "/r/b/1", "/r/b/2"] {
+        put(&store, key, "x").await;
+    }
+    let cache = cache(&store);
+    following(&cache).await;
+    let snapshot = cache.snapshot();
+    let keys = |prefix: &str, start: &str| -> Vec<String> {
+        snapshot
+            .range(prefix, start)
+            .map(|item| item.key.to_string())
+            .collect()
+    };
+    assert_eq!(keys("/r/a/", ""), ["/r/a/1", "/r/a/2"]);
+    assert_eq!(keys("/r/a/", "/r/a/1\0"), ["/r/a/2"]);
+    assert_eq!(keys("/r/a/", "/r/b/1"), [""; 0]);
+    assert_eq!(keys("/r/", "/r/a/2"), ["/r/a/2", "/r/b/1", "/r/b/2"]);
+}
+
+#[tokio::test]
+async fn an_index_finds_objects_by_value() {
+    let store = Memory::new();
+    let cache = cache(&store);
+    following(&cache).await;
+    for (key, value) in [("/r/c", "xc"), ("/r/a", "xa"), ("/r/b", "yb")] {
+        put(&store, key, value).await;
+    }
+    put(&store, "/r/c", "yc").await;
+    delete(&store, "/r/b").await;
+    caught_up(&cache).await;
+    let snapshot = cache.snapshot();
+    let found = |value: &str| -> Vec<&str> {
+        snapshot
+            .indexed(0, value)
+            .map(|item| item.key.as_ref())
+            .collect()
+    };
+    assert_eq!(
+        (found("x"), found("y"), found("z")),
+        (vec!["/r/a"], vec!["/r/c"], vec![])
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_object_hides_no_other() {
+    let store = Memory::new();
+    put(&store, "/r/a", "bad").await;
+    put(&store, "/r/b", "x").await;
+    let cache = cache(&store);
+    following(&cache).await;
+    assert_eq!(texts(&cache.snapshot(), PREFIX), ["it is bad", "x@2"]);
+}
+
+#[tokio::test]
+async fn every_state_of_the_window_can_be_had() {
+    let store = Memory::new();
+    put(&store, "/r/a", "1").await;
+    let cache = cache(&store);
+    following(&cache).await;
+    put(&store, "/r/b", "2").await;
+    put(&store, "/r/a", "3").await;
+    delete(&store, "/r/b").await;
+    caught_up(&cache).await;
+    let check = |revision: u64, expected: &[&str]| {
+        let snapshot = cache.snapshot_at(Revision(revision)).unwrap();
+        assert_eq!(texts(&snapshot, PREFIX), expected, "at {revision}");
+        assert_eq!(snapshot.revision(), Revision(revision));
+        let indexed = snapshot.indexed(0, "1").count();
+        assert_eq!(
+            indexed,
+            usize::from(revision < 3),
+            "the index is of the same state"
+        );
+    };
+    check(1, &["1@1"]);
+    check(2, &["1@1", "2@2"]);
+    check(3, &["3@3", "2@2"]);
+    check(4, &["3@3"]);
+    assert_eq!(
+        cache.snapshot_at(Revision(5)).unwrap_err(),
+        OutsideWindow::Future {
+            requested: Revision(5),
+            current: Revision(4)
+        }
+    );
+    assert_eq!(
+        cache.snapshot_at(Revision(0)).unwrap_err(),
+        OutsideWindow::TooOld {
+            requested: Revision(0),
+            oldest: Revision(1)
+        }
+    );
+}
+
+/// The changes that a cursor gives now, as `key=object` or `key-`.
+fn taken(cursor: &mut Cursor<Text>) -> Result<Vec<String>, CursorEnd> {
+    let mut changes = Vec::new();
+    cursor.take(usize::MAX, &mut changes)?;
+    let text = |change: &Arc<Change<String>>| match &change.new {
+        Some(item) => format!("{}={}", change.key, item.object.as_ref().unwrap()),
+        None => format!("{}-", change.key),
+    };
+    Ok(changes.iter().map(text).collect())
+}
+
+#[tokio::test]
+async fn a_cursor_gives_changes_after_its_start_once() {
+    let store = Memory::new();
+    let cache = cache(&store);
+    following(&cache).await;
+    put(&store, "/r/a", "1").await;
+    put(&store, "/r/a", "2").await;
+    caught_up(&cache).await;
+    let mut cursor = cache
+        .watch(Interest::Everything, Some(Revision(1)))
+        .unwrap();
+    assert_eq!(taken(&mut cursor).unwrap(), ["/r/a=2@2"]);
+    assert_eq!(taken(&mut cursor).unwrap(), [""; 0]);
+    delete(&store, "/r/a").await;
+    caught_up(&cache).await;
+    assert_eq!(taken(&mut cursor).unwrap(), ["/r/a-"]);
+}
+
+#[tokio::test]
+async fn a_cursor_that_takes_little_at_a_time_misses_nothing() {
+    let store = Memory::new();
+    let cache = cache(&store);
+    following(&cache).await;
+    for number in 0..10 {
+        put(&store, "/r/a", &number.to_string()).await;
+    }
+    caught_up(&cache).await;
+    let mut cursor = cache
+        .watch(Interest::Everything, Some(Revision(0)))
+        .unwrap();
+    let mut all = Vec::new();
+    let mut reached = Vec::new();
+    while all.len() < 10 {
+        cursor.changed().await;
+        reached.push(cursor.take(3, &mut all).unwrap().0);
+    }
+    let revisions: Vec<u64> = all.iter().map(|change| change.revision.0).collect();
+    assert_eq!(revisions, (1..=10).collect::<Vec<_>>());
+    assert_eq!(reached, [3, 6, 9, 10]);
+}
+
+#[tokio::test]
+async fn a_start_in_the_future_waits_for_it() {
+    let store = Memory::new();
+    let cache = cache(&store);
+    following(&cache).await;
+    let mut cursor = cache
+        .watch(Interest::Everything, Some(Revision(2)))
+        .unwrap();
+    for value in ["1", "2", "3"] {
+        put(&store, "/r/a", value).await;
+    }
+    caught_up(&cache).await;
+    assert_eq!(taken(&mut cursor).unwrap(), ["/r/a=3@3"]);
+}
+
+#[tokio::test]
+async fn a_cursor_is_told_of_its_interest_alone() {
+    let store = Memory::new();
+    let cache = cache(&store);
+    following(&cache).await;
+    let interests = [
+        Interest::Key("/r/n/a".into()),
+        Interest::Below("/r/n/".into()),
+        Interest::Indexed(0, "q".into()),
+        Interest::Everything,
+    ];
+    let mut cursors = interests.map(|interest| {
+        let mut cursor = cache.watch(interest, None).unwrap();
+        taken(&mut cursor).unwrap();
+        cursor
+    });
+    let mut check = async |key: &str, value: &str, told: [bool; 4]| {
+        put(&store, key, value).await;
+        caught_up(&cache).await;
+        let got = cursors
+            .each_mut()
+            .map(|cursor| !taken(cursor).unwrap().is_empty());
+        assert_eq!(got, told, "{key}={value}");
+    };
+    check("/r/n/b", "x", [false, true, false, true]).await;
+    check("/r/n/a", "x", [true, true, false, true]).await;
+    check("/r/m/a", "q", [false, false, true, true]).await;
+    // One that leaves the index concerns it as well.
+    check("/r/m/a", "x", [false, false, true, true]).await;
+    check("/r/m/a", "y", [false, false, false, true]).await;
+}
+
+#[tokio::test]
+async fn a_cursor_of_a_quiet_object_outlives_the_window() {
+    let store = Memory::new();
+    let small: Arc<dyn Storage> = Arc::clone(&store) as _;
+    let cache = WatchCache::new(small, PREFIX, Text, Budget::new(2_000));
+    tokio::spawn(Arc::clone(&cache).run());
+    following(&cache).await;
+    let mut quiet = cache.watch(Interest::Key("/r/q".into()), None).unwrap();
+    let mut slow = cache.watch(Interest::Everything, None).unwrap();
+    for number in 0..100 {
+        put(&store, "/r/a", &number.to_string()).await;
+    }
+    caught_up(&cache).await;
+    assert!(cache.size().changes < 20, "the budget bounds the window");
+    put(&store, "/r/q", "1").await;
+    caught_up(&cache).await;
+    assert_eq!(taken(&mut quiet).unwrap(), ["/r/q=1@101"]);
+    assert_eq!(taken(&mut slow).unwrap_err(), CursorEnd::Lagged);
+}
+
+#[tokio::test]
+async fn history_that_leaves_the_budget_gives_it_back() {
+    let store = Memory::new();
+    let budget = Budget::new(2_000);
+    let small: Arc<dyn Storage> = Arc::clone(&store) as _;
+    let cache = WatchCache::new(small, PREFIX, Text, Arc::clone(&budget));
+    let running = tokio::spawn(Arc::clone(&cache).run());
+    following(&cache).await;
+    for number in 0..50 {
+        put(&store, "/r/a", &number.to_string()).await;
+    }
+    caught_up(&cache).await;
+    assert!(budget.used() > 0 && budget.used() <= 2_000);
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    drop(cache);
+    assert_eq!(budget.used(), 0);
+}
+
+#[tokio::test]
+async fn a_store_that_forgot_fills_the_cache_anew_and_ends_its_cursors() {
+    let store = Memory::with_retention(Retention::default());
+    put(&store, "/r/a", "1").await;
+    let cache = cache(&store);
+    following(&cache).await;
+    let mut cursor = cache.watch(Interest::Everything, None).unwrap();
+    // The writer is one step behind: what it has not seen is gone when it looks.
+    cache.refill_for_test().await;
+    assert_eq!(taken(&mut cursor).unwrap_err(), CursorEnd::Refilled);
+    let mut cursor = cache.watch(Interest::Everything, None).unwrap();
+    put(&store, "/r/a", "2").await;
+    caught_up(&cache).await;
+    assert_eq!(taken(&mut cursor).unwrap(), ["/r/a=2@2"]);
+}
+
+#[tokio::test]
+async fn a_closed_store_is_said_and_what_is_known_stays() {
+    let store = Memory::new();
+    put(&store, "/r/a", "1").await;
+    let cache = cache(&store);
+    following(&cache).await;
+    store.close().await;
+    let mut fill = cache.fill();
+    let behind = fill.wait_for(|fill| matches!(fill, Fill::Behind(_)));
+    assert!(tokio::time::timeout(LONG, behind).await.is_ok());
+    assert!(cache.wait_for_present(LONG).await.is_err());
+    assert_eq!(texts(&cache.snapshot(), PREFIX), ["1@1"]);
+}
+
+/// A small generator of the same numbers every time: what fails once fails again.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
+/// A watch, the revision after which it began, and what it gave so far.
+type Stream = (Cursor<Text>, u64, Vec<Arc<Change<String>>>);
+
+/// Writers, readers and watchers take turns in random order; every state and every stream is compared with the history
+/// of the store.
+#[tokio::test]
+async fn every_interleaving_tells_the_stores_history() {
+    for seed in 1..=60 {
+        let mut random = Random(seed);
+        let store = Memory::new();
+        let cache = cache(&store);
+        following(&cache).await;
+        // Revision by revision, all objects of the store.
+        let mut states: Vec<BTreeMap<String, String>> = vec![BTreeMap::new()];
+        let mut streams: Vec<Stream> = Vec::new();
+        for _ in 0..200 {
+            let key = format!("/r/{}/{}", random.below(2), random.below(4));
+            match random.below(8) {
+                0..=3 => {
+                    let value = random.below(5).to_string();
+                    let revision = put(&store, &key, &value).await;
+                    let mut state = states.last().unwrap().clone();
+                    state.insert(key, format!("{value}@{revision}"));
+                    states.push(state);
+                }
+                4 if states.last().unwrap().contains_key(&key) => {
+                    delete(&store, &key).await;
+                    let mut state = states.last().unwrap().clone();
+                    state.remove(&key);
+                    states.push(state);
+                }
+                5 => tokio::task::yield_now().await,
+                6 => {
+                    let at = random.below(states.len() as u64);
+                    let interest = [Interest::Everything, Interest::Key(key.as_str().into())];
+                    let interest = interest[random.below(2) as usize].clone();
+                    let cursor = cache.watch(interest, Some(Revision(at))).unwrap();
+                    streams.push((cursor, at, Vec::new()));
+                }
+                _ => {
+                    for (cursor, _, changes) in &mut streams {
+                        cursor.take(1 + random.below(5) as usize, changes).unwrap();
+                    }
+                    let at = Revision(random.below(states.len() as u64));
+                    if let Ok(snapshot) = cache.snapshot_at(at) {
+                        let found: Vec<String> = texts(&snapshot, PREFIX);
+                        let expected: Vec<&String> = states[at.0 as usize].values().collect();
+                        assert_eq!(
+                            found.iter().collect::<Vec<_>>(),
+                            expected,
+                            "seed {seed}, at {at}"
+                        );
+                    }
+                }
+            }
+        }
+        caught_up(&cache).await;
+        let newest = texts(&cache.snapshot(), PREFIX);
+        assert_eq!(
+            newest.iter().collect::<Vec<_>>(),
+            states.last().unwrap().values().collect::<Vec<_>>()
+        );
+        for (mut cursor, after, mut changes) in streams {
+            cursor.take(usize::MAX, &mut changes).unwrap();
+            check_stream(seed, &states, &cursor, after, &changes);
+        }
+    }
+}
+
+fn check_stream(
+    seed: u64,
+    states: &[BTreeMap<String, String>],
+    cursor: &Cursor<Text>,
+    after: u64,
+    changes: &[Arc<Change<String>>],
+) {
+    let expected = (after as usize + 1..states.len()).filter_map(|revision| {
+        let (old, new) = (&states[revision - 1], &states[revision]);
+        let keys = old.keys().chain(new.keys());
+        let key = keys
+            .into_iter()
+            .find(|key| old.get(*key) != new.get(*key))?;
+        cursor.interest().covers(key).then(|| {
+            (
+                revision as u64,
+                key.clone(),
+                old.get(key).cloned(),
+                new.get(key).cloned(),
+            )
+        })
+    });
+    let object =
+        |item: &Option<Arc<Item<String>>>| item.as_ref().map(|item| item.object.clone().unwrap());
+    let got = changes.iter().map(|change| {
+        (
+            change.revision.0,
+            change.key.to_string(),
+            object(&change.old),
+            object(&change.new),
+        )
+    });
+    assert_eq!(
+        got.collect::<Vec<_>>(),
+        expected.collect::<Vec<_>>(),
+        "seed {seed}, after {after}"
+    );
+}
