@@ -19,7 +19,7 @@ use super::negotiate::{Accepted, MetaVersion, Target};
 use super::params::IncludeObject;
 use super::static_doc::full;
 use super::table::Tables;
-use crate::registry::{Endpoint, Listed};
+use crate::registry::{Document, Endpoint, Listed};
 
 /// A long answer goes out in pieces of about this size: large enough for few system calls, small beside a connection's window.
 const PIECE_BYTES: usize = 32 * 1024;
@@ -64,6 +64,25 @@ impl Reply {
             }
         }
         Ok(self.whole(code, json))
+    }
+
+    /// An answer that is one object of the registry, which may be encoded already.
+    ///
+    /// # Errors
+    /// NotAcceptable when a list was asked for.
+    pub(super) fn document(
+        &self,
+        code: StatusCode,
+        document: &Document,
+    ) -> Result<Response<Body>, ApiError> {
+        match (document, self.accepted.target) {
+            (Document::Encoded(encoded), Target::Object) => {
+                let mut json = Vec::new();
+                encoded.write(&mut json);
+                Ok(self.whole(code, json))
+            }
+            _ => self.object(code, &*document.object()?),
+        }
     }
 
     /// The answer to a deletion that left nothing: never converted.
@@ -179,7 +198,7 @@ pub(super) fn encode_partial(object: &Object, version: MetaVersion, schema: &Sch
 /// The JSON of a list in pieces of about [`PIECE_BYTES`], without a final newline.
 struct ListPieces {
     reply: Reply,
-    items: std::vec::IntoIter<Object>,
+    items: std::vec::IntoIter<Document>,
     meta: ListMeta,
     stage: Stage,
 }
@@ -230,21 +249,26 @@ impl ListPieces {
         out.extend_from_slice(b",\"items\":[");
     }
 
-    fn write_item(&self, mut item: Object, out: &mut Vec<u8>) {
+    fn write_item(&self, item: &Document, out: &mut Vec<u8>) {
+        let schema = self.reply.endpoint.schema();
+        if let (Document::Encoded(encoded), Target::Object) = (item, self.reply.accepted.target) {
+            return encoded.write_item(out);
+        }
+        // What the cache holds was JSON when it was put there.
+        let Ok(item) = item.object() else {
+            return;
+        };
         match self.reply.accepted.target {
             Target::Table(version) => self.reply.tables(version).write_row(&item, out),
             Target::PartialList(version) | Target::Partial(version) => {
-                out.extend_from_slice(&encode_partial(
-                    &item,
-                    version,
-                    self.reply.endpoint.schema(),
-                ));
+                out.extend_from_slice(&encode_partial(&item, version, schema));
             }
             Target::Object => {
                 // The list says once what its items are.
+                let mut item = Arc::unwrap_or_clone(item);
                 item.fields_mut().remove("apiVersion");
                 item.fields_mut().remove("kind");
-                write_object(&item, self.reply.endpoint.schema(), out);
+                write_object(&item, schema, out);
             }
         }
     }
@@ -272,7 +296,7 @@ impl Iterator for ListPieces {
                 out.push(b',');
             }
             self.stage = Stage::MoreItems;
-            self.write_item(item, &mut out);
+            self.write_item(&item, &mut out);
         }
         Some(out.into())
     }

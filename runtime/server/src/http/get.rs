@@ -15,5 +15,5 @@ pub(super) async fn get(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         .endpoint
         .get(call.ctx, call.namespace, call.name, &options)
         .await?;
-    reply.object(StatusCode::OK, &object)
+    reply.document(StatusCode::OK, &object)
 }

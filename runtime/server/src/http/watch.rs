@@ -3,13 +3,11 @@
 //! The body is a stream that is polled by the connection: a client that does not read is not written to, and what
 //! then happens to its events is the registry's decision, as is how long a watch lasts.
 
-use std::sync::Arc;
-
+use apiloom_meta::ApiError;
 use apiloom_meta::codec::encode_json;
 use apiloom_meta::kind::Verb;
 use apiloom_meta::selector::FieldSelector;
 use apiloom_meta::selector::field::FieldRequirement;
-use apiloom_meta::{ApiError, Object};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
@@ -24,7 +22,7 @@ use super::error::status;
 use super::metrics;
 use super::negotiate::{Target, negotiate_stream};
 use super::params::{ListUse, list_options};
-use crate::registry::{ListOptions, WatchEvent, WatchEventKind};
+use crate::registry::{Document, ListOptions, WatchEvent, WatchEventKind};
 
 /// Events that are ready together are sent together, up to about this size.
 const FRAME_BYTES: usize = 32 * 1024;
@@ -148,8 +146,17 @@ impl EventWriter {
         out.extend_from_slice(b"}\n");
     }
 
-    fn write_object(&mut self, object: &Arc<Object>, out: &mut Vec<u8>) {
+    fn write_object(&mut self, document: &Document, out: &mut Vec<u8>) {
         let schema = self.reply.endpoint.schema();
+        if let (Document::Encoded(encoded), Target::Object) = (document, self.reply.accepted.target)
+        {
+            return encoded.write(out);
+        }
+        // What the cache holds was JSON when it was put there.
+        let Ok(object) = document.object() else {
+            return;
+        };
+        let object = object.as_ref();
         match self.reply.accepted.target {
             Target::Object => write_object(object, schema, out),
             Target::Partial(version) | Target::PartialList(version) => {

@@ -8,8 +8,10 @@ use std::sync::atomic::AtomicU64;
 use apiloom_meta::kind::{CellSource, GroupDef, Release, Resource, ResourceDef};
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use apiloom_storage::Storage;
+use apiloom_storage::cache::{Budget, WatchCache};
 
 use super::admission::{Admission, AdmissionContext, Chain};
+use super::document::{Converted, Served};
 use super::endpoint::{Endpoint, Shared};
 use super::kind::{Kind, KindVersion};
 use super::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
@@ -35,6 +37,8 @@ pub struct RegistryBuilder {
     disabled: Vec<String>,
     runtime_config: Vec<(String, bool)>,
     names: Box<dyn Fn() -> String + Send + Sync>,
+    /// The budget of the watch caches' history; `None` for no caches.
+    history_bytes: Option<usize>,
 }
 
 impl fmt::Debug for RegistryBuilder {
@@ -64,6 +68,7 @@ impl RegistryBuilder {
             disabled: Vec::new(),
             runtime_config: Vec::new(),
             names: Box::new(stamp::random_suffix),
+            history_bytes: Some(Budget::DEFAULT_BYTES),
         };
         builder.group(GroupDef {
             name: "",
@@ -116,6 +121,11 @@ impl RegistryBuilder {
     pub fn runtime_config(&mut self, settings: &[(String, bool)]) {
         self.runtime_config.extend(settings.iter().cloned());
     }
+    /// Bounds how many bytes of changes all watch caches together keep for watchers that resume; 64 MiB unless said.
+    /// `None` serves every read from storage.
+    pub fn watch_cache(&mut self, history_bytes: Option<usize>) {
+        self.history_bytes = history_bytes;
+    }
     /// Replaces the source of generated name suffixes; for tests.
     pub fn name_source(&mut self, source: impl Fn() -> String + Send + Sync + 'static) {
         self.names = Box::new(source);
@@ -155,7 +165,8 @@ impl RegistryBuilder {
             names: self.names,
             registered,
         });
-        let endpoints = endpoints(&groups, &order, &kinds, &config, &shared);
+        let caches = caches(self.history_bytes, &kinds);
+        let endpoints = endpoints(&groups, &order, &kinds, &config, &shared, &caches);
         let served = served_groups(&groups, &endpoints);
         let namespaces = kinds
             .get(&(String::new(), Namespace::PLURAL.to_owned()))
@@ -168,8 +179,13 @@ impl RegistryBuilder {
                     registered: Vec::new(),
                 }),
                 deprecation_warning: None,
+                cache: None,
+                converted: Converted::default(),
             });
-        Ok(Registry::new(endpoints, served, listers, namespaces))
+        let caches = caches.into_values().collect();
+        Ok(Registry::new(
+            endpoints, served, listers, caches, namespaces,
+        ))
     }
 }
 
@@ -469,15 +485,40 @@ impl Kinds<'_> {
 }
 
 /// What is served, in order of registration.
+/// A watch cache for each kind, over one budget of history; none without a budget.
+fn caches(
+    history_bytes: Option<usize>,
+    kinds: &BTreeMap<KindId, Arc<Kind>>,
+) -> BTreeMap<KindId, Arc<WatchCache<Served>>> {
+    let Some(bytes) = history_bytes else {
+        return BTreeMap::new();
+    };
+    let budget = Budget::new(bytes);
+    let cache = |kind: &Arc<Kind>| {
+        let served = Served(Arc::clone(kind));
+        WatchCache::new(
+            Arc::clone(&kind.store),
+            kind.prefix(None),
+            served,
+            Arc::clone(&budget),
+        )
+    };
+    kinds
+        .iter()
+        .map(|(id, kind)| (id.clone(), cache(kind)))
+        .collect()
+}
+
 fn endpoints(
     groups: &[Group],
     order: &[KindId],
     kinds: &BTreeMap<KindId, Arc<Kind>>,
     config: &RuntimeConfig,
     shared: &Arc<Shared>,
+    caches: &BTreeMap<KindId, Arc<WatchCache<Served>>>,
 ) -> Vec<Arc<Endpoint>> {
     let mut endpoints = Vec::new();
-    for kind in order.iter().filter_map(|id| kinds.get(id)) {
+    for (id, kind) in order.iter().filter_map(|id| Some((id, kinds.get(id)?))) {
         let release = groups
             .iter()
             .find(|group| group.name == kind.resource.group)
@@ -489,6 +530,8 @@ fn endpoints(
                     version,
                     shared: Arc::clone(shared),
                     deprecation_warning: deprecation_warning(&known.def, release),
+                    cache: caches.get(id).cloned(),
+                    converted: Converted::default(),
                 }));
             }
         }

@@ -1,8 +1,10 @@
 //! deletecollection: every selected object deleted, one by one.
 
 use apiloom_meta::ApiError;
+use apiloom_meta::kind::Scope;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
+use super::document::Document;
 use super::endpoint::{Endpoint, Listed};
 use super::{DeleteOptions, ListOptions, RequestContext};
 
@@ -25,11 +27,12 @@ impl Endpoint {
         let names: Vec<(String, String)> = listed
             .items
             .iter()
-            .map(|object| (object.namespace().to_owned(), object.name().to_owned()))
+            .map(Document::namespace_and_name)
             .collect();
         stream::iter(names)
             .map(|(namespace, name)| async move {
-                let namespace = (!namespace.is_empty()).then_some(namespace.as_str());
+                let namespace =
+                    (self.kind.scope == Scope::Namespaced).then_some(namespace.as_str());
                 match self.delete(ctx, namespace, &name, options).await {
                     Err(error) if error.reason == Some(apiloom_meta::StatusReason::NotFound) => {
                         Ok(())

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use apiloom_meta::kind::Scope;
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, GroupVersionKind, Object, ResourceDef, StatusDetails};
+use apiloom_storage::cache::WatchCache;
 use futures_util::stream::BoxStream;
 
 use super::RequestContext;
 use super::admission::Chain;
+use super::document::{Converted, Document, Served};
 use super::kind::{Kind, KindVersion, VersionIndex};
 
 /// One resource in one version. Objects go in and come out in this version, with apiVersion, kind and resourceVersion.
@@ -18,6 +20,10 @@ pub struct Endpoint {
     pub(super) version: VersionIndex,
     pub(super) shared: Arc<Shared>,
     pub(super) deprecation_warning: Option<String>,
+    /// `None` when reads go to storage.
+    pub(super) cache: Option<Arc<WatchCache<Served>>>,
+    /// What watchers were sent lately in a version that is not stored, converted once for all of them.
+    pub(super) converted: Converted,
 }
 
 /// What every endpoint of a registry uses.
@@ -42,7 +48,7 @@ impl std::fmt::Debug for Shared {
 #[derive(Clone, Debug, Default)]
 pub struct Listed {
     /// The objects, in key order.
-    pub items: Vec<Object>,
+    pub items: Vec<Document>,
     /// The state the list shows.
     pub resource_version: String,
     /// Token for the next page; empty at the end.
@@ -79,7 +85,7 @@ pub struct WatchEvent {
     pub kind: WatchEventKind,
     /// The object; for a bookmark only metadata.resourceVersion, and the annotation
     /// `k8s.io/initial-events-end` on the one that ends the initial events.
-    pub object: Arc<Object>,
+    pub object: Document,
 }
 
 /// Events in order. An `Err` is sent as an ERROR event and ends the stream.

@@ -1,8 +1,11 @@
 //! get: one object.
 
-use apiloom_meta::{ApiError, Object};
+use apiloom_meta::ApiError;
 
+use super::cached::Wanted;
+use super::document::Document;
 use super::endpoint::Endpoint;
+use super::selection::Selection;
 use super::{GetOptions, RequestContext, error};
 
 impl Endpoint {
@@ -16,9 +19,20 @@ impl Endpoint {
         namespace: Option<&str>,
         name: &str,
         options: &GetOptions,
-    ) -> Result<Object, ApiError> {
+    ) -> Result<Document, ApiError> {
         let at_least = error::version_option(&options.resource_version)?;
         let key = self.kind.key(namespace, name)?;
+        if let Some(cache) = &self.cache {
+            let wanted = match options.resource_version.is_empty() {
+                true => Wanted::Present,
+                false => Wanted::AtLeast(at_least),
+            };
+            if let Some(state) = self.state(cache, wanted, "get").await? {
+                let item = state.get(&key).ok_or_else(|| self.not_found(name))?;
+                let found = self.select(item, &Selection::everything())?;
+                return found.ok_or_else(|| self.not_found(name));
+            }
+        }
         let (entry, revision) = self
             .kind
             .store
@@ -30,6 +44,8 @@ impl Endpoint {
             return Err(error::too_large(at_least, revision));
         }
         let entry = entry.ok_or_else(|| self.not_found(name))?;
-        self.kind.read_entry(&entry, self.version)
+        self.kind
+            .read_entry(&entry, self.version)
+            .map(Document::from)
     }
 }

@@ -1,9 +1,12 @@
 //! list: the objects of a prefix at one state, whole or in pages.
 
-use apiloom_meta::{ApiError, Object, StatusReason};
+use apiloom_meta::{ApiError, StatusReason};
+use apiloom_storage::cache::WatchCache;
 use apiloom_storage::{Entry, ListRequest, Page, Revision, StorageError};
 
+use super::cached::{self, Wanted};
 use super::continue_token;
+use super::document::{Document, Served};
 use super::endpoint::{Endpoint, Listed};
 use super::selection::Selection;
 use super::{ListOptions, RequestContext, VersionMatch, error};
@@ -29,6 +32,8 @@ struct Plan {
     at: Option<Revision>,
     /// The state that the present one must have reached.
     at_least: u64,
+    /// Whether any state at all will do.
+    any: bool,
     /// How many items at most; 0 for all.
     limit: usize,
     /// Where the client's continue token began, to which an expired list sends it back; `None` without a token.
@@ -52,11 +57,69 @@ impl Endpoint {
             &options.field_selector,
         )?;
         let plan = self.plan(namespace, options)?;
+        if let Some(cache) = &self.cache
+            && let Some(listed) = self
+                .list_cached(cache, &plan, &selection, namespace)
+                .await?
+        {
+            return Ok(listed);
+        }
         match selection.name().map(|name| self.kind.key(namespace, name)) {
             // Of a kind in namespaces, a name alone is a key only below one namespace.
             Some(Ok(key)) => self.list_one(&plan, &selection, key).await,
             _ => self.list_prefix(plan, &selection).await,
         }
+    }
+
+    /// A list from the watch cache; `None` when it does not have the state.
+    async fn list_cached(
+        &self,
+        cache: &WatchCache<Served>,
+        plan: &Plan,
+        selection: &Selection,
+        namespace: Option<&str>,
+    ) -> Result<Option<Listed>, ApiError> {
+        let wanted = match plan.at {
+            Some(at) => Wanted::Exactly(at),
+            None if plan.any || plan.at_least > 0 => Wanted::AtLeast(plan.at_least),
+            None => Wanted::Present,
+        };
+        let Some(state) = self.state(cache, wanted, "list").await? else {
+            return Ok(None);
+        };
+        let mut listed = Listed {
+            resource_version: state.revision().to_string(),
+            ..Listed::default()
+        };
+        if let Some(Ok(key)) = selection.name().map(|name| self.kind.key(namespace, name)) {
+            let item = state
+                .get(&key)
+                .filter(|item| item.key.as_ref() >= plan.start.as_str());
+            if let Some(item) = item {
+                listed.items.extend(self.select(item, selection)?);
+            }
+            return Ok(Some(listed));
+        }
+        let mut last: Option<&str> = None;
+        let candidates = cached::candidates(self, &state, selection, &plan.prefix, &plan.start);
+        for (i, item) in candidates.enumerate() {
+            if plan.limit > 0 && listed.items.len() >= plan.limit {
+                let last = last.unwrap_or_default();
+                listed.continue_token =
+                    continue_token::encode(&plan.prefix, last, state.revision().0);
+                if selection.is_everything() {
+                    let rest = state.range(&plan.prefix, &item.key).count();
+                    listed.remaining_item_count = i64::try_from(rest).ok();
+                }
+                break;
+            }
+            if i % YIELD_EVERY == YIELD_EVERY - 1 {
+                tokio::task::yield_now().await;
+            }
+            last = Some(&item.key);
+            listed.items.extend(self.select(item, selection)?);
+        }
+        Ok(Some(listed))
     }
 
     /// Which state and which keys the options ask for: the matrix of resourceVersion, match, limit and continue.
@@ -70,6 +133,7 @@ impl Endpoint {
             start: String::new(),
             at: None,
             at_least: 0,
+            any: false,
             limit,
             continued: None,
         };
@@ -90,13 +154,18 @@ impl Endpoint {
                 continued: Some(token.start.clone()),
                 start: token.start,
                 at: token.at.map(Revision),
+                any: options.resource_version == "0",
                 limit,
                 ..plan
             });
         }
         Ok(match (options.version_match, version) {
             (_, 0) if options.resource_version.is_empty() => plan,
-            (_, 0) => Plan { limit: 0, ..plan },
+            (_, 0) => Plan {
+                limit: 0,
+                any: true,
+                ..plan
+            },
             (Some(VersionMatch::Exact), _) => Plan {
                 at: Some(Revision(version)),
                 ..plan
@@ -134,9 +203,10 @@ impl Endpoint {
         let object = entry
             .map(|entry| self.kind.read_entry(entry, self.version))
             .transpose()?;
-        let items: Vec<Object> = object
+        let items = object
             .into_iter()
             .filter(|object| selection.matches(object))
+            .map(Document::from)
             .collect();
         Ok(Listed {
             items,
@@ -146,7 +216,7 @@ impl Endpoint {
     }
 
     async fn list_prefix(&self, mut plan: Plan, selection: &Selection) -> Result<Listed, ApiError> {
-        let mut items: Vec<Object> = Vec::new();
+        let mut items: Vec<Document> = Vec::new();
         let mut page_size = plan.limit.min(MAX_PAGE);
         loop {
             let request = ListRequest {
@@ -197,7 +267,7 @@ impl Endpoint {
         entries: &[Entry],
         selection: &Selection,
         limit: usize,
-        items: &mut Vec<Object>,
+        items: &mut Vec<Document>,
     ) -> Result<Option<String>, ApiError> {
         for (i, entry) in entries.iter().enumerate() {
             if i % YIELD_EVERY == YIELD_EVERY - 1 {
@@ -205,7 +275,7 @@ impl Endpoint {
             }
             let object = self.kind.read_entry(entry, self.version)?;
             if selection.matches(&object) {
-                items.push(object);
+                items.push(object.into());
                 if limit > 0 && items.len() >= limit {
                     return Ok(Some(entry.key.clone()));
                 }

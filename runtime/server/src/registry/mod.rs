@@ -5,6 +5,7 @@
 
 mod admission;
 mod builder;
+mod cached;
 mod continue_token;
 mod count;
 mod create;
@@ -12,6 +13,7 @@ mod decode;
 mod delete;
 mod delete_collection;
 mod difference;
+mod document;
 mod endpoint;
 mod error;
 mod get;
@@ -35,8 +37,11 @@ use std::sync::Arc;
 
 pub use admission::{Admission, AdmissionContext, AdmissionRequest, Operation};
 use apiloom_meta::{ApiError, Object, StatusReason};
+use apiloom_storage::cache::{Fill, WatchCache};
 use apiloom_storage::{Storage, StorageError};
 pub use builder::RegistryBuilder;
+use document::Served;
+pub use document::{Document, Encoded};
 pub use endpoint::{Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, WatchEvents};
 pub(crate) use error::{refused_patch, unrecognized};
 pub use lister::Lister;
@@ -58,6 +63,7 @@ pub struct Registry {
     by_plural: HashMap<String, Vec<Arc<Endpoint>>>,
     groups: Vec<ServedGroup>,
     listers: Vec<Arc<ListerCore>>,
+    caches: Vec<Arc<WatchCache<Served>>>,
     /// Namespaces without admission, for the server's own.
     namespaces: Option<Endpoint>,
     tasks: Mutex<Vec<AbortHandle>>,
@@ -73,6 +79,7 @@ impl Registry {
         endpoints: Vec<Arc<Endpoint>>,
         groups: Vec<ServedGroup>,
         listers: Vec<Arc<ListerCore>>,
+        caches: Vec<Arc<WatchCache<Served>>>,
         namespaces: Option<Endpoint>,
     ) -> Self {
         let mut by_plural: HashMap<String, Vec<Arc<Endpoint>>> = HashMap::new();
@@ -87,6 +94,7 @@ impl Registry {
             by_plural,
             groups,
             listers,
+            caches,
             namespaces,
             tasks: Mutex::default(),
         }
@@ -121,11 +129,19 @@ impl Registry {
                         .iter()
                         .map(|lister| tokio::spawn(Arc::clone(lister).run()).abort_handle()),
                 );
+                tasks.extend(
+                    self.caches
+                        .iter()
+                        .map(|cache| tokio::spawn(Arc::clone(cache).run()).abort_handle()),
+                );
             }
         }
         self.make_default_namespace().await?;
         for lister in &self.listers {
             lister.ready().await?;
+        }
+        for cache in &self.caches {
+            filled(cache).await?;
         }
         Ok(())
     }
@@ -158,6 +174,18 @@ impl Registry {
             }) => Ok(()),
             Err(error) => Err(StorageError::Unavailable(error.message)),
         }
+    }
+}
+
+/// Waits for the first fill.
+async fn filled(cache: &WatchCache<Served>) -> Result<(), StorageError> {
+    let mut fill = cache.fill();
+    let known = fill
+        .wait_for(|fill| *fill != Fill::Pending(String::new()))
+        .await;
+    match known.map(|fill| fill.clone()) {
+        Ok(Fill::Pending(error)) => Err(StorageError::Unavailable(error)),
+        _ => Ok(()),
     }
 }
 

@@ -8,6 +8,7 @@ use apiloom_meta::selector::{FieldSelector, LabelQuery};
 use apiloom_meta::{ApiError, Object};
 use serde_json::Value;
 
+use super::document::Encoded;
 use super::kind::KindVersion;
 
 /// Selectors that the kind can answer.
@@ -41,6 +42,15 @@ impl Selection {
         })
     }
 
+    /// Leaves nothing out.
+    pub(super) fn everything() -> Self {
+        Self {
+            labels: LabelQuery::default(),
+            fields: FieldSelector::default(),
+            everything: true,
+        }
+    }
+
     /// Whether nothing is left out.
     pub(super) fn is_everything(&self) -> bool {
         self.everything
@@ -49,6 +59,20 @@ impl Selection {
     /// The one name that the selector allows, if it does.
     pub(super) fn name(&self) -> Option<&str> {
         self.fields.requires("metadata.name")
+    }
+
+    /// Whether an object of the cache, in the version that the selector is about, is selected.
+    pub(super) fn matches_encoded(&self, version: &KindVersion, object: &Encoded) -> bool {
+        self.everything
+            || (self.labels.matches(|key| object.label(key))
+                && self.fields.matches(|field| object.field(version, field)))
+    }
+
+    /// The number and the value of a selectable field that must have one value, which an index then finds.
+    pub(super) fn indexed(&self, version: &KindVersion) -> Option<(u16, &str)> {
+        (0..)
+            .zip(&version.def.selectable)
+            .find_map(|(number, path)| Some((number, self.fields.requires(&path.as_field())?)))
     }
 
     /// Whether an object, in the version that the selector is about, is selected.
@@ -72,7 +96,7 @@ fn is_selectable(version: &KindVersion, field: &str) -> bool {
 }
 
 /// A field as selectors compare it: strings as they are, other scalars as they print, everything else as empty.
-fn field_value<'a>(object: &'a Object, field: &str) -> Cow<'a, str> {
+pub(super) fn field_value<'a>(object: &'a Object, field: &str) -> Cow<'a, str> {
     let Some(path) = JsonPath::parse(field) else {
         return Cow::Borrowed("");
     };

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_meta::{ApiError, Object};
+use apiloom_storage::cache::{Change, Cursor, CursorEnd, Interest, Item, WatchCache};
 use apiloom_storage::{
     Entry, Event, EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart,
     WatchStream,
@@ -17,8 +18,9 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until};
 
+use super::cached::{self, State, Wanted};
+use super::document::{CachedObject, Document, Encoded, Served};
 use super::endpoint::{Endpoint, WatchEvent, WatchEventKind, WatchEvents};
-use super::kind::{Kind, VersionIndex};
 use super::selection::Selection;
 use super::{ListOptions, RequestContext, error};
 
@@ -35,6 +37,9 @@ const MIN_LIFE_SECONDS: u64 = 1800;
 /// A year: what asks for longer gets as much, because clocks do not count without end.
 const MAX_LIFE_SECONDS: u64 = 31_536_000;
 
+/// How many changes are taken from the cache at a time.
+const TAKEN_AT_ONCE: usize = 64;
+
 /// The annotation of the bookmark that ends the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
@@ -45,7 +50,7 @@ impl Endpoint {
     /// # Errors
     /// BadRequest for selectors, internal text for an unparsable resourceVersion.
     pub async fn watch(
-        &self,
+        self: &Arc<Self>,
         _ctx: &RequestContext,
         namespace: Option<&str>,
         options: &ListOptions,
@@ -63,19 +68,28 @@ impl Endpoint {
         };
         let initial = options.send_initial_events.unwrap_or(version == 0);
         let lifetime = Lifetime::new(options.timeout_seconds, options.allow_watch_bookmarks);
-        let opened = if initial {
-            self.open_with_objects(&prefix, version, options.allow_watch_bookmarks)
-                .await
-        } else {
-            self.open_after(&prefix, version).await
+        let cached = match &self.cache {
+            Some(cache) => {
+                self.open_cached(cache, &prefix, &selection, options, version, initial)
+                    .await
+            }
+            None => Ok(None),
+        };
+        let opened = match cached {
+            Ok(Some(opened)) => Ok(opened),
+            Err(error) => Err(error),
+            Ok(None) if initial => {
+                self.open_with_objects(&prefix, version, options.allow_watch_bookmarks)
+                    .await
+            }
+            Ok(None) => self.open_after(&prefix, version).await,
         };
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) => return Ok(stream::once(async { Err(error) }).boxed()),
         };
         let watcher = Watcher {
-            kind: Arc::clone(&self.kind),
-            version: self.version,
+            endpoint: Arc::clone(self),
             selection,
             lifetime,
             opened,
@@ -85,6 +99,68 @@ impl Endpoint {
             watcher.next().await.map(|item| (item, watcher))
         })
         .boxed())
+    }
+
+    /// The same from the watch cache; `None` when its window does not reach back so far.
+    async fn open_cached(
+        &self,
+        cache: &Arc<WatchCache<Served>>,
+        prefix: &str,
+        selection: &Selection,
+        options: &ListOptions,
+        version: u64,
+        initial: bool,
+    ) -> Result<Option<Opened>, ApiError> {
+        let wanted = match options.resource_version.is_empty() {
+            true => Wanted::Present,
+            false => Wanted::AtLeast(version),
+        };
+        let interest = self.interest(prefix, selection);
+        if version > 0 && !initial {
+            let Ok(cursor) = cache.watch(interest, Some(Revision(version))) else {
+                return Ok(None);
+            };
+            let from = Revision(version);
+            let known = from <= cache.snapshot().revision();
+            return Ok(Some(Opened {
+                initial: Initial::None,
+                end_bookmark: None,
+                changes: Changes::cached(cursor),
+                from,
+                delivered: if known { from } else { Revision(0) },
+            }));
+        }
+        if self.state(cache, wanted, "watch").await?.is_none() {
+            return Ok(None);
+        }
+        let Ok((state, cursor)) = cache.watch_with_state(interest, None) else {
+            return Ok(None);
+        };
+        let from = state.revision();
+        let objects = match initial {
+            true => Initial::of_state(self, state, selection, prefix),
+            false => Initial::None,
+        };
+        Ok(Some(Opened {
+            initial: objects,
+            end_bookmark: (initial && options.allow_watch_bookmarks).then_some(from),
+            changes: Changes::cached(cursor),
+            from,
+            delivered: from,
+        }))
+    }
+
+    /// Which changes a watch has to be woken for.
+    fn interest(&self, prefix: &str, selection: &Selection) -> Interest {
+        if !prefix.ends_with('/') {
+            return Interest::Key(prefix.into());
+        }
+        let is_stored = self.version == self.kind.storage_version;
+        match selection.indexed(self.version()).filter(|_| is_stored) {
+            Some((index, value)) => Interest::Indexed(index, value.into()),
+            None if prefix == self.kind.prefix(None) => Interest::Everything,
+            None => Interest::Below(prefix.into()),
+        }
     }
 
     /// The present objects, then every change to them.
@@ -110,9 +186,9 @@ impl Endpoint {
         let changes = self.changes(prefix, page.revision).await?;
         let end_bookmark = bookmarks.then_some(page.revision);
         Ok(Opened {
-            initial: page.entries.into(),
+            initial: Initial::Stored(page.entries.into()),
             end_bookmark,
-            changes,
+            changes: Changes::Stored(changes),
             from: page.revision,
             delivered: page.revision,
         })
@@ -135,9 +211,9 @@ impl Endpoint {
         // Of a start in the future nothing is known yet, so there is nothing to bookmark.
         let delivered = if from <= current { from } else { Revision(0) };
         Ok(Opened {
-            initial: VecDeque::new(),
+            initial: Initial::None,
             end_bookmark: None,
-            changes,
+            changes: Changes::Stored(changes),
             from,
             delivered,
         })
@@ -199,21 +275,103 @@ fn random_below(bound: u64) -> u64 {
     (high >> 16) % bound
 }
 
-/// A watch of the store and what is sent before its changes.
+/// What a watch sends: first the present objects, then changes.
 struct Opened {
-    initial: VecDeque<Entry>,
+    initial: Initial,
     /// The bookmark that ends the initial events, while it is to be sent.
     end_bookmark: Option<Revision>,
-    changes: WatchStream,
+    changes: Changes,
     /// Only changes after this are sent.
     from: Revision,
     /// Everything up to this was sent.
     delivered: Revision,
 }
 
+/// The objects that were there when the watch began, while they are to be sent.
+enum Initial {
+    None,
+    Stored(VecDeque<Entry>),
+    Cached(VecDeque<Arc<Item<CachedObject>>>),
+}
+
+impl Initial {
+    /// The objects of a state that may be selected. They are shared with it, so this costs a pointer for each.
+    fn of_state(endpoint: &Endpoint, state: State, selection: &Selection, prefix: &str) -> Self {
+        if !prefix.ends_with('/') {
+            return Self::Cached(state.get(prefix).cloned().into_iter().collect());
+        }
+        let objects = cached::candidates(endpoint, &state, selection, prefix, "");
+        Self::Cached(objects.cloned().collect())
+    }
+}
+
+/// Where changes come from.
+enum Changes {
+    Stored(WatchStream),
+    Cached {
+        cursor: Box<Cursor<Served>>,
+        /// What the cursor gave and was not sent.
+        taken: VecDeque<Arc<Change<CachedObject>>>,
+        /// Up to where everything was taken.
+        reached: Revision,
+    },
+}
+
+impl Changes {
+    fn cached(cursor: Cursor<Served>) -> Self {
+        Self::Cached {
+            cursor: Box::new(cursor),
+            taken: VecDeque::new(),
+            reached: Revision(0),
+        }
+    }
+
+    /// The next change; waits for it.
+    async fn next(&mut self) -> Next {
+        match self {
+            Self::Stored(changes) => match changes.next().await {
+                Some(Ok(item)) => Next::Stored(item),
+                Some(Err(error)) => Next::Failed(error),
+                None => Next::End,
+            },
+            Self::Cached {
+                cursor,
+                taken,
+                reached,
+            } => loop {
+                if let Some(change) = taken.pop_front() {
+                    let delivered = match taken.is_empty() {
+                        true => change.revision.max(*reached),
+                        false => change.revision,
+                    };
+                    return Next::Cached(change, delivered);
+                }
+                let mut batch = Vec::new();
+                match cursor.take(TAKEN_AT_ONCE, &mut batch) {
+                    Ok(upto) => *reached = upto,
+                    // The watcher is not told why its stream ends; it resumes from what it saw last.
+                    Err(CursorEnd::Lagged | CursorEnd::Refilled) => return Next::End,
+                }
+                taken.extend(batch);
+                if taken.is_empty() {
+                    cursor.changed().await;
+                }
+            },
+        }
+    }
+
+    /// Up to where nothing is left to send, as far as is known without asking the store.
+    fn reached(&mut self) -> Option<Revision> {
+        match self {
+            Self::Stored(_) => None,
+            Self::Cached { cursor, taken, .. } if taken.is_empty() => cursor.idle_at(),
+            Self::Cached { .. } => None,
+        }
+    }
+}
+
 struct Watcher {
-    kind: Arc<Kind>,
-    version: VersionIndex,
+    endpoint: Arc<Endpoint>,
     selection: Selection,
     lifetime: Lifetime,
     opened: Opened,
@@ -222,7 +380,10 @@ struct Watcher {
 
 /// What happens next to a stream.
 enum Next {
-    Change(Option<Result<WatchItem, StorageError>>),
+    Stored(WatchItem),
+    /// A change, and up to where everything was delivered once it is sent.
+    Cached(Arc<Change<CachedObject>>, Revision),
+    Failed(StorageError),
     Bookmark,
     End,
 }
@@ -238,12 +399,10 @@ impl Watcher {
     }
 
     async fn next_item(&mut self) -> Option<Result<WatchEvent, ApiError>> {
-        while let Some(entry) = self.opened.initial.pop_front() {
-            match self.kind.read_entry(&entry, self.version) {
-                Ok(object) if self.selection.matches(&object) => {
-                    return Some(Ok(event(WatchEventKind::Added, object)));
-                }
-                Ok(_) => {}
+        while let Some(document) = self.next_initial() {
+            match document {
+                Ok(None) => {}
+                Ok(Some(object)) => return Some(Ok(event(WatchEventKind::Added, object))),
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -251,39 +410,61 @@ impl Watcher {
             return Some(Ok(self.bookmark(revision, true)));
         }
         loop {
-            match self.wait().await {
-                Next::End => return None,
+            let seen = match self.wait().await {
+                // A slow watcher is not told why its stream ends; it resumes from what it saw last.
+                Next::End | Next::Failed(StorageError::Lagged) => return None,
+                Next::Failed(StorageError::Compacted {
+                    requested,
+                    compacted,
+                }) => return Some(Err(error::expired_watch(requested, compacted))),
+                Next::Failed(error) => return Some(Err(self.endpoint.kind.error(error, "watch"))),
                 Next::Bookmark => {
                     self.lifetime.schedule(Instant::now());
+                    if let Some(reached) = self.opened.changes.reached() {
+                        self.opened.delivered = self.opened.delivered.max(reached);
+                    }
                     if self.opened.delivered > Revision(0)
                         && self.opened.delivered >= self.opened.from
                     {
                         return Some(Ok(self.bookmark(self.opened.delivered, false)));
                     }
+                    continue;
                 }
-                // A slow watcher is not told why its stream ends; it resumes from what it saw last.
-                Next::Change(None | Some(Err(StorageError::Lagged))) => return None,
-                Next::Change(Some(Err(StorageError::Compacted {
-                    requested,
-                    compacted,
-                }))) => {
-                    return Some(Err(error::expired_watch(requested, compacted)));
-                }
-                Next::Change(Some(Err(error))) => {
-                    return Some(Err(self.kind.error(error, "watch")));
-                }
-                Next::Change(Some(Ok(WatchItem::Progress(revision)))) => {
+                Next::Stored(WatchItem::Progress(revision)) => {
                     self.opened.delivered = self.opened.delivered.max(revision);
+                    continue;
                 }
-                Next::Change(Some(Ok(WatchItem::Event(change)))) => {
+                Next::Stored(WatchItem::Event(change)) => {
                     self.opened.delivered = self.opened.delivered.max(change.revision);
-                    match self.seen(&change) {
-                        Ok(Some(event)) => return Some(Ok(event)),
-                        Ok(None) => {}
-                        Err(error) => return Some(Err(error)),
-                    }
+                    self.seen(&change)
                 }
+                Next::Cached(change, delivered) => {
+                    self.opened.delivered = self.opened.delivered.max(delivered);
+                    self.seen_cached(&change)
+                }
+            };
+            match seen {
+                Ok(Some(event)) => return Some(Ok(event)),
+                Ok(None) => {}
+                Err(error) => return Some(Err(error)),
             }
+        }
+    }
+
+    /// The next object that was there when the watch began, if it is selected; `None` when there is none left.
+    fn next_initial(&mut self) -> Option<Result<Option<Document>, ApiError>> {
+        let endpoint = &self.endpoint;
+        match &mut self.opened.initial {
+            Initial::None => None,
+            Initial::Stored(entries) => {
+                let entry = entries.pop_front()?;
+                let object = endpoint.kind.read_entry(&entry, endpoint.version);
+                Some(object.map(|object| {
+                    let selected = self.selection.matches(&object);
+                    selected.then(|| object.into())
+                }))
+            }
+            Initial::Cached(items) => Some(endpoint.select(&items.pop_front()?, &self.selection)),
         }
     }
 
@@ -301,7 +482,7 @@ impl Watcher {
             biased;
             () = sleep_until(self.lifetime.end) => Next::End,
             () = bookmark => Next::Bookmark,
-            change = self.opened.changes.next() => Next::Change(change),
+            next = self.opened.changes.next() => next,
         }
     }
 
@@ -315,29 +496,58 @@ impl Watcher {
         let old = match &change.previous {
             // Without selectors everything was in view; only a deletion shows the previous state.
             Some(_) if self.selection.is_everything() && new.is_some() => {
-                return Ok(new.map(|object| event(WatchEventKind::Modified, object)));
+                return Ok(new.map(|object| event(WatchEventKind::Modified, object.into())));
             }
             Some((bytes, _)) => {
                 Some(self.read(change, bytes)?).filter(|object| self.selection.matches(object))
             }
             None => None,
         };
-        Ok(match (old, new) {
-            (None, Some(new)) => Some(event(WatchEventKind::Added, new)),
-            (Some(_), Some(new)) => Some(event(WatchEventKind::Modified, new)),
-            (Some(old), None) => Some(event(WatchEventKind::Deleted, old)),
-            (None, None) => None,
-        })
+        Ok(transition(old.map(Document::from), new.map(Document::from)))
+    }
+
+    /// The same for a change of the cache.
+    fn seen_cached(&self, change: &Change<CachedObject>) -> Result<Option<WatchEvent>, ApiError> {
+        let new = self.view(change.new.as_ref(), change.revision)?;
+        if let (Some(_), Some(new)) = (&change.old, &new)
+            && self.selection.is_everything()
+        {
+            return Ok(Some(event(WatchEventKind::Modified, new.clone())));
+        }
+        let old = self.view(change.old.as_ref(), change.revision)?;
+        Ok(transition(old, new))
+    }
+
+    /// A state of a changed object, if it is selected. Its resourceVersion is the change's.
+    fn view(
+        &self,
+        item: Option<&Arc<Item<CachedObject>>>,
+        shown: Revision,
+    ) -> Result<Option<Document>, ApiError> {
+        let Some(item) = item else {
+            return Ok(None);
+        };
+        let endpoint = &self.endpoint;
+        let encoded = if endpoint.version == endpoint.kind.storage_version {
+            Encoded::new(item, Some(shown))?
+        } else {
+            let converted = endpoint
+                .converted
+                .get(&endpoint.kind, item, endpoint.version)?;
+            Encoded::new(&converted, Some(shown))?
+        };
+        let selected = self.selection.matches_encoded(endpoint.version(), &encoded);
+        Ok(selected.then_some(Document::Encoded(encoded)))
     }
 
     /// A state of the changed object; its resourceVersion is the change's, of the previous state too.
     fn read(&self, change: &Event, bytes: &[u8]) -> Result<Object, ApiError> {
-        self.kind
-            .read(&change.key, bytes, change.revision, self.version)
+        let kind = &self.endpoint.kind;
+        kind.read(&change.key, bytes, change.revision, self.endpoint.version)
     }
 
     fn bookmark(&self, revision: Revision, ends_initial_events: bool) -> WatchEvent {
-        let version = &self.kind.versions[self.version];
+        let version = self.endpoint.version();
         let mut object = Object::default();
         object.set_type(&version.api_version, version.def.kind);
         object.set_meta_str("resourceVersion", &revision.to_string());
@@ -348,13 +558,20 @@ impl Watcher {
                 .meta_mut()
                 .insert("annotations".to_owned(), Value::Object(annotations));
         }
-        event(WatchEventKind::Bookmark, object)
+        event(WatchEventKind::Bookmark, object.into())
     }
 }
 
-fn event(kind: WatchEventKind, object: Object) -> WatchEvent {
-    WatchEvent {
-        kind,
-        object: Arc::new(object),
+/// What a change is to a watcher who saw `old` and would see `new`.
+fn transition(old: Option<Document>, new: Option<Document>) -> Option<WatchEvent> {
+    match (old, new) {
+        (None, Some(new)) => Some(event(WatchEventKind::Added, new)),
+        (Some(_), Some(new)) => Some(event(WatchEventKind::Modified, new)),
+        (Some(old), None) => Some(event(WatchEventKind::Deleted, old)),
+        (None, None) => None,
     }
+}
+
+fn event(kind: WatchEventKind, object: Document) -> WatchEvent {
+    WatchEvent { kind, object }
 }

@@ -92,6 +92,20 @@ impl<N: Normalize> Cursor<N> {
         Ok(present)
     }
 
+    /// Up to where there is nothing to take, when there is nothing.
+    pub fn idle_at(&mut self) -> Option<Revision> {
+        let history = self.cache.history.read();
+        match self.waiter.take_pending() {
+            None if self.cache.epoch() == self.epoch => Some(self.cache.snapshot().revision()),
+            None => None,
+            Some(number) => {
+                drop(history);
+                self.waiter.leave(number);
+                None
+            }
+        }
+    }
+
     #[cfg(test)]
     pub(super) fn interest(&self) -> &Interest {
         &self.interest

@@ -252,12 +252,21 @@ impl<N: Normalize> WatchCache<N> {
     /// When the store cannot say where it is.
     pub async fn wait_for_present(&self, time: Duration) -> Result<bool, StorageError> {
         let present = self.store.current_revision().await?;
-        if self.current.load().revision() >= present {
+        self.reach(present, time).await
+    }
+
+    /// Waits until every change up to a revision is in the cache, and asks the store to say how far it is; says whether
+    /// the cache came so far in time.
+    ///
+    /// # Errors
+    /// When the store cannot be asked.
+    pub async fn reach(&self, revision: Revision, time: Duration) -> Result<bool, StorageError> {
+        if self.current.load().revision() >= revision {
             return Ok(true);
         }
-        // Other resources may have moved the store on: ask to be told instead of waiting to be.
+        // Other resources may have moved the store on: nothing else would tell.
         self.store.request_progress().await?;
-        Ok(self.wait_for(present, time).await)
+        Ok(self.wait_for(revision, time).await)
     }
 
     /// The changes after a revision, or from the present on, of one interest.

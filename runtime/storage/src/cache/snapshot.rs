@@ -22,13 +22,14 @@ pub struct Item<O> {
 }
 
 /// The number of an index and a value in it.
-type IndexKey = (u16, Arc<str>);
+type Value = (u16, Arc<str>);
 
 /// The objects of a prefix at one revision. A copy costs nothing: copies share what is the same in them.
 pub struct Snapshot<O> {
     revision: Revision,
     items: OrdMap<Arc<str>, Arc<Item<O>>>,
-    index: OrdMap<IndexKey, OrdSet<Arc<str>>>,
+    /// One set for all indexes: a set for each value would cost a kilobyte for each object that is alone with its value.
+    index: OrdSet<(Value, Arc<str>)>,
 }
 
 impl<O> Clone for Snapshot<O> {
@@ -46,7 +47,7 @@ impl<O> Default for Snapshot<O> {
         Self {
             revision: Revision(0),
             items: OrdMap::new(),
-            index: OrdMap::new(),
+            index: OrdSet::new(),
         }
     }
 }
@@ -108,11 +109,12 @@ impl<O> Snapshot<O> {
         index: u16,
         value: &str,
     ) -> impl Iterator<Item = &'a Arc<Item<O>>> + use<'a, O> {
-        let key: IndexKey = (index, value.into());
-        let keys = self.index.get(&key);
-        keys.into_iter()
-            .flatten()
-            .filter_map(|key| self.items.get(key))
+        let value: Value = (index, value.into());
+        let first = (value.clone(), Arc::from(""));
+        self.index
+            .range(first..)
+            .take_while(move |(of, _)| *of == value)
+            .filter_map(|(_, key)| self.items.get(key))
     }
 
     pub(super) fn set_revision(&mut self, revision: Revision) {
@@ -125,19 +127,15 @@ impl<O> Snapshot<O> {
         N: Normalize<Object = O>,
     {
         let old = self.items.insert(Arc::clone(&item.key), Arc::clone(&item));
-        let (before, after) = (
-            old.as_deref()
-                .map(|old| values(normalize, old))
-                .unwrap_or_default(),
-            values(normalize, &item),
-        );
+        let before = old
+            .as_deref()
+            .map(|old| values(normalize, old))
+            .unwrap_or_default();
+        let after = values(normalize, &item);
         if before != after {
             self.unindex(before, &item.key);
             for value in after {
-                self.index
-                    .entry(value)
-                    .or_default()
-                    .insert(Arc::clone(&item.key));
+                self.index.insert((value, Arc::clone(&item.key)));
             }
         }
         old
@@ -149,25 +147,19 @@ impl<O> Snapshot<O> {
         N: Normalize<Object = O>,
     {
         let old = self.items.remove(key)?;
-        self.unindex(values(normalize, &old), key);
+        self.unindex(values(normalize, &old), &old.key);
         Some(old)
     }
 
-    fn unindex(&mut self, values: Vec<IndexKey>, key: &str) {
+    fn unindex(&mut self, values: Vec<Value>, key: &Arc<str>) {
         for value in values {
-            let Some(keys) = self.index.get_mut(&value) else {
-                continue;
-            };
-            keys.remove(key);
-            if keys.is_empty() {
-                self.index.remove(&value);
-            }
+            self.index.remove(&(value, Arc::clone(key)));
         }
     }
 }
 
 /// The values by which an object is found.
-fn values<N: Normalize>(normalize: &N, item: &Item<N::Object>) -> Vec<IndexKey> {
+fn values<N: Normalize>(normalize: &N, item: &Item<N::Object>) -> Vec<Value> {
     let mut values = Vec::new();
     if let Ok(object) = &item.object {
         normalize.index(object, &mut |index, value| {

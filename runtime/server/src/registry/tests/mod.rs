@@ -320,6 +320,14 @@ pub(super) async fn fixture() -> Fixture {
     started(builder(&store), store).await
 }
 
+/// A fixture whose watch caches remember no more than the newest change, so that the past is asked of the store.
+pub(super) async fn forgetful() -> Fixture {
+    let store = Memory::new();
+    let mut builder = builder(&store);
+    builder.watch_cache(Some(1));
+    started(builder, store).await
+}
+
 pub(super) async fn started(builder: RegistryBuilder, store: Arc<Memory>) -> Fixture {
     let registry = builder.build().unwrap();
     registry.start().await.unwrap();
@@ -351,9 +359,11 @@ impl Fixture {
             .await
     }
     pub(super) async fn get(&self, name: &str) -> Result<Object, ApiError> {
-        self.widgets
+        let got = self
+            .widgets
             .get(&self.ctx, NS, name, &GetOptions::default())
-            .await
+            .await;
+        got.map(|document| decoded(&document))
     }
     pub(super) async fn put(&self, name: &str, object: Value) -> Result<Object, ApiError> {
         let options = UpdateOptions::default();
@@ -409,6 +419,10 @@ impl Fixture {
     pub(super) async fn list(&self, options: &ListOptions) -> Result<Listed, ApiError> {
         self.widgets.list(&self.ctx, NS, options).await
     }
+    /// Returns when the watch cache has what was written.
+    pub(super) async fn cached(&self) {
+        self.list(&ListOptions::default()).await.unwrap();
+    }
     /// What is stored under a key, and at which revision.
     pub(super) async fn stored(&self, key: &str) -> Option<(Value, u64)> {
         let (entry, _) = self.store.get(key).await.unwrap();
@@ -452,8 +466,14 @@ pub(super) fn shown(error: &ApiError) -> (Option<&'static str>, &str) {
     (error.reason.map(StatusReason::as_str), &error.message)
 }
 
-pub(super) fn names(listed: &Listed) -> Vec<&str> {
-    listed.items.iter().map(Object::name).collect()
+/// An object as a client reads it.
+pub(super) fn decoded(document: &Document) -> Object {
+    Object::clone(&document.object().unwrap())
+}
+
+pub(super) fn names(listed: &Listed) -> Vec<String> {
+    let items = listed.items.iter();
+    items.map(|item| decoded(item).name().to_owned()).collect()
 }
 
 pub(super) fn labels(text: &str) -> ListOptions {

@@ -29,9 +29,11 @@ impl Fixture {
             .0)
     }
     async fn get_namespace(&self, name: &str) -> Result<Object, ApiError> {
-        self.namespaces
+        let got = self
+            .namespaces
             .get(&self.ctx, None, name, &GetOptions::default())
-            .await
+            .await;
+        got.map(|document| decoded(&document))
     }
 }
 

@@ -33,6 +33,7 @@ async fn an_object_is_the_same_in_every_version() {
         .get(&f.ctx, NS, "a", &GetOptions::default())
         .await
         .unwrap();
+    let alpha = decoded(&alpha);
     assert_eq!(alpha.api_version(), "test.example.com/v1alpha1");
     assert_eq!(at(&alpha, "/spec/colour"), "red");
     assert_eq!(alpha.meta(), created.meta());
@@ -78,6 +79,7 @@ async fn an_update_through_another_version_that_changes_nothing_writes_nothing()
         .get(&f.ctx, NS, "a", &GetOptions::default())
         .await
         .unwrap();
+    let alpha = decoded(&alpha);
     f.alpha
         .update(&f.ctx, NS, "a", "", alpha, &UpdateOptions::default())
         .await
@@ -104,8 +106,8 @@ async fn an_object_stored_before_its_type_gained_a_default_is_served_with_it() {
         .await
         .unwrap();
     let watched = events.next().await.unwrap().unwrap();
-    for object in [&got, &listed.items[0], &*watched.object] {
-        assert_eq!(at(object, "/spec"), expected);
+    for object in [got, decoded(&listed.items[0]), decoded(&watched.object)] {
+        assert_eq!(at(&object, "/spec"), expected);
         assert_eq!(object.resource_version(), revision);
     }
     assert_eq!(f.revision().await.to_string(), revision);
@@ -221,7 +223,7 @@ async fn status_and_deletion_through_a_version_that_knows_less_lose_nothing() {
     let (full, plain) = (endpoint("v1"), endpoint("v1alpha1"));
     let color = async || {
         let got = full.get(&f.ctx, NS, "s", &GetOptions::default()).await;
-        at(&got.unwrap(), "/spec/color")
+        at(&decoded(&got.unwrap()), "/spec/color")
     };
     let input = json!({"metadata": {"name": "s", "finalizers": ["example.com/x"]}, "spec": {"color": "red"}});
     full.create(&f.ctx, NS, object(input), &CreateOptions::default())

@@ -1,0 +1,119 @@
+//! Reads from the watch cache: which state, which objects of it, in which version.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use apiloom_meta::ApiError;
+use apiloom_storage::Revision;
+use apiloom_storage::cache::{Item, OutsideWindow, Snapshot, WatchCache};
+
+use super::document::{CachedObject, Document, Encoded, Served, convert};
+use super::endpoint::Endpoint;
+use super::error;
+use super::selection::Selection;
+
+/// How long a read waits for the cache to have a state, as upstream does.
+const CATCH_UP: Duration = Duration::from_secs(3);
+
+/// A state of a kind's objects.
+pub(super) type State = Arc<Snapshot<CachedObject>>;
+
+/// Which state a read wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Everything that was acknowledged before the read.
+    Present,
+    /// This revision or a later one; 0 for whatever there is.
+    AtLeast(u64),
+    /// Exactly this one.
+    Exactly(Revision),
+}
+
+impl Endpoint {
+    /// The state that a read wants; `None` when the store has to be asked.
+    ///
+    /// # Errors
+    /// Timeout for a state that does not come, and what the store says when it cannot say where it is.
+    pub(super) async fn state(
+        &self,
+        cache: &WatchCache<Served>,
+        wanted: Wanted,
+        operation: &str,
+    ) -> Result<Option<State>, ApiError> {
+        match wanted {
+            Wanted::Present => {
+                let came = cache.wait_for_present(CATCH_UP).await;
+                let came = came.map_err(|e| self.kind.error(e, operation))?;
+                Ok(came.then(|| cache.snapshot()))
+            }
+            Wanted::AtLeast(revision) => {
+                self.reach(cache, revision, operation).await?;
+                Ok(Some(cache.snapshot()))
+            }
+            Wanted::Exactly(revision) => {
+                self.reach(cache, revision.0, operation).await?;
+                match cache.snapshot_at(revision) {
+                    Ok(state) => Ok(Some(state)),
+                    Err(OutsideWindow::TooOld { .. }) => Ok(None),
+                    Err(OutsideWindow::Future { requested, current }) => {
+                        Err(error::too_large(requested.0, current))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for a revision that a client has seen somewhere.
+    async fn reach(
+        &self,
+        cache: &WatchCache<Served>,
+        revision: u64,
+        operation: &str,
+    ) -> Result<(), ApiError> {
+        let came = cache.reach(Revision(revision), CATCH_UP).await;
+        match came.map_err(|e| self.kind.error(e, operation))? {
+            true => Ok(()),
+            false => Err(error::too_large(revision, cache.snapshot().revision())),
+        }
+    }
+
+    /// An object of the cache in this endpoint's version, if it is selected.
+    ///
+    /// # Errors
+    /// InternalError for stored bytes that are no object, and of conversion.
+    pub(super) fn select(
+        &self,
+        item: &Arc<Item<CachedObject>>,
+        selection: &Selection,
+    ) -> Result<Option<Document>, ApiError> {
+        let encoded = match self.version == self.kind.storage_version {
+            true => Encoded::new(item, None)?,
+            false => Encoded::new(&convert(&self.kind, item, self.version)?, None)?,
+        };
+        let selected = selection.matches_encoded(self.version(), &encoded);
+        Ok(selected.then_some(Document::Encoded(encoded)))
+    }
+}
+
+/// The objects that may be selected, in ascending order of their keys, from a key on. An index is used where one
+/// applies.
+pub(super) fn candidates<'a>(
+    endpoint: &Endpoint,
+    state: &'a Snapshot<CachedObject>,
+    selection: &Selection,
+    prefix: &'a str,
+    start: &'a str,
+) -> Box<dyn Iterator<Item = &'a Arc<Item<CachedObject>>> + Send + 'a> {
+    let is_stored = endpoint.version == endpoint.kind.storage_version;
+    // The index holds the fields of the version that is stored.
+    match selection.indexed(endpoint.version()).filter(|_| is_stored) {
+        Some((index, value)) => {
+            let found = state.indexed(index, value);
+            Box::new(
+                found
+                    .filter(move |item| item.key.starts_with(prefix) && item.key.as_ref() >= start),
+            )
+        }
+        None => Box::new(state.range(prefix, start)),
+    }
+}
