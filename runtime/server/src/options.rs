@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser};
+use apiloom_storage::cache::Budget;
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
 
 use crate::http::timeout::parse_duration;
 use crate::server::{Backend, Config, EtcdOptions, EtcdOverride, TlsFiles};
@@ -22,6 +23,8 @@ pub struct Options {
     storage: Storage,
     #[command(flatten)]
     etcd: EtcdFlags,
+    #[command(flatten)]
+    watch_cache: WatchCacheFlags,
     #[command(flatten)]
     admission: AdmissionFlags,
     #[command(flatten)]
@@ -107,6 +110,17 @@ impl EtcdFlags {
                 .filter(|interval| !interval.is_zero()),
         }
     }
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Watch cache flags")]
+struct WatchCacheFlags {
+    /// Answer reads and watches from memory; false asks the store each time.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+    watch_cache: bool,
+    /// Bytes of changes that are kept for watches that resume, of all resources together.
+    #[arg(long, value_name = "BYTES", default_value_t = Budget::DEFAULT_BYTES)]
+    watch_cache_history_bytes: usize,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -225,6 +239,8 @@ impl Options {
             storage_prefix: self.etcd.prefix(),
             etcd: self.etcd.into_options(),
             data_dir,
+            watch_cache_history_bytes: Some(self.watch_cache.watch_cache_history_bytes)
+                .filter(|_| self.watch_cache.watch_cache),
             disabled_admission: self.admission.disable_admission_plugins,
             runtime_config: self.api.runtime_config,
             verbosity: self.logs.verbosity,

@@ -79,6 +79,7 @@ impl Builder {
         for step in steps {
             step(&mut registry);
         }
+        registry.watch_cache(config.watch_cache_history_bytes);
         registry.disable_admission(&config.disabled_admission);
         registry.runtime_config(&config.runtime_config);
         registry.build().map_err(ServerError::Invalid)

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use apiloom_storage::cache::Budget;
+
 /// Where objects are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
@@ -152,6 +154,9 @@ pub struct Config {
     pub etcd: EtcdOptions,
     /// Folder of the store, the token and `admin.kubeconfig`.
     pub data_dir: PathBuf,
+    /// Bytes of changes that the watch caches keep for watches that resume, of all resources together; `None` for no
+    /// caches, so that every read asks the store. Default 64 MiB.
+    pub watch_cache_history_bytes: Option<usize>,
     /// Admission plugins to leave out.
     pub disabled_admission: Vec<String>,
     /// Versions and resources to serve or not.
@@ -174,6 +179,7 @@ impl Config {
             storage_prefix: "/registry".to_owned(),
             etcd: EtcdOptions::default(),
             data_dir,
+            watch_cache_history_bytes: Some(Budget::DEFAULT_BYTES),
             disabled_admission: Vec::new(),
             runtime_config: Vec::new(),
             verbosity: 0,
