@@ -396,7 +396,8 @@ impl<'a> Checker<'a> {
         let place = self.at(spoke.module, code.span());
         let text = code.text();
         let target = syn::parse2::<syn::Path>(quote::ToTokens::to_token_stream(code))
-            .map(|path| self.krate.resolve(spoke.module, &path, Namespace::Type));
+            .map(|path| self.krate.resolve(spoke.module, &path, Namespace::Type))
+            .map(|found| self.krate.behind_alias(found));
         let right = format!("write `spoke_of = {}`", self.path_of(hub));
         let problem = match target {
             Ok(Lookup::Found(Definition::Item(module, name))) => {

@@ -327,6 +327,7 @@ impl Collector<'_> {
 
     fn hidden(&mut self, id: ModuleId, tokens: &TokenStream, place: &str) {
         if let Some(span) = hidden::resource_attribute(self.krate, id, tokens.clone()) {
+            self.found.incomplete = true;
             self.problem(
                 Problem::error(format!(
                     "a kind inside {place} cannot be seen by the generator"

@@ -199,6 +199,18 @@ fn edited_type_fails_the_check_until_generated() {
 }
 
 #[test]
+fn hub_may_be_named_by_an_alias() {
+    let package = Package::of("shop");
+    package.edit("src/v1beta1/order.rs", "newer::Order,", "Latest,");
+    package.edit(
+        "src/v1beta1/order.rs",
+        "use crate::v1 as newer;",
+        "type Latest = crate::v1::Order;",
+    );
+    check_freshness(&package, 0, &[]);
+}
+
+#[test]
 fn check_shows_the_changed_lines() {
     let package = Package::of("solo");
     package.edit(

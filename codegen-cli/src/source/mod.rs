@@ -84,6 +84,7 @@ impl Crate {
     pub(crate) fn load(root: &Path, externs: Externs, name: &dyn Fn(&Path) -> String) -> Crate {
         let mut loader = Loader {
             name,
+            open: vec![(canonical(root), name(root))],
             krate: Crate {
                 files: Vec::new(),
                 modules: Vec::new(),
@@ -164,6 +165,9 @@ impl Place {
 struct Loader<'a> {
     name: &'a dyn Fn(&Path) -> String,
     krate: Crate,
+    /// The files around the module being read, outermost first, and what they are called: `#[path]` can lead back to
+    /// one of them.
+    open: Vec<(PathBuf, String)>,
 }
 
 /// A `mod` item's surroundings.
@@ -344,6 +348,27 @@ impl Loader<'_> {
             );
             return;
         };
+        let real = canonical(path);
+        if let Some(first) = self.open.iter().position(|(open, _)| *open == real) {
+            self.circle(first, declared_in, span);
+            return;
+        }
+        self.open.push((real, (self.name)(path)));
+        self.read_module(nested, path, place, locate(declared_in, span));
+        self.open.pop();
+    }
+
+    fn circle(&mut self, first: usize, declared_in: usize, span: Span) {
+        let circle = self.open[first..].iter().chain([&self.open[first]]);
+        let names: Vec<_> = circle.map(|(_, name)| name.as_str()).collect();
+        self.krate.problems.push(
+            Problem::error(format!("circular modules: {}", names.join(" -> ")))
+                .at(locate(declared_in, span))
+                .help("a file can be one module only"),
+        );
+    }
+
+    fn read_module(&mut self, nested: Nested, path: &Path, place: &Place, declared: Location) {
         match fs::read_to_string(path) {
             Ok(text) => {
                 if let Some((file, parsed)) = self.parse(path, text) {
@@ -356,7 +381,7 @@ impl Loader<'_> {
             }
             Err(error) => self.krate.problems.push(
                 Problem::error(format!("cannot read `{}`: {error}", (self.name)(path)))
-                    .at(locate(declared_in, span)),
+                    .at(declared),
             ),
         }
     }
@@ -380,6 +405,11 @@ impl Loader<'_> {
         });
         id
     }
+}
+
+/// The file itself, whichever way leads to it; the path as it is where that cannot be told.
+fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// Whether the whole crate can name an item of this visibility that stands in `parent`.

@@ -146,6 +146,29 @@ impl Crate {
         self.in_module(module, name, namespace, 0)
     }
 
+    /// What a type alias of this crate stands for; anything else stands for itself.
+    pub(crate) fn behind_alias(&self, found: Lookup) -> Lookup {
+        let mut found = found;
+        for _ in 0..MAX_DEPTH {
+            let Lookup::Found(Definition::Item(module, name)) = &found else {
+                return found;
+            };
+            let alias = self
+                .module(*module)
+                .items
+                .iter()
+                .find_map(|item| match item {
+                    syn::Item::Type(item) if item.ident == name.as_str() => Some(&*item.ty),
+                    _ => None,
+                });
+            let Some(syn::Type::Path(target)) = alias else {
+                return found;
+            };
+            found = self.resolve(*module, &target.path, Namespace::Type);
+        }
+        Lookup::Missing
+    }
+
     /// The import that brings `name` into a module, if one does by name.
     pub(crate) fn import(&self, module: ModuleId, name: &str) -> Option<&Import> {
         self.module(module)
