@@ -76,11 +76,8 @@ const fn alias(
     targets: &'static [Target],
 ) -> Key {
     Key {
-        name,
-        repeats: false,
         aliases,
-        targets,
-        later: false,
+        ..key(name, targets)
     }
 }
 const fn many(
@@ -89,20 +86,15 @@ const fn many(
     targets: &'static [Target],
 ) -> Key {
     Key {
-        name,
         repeats: true,
-        aliases,
-        targets,
-        later: false,
+        ..alias(name, aliases, targets)
     }
 }
 const fn later(name: &'static str, targets: &'static [Target]) -> Key {
     Key {
-        name,
         repeats: true,
-        aliases: &[],
-        targets,
         later: true,
+        ..key(name, targets)
     }
 }
 
