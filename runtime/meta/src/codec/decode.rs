@@ -171,6 +171,7 @@ fn go_type(node: &Node) -> String {
             .clone()
             .filter(|format| number::format_bounds(format).is_some())
             .unwrap_or_else(|| "int64".to_owned()),
+        Types::NUMBER if node.format.as_deref() == Some("float") => "float32".to_owned(),
         Types::NUMBER => "float64".to_owned(),
         Types::ARRAY => format!(
             "[]{}",
@@ -332,12 +333,20 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         {
             return Ok(self.integer(whole));
         }
+        if let Some(node) = self
+            .node
+            .filter(|node| number::overflows(node.format.as_deref(), value))
+        {
+            self.walk
+                .wrong_type(node, &format!("number {}", go_number(value)), self.path);
+            return Ok(Value::Null);
+        }
         let wants_integer = self.node.is_some_and(|node| {
             node.types.takes(Types::INTEGER) && !node.types.takes(Types::NUMBER)
         });
         let found = || {
             if wants_integer {
-                format!("number {value:?}")
+                format!("number {}", go_number(value))
             } else {
                 "number".to_owned()
             }
@@ -476,6 +485,14 @@ fn shortest(value: f64) -> Value {
         }
     }
     Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+/// A float as it was most likely written.
+fn go_number(value: f64) -> String {
+    if (1e-6..1e16).contains(&value.abs()) || value == 0.0 {
+        return format!("{value:?}");
+    }
+    String::from_utf8_lossy(&super::encode::json(&value)).into_owned()
 }
 
 /// A key of a map, with its line in YAML.

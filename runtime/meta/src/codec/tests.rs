@@ -24,6 +24,7 @@ struct ConfigMap {
 struct Spec {
     replicas: Option<i32>,
     ratio: Option<f64>,
+    single: Option<f32>,
     on: Option<bool>,
     #[serde(default)]
     ports: Vec<Port>,
@@ -109,6 +110,14 @@ fn values_of_another_type_name_field_and_types() {
         (
             r#"{"spec":{"replicas":1.5}}"#,
             "json: cannot unmarshal number 1.5 into Go struct field Spec.spec.replicas of type int32",
+        ),
+        (
+            r#"{"spec":{"single":1e39}}"#,
+            "json: cannot unmarshal number 1e+39 into Go struct field Spec.spec.single of type float32",
+        ),
+        (
+            r#"{"spec":{"replicas":18446744073709551616}}"#,
+            "json: cannot unmarshal number 18446744073709552000 into Go struct field Spec.spec.replicas of type int32",
         ),
         (
             r#"{"spec":{"replicas":1e400}}"#,

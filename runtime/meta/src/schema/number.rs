@@ -38,6 +38,11 @@ pub(crate) fn format_bounds(format: &str) -> Option<(i128, i128)> {
     })
 }
 
+/// Whether a float is beyond what its format holds: a Rust type would read it as infinite.
+pub(crate) fn overflows(format: Option<&str>, value: f64) -> bool {
+    format == Some("float") && value.abs() > f64::from(f32::MAX)
+}
+
 /// The number as an integer, if it is written as one.
 pub(crate) fn whole(number: &Number) -> Option<i128> {
     number
