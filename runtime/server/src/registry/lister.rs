@@ -27,8 +27,10 @@ use super::strategy::typed;
 /// How long a read waits for the watch to catch up; upstream's plugins wait as long before they refuse.
 const CATCH_UP: Duration = Duration::from_secs(10);
 
-/// How long the task rests before it reads a store again that failed.
-const RETRY: Duration = Duration::from_millis(100);
+/// How long the task rests before it reads a store again that failed: twice as long each time, so that a store that is
+/// away for long does not fill the log, and less than readers wait.
+const FIRST_REST: Duration = Duration::from_millis(100);
+const LAST_REST: Duration = Duration::from_secs(5);
 
 /// The objects of a kind, kept in memory by a watch on the store. Cheap to clone.
 pub struct Lister<K> {
@@ -174,8 +176,9 @@ impl ListerCore {
     /// Keeps the objects up to date; never returns.
     pub(super) async fn run(self: Arc<Self>) {
         let Some(source) = &self.source else { return };
+        let mut rest = FIRST_REST;
         loop {
-            match self.follow(source).await {
+            match self.follow(source, &mut rest).await {
                 Ok(()) => {
                     tracing::debug!(resource = %source.kind.resource, "a lister's watch ended, listing again");
                 }
@@ -183,12 +186,13 @@ impl ListerCore {
                     tracing::warn!(resource = %source.kind.resource, %error, "a lister lost its watch, listing again");
                 }
             }
-            tokio::time::sleep(RETRY).await;
+            tokio::time::sleep(rest).await;
+            rest = (rest * 2).min(LAST_REST);
         }
     }
 
-    /// Lists, then applies changes until the watch ends.
-    async fn follow(&self, source: &Source) -> Result<(), StorageError> {
+    /// Lists, then applies changes until the watch ends. A watch that delivers ends the growing of `rest`.
+    async fn follow(&self, source: &Source, rest: &mut Duration) -> Result<(), StorageError> {
         let store = &source.kind.store;
         let prefix = source.kind.prefix(None);
         let page = store
@@ -210,7 +214,9 @@ impl ListerCore {
             .watch(&prefix, WatchStart::After(page.revision))
             .await?;
         while let Some(item) = events.next().await {
-            match item? {
+            let item = item?;
+            *rest = FIRST_REST;
+            match item {
                 WatchItem::Event(event) => {
                     let object = match event.kind {
                         EventKind::Deleted => None,
