@@ -22,7 +22,6 @@ pub(super) const KUBERNETES_RELEASE: &str = "v1.36.0";
 #[derive(Debug)]
 pub struct Version {
     json: String,
-    git_version: String,
 }
 
 /// What is known about the build. Two runs of one build give the same values: commit and date are not invented.
@@ -68,17 +67,8 @@ impl VersionInfo {
 impl Version {
     /// The version of this build.
     pub fn new(info: &ServerInfo) -> Self {
-        let version = VersionInfo::of(info);
-        let json = serde_json::to_string_pretty(&version).unwrap_or_default();
-        Self {
-            json,
-            git_version: version.git_version,
-        }
-    }
-
-    /// `v1.36.0+apiloom.VERSION`.
-    pub fn git_version(&self) -> &str {
-        &self.git_version
+        let json = serde_json::to_string_pretty(&VersionInfo::of(info)).unwrap_or_default();
+        Self { json }
     }
 
     /// Answers `/version`; `None` for other paths.
