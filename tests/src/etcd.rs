@@ -1,7 +1,8 @@
 //! A real etcd as a process of its own, of the releases that `tests/tools` obtains.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -18,12 +19,40 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// One member, alone or with others; killed when dropped.
 pub struct Etcd {
     release: String,
+    place: Place,
     name: String,
-    address: String,
     cluster: String,
+    scheme: &'static str,
     args: Vec<String>,
     dir: tempfile::TempDir,
     process: Option<Child>,
+}
+
+/// Where a member is.
+pub struct Place {
+    /// Its address for clients.
+    pub client: String,
+    /// Its address for other members.
+    pub peer: String,
+    /// A process in whose network it runs, when that is not ours.
+    pub network: Option<u32>,
+}
+
+impl Place {
+    /// A loopback address that nobody else uses, so that no port has to be looked for.
+    fn local() -> Self {
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
+        let (process, count) = (std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
+        let number = process.wrapping_mul(1_000).wrapping_add(count);
+        let [_, a, b, c] = number.to_be_bytes();
+        // 127.0.0.1 and the last address of a network belong to others.
+        let address = format!("127.{}.{b}.{}", a % 254 + 1, c % 254 + 1);
+        Self {
+            client: address.clone(),
+            peer: address,
+            network: None,
+        }
+    }
 }
 
 impl Etcd {
@@ -34,46 +63,63 @@ impl Etcd {
 
     /// Starts an etcd of one member, over a new folder.
     pub fn start(release: &str) -> Self {
-        Self::start_with(release, &[])
+        Self::start_alone(release, "http", &[])
     }
 
-    /// Starts an etcd of one member, with further arguments.
-    pub fn start_with(release: &str, args: &[&str]) -> Self {
-        let address = address();
+    /// Starts an etcd of one member that speaks TLS with these files: authority of clients, certificate, key.
+    pub fn start_with_tls(release: &str, [authority, certificate, key]: [&Path; 3]) -> Self {
+        let flag = |name: &str, file: &Path| format!("--{name}={}", file.display());
+        let files = [
+            flag("trusted-ca-file", authority),
+            flag("cert-file", certificate),
+            flag("key-file", key),
+            "--client-cert-auth".to_owned(),
+        ];
+        Self::start_alone(release, "https", &files)
+    }
+
+    fn start_alone(release: &str, scheme: &'static str, args: &[String]) -> Self {
         // Alone it has nobody to lose an election to, and none to wait for.
-        let quick = ["--heartbeat-interval=10", "--election-timeout=100"];
-        let args = [&quick, args].concat();
-        let cluster = format!("m0=http://{address}:2380");
-        let mut etcd = Self::new(release, "m0", address, cluster, &args);
+        let quick = ["--heartbeat-interval=10", "--election-timeout=100"].map(str::to_owned);
+        let place = Place::local();
+        let cluster = format!("m0=http://{}:2380", place.peer);
+        let mut etcd = Self::new(release, "m0", place, cluster);
+        etcd.scheme = scheme;
+        etcd.args = [&quick, args].concat();
         etcd.restart();
         etcd
     }
 
-    /// Starts an etcd of three members.
-    pub fn start_three(release: &str) -> [Self; 3] {
-        let addresses = [address(), address(), address()];
-        let cluster = (0..3).map(|i| format!("m{i}=http://{}:2380", addresses[i]));
+    /// Starts an etcd of as many members as there are places.
+    pub fn start_in(release: &str, places: impl IntoIterator<Item = Place>) -> Vec<Self> {
+        let places: Vec<Place> = places.into_iter().collect();
+        let names: Vec<String> = (0..places.len()).map(|index| format!("m{index}")).collect();
+        let cluster = places.iter().zip(&names);
+        let cluster = cluster.map(|(place, name)| format!("{name}=http://{}:2380", place.peer));
         let cluster = cluster.collect::<Vec<_>>().join(",");
-        let mut members = addresses.map(|address| {
-            let name = cluster
-                .split(',')
-                .find(|member| member.contains(&format!("{address}:")));
-            let name = name.unwrap().split('=').next().unwrap().to_owned();
-            Self::new(release, &name, address, cluster.clone(), &[])
-        });
+        let members = places.into_iter().zip(&names);
+        let mut members: Vec<Self> = members
+            .map(|(place, name)| Self::new(release, name, place, cluster.clone()))
+            .collect();
         // None serves before most of them are there.
         members.iter_mut().for_each(Self::spawn);
         members.iter_mut().for_each(Self::wait);
         members
     }
 
-    fn new(release: &str, name: &str, address: String, cluster: String, args: &[&str]) -> Self {
+    /// Starts an etcd of three members.
+    pub fn start_three(release: &str) -> Vec<Self> {
+        Self::start_in(release, [(); 3].map(|()| Place::local()))
+    }
+
+    fn new(release: &str, name: &str, place: Place, cluster: String) -> Self {
         Self {
             release: release.to_owned(),
+            place,
             name: name.to_owned(),
-            address,
             cluster,
-            args: args.iter().map(|&arg| arg.to_owned()).collect(),
+            scheme: "http",
+            args: Vec::new(),
             dir: tempfile::tempdir().unwrap(),
             process: None,
         }
@@ -81,7 +127,12 @@ impl Etcd {
 
     /// Where clients reach it.
     pub fn url(&self) -> String {
-        format!("http://{}:2379", self.address)
+        format!("{}://{}", self.scheme, self.address())
+    }
+
+    /// Address and port for clients.
+    pub fn address(&self) -> String {
+        format!("{}:2379", self.place.client)
     }
 
     /// Starts it over its folder, after [`Etcd::kill`], and waits until it serves.
@@ -97,8 +148,16 @@ impl Etcd {
             "{} is missing: run tests/tools",
             binary.display()
         );
-        let (client, peer) = (self.url(), format!("http://{}:2380", self.address));
-        let mut command = Command::new(binary);
+        let mut command = match self.place.network {
+            None => Command::new(binary),
+            Some(process) => {
+                let mut command = Command::new("nsenter");
+                let network = format!("--net=/proc/{process}/ns/net");
+                command.arg(network).arg("--").arg(binary);
+                command
+            }
+        };
+        let (client, peer) = (self.url(), format!("http://{}:2380", self.place.peer));
         command
             .args(["--name", &self.name, "--initial-cluster", &self.cluster])
             .args([
@@ -113,6 +172,10 @@ impl Etcd {
                 "--initial-advertise-peer-urls",
                 &peer,
             ])
+            .arg(format!(
+                "--listen-metrics-urls=http://{}:2381",
+                self.place.client
+            ))
             // The largest value of the conformance suite with its key is larger than the default allows.
             .args([
                 "--max-request-bytes=8388608",
@@ -122,7 +185,6 @@ impl Etcd {
             .args(&self.args)
             .arg("--data-dir")
             .arg(self.dir.path())
-            .env_clear()
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -144,7 +206,7 @@ impl Etcd {
     }
 
     fn is_healthy(&self) -> bool {
-        let answer = self.ask("GET /health HTTP/1.0\r\n\r\n");
+        let answer = self.ask(2381, "GET /health HTTP/1.0\r\n\r\n");
         answer.is_ok_and(|answer| answer.contains("\"true\""))
     }
 
@@ -174,19 +236,19 @@ impl Etcd {
         self.gateway("/v3/kv/put", &request);
     }
 
-    fn gateway(&self, path: &str, request: &Value) -> Value {
+    /// Makes a request of its JSON gateway.
+    pub fn gateway(&self, path: &str, request: &Value) -> Value {
         let body = request.to_string();
         let length = body.len();
         let request = format!("POST {path} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}");
-        let answer = self.ask(&request).unwrap();
+        let answer = self.ask(2379, &request).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(" 200 "), "{answer}");
         serde_json::from_str(body).unwrap()
     }
 
-    fn ask(&self, request: &str) -> std::io::Result<String> {
-        let address: SocketAddr = format!("{}:2379", self.address).parse().unwrap();
-        let mut stream = TcpStream::connect(address)?;
+    fn ask(&self, port: u16, request: &str) -> std::io::Result<String> {
+        let mut stream = TcpStream::connect((self.place.client.as_str(), port))?;
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
         stream.write_all(request.as_bytes())?;
         let mut answer = String::new();
@@ -232,14 +294,4 @@ impl Drop for Etcd {
             let _ = process.wait();
         }
     }
-}
-
-/// A loopback address that nobody else uses, so that no port has to be looked for.
-fn address() -> String {
-    static COUNTER: AtomicU32 = AtomicU32::new(0);
-    let (process, count) = (std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
-    let number = process.wrapping_mul(1_000).wrapping_add(count);
-    let [_, a, b, c] = number.to_be_bytes();
-    // 127.0.0.1 and the last address of a network belong to others.
-    format!("127.{}.{b}.{}", a % 254 + 1, c % 254 + 1)
 }

@@ -8,6 +8,7 @@
 mod client;
 pub mod etcd;
 mod kubectl;
+pub mod network;
 mod server;
 pub mod transcript;
 

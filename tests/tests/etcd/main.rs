@@ -6,3 +6,5 @@
 )]
 
 mod conformance;
+mod faults;
+mod load;

@@ -1,0 +1,196 @@
+//! Networks that can be cut: a proxy between two ends, and network namespaces of which each holds one process.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use crate::etcd::Place;
+
+/// Passes connections on until it is cut.
+pub struct Proxy {
+    address: String,
+    open: watch::Sender<bool>,
+}
+
+impl Proxy {
+    /// Listens on a free port, before `target`.
+    pub async fn start(target: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (open, opened) = watch::channel(true);
+        tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                // A connection that comes while it is cut is closed at once.
+                if *opened.borrow() {
+                    tokio::spawn(pass_on(stream, target.clone(), opened.clone()));
+                }
+            }
+        });
+        Self { address, open }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Ends all connections and takes no new ones.
+    pub fn cut(&self) {
+        self.open.send_replace(false);
+    }
+
+    /// Takes connections again.
+    pub fn heal(&self) {
+        self.open.send_replace(true);
+    }
+}
+
+async fn pass_on(mut near: TcpStream, target: String, mut open: watch::Receiver<bool>) {
+    let Ok(mut far) = TcpStream::connect(target).await else {
+        return;
+    };
+    tokio::select! {
+        // However it ends, both ends are closed.
+        _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+        _ = open.wait_for(|open| !open) => {}
+    }
+}
+
+/// Set for a process that runs in a network of its own, in which it may make others.
+const INSIDE: &str = "APILOOM_TESTS_NETWORK";
+
+/// Runs the test of this name once more in a network of its own, where it is told `true` and may use [`Networks`].
+/// `None` when this machine allows no such networks.
+pub fn isolated(test: &str) -> Option<bool> {
+    if std::env::var_os(INSIDE).is_some() {
+        return Some(true);
+    }
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net", "--"]);
+        command.stdin(Stdio::null());
+        command
+    };
+    let probe = "ip link add b type bridge && ip link add v type veth peer name w";
+    let mut probe_command = unshare();
+    probe_command.args(["sh", "-c", probe]);
+    let allowed = probe_command.stderr(Stdio::null()).status();
+    if !allowed.is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let status = unshare()
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(INSIDE, "1")
+        .status();
+    assert!(status.unwrap().success(), "{test} failed in its network");
+    Some(false)
+}
+
+/// Networks for members: one that joins all of them, and one from each to us. Only in an isolated process.
+pub struct Networks {
+    holders: Vec<Child>,
+}
+
+impl Networks {
+    /// So many of them.
+    pub fn new(count: usize) -> Self {
+        ip("link set lo up");
+        ip("link add peers type bridge");
+        ip("link set peers up");
+        let holders = (0..count).map(|index| {
+            // A network lives as long as a process in it.
+            let mut holder = Command::new("unshare");
+            holder.args(["--net", "--", "sleep", "infinity"]);
+            let holder = holder.stdin(Stdio::null()).spawn().unwrap();
+            let process = holder.id();
+            wait_until_moved(process);
+            let inside = |command: &str| {
+                let network = format!("--net=/proc/{process}/ns/net");
+                run(Command::new("nsenter")
+                    .arg(network)
+                    .arg("ip")
+                    .args(command.split(' ')));
+            };
+            inside("link set lo up");
+            ip(&format!(
+                "link add peer{index} type veth peer name p{index}"
+            ));
+            ip(&format!("link set p{index} netns {process}"));
+            ip(&format!("link set peer{index} master peers"));
+            ip(&format!("link set peer{index} up"));
+            inside(&format!("addr add 10.77.0.{}/24 dev p{index}", index + 1));
+            inside(&format!("link set p{index} up"));
+            ip(&format!(
+                "link add client{index} type veth peer name c{index}"
+            ));
+            ip(&format!("link set c{index} netns {process}"));
+            ip(&format!("addr add 10.78.{index}.2/24 dev client{index}"));
+            ip(&format!("link set client{index} up"));
+            inside(&format!("addr add 10.78.{index}.1/24 dev c{index}"));
+            inside(&format!("link set c{index} up"));
+            holder
+        });
+        Self {
+            holders: holders.collect(),
+        }
+    }
+
+    /// Where members run.
+    pub fn places(&self) -> Vec<Place> {
+        let holders = self.holders.iter().enumerate();
+        let place = |(index, holder): (usize, &Child)| Place {
+            client: format!("10.78.{index}.1"),
+            peer: format!("10.77.0.{}", index + 1),
+            network: Some(holder.id()),
+        };
+        holders.map(place).collect()
+    }
+
+    /// Cuts a member off from the others; we still reach it.
+    pub fn cut_from_peers(&self, member: usize) {
+        ip(&format!("link set peer{member} down"));
+    }
+
+    /// Cuts a member off from us; it still reaches the others.
+    pub fn cut_from_clients(&self, member: usize) {
+        ip(&format!("link set client{member} down"));
+    }
+
+    /// Joins a member to everybody again.
+    pub fn heal(&self, member: usize) {
+        ip(&format!("link set peer{member} up"));
+        ip(&format!("link set client{member} up"));
+    }
+}
+
+impl Drop for Networks {
+    fn drop(&mut self) {
+        for holder in &mut self.holders {
+            // It may have ended already, which is what is wanted.
+            let _ = holder.kill();
+            let _ = holder.wait();
+        }
+    }
+}
+
+/// Waits until a process is in a network other than ours.
+fn wait_until_moved(process: u32) {
+    let network = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
+    let started = Instant::now();
+    while network(&process.to_string()) == network("self") {
+        assert!(started.elapsed() < Duration::from_secs(10));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn ip(command: &str) {
+    run(Command::new("ip").args(command.split(' ')));
+}
+
+fn run(command: &mut Command) {
+    assert!(command.status().unwrap().success(), "{command:?}");
+}

@@ -1,0 +1,195 @@
+//! What happens to etcd must not happen to what was acknowledged, nor to a watch.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use apiloom_storage::{
+    Etcd, EtcdConfig, EventKind, Revision, Storage, StorageError, WatchItem, WatchStart,
+};
+use apiloom_tests::etcd;
+use apiloom_tests::network::{Networks, Proxy, isolated};
+use futures_util::StreamExt as _;
+use tokio::time::timeout;
+
+use super::load::{Load, PATIENCE};
+
+async fn over(servers: impl IntoIterator<Item = String>) -> Arc<dyn Storage> {
+    Etcd::connect(EtcdConfig::new(servers)).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_etcd_loses_nothing_and_watches_go_on() {
+    for release in etcd::Etcd::RELEASES {
+        let mut etcd = etcd::Etcd::start(release);
+        let store = over([etcd.url()]).await;
+        let load = Load::start(&store).await;
+        for _ in 0..5 {
+            load.more(100).await;
+            etcd.kill();
+            etcd.restart();
+        }
+        load.more(100).await;
+        load.finish().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paused_etcd_fails_requests_in_time_and_nothing_is_lost() {
+    for release in etcd::Etcd::RELEASES {
+        let etcd = etcd::Etcd::start(release);
+        let store = over([etcd.url()]).await;
+        let load = Load::start(&store).await;
+        load.more(100).await;
+        etcd.pause();
+        let started = Instant::now();
+        load.failure().await;
+        let read = store.get("/registry/a").await;
+        assert!(
+            matches!(read, Err(StorageError::Unavailable(_))),
+            "{read:?}"
+        );
+        assert!(started.elapsed() < Duration::from_secs(40));
+        etcd.resume();
+        load.more(100).await;
+        load.finish().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn compaction_of_what_was_delivered_disturbs_no_watch() {
+    for release in etcd::Etcd::RELEASES {
+        let etcd = etcd::Etcd::start(release);
+        let store = over([etcd.url()]).await;
+        let load = Load::start(&store).await;
+        for _ in 0..10 {
+            load.more(50).await;
+            store.compact(load.seen()).await.unwrap();
+        }
+        load.finish().await;
+    }
+}
+
+/// A watch that was cut off goes on where it was, or is told that it cannot.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_was_cut_off_misses_nothing_or_says_so() {
+    for release in etcd::Etcd::RELEASES {
+        let etcd = etcd::Etcd::start(release);
+        let proxy = Proxy::start(etcd.address()).await;
+        let (near, far) = (
+            over([etcd.url()]).await,
+            over([proxy.address().to_owned()]).await,
+        );
+        let mut watch = far.watch("/registry/", WatchStart::Now).await.unwrap();
+        let last = create(&*near, "/registry/a").await;
+        assert_eq!(next_revision(&mut watch).await, Ok(last));
+
+        proxy.cut();
+        let last = create(&*near, "/registry/b").await;
+        proxy.heal();
+        assert_eq!(next_revision(&mut watch).await, Ok(last));
+
+        proxy.cut();
+        create(&*near, "/registry/c").await;
+        let compacted = create(&*near, "/registry/d").await;
+        near.compact(compacted).await.unwrap();
+        proxy.heal();
+        let requested = last;
+        assert_eq!(
+            next_revision(&mut watch).await,
+            Err(StorageError::Compacted {
+                requested,
+                compacted
+            })
+        );
+        assert_eq!(watch.next().await, None);
+
+        let mut watch = far.watch("/registry/", WatchStart::Now).await.unwrap();
+        let last = create(&*near, "/registry/e").await;
+        assert_eq!(next_revision(&mut watch).await, Ok(last));
+    }
+}
+
+async fn create(store: &dyn Storage, key: &str) -> Revision {
+    store.create(key, "1".into(), None).await.unwrap()
+}
+
+/// The revision of the next change.
+async fn next_revision(watch: &mut apiloom_storage::WatchStream) -> Result<Revision, StorageError> {
+    loop {
+        match timeout(PATIENCE, watch.next())
+            .await
+            .expect("a watch delivers")
+        {
+            Some(Ok(WatchItem::Event(event))) => {
+                assert_eq!(event.kind, EventKind::Created);
+                return Ok(event.revision);
+            }
+            Some(Ok(WatchItem::Progress(_))) => {}
+            Some(Err(error)) => return Err(error),
+            None => panic!("a watch ends with an error"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_of_three_members_may_be_killed() {
+    let mut members = etcd::Etcd::start_three(etcd::Etcd::NEWEST);
+    let store = over(members.iter().map(etcd::Etcd::url)).await;
+    let load = Load::start(&store).await;
+    for member in 0..3 {
+        load.more(100).await;
+        members[member].kill();
+        load.more(100).await;
+        members[member].restart();
+    }
+    load.finish().await;
+}
+
+/// In networks of their own where the machine allows them; elsewhere a member is paused, which cuts it off from all.
+#[test]
+fn any_of_three_members_may_be_cut_off() {
+    match isolated("faults::any_of_three_members_may_be_cut_off") {
+        // It ran in a network of its own.
+        Some(false) => {}
+        Some(true) => runtime().block_on(cut_off_in_networks()),
+        None => {
+            eprintln!("this machine allows no networks: members are paused instead of cut off");
+            runtime().block_on(pause_each());
+        }
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Runtime::new().unwrap()
+}
+
+async fn cut_off_in_networks() {
+    let networks = Networks::new(3);
+    let members = etcd::Etcd::start_in(etcd::Etcd::NEWEST, networks.places());
+    let store = over(members.iter().map(etcd::Etcd::url)).await;
+    let load = Load::start(&store).await;
+    for member in 0..3 {
+        load.more(100).await;
+        networks.cut_from_peers(member);
+        load.more(100).await;
+        networks.heal(member);
+        load.more(100).await;
+        networks.cut_from_clients(member);
+        load.more(100).await;
+        networks.heal(member);
+    }
+    load.finish().await;
+}
+
+async fn pause_each() {
+    let members = etcd::Etcd::start_three(etcd::Etcd::NEWEST);
+    let store = over(members.iter().map(etcd::Etcd::url)).await;
+    let load = Load::start(&store).await;
+    for member in &members {
+        load.more(100).await;
+        member.pause();
+        load.more(100).await;
+        member.resume();
+    }
+    load.finish().await;
+}

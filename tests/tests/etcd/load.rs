@@ -1,0 +1,221 @@
+//! Writers and a watch over a store to which something happens, and the proof that nothing was lost.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use apiloom_storage::{
+    Event, EventKind, Key, ListRequest, Revision, Storage, StorageError, WatchItem, WatchStart,
+};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
+
+/// How long something that must come may take: longer than any fault is noticed in.
+pub(super) const PATIENCE: Duration = Duration::from_secs(90);
+
+const WRITERS: usize = 8;
+
+/// What is told of the load while it runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// How many writes were acknowledged.
+    pub(super) acknowledged: usize,
+    /// How many failed, without it being known whether they were done.
+    pub(super) failed: usize,
+}
+
+/// A load on a store to which nobody else writes.
+pub(super) struct Load {
+    store: Arc<dyn Storage>,
+    start: Revision,
+    stop: watch::Sender<bool>,
+    progress: watch::Sender<Progress>,
+    seen: watch::Receiver<Revision>,
+    writers: JoinSet<Vec<(Key, Revision)>>,
+    watcher: JoinHandle<Vec<Event>>,
+    end: watch::Sender<Option<Revision>>,
+}
+
+impl Load {
+    pub(super) async fn start(store: &Arc<dyn Storage>) -> Self {
+        let start = store.current_revision().await.unwrap();
+        let (seen_sender, seen) = watch::channel(start);
+        let end = watch::Sender::new(None);
+        let watcher = tokio::spawn(follow(
+            Arc::clone(store),
+            start,
+            seen_sender,
+            end.subscribe(),
+        ));
+        let (stop, progress) = (
+            watch::Sender::new(false),
+            watch::Sender::new(Progress::default()),
+        );
+        let mut writers = JoinSet::new();
+        for writer in 0..WRITERS {
+            let store = Arc::clone(store);
+            writers.spawn(write(store, writer, stop.subscribe(), progress.clone()));
+        }
+        Self {
+            store: Arc::clone(store),
+            start,
+            stop,
+            progress,
+            seen,
+            writers,
+            watcher,
+            end,
+        }
+    }
+
+    /// Waits until so many more writes are acknowledged.
+    pub(super) async fn more(&self, count: usize) {
+        let mut progress = self.progress.subscribe();
+        let wanted = progress.borrow().acknowledged + count;
+        let enough = progress.wait_for(|progress| progress.acknowledged >= wanted);
+        timeout(PATIENCE, enough)
+            .await
+            .expect("writes go on")
+            .unwrap();
+    }
+
+    /// Waits until a write fails.
+    pub(super) async fn failure(&self) {
+        let mut progress = self.progress.subscribe();
+        let before = progress.borrow().failed;
+        let failed = progress.wait_for(|progress| progress.failed > before);
+        timeout(PATIENCE, failed)
+            .await
+            .expect("a write fails")
+            .unwrap();
+    }
+
+    /// The newest revision that the watch has delivered.
+    pub(super) fn seen(&self) -> Revision {
+        *self.seen.borrow()
+    }
+
+    /// Stops the writers and proves that every revision was delivered once and in order, that what was acknowledged is
+    /// among them, and that the store holds what they add up to.
+    pub(super) async fn finish(mut self) -> Progress {
+        self.stop.send_replace(true);
+        let mut acknowledged = Vec::new();
+        while let Some(written) = timeout(PATIENCE, self.writers.join_next()).await.unwrap() {
+            acknowledged.extend(written.unwrap());
+        }
+        let last = self.store.current_revision().await.unwrap();
+        self.end.send_replace(Some(last));
+        let events = timeout(PATIENCE, self.watcher)
+            .await
+            .expect("the watch goes on")
+            .unwrap();
+        // Nobody else writes, so every revision is one event.
+        let revisions: Vec<u64> = events.iter().map(|event| event.revision.0).collect();
+        let expected: Vec<u64> = (self.start.0 + 1..=last.0).collect();
+        assert_eq!(revisions, expected);
+        for (key, revision) in &acknowledged {
+            let event = &events[(revision.0 - self.start.0 - 1) as usize];
+            assert_eq!(&event.key, key, "at {revision}");
+        }
+        let mut state: BTreeMap<Key, (Bytes, Revision)> = BTreeMap::new();
+        for event in events {
+            let before = match event.kind {
+                EventKind::Deleted => state.remove(&event.key),
+                _ => state.insert(event.key.clone(), (event.value, event.revision)),
+            };
+            assert_eq!(
+                event.previous, before,
+                "{} at {}",
+                event.key, event.revision
+            );
+        }
+        let request = ListRequest {
+            prefix: "/registry/".to_owned(),
+            ..ListRequest::default()
+        };
+        let page = self.store.list(request).await.unwrap();
+        let stored = page.entries.into_iter();
+        let stored = stored.map(|entry| (entry.key, (entry.value, entry.revision)));
+        assert_eq!(stored.collect::<BTreeMap<_, _>>(), state);
+        *self.progress.borrow()
+    }
+}
+
+/// Creates, updates and deletes keys of its own until it is stopped; gives what was acknowledged.
+async fn write(
+    store: Arc<dyn Storage>,
+    writer: usize,
+    stop: watch::Receiver<bool>,
+    progress: watch::Sender<Progress>,
+) -> Vec<(Key, Revision)> {
+    let mut acknowledged = Vec::new();
+    let mut told = |key: &str, answer: Result<Revision, StorageError>| match answer {
+        Ok(revision) => {
+            acknowledged.push((key.to_owned(), revision));
+            progress.send_modify(|progress| progress.acknowledged += 1);
+            Some(revision)
+        }
+        Err(StorageError::Unavailable(_)) => {
+            progress.send_modify(|progress| progress.failed += 1);
+            None
+        }
+        Err(error) => panic!("{key}: {error}"),
+    };
+    for index in 0.. {
+        if *stop.borrow() {
+            break;
+        }
+        let key = format!("/registry/w{writer}/{index}");
+        let created = told(&key, store.create(&key, "1".into(), None).await);
+        // Of a key whose create failed it is not known whether it is there.
+        let Some(created) = created else { continue };
+        if index % 2 == 0 {
+            continue;
+        }
+        let updated = told(&key, store.update_if(&key, created, "2".into(), None).await);
+        let Some(updated) = updated else { continue };
+        if index % 4 == 1 {
+            told(&key, store.delete_if(&key, updated).await);
+        }
+    }
+    acknowledged
+}
+
+/// One watch, until it has delivered everything up to the end.
+async fn follow(
+    store: Arc<dyn Storage>,
+    start: Revision,
+    seen: watch::Sender<Revision>,
+    mut end: watch::Receiver<Option<Revision>>,
+) -> Vec<Event> {
+    let mut changes = store
+        .watch("/registry/", WatchStart::After(start))
+        .await
+        .unwrap();
+    let mut events = Vec::new();
+    loop {
+        let item = tokio::select! {
+            item = changes.next() => item,
+            _ = end.changed() => {
+                // So that the end is told though nothing more happens.
+                store.request_progress().await.unwrap();
+                continue;
+            }
+        };
+        let reached = match item.expect("the watch goes on").expect("the watch goes on") {
+            WatchItem::Event(event) => {
+                let revision = event.revision;
+                events.push(event);
+                revision
+            }
+            WatchItem::Progress(revision) => revision,
+        };
+        seen.send_replace(reached);
+        if end.borrow().is_some_and(|end| reached >= end) {
+            return events;
+        }
+    }
+}
