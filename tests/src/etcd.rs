@@ -40,7 +40,7 @@ pub struct Place {
 
 impl Place {
     /// A loopback address that nobody else uses, so that no port has to be looked for.
-    fn local() -> Self {
+    pub fn local() -> Self {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let (process, count) = (std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
         let number = process.wrapping_mul(1_000).wrapping_add(count);
@@ -63,11 +63,15 @@ impl Etcd {
 
     /// Starts an etcd of one member, over a new folder.
     pub fn start(release: &str) -> Self {
-        Self::start_alone(release, "http", &[])
+        Self::start_alone(release, Place::local(), "http", &[])
     }
 
     /// Starts an etcd of one member that speaks TLS with these files: authority of clients, certificate, key.
-    pub fn start_with_tls(release: &str, [authority, certificate, key]: [&Path; 3]) -> Self {
+    pub fn start_with_tls(
+        release: &str,
+        place: Place,
+        [authority, certificate, key]: [&Path; 3],
+    ) -> Self {
         let flag = |name: &str, file: &Path| format!("--{name}={}", file.display());
         let files = [
             flag("trusted-ca-file", authority),
@@ -75,13 +79,12 @@ impl Etcd {
             flag("key-file", key),
             "--client-cert-auth".to_owned(),
         ];
-        Self::start_alone(release, "https", &files)
+        Self::start_alone(release, place, "https", &files)
     }
 
-    fn start_alone(release: &str, scheme: &'static str, args: &[String]) -> Self {
+    fn start_alone(release: &str, place: Place, scheme: &'static str, args: &[String]) -> Self {
         // Alone it has nobody to lose an election to, and none to wait for.
         let quick = ["--heartbeat-interval=10", "--election-timeout=100"].map(str::to_owned);
-        let place = Place::local();
         let cluster = format!("m0=http://{}:2380", place.peer);
         let mut etcd = Self::new(release, "m0", place, cluster);
         etcd.scheme = scheme;

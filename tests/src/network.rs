@@ -74,7 +74,8 @@ pub fn isolated(test: &str) -> Option<bool> {
         command.stdin(Stdio::null());
         command
     };
-    let probe = "ip link add b type bridge && ip link add v type veth peer name w";
+    let probe =
+        "ip link add name bridge0 type bridge && ip link add name veth0 type veth peer name veth1";
     let mut probe_command = unshare();
     probe_command.args(["sh", "-c", probe]);
     let allowed = probe_command.stderr(Stdio::null()).status();
@@ -99,7 +100,7 @@ impl Networks {
     /// So many of them.
     pub fn new(count: usize) -> Self {
         ip("link set lo up");
-        ip("link add peers type bridge");
+        ip("link add name peers type bridge");
         ip("link set peers up");
         let holders = (0..count).map(|index| {
             // A network lives as long as a process in it.
@@ -117,7 +118,7 @@ impl Networks {
             };
             inside("link set lo up");
             ip(&format!(
-                "link add peer{index} type veth peer name p{index}"
+                "link add name peer{index} type veth peer name p{index}"
             ));
             ip(&format!("link set p{index} netns {process}"));
             ip(&format!("link set peer{index} master peers"));
@@ -125,7 +126,7 @@ impl Networks {
             inside(&format!("addr add 10.77.0.{}/24 dev p{index}", index + 1));
             inside(&format!("link set p{index} up"));
             ip(&format!(
-                "link add client{index} type veth peer name c{index}"
+                "link add name client{index} type veth peer name c{index}"
             ));
             ip(&format!("link set c{index} netns {process}"));
             ip(&format!("addr add 10.78.{index}.2/24 dev client{index}"));

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
+mod backend;
 mod conformance;
 mod faults;
 mod load;

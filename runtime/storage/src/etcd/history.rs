@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::changes::{Changes, Heard};
 use super::failure::Failure;
-use super::members::{Members, Safety};
+use super::members::{Members, RETRY_FOR, Safety};
 use super::wire;
 use crate::feed::Replay;
 use crate::{Revision, StorageError};
@@ -52,14 +52,27 @@ impl History {
         }
     }
 
+    /// The same from one member, without asking another or asking again.
+    pub(super) async fn first_revision(&self) -> Result<Revision, Failure> {
+        self.probe_within(Duration::ZERO, Revision(0)).await
+    }
+
     /// Reads nothing at a revision, the present one for 0; gives the present one.
     pub(super) async fn probe(&self, revision: Revision) -> Result<Revision, Failure> {
+        self.probe_within(RETRY_FOR, revision).await
+    }
+
+    async fn probe_within(
+        &self,
+        retry_for: Duration,
+        revision: Revision,
+    ) -> Result<Revision, Failure> {
         let options = GetOptions::new()
             .with_count_only()
             .with_revision(wire::number(revision));
         let answer = self
             .members
-            .call(Safety::Read, async |member| {
+            .call_within(retry_for, Safety::Read, async |member| {
                 member.kv().get(PROBE_KEY, Some(options.clone())).await
             })
             .await?;

@@ -23,7 +23,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_PATIENCE: Duration = Duration::from_secs(3);
 
 /// No new attempt begins after this time: a member that restarts is back by then, and callers want an answer.
-const RETRY_FOR: Duration = Duration::from_secs(3);
+pub(super) const RETRY_FOR: Duration = Duration::from_secs(3);
 
 /// Between two rounds over all members.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);

@@ -27,7 +27,7 @@ use etcd_client::GetOptions;
 use etcd_client::proto::PbRangeResponse;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 pub use config::{ConnectError, EtcdConfig, EtcdTls};
 
@@ -43,6 +43,9 @@ use crate::{Entry, ListRequest, Page, Revision, Storage, StorageError, WatchStar
 
 /// How long whoever waits for the present waits for the watch of etcd.
 const CATCH_UP: Duration = Duration::from_secs(5);
+
+/// Between attempts to find a member that answers.
+const CONNECT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A store in etcd.
 ///
@@ -160,11 +163,12 @@ async fn first_answer(
     let mut reason = "no answer".to_owned();
     let answered = timeout(within, async {
         loop {
-            match history.current_revision().await {
+            match history.first_revision().await {
                 Ok(revision) => return Ok(revision),
                 Err(failure) if failure.is_passing() => reason = failure.to_string(),
                 Err(failure) => return Err(failure.to_string()),
             }
+            sleep(CONNECT_PAUSE).await;
         }
     });
     let answered = answered.await;

@@ -1,0 +1,257 @@
+//! What the backend does in etcd beyond the suite: TLS, several endpoints, leases, compaction, keys.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use apiloom_storage::{
+    ConnectError, Etcd, EtcdConfig, EtcdTls, ListRequest, Revision, Storage, StorageError,
+    WatchItem, WatchStart,
+};
+use apiloom_tests::etcd;
+use futures_util::StreamExt as _;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use serde_json::json;
+
+use super::load::PATIENCE;
+
+/// A key that nothing of ours is under.
+const KEY: &str = "/registry/things/a";
+
+async fn connect(config: EtcdConfig) -> Arc<Etcd> {
+    Etcd::connect(config).await.unwrap()
+}
+
+/// An authority, and a certificate that it signed, as files.
+struct Authority {
+    dir: tempfile::TempDir,
+}
+
+impl Authority {
+    /// For servers at these addresses.
+    fn new(address: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![address.to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &authority).unwrap();
+        let write = |name: &str, text: String| std::fs::write(dir.path().join(name), text).unwrap();
+        write("ca.pem", authority.pem());
+        write("cert.pem", certificate.pem());
+        write("key.pem", key.serialize_pem());
+        Self { dir }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Everything that a client needs.
+    fn tls(&self) -> EtcdTls {
+        EtcdTls {
+            ca_file: Some(self.file("ca.pem")),
+            cert_file: Some(self.file("cert.pem")),
+            key_file: Some(self.file("key.pem")),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tls_needs_the_right_authority_and_a_certificate() {
+    let place = etcd::Place::local();
+    let authority = Authority::new(&place.client);
+    let files = ["ca.pem", "cert.pem", "key.pem"].map(|name| authority.file(name));
+    let files = files.each_ref().map(PathBuf::as_path);
+    let etcd = etcd::Etcd::start_with_tls(etcd::Etcd::NEWEST, place, files);
+    let config = |tls| EtcdConfig {
+        tls,
+        connect_timeout: Duration::from_secs(2),
+        ..EtcdConfig::new([etcd.url()])
+    };
+    let store = connect(config(authority.tls())).await;
+    store.create(KEY, "1".into(), None).await.unwrap();
+
+    let other = Authority::new("127.0.0.1");
+    let wrong_authority = EtcdTls {
+        ca_file: Some(other.file("ca.pem")),
+        ..authority.tls()
+    };
+    let no_certificate = EtcdTls {
+        cert_file: None,
+        key_file: None,
+        ..authority.tls()
+    };
+    for (tls, reason) in [
+        (wrong_authority, "invalid peer certificate"),
+        (no_certificate, ""),
+    ] {
+        let refused = Etcd::connect(config(tls)).await.unwrap_err();
+        let text = refused.to_string();
+        assert!(
+            matches!(refused, ConnectError::Unreachable { .. }),
+            "{text}"
+        );
+        assert!(
+            text.contains(&etcd.url()) && text.contains(reason),
+            "{text}"
+        );
+    }
+    let missing = EtcdTls {
+        ca_file: Some(Path::new("/nowhere/ca.pem").to_owned()),
+        ..authority.tls()
+    };
+    let refused = Etcd::connect(config(missing))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refused.starts_with("cannot use /nowhere/ca.pem: "),
+        "{refused}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_is_away_is_passed_over() {
+    let etcd = etcd::Etcd::start(etcd::Etcd::NEWEST);
+    // Nobody listens on the discard port of this address.
+    let config = EtcdConfig::new(["127.9.9.9:9".to_owned(), etcd.url()]);
+    let store = connect(config).await;
+    store.create(KEY, "1".into(), None).await.unwrap();
+    let mut changes = store
+        .watch("/registry/", WatchStart::After(Revision(1)))
+        .await
+        .unwrap();
+    assert!(matches!(
+        changes.next().await,
+        Some(Ok(WatchItem::Event(_)))
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_expire_together_share_a_lease() {
+    let etcd = etcd::Etcd::start(etcd::Etcd::NEWEST);
+    let store = connect(EtcdConfig::new([etcd.url()])).await;
+    let leases = || {
+        let answer = etcd.gateway("/v3/lease/leases", &json!({}));
+        answer["leases"].as_array().map_or(0, Vec::len)
+    };
+    let hour = Some(Duration::from_secs(3_600));
+    for index in 0..50 {
+        let key = format!("/registry/events/{index}");
+        store.create(&key, "1".into(), hour).await.unwrap();
+    }
+    assert_eq!(leases(), 1);
+    let minute = Some(Duration::from_secs(60));
+    store.create(KEY, "1".into(), minute).await.unwrap();
+    assert_eq!(leases(), 2);
+}
+
+/// A lease that someone revoked is not given to another key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_is_gone_is_replaced() {
+    let etcd = etcd::Etcd::start(etcd::Etcd::NEWEST);
+    let store = connect(EtcdConfig::new([etcd.url()])).await;
+    let hour = Some(Duration::from_secs(3_600));
+    store.create(KEY, "1".into(), hour).await.unwrap();
+    let leases = etcd.gateway("/v3/lease/leases", &json!({}));
+    let id = &leases["leases"][0]["ID"];
+    etcd.gateway("/v3/lease/revoke", &json!({"ID": id}));
+    assert_eq!(store.get(KEY).await.unwrap().0, None);
+    store.create(KEY, "2".into(), hour).await.unwrap();
+    assert!(store.get(KEY).await.unwrap().0.is_some());
+}
+
+/// However many servers there are, history is compacted once an interval, to where it was an interval ago.
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_agree_on_compaction() {
+    let etcd = etcd::Etcd::start(etcd::Etcd::NEWEST);
+    let interval = Duration::from_millis(500);
+    let config = EtcdConfig {
+        compaction_interval: Some(interval),
+        ..EtcdConfig::new([etcd.url()])
+    };
+    let started = Instant::now();
+    let stores = [
+        connect(config.clone()).await,
+        connect(config.clone()).await,
+        connect(config).await,
+    ];
+    let first = stores[0].create(KEY, "1".into(), None).await.unwrap();
+    let compacted = loop {
+        stores[1]
+            .update_if(KEY, present(&stores[1]).await, "2".into(), None)
+            .await
+            .unwrap();
+        let request = ListRequest {
+            prefix: "/registry/".to_owned(),
+            at: Some(first),
+            ..ListRequest::default()
+        };
+        match stores[2].list(request).await {
+            Ok(_) => {}
+            Err(StorageError::Compacted { compacted, .. }) => break compacted,
+            Err(error) => panic!("{error}"),
+        }
+        assert!(started.elapsed() < PATIENCE, "nothing is compacted");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    assert!(compacted < stores[0].current_revision().await.unwrap());
+    // Each round wrote the key once, whoever won it.
+    let rounds = started.elapsed().as_millis() / interval.as_millis();
+    let written = etcd.gateway("/v3/kv/range", &json!({"key": "Y29tcGFjdF9yZXZfa2V5"}));
+    let written: u128 = written["kvs"][0]["version"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!((2..=rounds + 1).contains(&written), "{written} of {rounds}");
+}
+
+async fn present(store: &Etcd) -> Revision {
+    store.get(KEY).await.unwrap().0.unwrap().revision
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_outside_the_prefix_are_not_watched_and_move_its_progress() {
+    for release in etcd::Etcd::RELEASES {
+        let etcd = etcd::Etcd::start(release);
+        let store = connect(EtcdConfig::new([etcd.url()])).await;
+        let mut changes = store.watch("/registry/", WatchStart::Now).await.unwrap();
+        etcd.put("/other/a", &json!({}));
+        let other = store.current_revision().await.unwrap();
+        let last = store.create(KEY, "1".into(), None).await.unwrap();
+        etcd.put("/other/b", &json!({}));
+        let end = store.current_revision().await.unwrap();
+        assert!(other < last && last < end);
+        store.request_progress().await.unwrap();
+        let mut keys = Vec::new();
+        loop {
+            match changes.next().await.unwrap().unwrap() {
+                WatchItem::Event(event) => keys.push(event.key),
+                WatchItem::Progress(revision) if revision >= end => break,
+                WatchItem::Progress(_) => {}
+            }
+        }
+        assert_eq!(keys, [KEY], "{release}");
+    }
+}
+
+/// What etcd refuses for good is told at once, in its words.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_is_too_large_is_refused_and_nothing_breaks() {
+    let etcd = etcd::Etcd::start(etcd::Etcd::NEWEST);
+    let store = connect(EtcdConfig::new([etcd.url()])).await;
+    let started = Instant::now();
+    let refused = store.create(KEY, vec![0; 9 << 20].into(), None).await;
+    let Err(StorageError::Unavailable(text)) = refused else {
+        panic!("{refused:?}")
+    };
+    assert!(
+        text.contains("larger than max") || text.contains("too large"),
+        "{text}"
+    );
+    assert!(started.elapsed() < Duration::from_secs(3));
+    store.create(KEY, "1".into(), None).await.unwrap();
+}
