@@ -136,11 +136,11 @@ async fn any_of_three_members_may_be_killed() {
     let mut members = etcd::Etcd::start_three(etcd::Etcd::NEWEST);
     let store = over(members.iter().map(etcd::Etcd::url)).await;
     let load = Load::start(&store).await;
-    for member in 0..3 {
+    for member in &mut members {
         load.more(100).await;
-        members[member].kill();
+        member.kill();
         load.more(100).await;
-        members[member].restart();
+        member.restart();
     }
     load.finish().await;
 }
