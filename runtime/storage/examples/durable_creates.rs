@@ -72,6 +72,8 @@ fn measure(runtime: &tokio::runtime::Runtime, parent: &Path) -> Result<(), Failu
             );
         }
     }
+    runtime.block_on(measure_compaction(&dir))?;
+    fs::remove_dir_all(&dir)?;
     let this = std::env::current_exe()?;
     let run = |mode: &str| {
         let mut command = Command::new(&this);
@@ -177,6 +179,36 @@ async fn update(store: &Embedded, writer: u32, each: u32) -> Result<Duration, St
         slowest = slowest.max(begin.elapsed());
     }
     Ok(slowest)
+}
+
+/// What one writer waits while the rows of 50,000 forgotten changes are removed, beside what it waits otherwise.
+async fn measure_compaction(dir: &Path) -> Result<(), Failure> {
+    let store = Embedded::open(dir, EmbeddedConfig::default())?;
+    create(&store, 0, 1).await?;
+    load(64, 800, |writer| {
+        let store = Arc::clone(&store);
+        async move {
+            create(&store, writer + 1, 1).await?;
+            Ok(update(&store, writer + 1, 799).await?)
+        }
+    })
+    .await?;
+    let waits = async || -> Result<String, Failure> {
+        let mut waits = Vec::new();
+        for _ in 0..2_000 {
+            waits.push(update(&store, 0, 1).await?.as_secs_f64() * 1e3);
+        }
+        waits.sort_by(f64::total_cmp);
+        Ok(format!(
+            "median {:.2} ms, p99 {:.2} ms, longest {:.2} ms",
+            waits[1_000], waits[1_980], waits[1_999]
+        ))
+    };
+    println!("one writer: {}", waits().await?);
+    store.compact(store.current_revision().await?).await?;
+    println!("one writer beside a compaction: {}", waits().await?);
+    store.close().await;
+    Ok(())
 }
 
 /// Spread over the tree, as names are.
