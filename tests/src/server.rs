@@ -68,24 +68,30 @@ impl Server {
 
     /// Starts wardle-server over an existing folder.
     pub fn start_in(data_dir: &Path, args: &[&str]) -> Self {
-        Self::spawn(&build("wardle-server"), data_dir, args)
+        Self::spawn(&build("wardle-server"), data_dir, args, &[])
+    }
+
+    /// Starts wardle-server over an existing folder, with more in its environment.
+    pub fn start_with(data_dir: &Path, environment: &[(&str, &Path)]) -> Self {
+        Self::spawn(&build("wardle-server"), data_dir, &[], environment)
     }
 
     /// Starts another server's binary over a new folder.
     pub fn start_binary(binary: &Path) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let mut server = Self::spawn(binary, &dir.path().join("data"), &[]);
+        let mut server = Self::spawn(binary, &dir.path().join("data"), &[], &[]);
         server.dir = Some(dir);
         server
     }
 
-    fn spawn(binary: &Path, data_dir: &Path, args: &[&str]) -> Self {
+    fn spawn(binary: &Path, data_dir: &Path, args: &[&str], environment: &[(&str, &Path)]) -> Self {
         let mut command = Command::new(binary);
         command
             .arg("--secure-port=0")
             .arg("--data-dir")
             .arg(data_dir)
-            .args(args);
+            .args(args)
+            .envs(environment.iter().copied());
         let mut process = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

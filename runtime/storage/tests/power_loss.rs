@@ -33,14 +33,16 @@ use futures_util::future::join_all;
 const MOMENTS: usize = 36;
 const BLOCK: usize = 4096;
 const WRITERS: usize = 6;
-/// What a writer does before the store is closed and opened again: about 2,500 writes in all.
-const KEYS: u64 = 48;
-const OPENINGS: u64 = 2;
+/// The writing process runs three times, the second time over what the first has left without closing; each writer writes
+/// so many keys each time: about 2,500 writes in all.
+const RUNS: u64 = 3;
+const KEYS: u64 = 32;
 
 /// Tell the writing process where its store is, and whether it syncs.
 const DIR: &str = "POWERLOSS_DIR";
 const LOG: &str = "POWERLOSS_LOG";
 const SYNCS: &str = "APILOOM_TEST_SYNCS";
+const RUN: &str = "APILOOM_TEST_RUN";
 const ACKNOWLEDGED: &str = "acknowledged";
 
 #[test]
@@ -69,19 +71,19 @@ fn lose_power(test: &str, syncs: bool, moments: usize) -> (usize, Vec<String>) {
     let library = compile(scratch.path());
     let (dir, log) = (scratch.path().join("store"), scratch.path().join("log"));
     fs::create_dir(&dir).unwrap();
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"])
-        .env("LD_PRELOAD", library)
-        .env(DIR, &dir)
-        .env(LOG, &log)
-        .env(SYNCS, syncs.to_string())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "the writing process failed: {text}"
-    );
+    for run in 0..RUNS {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([test, "--exact", "--nocapture"])
+            .env("LD_PRELOAD", &library)
+            .env(DIR, &dir)
+            .env(LOG, &log)
+            .env(SYNCS, syncs.to_string())
+            .env(RUN, run.to_string())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "run {run} failed: {text}");
+    }
     let records = records(&fs::read(&log).unwrap());
     assert!(
         !syncs || checkpoints(&records) > 4,
@@ -156,13 +158,16 @@ fn records(log: &[u8]) -> Vec<Record> {
 
 /// How often the store's file itself was synced.
 fn checkpoints(records: &[Record]) -> usize {
-    let is_store = |record: &Record| match record {
-        Record::Name(file, name) if name.ends_with("store.db") => Some(*file),
-        _ => None,
-    };
-    let store = records.iter().find_map(is_store).unwrap();
-    let synced = |record: &&Record| matches!(record, Record::SyncEnds(file, _) if *file == store);
-    records.iter().filter(synced).count()
+    let (mut store, mut count) = (0, 0);
+    for record in records {
+        match record {
+            Record::Name(file, name) if name.ends_with("store.db") => store = *file,
+            Record::Name(file, _) if *file == store => store = 0,
+            Record::SyncEnds(file, _) if *file == store => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// Moments at random, right after acknowledgements, and right before syncs are done: each the number of records before.
@@ -173,6 +178,8 @@ fn choose(records: &[Record], moments: usize) -> Vec<usize> {
     for (index, record) in records.iter().enumerate() {
         match record {
             Record::Name(file, name) if name.ends_with(ACKNOWLEDGED) => acknowledged_file = *file,
+            // Each run counts its files anew.
+            Record::Name(file, _) if *file == acknowledged_file => acknowledged_file = 0,
             Record::Write(file, ..) if *file == acknowledged_file => {
                 acknowledgements.push(index + 1);
             }
@@ -237,8 +244,9 @@ impl Pending {
 /// What the disk holds, and what was acknowledged.
 #[derive(Default)]
 struct Machine {
+    /// As the run that writes has numbered them.
     names: BTreeMap<u64, String>,
-    files: BTreeMap<u64, OnDisk>,
+    files: BTreeMap<String, OnDisk>,
     syncing: BTreeMap<(u64, u64), usize>,
     acknowledged: String,
 }
@@ -280,19 +288,18 @@ impl Machine {
             Record::Unlink(file) => *self.file(*file) = OnDisk::default(),
             Record::Rename(from, to) => {
                 let moved = std::mem::take(self.file(*from));
-                self.files.insert(*to, moved);
+                *self.file(*to) = moved;
             }
         }
     }
 
     fn file(&mut self, file: u64) -> &mut OnDisk {
-        self.files.entry(file).or_default()
+        self.files.entry(self.names[&file].clone()).or_default()
     }
 
     /// Writes what the disk may hold when the power fails now.
     fn image(&self, dir: &Path, mut is_kept: impl FnMut() -> bool) {
-        for (number, file) in &self.files {
-            let name = &self.names[number];
+        for (name, file) in &self.files {
             if file.exists && name != ACKNOWLEDGED {
                 let mut content = file.synced.clone();
                 for (_, pending) in &file.pending {
@@ -456,12 +463,9 @@ fn value(key: &str, step: u64) -> Option<Vec<u8>> {
     let step = step.min(3);
     let length =
         300 + (seed + step * 1_103) % 6_000 + if seed.is_multiple_of(17) { 12_000 } else { 0 };
-    let mut value = format!("{key} {step} ").into_bytes();
-    let mut random = Random(seed + step);
-    while (value.len() as u64) < length {
-        value.extend(random.next().to_le_bytes());
-    }
-    Some(value)
+    let text = format!("{key} {step} ");
+    let value = text.repeat(1 + length as usize / text.len());
+    Some(value.into_bytes())
 }
 
 fn crc(key: &str) -> u64 {
@@ -486,26 +490,26 @@ fn write_all() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        for opening in 0..OPENINGS {
-            let store = Embedded::open(&dir, config).unwrap();
-            let writers = (0..WRITERS).map(|writer| {
-                let (store, dir) = (Arc::clone(&store), dir.clone());
-                tokio::spawn(async move {
-                    for index in 0..KEYS {
-                        let key = format!("/r/{:02}/{opening}-{writer}", index * 37 % KEYS);
-                        write_key(&*store, &dir, &key).await;
-                    }
-                })
-            });
-            for written in join_all(writers.collect::<Vec<_>>()).await {
-                written.unwrap();
-            }
-            if opening + 1 < OPENINGS {
-                store.close().await;
-            }
+        let run: u64 = std::env::var(RUN).unwrap().parse().unwrap();
+        let store = Embedded::open(&dir, config).unwrap();
+        let writers = (0..WRITERS).map(|writer| {
+            let (store, dir) = (Arc::clone(&store), dir.clone());
+            tokio::spawn(async move {
+                for index in 0..KEYS {
+                    let key = format!("/r/{:02}/{run}-{writer}", index * 37 % KEYS);
+                    write_key(&*store, &dir, &key).await;
+                }
+            })
+        });
+        for written in join_all(writers.collect::<Vec<_>>()).await {
+            written.unwrap();
         }
+        if run == 1 {
+            store.close().await;
+        }
+        // Otherwise nothing is closed: that is how power fails.
+        std::mem::forget(store);
     });
-    // Nothing is closed: that is how power fails.
     runtime.shutdown_background();
 }
 
