@@ -1,7 +1,7 @@
 //! The schema keywords of `#[api(..)]`, and the proofs that a rule fits the type it stands on.
 
 use apiloom_model::api::{Bounds, Field, ListTopology, MapTopology, Rules, Shape, Union};
-use apiloom_model::{ApiEnum, ApiStruct, Code, Name};
+use apiloom_model::{ApiEnum, ApiStruct, Code, Name, SourceSpan};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 
@@ -118,7 +118,11 @@ fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field]) -> TokenStream 
         ("multipleOf", &rules.multiple_of),
     ] {
         if let Some(bound) = bound {
-            set(keyword, quote!(::apiloom::codegen::number::<#ty>(#bound)));
+            let span = bound.span().start;
+            set(
+                keyword,
+                quote_spanned!(span=> ::apiloom::codegen::number::<#ty>(#bound)),
+            );
         }
     }
     for (least, most, Bounds { min, max }) in [
@@ -189,7 +193,7 @@ fn topology(ty: &TokenStream, rules: &Rules) -> TokenStream {
         ListTopology::Atomic => quote!(.set("x-kubernetes-list-type", "atomic")),
         ListTopology::Set => quote!(.set("x-kubernetes-list-type", "set")),
         ListTopology::Map(keys) => {
-            let element = quote!(<#ty as ::apiloom::codegen::Container>::Element);
+            let element = element_of(ty);
             let keys = keys.iter().map(|key| {
                 let chain = super::fields::chain(&element, std::slice::from_ref(key));
                 quote_spanned!(key.span=> ::apiloom::codegen::name_of(&#chain))
@@ -205,22 +209,31 @@ fn topology(ty: &TokenStream, rules: &Rules) -> TokenStream {
     quote!(#list #map #atomic)
 }
 
+/// The type of the elements of a list or map, with errors about it shown at the field's type.
+fn element_of(ty: &TokenStream) -> TokenStream {
+    let span = SourceSpan::of(ty).start;
+    quote_spanned!(span=> <#ty as ::apiloom::codegen::Container>::Element)
+}
+
+/// The type of the keys of a map, likewise.
+fn key_of(ty: &TokenStream) -> TokenStream {
+    let span = SourceSpan::of(ty).start;
+    quote_spanned!(span=> <#ty as ::apiloom::codegen::Map>::Key)
+}
+
 fn nested(ty: &TokenStream, rules: &Rules) -> TokenStream {
     let part = |method: &str, ty: TokenStream, rules: &Rules| {
         let (method, keywords) = (format_ident!("{method}"), keywords(&ty, rules, &[]));
         quote!(.#method(::apiloom::codegen::Keywords::new() #keywords))
     };
-    let each = rules.each.as_ref().map(|rules| {
-        part(
-            "each",
-            quote!(<#ty as ::apiloom::codegen::Container>::Element),
-            rules,
-        )
-    });
+    let each = rules
+        .each
+        .as_ref()
+        .map(|rules| part("each", element_of(ty), rules));
     let keys = rules
         .keys
         .as_ref()
-        .map(|rules| part("keys", quote!(<#ty as ::apiloom::codegen::Map>::Key), rules));
+        .map(|rules| part("keys", key_of(ty), rules));
     quote!(#each #keys)
 }
 
@@ -257,9 +270,11 @@ fn prove(proofs: &mut TokenStream, bound: &str, ty: &TokenStream) {
         format_ident!("{}", bound.to_lowercase()),
         format_ident!("{bound}"),
     );
+    let span = SourceSpan::of(ty).start;
+    let called = quote_spanned!(span=> #function::<#ty>());
     proofs.extend(quote! {{
         const fn #function<T: ::apiloom::codegen::#bound + ?Sized>() {}
-        #function::<#ty>();
+        #called;
     }});
 }
 
@@ -294,13 +309,9 @@ fn prove_rules(proofs: &mut TokenStream, ty: &TokenStream, rules: &Rules) {
         }
     }
     if let Some(each) = &rules.each {
-        prove_rules(
-            proofs,
-            &quote!(<#ty as ::apiloom::codegen::Container>::Element),
-            each,
-        );
+        prove_rules(proofs, &element_of(ty), each);
     }
     if let Some(keys) = &rules.keys {
-        prove_rules(proofs, &quote!(<#ty as ::apiloom::codegen::Map>::Key), keys);
+        prove_rules(proofs, &key_of(ty), keys);
     }
 }
