@@ -6,6 +6,7 @@ use serde_json::{Map, Number, Value};
 
 use super::combine;
 use super::node::{ListType, Node, Pattern, Property, Rules, TimePrecision, Types, Union};
+use super::pattern;
 use crate::kind::Hooks;
 
 /// Where the defaults of a schema stand.
@@ -433,7 +434,7 @@ impl<'a> Builder<'a> {
     }
 
     fn pattern(&mut self, text: &str, path: &str) -> Option<Pattern> {
-        match Regex::new(text) {
+        match Regex::new(&pattern::with_ascii_classes(text)) {
             Ok(regex) => Some(Pattern {
                 text: text.to_owned(),
                 regex,

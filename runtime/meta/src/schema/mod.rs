@@ -12,6 +12,7 @@ pub(crate) mod node;
 pub(crate) mod number;
 mod openapi;
 pub(crate) mod path;
+mod pattern;
 pub(crate) use self::default::drops_null;
 mod root;
 mod transition;
