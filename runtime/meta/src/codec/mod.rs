@@ -43,6 +43,11 @@ pub enum DecodeError {
 
 /// Decodes a body against a schema in one walk. Of several YAML documents the first one counts.
 ///
+/// YAML is read as Kubernetes reads it (YAML 1.1 with some of 1.2: `yes` is true, `014` is 12, `12:30` is a string), but for
+/// these: any case of a word counts (`yEs`), underscores stand between digits only, an explicit field wins over a merged
+/// one wherever `<<` stands, integers of 64 bits keep all their digits, and directives and escaped surrogates are taken.
+/// Documents nest 127 levels at most.
+///
 /// ```
 /// use apiloom_meta::{codec::{Format, decode}, kind::Hooks, schema::Schema};
 /// let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}});
