@@ -2,13 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use apiloom_storage::{Embedded, EmbeddedConfig, Storage as _};
-use apiloom_tests::{Server, build};
+use apiloom_tests::{Client, Server, build};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -110,6 +111,50 @@ async fn sigterm_ends_watches_and_the_process_well() {
     let stopped = tokio::task::spawn_blocking(|| server.stop());
     assert_eq!(watch.next().await, None, "the stream ends without an error");
     stopped.await.unwrap();
+}
+
+#[test]
+fn every_request_is_a_line_of_the_log_where_it_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = |level: &str| {
+        let stderr = dir.path().join("stderr");
+        let mut server = Command::new(build("wardle-server"))
+            .args(["--secure-port=0", "--storage-backend=memory", "-v", level])
+            .arg("--data-dir")
+            .arg(dir.path().join("data"))
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(&stderr).unwrap())
+            .spawn()
+            .unwrap();
+        let mut ready = String::new();
+        let stdout = server.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut ready).unwrap();
+        let kubeconfig = ready.trim_end().split_once("kubeconfig: ").unwrap().1;
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let answer = runtime.block_on(Client::new(Path::new(kubeconfig)).get("/livez?a=b"));
+        assert_eq!(answer.code, 200);
+        let pid = server.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert!(server.wait().unwrap().success());
+        std::fs::read_to_string(&stderr).unwrap()
+    };
+    assert_eq!(log("0"), "", "nothing to warn of");
+    let starts = log("1");
+    assert!(
+        starts.contains("serving") && starts.contains("SIGTERM") && !starts.contains("/livez"),
+        "{starts}"
+    );
+    let requests = log("2");
+    assert!(
+        requests.contains("method=GET uri=\"/livez?a=b\" code=200"),
+        "{requests}"
+    );
 }
 
 #[test]

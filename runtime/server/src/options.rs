@@ -142,7 +142,7 @@ struct ApiEnablement {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Logs flags")]
 struct Logs {
-    /// How much to log to stderr: 0 warnings, 1 what happens to the server, 2 every request, 4 and up for debugging.
+    /// How much to log to stderr: 0 warnings, 1 starts and stops, 2 every request, 4 to 10 for debugging.
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
     verbosity: u8,
 }

@@ -17,6 +17,7 @@ use super::body::{self, BoxError, RequestBody};
 use super::call::Call;
 use super::compress::compress;
 use super::cut_off::until;
+use super::definitions;
 use super::discovery::Discovery;
 use super::error::{page_not_found, respond};
 use super::health::Health;
@@ -155,6 +156,9 @@ impl Inner {
             .groups()
             .iter()
             .any(|group| group.name == info.api_group);
+        if !known_group && let Some(answer) = definitions::none(info, request) {
+            return answer;
+        }
         if info.path.starts_with("//") || (info.is_resource_request && !known_group) {
             return page_not_found();
         }

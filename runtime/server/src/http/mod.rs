@@ -7,6 +7,7 @@ mod call;
 mod route;
 
 mod create;
+mod definitions;
 mod delete;
 mod get;
 mod list;

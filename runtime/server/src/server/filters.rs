@@ -5,8 +5,9 @@ use std::panic::AssertUnwindSafe;
 use apiloom_meta::ApiError;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, USER_AGENT};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 use tower::Service as _;
@@ -32,13 +33,18 @@ impl Filters {
     /// Request id, panic guard, then the rest.
     pub(super) async fn serve(&self, request: Request<Incoming>) -> Response<Body> {
         let id = request_id(request.headers());
+        let line = tracing::enabled!(tracing::Level::DEBUG).then(|| RequestLine::new(&request));
         // What a panic leaves behind is this request's own: the state it shares with others is behind locks that do not
         // poison and is changed in one step.
         let mut response = match AssertUnwindSafe(self.guarded(request)).catch_unwind().await {
             Ok(response) => response,
             Err(_) => panicked(),
         };
+        let response_code = response.status();
         let headers = response.headers_mut();
+        if let Some(line) = line {
+            line.log(&id, response_code);
+        }
         headers.insert(AUDIT_ID, id);
         headers
             .entry(CACHE_CONTROL)
@@ -77,6 +83,38 @@ impl Filters {
             .call(Request::from_parts(parts, body))
             .await;
         response
+    }
+}
+
+/// What the log says of a request, from `-v 2` on: one line when its answer begins.
+struct RequestLine {
+    began: Instant,
+    method: Method,
+    uri: Uri,
+    user_agent: Option<HeaderValue>,
+}
+
+impl RequestLine {
+    fn new(request: &Request<Incoming>) -> Self {
+        Self {
+            began: Instant::now(),
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            user_agent: request.headers().get(USER_AGENT).cloned(),
+        }
+    }
+
+    fn log(self, audit_id: &HeaderValue, code: StatusCode) {
+        let path = self.uri.path_and_query().map_or("", PathAndQuery::as_str);
+        tracing::debug!(
+            method = %self.method,
+            uri = path,
+            code = code.as_u16(),
+            latency_ms = self.began.elapsed().as_millis() as u64,
+            user_agent = ?self.user_agent.unwrap_or(HeaderValue::from_static("")),
+            audit_id = ?audit_id,
+            "HTTP"
+        );
     }
 }
 

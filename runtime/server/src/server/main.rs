@@ -79,6 +79,7 @@ async fn serve(
         .map_err(Outcome::Failed)?;
     let ready = server.bind().await.map_err(Outcome::Failed)?;
     announce(&name, &ready, started);
+    tracing::info!(url = ready.url(), "serving");
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = ready.serve(async {
         // An error means that the sender is gone, which is as good a reason to stop.
@@ -87,13 +88,16 @@ async fn serve(
     tokio::pin!(serving);
     tokio::select! {
         () = &mut serving => return Ok(()),
-        () = signals.next() => {}
+        signal = signals.next() => tracing::info!(signal, "stopping"),
     }
     // The receiver is gone only when serving has ended already.
     let _ = stop.send(());
     tokio::select! {
-        () = serving => Ok(()),
-        () = signals.next() => Err(Outcome::Interrupted),
+        () = serving => {
+            tracing::info!("stopped");
+            Ok(())
+        }
+        _ = signals.next() => Err(Outcome::Interrupted),
     }
 }
 
@@ -138,18 +142,19 @@ impl Signals {
         Ok(Self {})
     }
     #[cfg(unix)]
-    async fn next(&mut self) {
+    async fn next(&mut self) -> &'static str {
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
         }
     }
     #[cfg(not(unix))]
-    async fn next(&mut self) {
+    async fn next(&mut self) -> &'static str {
         // Without a way to hear the signal the server runs until it is killed.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
+        "Ctrl-C"
     }
 }
 
@@ -157,8 +162,10 @@ fn start_logs(verbosity: u8) {
     let directives = match verbosity {
         0 => "warn",
         1 => "warn,apiloom_server=info,apiloom_storage=info",
-        2 | 3 => "info,apiloom_server=debug,apiloom_storage=info",
-        4..=7 => "debug",
+        2 | 3 => "warn,apiloom_server=debug,apiloom_storage=info",
+        4 | 5 => "info,apiloom_server=trace,apiloom_storage=debug",
+        // From here on with what happens inside HTTP/2 and TLS.
+        6 | 7 => "debug",
         _ => "trace",
     };
     let subscriber = tracing_subscriber::fmt()
