@@ -344,6 +344,9 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         let wants_integer = self.node.is_some_and(|node| {
             node.types.takes(Types::INTEGER) && !node.types.takes(Types::NUMBER)
         });
+        if wants_integer && value == 0.0 && value.is_sign_negative() {
+            return Ok(self.integer(0.into()));
+        }
         let found = || {
             if wants_integer {
                 format!("number {}", go_number(value))

@@ -469,6 +469,18 @@ fn times_are_kept_in_utc_with_the_precision_of_their_type() {
 }
 
 #[test]
+fn minus_zero_is_a_good_integer() {
+    // serde_json reads `-0` as a float, as an integer has no sign there.
+    for format in [Format::Json, Format::Yaml] {
+        let decoded = decode(b"{\"spec\": {\"replicas\": -0}}", format, &schema());
+        assert_eq!(
+            decoded.expect("decodes").value,
+            json!({"spec":{"replicas":0}})
+        );
+    }
+}
+
+#[test]
 fn a_whole_number_of_yaml_may_be_written_as_a_fraction() {
     // Kubernetes turns YAML into JSON first, where 1.0 and 1e3 become 1 and 1000.
     let text = "spec:\n  replicas: 1e3\n  ports:\n  - {name: a, port: 80.0}\n";
