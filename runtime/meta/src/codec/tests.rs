@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::kind::ApiType;
-use crate::types::{MicroTime, ObjectMeta, Time};
+use crate::types::{IntOrString, MicroTime, ObjectMeta, Time};
 
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only the schema counts")]
@@ -33,6 +33,7 @@ struct Spec {
     free: Option<serde_json::Map<String, Value>>,
     at: Option<Time>,
     precisely: Option<MicroTime>,
+    target: Option<IntOrString>,
     written: Option<String>,
 }
 
@@ -110,6 +111,10 @@ fn values_of_another_type_name_field_and_types() {
         (
             r#"{"spec":{"replicas":1.5}}"#,
             "json: cannot unmarshal number 1.5 into Go struct field Spec.spec.replicas of type int32",
+        ),
+        (
+            r#"{"spec":{"target":3000000000}}"#,
+            "json: cannot unmarshal number 3000000000 into Go struct field Spec.spec.target of type intstr.IntOrString",
         ),
         (
             r#"{"spec":{"single":1e39}}"#,

@@ -23,12 +23,16 @@ pub(crate) fn is_multiple(number: &Number, step: &Number) -> bool {
         || (quotient - quotient.round()).abs() <= quotient.abs().max(1.0) * f64::EPSILON * 4.0
 }
 
+/// The format of IntOrString. It says nothing to readers of documents, who have `x-kubernetes-int-or-string`.
+pub(crate) const INT_OR_STRING: &str = "int-or-string";
+
 /// The values an integer format spans; `None` for formats that bound nothing.
 pub(crate) fn format_bounds(format: &str) -> Option<(i128, i128)> {
     Some(match format {
         "int8" => (i8::MIN.into(), i8::MAX.into()),
         "int16" => (i16::MIN.into(), i16::MAX.into()),
-        "int32" => (i32::MIN.into(), i32::MAX.into()),
+        // The format of the type IntOrString, whose numbers have 32 bits.
+        "int32" | INT_OR_STRING => (i32::MIN.into(), i32::MAX.into()),
         "int64" | "int" => (i64::MIN.into(), i64::MAX.into()),
         "uint8" => (0, u8::MAX.into()),
         "uint16" => (0, u16::MAX.into()),

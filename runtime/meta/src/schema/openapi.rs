@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::node::{Choice, ListType, Node, Rules};
+use super::number::INT_OR_STRING;
 use super::root::OBJECT_META_NAME;
 
 /// How the metadata of an object is printed.
@@ -64,7 +65,8 @@ impl Printer<'_> {
             return Value::Object(out);
         }
         insert(&mut out, "nullable", node.nullable.then_some(true));
-        insert(&mut out, "format", node.format.clone());
+        let format = node.format.clone();
+        insert(&mut out, "format", format.filter(|f| f != INT_OR_STRING));
         rules(&mut out, &node.rules);
         if node.int_or_string {
             out.insert("x-kubernetes-int-or-string".to_owned(), Value::Bool(true));

@@ -112,7 +112,7 @@ impl JsonSchema for IntOrString {
         concat!(module_path!(), "::IntOrString").into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "description": "IntOrString is an integer or a string.", "x-kubernetes-int-or-string": true })
+        json_schema!({ "description": "IntOrString is an integer or a string.", "format": "int-or-string", "x-kubernetes-int-or-string": true })
     }
 }
 
