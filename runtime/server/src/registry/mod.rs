@@ -53,7 +53,7 @@ pub use options::{
 };
 use parking_lot::Mutex;
 pub use strategy::Strategy;
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 
 /// Every resource of a server over one store.
 #[derive(Debug)]
@@ -66,7 +66,8 @@ pub struct Registry {
     caches: Vec<Arc<WatchCache<Served>>>,
     /// Namespaces without admission, for the server's own.
     namespaces: Option<Endpoint>,
-    tasks: Mutex<Vec<AbortHandle>>,
+    /// Ended when this is dropped.
+    tasks: Mutex<JoinSet<()>>,
 }
 
 impl Registry {
@@ -124,16 +125,12 @@ impl Registry {
         {
             let mut tasks = self.tasks.lock();
             if tasks.is_empty() {
-                tasks.extend(
-                    self.listers
-                        .iter()
-                        .map(|lister| tokio::spawn(Arc::clone(lister).run()).abort_handle()),
-                );
-                tasks.extend(
-                    self.caches
-                        .iter()
-                        .map(|cache| tokio::spawn(Arc::clone(cache).run()).abort_handle()),
-                );
+                for lister in &self.listers {
+                    tasks.spawn(Arc::clone(lister).run());
+                }
+                for cache in &self.caches {
+                    tasks.spawn(Arc::clone(cache).run());
+                }
             }
         }
         self.make_default_namespace().await?;
@@ -146,9 +143,11 @@ impl Registry {
         Ok(())
     }
 
-    /// Ends what [`Registry::start`] began, before the store is closed under it. Dropping the registry does the same.
-    pub fn stop(&self) {
-        self.tasks.lock().drain(..).for_each(|task| task.abort());
+    /// Ends what [`Registry::start`] began and returns when it has ended, before the store is closed under it. Dropping
+    /// the registry ends it too.
+    pub async fn stop(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock());
+        tasks.shutdown().await;
     }
 
     async fn make_default_namespace(&self) -> Result<(), StorageError> {
@@ -186,12 +185,6 @@ async fn filled(cache: &WatchCache<Served>) -> Result<(), StorageError> {
     match known.map(|fill| fill.clone()) {
         Ok(Fill::Pending(error)) => Err(StorageError::Unavailable(error)),
         _ => Ok(()),
-    }
-}
-
-impl Drop for Registry {
-    fn drop(&mut self) {
-        self.stop();
     }
 }
 

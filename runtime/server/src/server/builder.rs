@@ -251,7 +251,7 @@ impl Ready {
             }
         }
         background.shutdown().await;
-        registry.stop();
+        registry.stop().await;
         stores.close().await;
     }
 }
