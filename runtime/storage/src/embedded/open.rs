@@ -13,7 +13,7 @@ use super::mark::Mark;
 use super::place::Place;
 use super::prove::{Proved, prove, prove_pages};
 use super::reader::query;
-use super::row::{Number, sqlite_error};
+use super::row::{Number, describe, sqlite_error};
 use super::wal::first_damage;
 use crate::StorageError;
 
@@ -82,7 +82,7 @@ pub enum OpenError {
         supported: i32,
     },
     /// The directory or the file cannot be made, read or written.
-    #[error("cannot use {}: {reason}; make it writable, or choose another directory", .path.display())]
+    #[error("cannot use {}: {reason}; make it writable with room to spare, or choose another directory", .path.display())]
     Io {
         /// Which.
         path: PathBuf,
@@ -123,10 +123,10 @@ impl OpenError {
 
     pub(super) fn sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         match sqlite_error(path, error) {
-            StorageError::Corrupt(_) => Self::damaged(path, error.to_string()),
+            StorageError::Corrupt(_) => Self::damaged(path, describe(error)),
             _ => Self::Io {
                 path: path.to_owned(),
-                reason: error.to_string(),
+                reason: describe(error),
             },
         }
     }

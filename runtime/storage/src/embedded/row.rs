@@ -262,9 +262,25 @@ impl Number {
     }
 }
 
+/// An error of SQLite, with what it was doing where its text says no more than that a disk failed.
+pub(super) fn describe(error: &rusqlite::Error) -> String {
+    let doing = match error.sqlite_error().map_or(0, |error| error.extended_code) {
+        ffi::SQLITE_IOERR_READ => "while reading",
+        ffi::SQLITE_IOERR_WRITE => "while writing",
+        ffi::SQLITE_IOERR_FSYNC => "while syncing",
+        ffi::SQLITE_IOERR_TRUNCATE => "while cutting a file",
+        ffi::SQLITE_IOERR_SHMOPEN => "while making the -shm file beside it",
+        ffi::SQLITE_IOERR_SHMSIZE => {
+            "while extending the -shm file beside it: the disk may be full"
+        }
+        _ => return error.to_string(),
+    };
+    format!("{error} {doing}")
+}
+
 /// What an error of SQLite means to a caller.
 pub(super) fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StorageError {
-    let text = format!("{}: {error}", path.display());
+    let text = format!("{}: {}", path.display(), describe(error));
     let is_damage = match error.sqlite_error_code() {
         Some(ErrorCode::SystemIoFailure) => {
             let code = error.sqlite_error().map_or(0, |error| error.extended_code);

@@ -19,7 +19,7 @@ const EXPIRE_STEP: i64 = 256;
 /// A step of the sweep is to take so long, of the 5 ms that no write ever waits for it. Within a step no row is begun
 /// after this time, and the number of rows of the next step follows from how long this one took with its commit.
 const SWEEP_TIME: Duration = Duration::from_millis(2);
-const SWEEP_ROWS: usize = 4_096;
+const SWEEP_ROWS: usize = 512;
 
 /// How often the size of SQLite's log is looked at, in writes, and from how many pages on it is written back.
 const CHECKPOINT_LOOK_WRITES: usize = 128;
@@ -181,8 +181,9 @@ impl Writer {
         }
         self.sync_commits()?;
         let swept = swept?;
-        let done = swept.saturating_sub(self.swept) as usize;
-        self.pace.adapt(done, start.elapsed());
+        let (done, took) = (swept.saturating_sub(self.swept) as usize, start.elapsed());
+        tracing::debug!(changes = done, ?took, "history was swept");
+        self.pace.adapt(done, took);
         self.swept = swept;
         Ok(())
     }
