@@ -22,6 +22,9 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// A read waits so long for one member while there are others to ask.
 const READ_PATIENCE: Duration = Duration::from_secs(3);
 
+/// A page of ten thousand objects may be large; pings tell earlier that a member is gone.
+const SCAN_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// No new attempt begins after this time: a member that restarts is back by then, and callers want an answer.
 pub(super) const RETRY_FOR: Duration = Duration::from_secs(3);
 
@@ -44,6 +47,8 @@ const CONNECTION_WINDOW: u32 = 16 << 20;
 pub(super) enum Safety {
     /// It changes nothing.
     Read,
+    /// It changes nothing, and the answer may be large.
+    Scan,
     /// It does.
     Write,
 }
@@ -212,7 +217,7 @@ impl Members {
     pub(super) fn leave(&self, failed: &Member) {
         *failed.reports_progress.lock() = None;
         let current = self.current.load(Ordering::Relaxed);
-        if self.members[current].server == failed.server && self.members.len() > 1 {
+        if std::ptr::eq(&*self.members[current], failed) && self.members.len() > 1 {
             let next = (current + 1) % self.members.len();
             // Whoever was faster has moved on already.
             let moved =
@@ -249,9 +254,12 @@ impl Members {
         let started = Instant::now();
         let patience = match safety {
             Safety::Read if self.members.len() > 1 => READ_PATIENCE,
+            Safety::Scan => SCAN_TIMEOUT,
             _ => CALL_TIMEOUT,
         };
-        for attempt in 1.. {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
             let member = self.current();
             let failure = match timeout(patience, request(Arc::clone(&member))).await {
                 Ok(Ok(answer)) => return Ok(answer),
@@ -262,15 +270,14 @@ impl Members {
                 return Err(failure);
             }
             self.leave(&member);
-            let may_repeat = safety == Safety::Read || matches!(failure, Failure::NotDone(_));
+            let may_repeat = safety != Safety::Write || matches!(failure, Failure::NotDone(_));
             if !may_repeat || started.elapsed() >= retry_for {
                 return Err(failure);
             }
-            if attempt % self.members.len() == 0 {
+            if attempts % self.members.len() == 0 {
                 sleep(RETRY_PAUSE).await;
             }
         }
-        unreachable!("the loop above has no end")
     }
 }
 

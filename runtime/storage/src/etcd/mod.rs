@@ -122,7 +122,7 @@ impl Etcd {
         let options = options.with_range(range.end.clone());
         let answer = self
             .members
-            .call(Safety::Read, async |member| {
+            .call(Safety::Scan, async |member| {
                 member
                     .kv()
                     .get(range.from.clone(), Some(options.clone()))
