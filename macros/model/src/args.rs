@@ -111,7 +111,12 @@ fn raw_arg(input: ParseStream<'_>) -> syn::Result<(Name, Value)> {
     let key = Name::from(&Ident::parse_any(input)?);
     if input.peek(Token![=]) {
         input.parse::<Token![=]>()?;
-        return Ok((key, Value::One(input.parse()?)));
+        let is_expression = input.fork().parse::<Expr>().is_ok();
+        let value = match key.text.as_str() {
+            "list" if !is_expression => topology(input)?,
+            _ => input.parse()?,
+        };
+        return Ok((key, Value::One(value)));
     }
     if input.peek(syn::token::Paren) {
         let inner;
@@ -119,6 +124,20 @@ fn raw_arg(input: ParseStream<'_>) -> syn::Result<(Name, Value)> {
         return Ok((key, Value::List(inner.parse()?)));
     }
     Ok((key, Value::Flag))
+}
+
+/// `map(type)`: the key of Kubernetes' own conditions is a keyword of Rust, and so no expression unless written `r#type`.
+fn topology(input: ParseStream<'_>) -> syn::Result<Expr> {
+    let word = Ident::parse_any(input)?;
+    let inner;
+    syn::parenthesized!(inner in input);
+    let keys = inner.parse_terminated(Ident::parse_any, Token![,])?;
+    let keys = keys.iter().map(|key| match key.to_string().as_str() {
+        // There are no raw forms of these; the expression says so.
+        "self" | "Self" | "super" | "crate" => key.clone(),
+        text => Ident::new_raw(text, key.span()),
+    });
+    syn::parse2(quote::quote!(#word(#(#keys),*)))
 }
 
 fn skip_to_comma(input: ParseStream<'_>) -> syn::Result<()> {

@@ -11,7 +11,9 @@ use std::ops::Deref;
 use serde::Serialize;
 
 use crate::kind::ColumnType;
-use crate::types::{IntOrString, MicroTime, ObjectMeta, Quantity, Time};
+use crate::types::{
+    Condition, ConditionStatus, IntOrString, MicroTime, ObjectMeta, OwnerReference, Quantity, Time,
+};
 
 /// A field of an API type, as a value without size beyond its name: dereferences to the fields of its own type, so that
 /// `Root::FIELDS.spec.reference_type` is checked by rustc.
@@ -96,6 +98,52 @@ impl HasFields for ObjectMeta {
         creation_timestamp: Field::new("creationTimestamp"),
         deletion_timestamp: Field::new("deletionTimestamp"),
         deletion_grace_period_seconds: Field::new("deletionGracePeriodSeconds"),
+    };
+}
+
+/// The fields of [`Condition`]. Its `type` may be named as in Rust, or as the list map key that it is.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the names are Condition's own")]
+pub struct ConditionFields {
+    pub condition_type: Field<String>,
+    pub r#type: Field<String>,
+    pub status: Field<ConditionStatus>,
+    pub observed_generation: Field<Option<i64>>,
+    pub last_transition_time: Field<Time>,
+    pub reason: Field<String>,
+    pub message: Field<String>,
+}
+
+impl HasFields for Condition {
+    type Fields = ConditionFields;
+    const FIELDS: &'static ConditionFields = &ConditionFields {
+        condition_type: Field::new("type"),
+        r#type: Field::new("type"),
+        status: Field::new("status"),
+        observed_generation: Field::new("observedGeneration"),
+        last_transition_time: Field::new("lastTransitionTime"),
+        reason: Field::new("reason"),
+        message: Field::new("message"),
+    };
+}
+
+/// The fields of [`OwnerReference`] by which a list of them can be keyed.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the names are OwnerReference's own")]
+pub struct OwnerReferenceFields {
+    pub api_version: Field<String>,
+    pub kind: Field<String>,
+    pub name: Field<String>,
+    pub uid: Field<String>,
+}
+
+impl HasFields for OwnerReference {
+    type Fields = OwnerReferenceFields;
+    const FIELDS: &'static OwnerReferenceFields = &OwnerReferenceFields {
+        api_version: Field::new("apiVersion"),
+        kind: Field::new("kind"),
+        name: Field::new("name"),
+        uid: Field::new("uid"),
     };
 }
 

@@ -209,3 +209,24 @@ fn shapes_of_every_field_survive_a_round_trip_through_the_schema() {
         assert_eq!(errors::<shapes::Choice>(&value), [""; 0]);
     }
 }
+
+/// A status as Kubernetes' own kinds have it.
+#[apiloom::api]
+pub struct Observed {
+    #[api(list = map(type))]
+    pub conditions: Vec<Condition>,
+}
+
+#[test]
+fn conditions_are_a_list_map_by_their_type() {
+    let condition = json!({
+        "type": "Ready", "status": "True", "reason": "Done", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    let conditions = |list: Value| errors::<Observed>(&json!({"conditions": list}));
+    assert_eq!(conditions(json!([condition])), [""; 0]);
+    assert_eq!(
+        conditions(json!([condition, condition])),
+        [r#"conditions[1]: Duplicate value: {"type":"Ready"}"#]
+    );
+}
