@@ -1,7 +1,7 @@
 //! Reads: a few connections, each lent to one read at a time, on tokio's blocking threads.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rusqlite::{Connection, Row, Transaction, params};
@@ -30,6 +30,8 @@ pub(super) struct Readers {
     permits: Arc<Semaphore>,
     /// Those not in use; more are opened when they are wanted, up to the number of permits.
     idle: Arc<Mutex<Vec<Connection>>>,
+    /// Where the file is damaged: looked for once, since that reads all of it.
+    damaged_page: Arc<OnceLock<String>>,
 }
 
 impl Readers {
@@ -39,6 +41,7 @@ impl Readers {
             place: Arc::new(place),
             permits,
             idle: Arc::default(),
+            damaged_page: Arc::default(),
         }
     }
 
@@ -52,6 +55,7 @@ impl Readers {
             .await
             .map_err(|_| closed())?;
         let (idle, place) = (Arc::clone(&self.idle), Arc::clone(&self.place));
+        let damaged_page = Arc::clone(&self.damaged_page);
         let task = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let failed = |error: rusqlite::Error| sqlite_error(&place, &error);
@@ -69,7 +73,7 @@ impl Readers {
                             transaction,
                         })
                     });
-            let answer = answer.map_err(|error| name_page(error, &connection));
+            let answer = answer.map_err(|error| name_page(error, &connection, &damaged_page));
             idle.lock().push(connection);
             answer
         });
@@ -432,10 +436,16 @@ pub(super) fn load(
 }
 
 /// Says in an error about damage that names no key on which page it is.
-fn name_page(error: StorageError, connection: &Connection) -> StorageError {
+fn name_page(
+    error: StorageError,
+    connection: &Connection,
+    found: &OnceLock<String>,
+) -> StorageError {
     match error {
         StorageError::Corrupt(what) if !what.contains("key \"") && !what.contains("page ") => {
-            let page = damaged_page(connection).unwrap_or_else(|| root_page(connection, "log"));
+            let page = found.get_or_init(|| {
+                damaged_page(connection).unwrap_or_else(|| root_page(connection, "log"))
+            });
             StorageError::Corrupt(format!("{what}: {page}"))
         }
         other => other,
