@@ -177,3 +177,27 @@ caught_at_restart! {
     forgets_compaction_at_restart: RestartForgetsCompaction fails restart_keeps_what_is_compacted;
     forgets_ttl_at_restart: RestartForgetsTtl fails restart_keeps_times_to_live;
 }
+
+/// No test of the suite is there in vain.
+#[test]
+fn every_behavior_fails_for_some_defect() {
+    let suite = [
+        include_str!("../src/conformance/writes.rs"),
+        include_str!("../src/conformance/lists.rs"),
+        include_str!("../src/conformance/watches.rs"),
+        include_str!("../src/conformance/times.rs"),
+        include_str!("../src/conformance/restarts.rs"),
+    ];
+    let here: Vec<_> = include_str!("broken_backends.rs")
+        .split(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric())
+        .collect();
+    let mut behaviors = 0;
+    for line in suite.iter().flat_map(|file| file.lines()) {
+        if let Some(rest) = line.strip_prefix("pub async fn ") {
+            let name = rest.split(['(', '<']).next().unwrap();
+            assert!(here.contains(&name), "{name} fails for no defect");
+            behaviors += 1;
+        }
+    }
+    assert!(behaviors > 50);
+}

@@ -24,6 +24,10 @@ const FIRST_PROOF: Duration = Duration::from_secs(10);
 const PROOF_ROWS: i64 = 128;
 const PROOF_REST: Duration = Duration::from_millis(25);
 
+/// How often a checkpoint goes after what was written meanwhile, and how many pages are few enough for the writer.
+const CHECKPOINT_ROUNDS: usize = 8;
+const CHECKPOINT_REST: i64 = 64;
+
 /// So many lines about damage are kept; more would not help anyone.
 const MAX_DAMAGE: usize = 100;
 
@@ -107,10 +111,25 @@ fn run(
     }
 }
 
-/// Writes SQLite's log back as far as it is, while the writer goes on writing.
+/// Writes SQLite's log back while the writer goes on writing: again and again until little is left, for with the rest the
+/// writer has to wait.
 fn checkpoint(connection: &Connection) {
-    if let Err(error) = query(connection, "PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
-        tracing::warn!(%error, "SQLite's log was not written back");
+    for _ in 0..CHECKPOINT_ROUNDS {
+        let written = query(connection, "PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        let left = written.and_then(|_| {
+            let sql = "PRAGMA wal_checkpoint(NOOP)";
+            query(connection, sql, [], |row| {
+                Ok(row.get::<_, i64>(1)? - row.get::<_, i64>(2)?)
+            })
+        });
+        match left {
+            Ok(left) if left.is_some_and(|left| left > CHECKPOINT_REST) => {}
+            Ok(_) => return,
+            Err(error) => {
+                tracing::warn!(%error, "SQLite's log was not written back");
+                return;
+            }
+        }
     }
 }
 
