@@ -24,8 +24,8 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 
-/// So many damaged images of each of the two states.
-const IMAGES: u64 = 200;
+/// So many damaged images of each of the three states.
+const IMAGES: u64 = 150;
 const PAGE: usize = 4096;
 
 #[test]
@@ -125,11 +125,15 @@ struct Original {
     events: Vec<Event>,
 }
 
-/// A store with everything in it that a store may hold, as it lies on the disk after a clean stop and after a kill.
-async fn originals() -> [(&'static str, Original); 2] {
+/// A store with everything in it that a store may hold, as it lies on the disk after a kill soon after it was
+/// made, after a clean stop, and after a later kill.
+async fn originals() -> [(&'static str, Original); 3] {
     let dir = tempfile::tempdir().unwrap();
     let store = Embedded::open(dir.path(), EmbeddedConfig::default()).unwrap();
     write(&*store, "first", 110).await;
+    let mut young = original(&*store, Revision(0)).await;
+    young.files = files(dir.path());
+    assert_eq!(free_pages(dir.path()), 0);
     // What is deleted here leaves free pages.
     for index in 0..12 {
         let key = format!("/large/{index}");
@@ -157,7 +161,7 @@ async fn originals() -> [(&'static str, Original); 2] {
     killed.files = files(dir.path());
     assert!(killed.files["store.db-wal"].len() > 20 * PAGE);
     store.close().await;
-    [("stopped", stopped), ("killed", killed)]
+    [("young", young), ("stopped", stopped), ("killed", killed)]
 }
 
 /// Creates objects, small and large, with a time to live and without, and updates and deletes some.

@@ -181,7 +181,10 @@ pub(super) fn open(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenEr
         return Err(OpenError::damaged(&place, what));
     }
     keep_log_on_close(&place, &connection, false)?;
-    if write_back(&place, &connection) {
+    // Where no page is free, none can be free and in use; what a kill has left in SQLite's log can then wait.
+    let is_written_back = length(&dir.join(WAL)) == 0
+        || has_free_pages(&place, &connection)? && write_back(&place, &connection);
+    if is_written_back {
         prove_pages(&place, &connection)?;
     }
     mark.set(head)
@@ -213,6 +216,13 @@ fn keep_log_on_close(path: &Path, connection: &Connection, keep: bool) -> Result
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)
         .map(drop)
+        .map_err(|error| OpenError::sqlite(path, &error))
+}
+
+fn has_free_pages(path: &Path, connection: &Connection) -> Result<bool, OpenError> {
+    connection
+        .pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0))
+        .map(|count| count != 0)
         .map_err(|error| OpenError::sqlite(path, &error))
 }
 

@@ -116,7 +116,8 @@ impl Writer {
             feed,
             upkeep,
             is_checkpointing: false,
-            writes_since_look: 0,
+            // A kill may have left a long one.
+            writes_since_look: housekeeping::CHECKPOINT_LOOK_WRITES,
             is_syncing: false,
             syncs: config.safety.syncs,
             mark: opened.mark,

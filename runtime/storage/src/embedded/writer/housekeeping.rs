@@ -22,7 +22,7 @@ const SWEEP_TIME: Duration = Duration::from_millis(2);
 const SWEEP_ROWS: usize = 512;
 
 /// How often the size of SQLite's log is looked at, in writes, and from how many pages on it is written back.
-const CHECKPOINT_LOOK_WRITES: usize = 128;
+pub(super) const CHECKPOINT_LOOK_WRITES: usize = 128;
 const CHECKPOINT_PAGES: i64 = 1_000;
 
 /// How long to wait before trying again what the disk refused.
