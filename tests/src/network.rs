@@ -12,6 +12,7 @@ use crate::etcd::Place;
 pub struct Proxy {
     address: String,
     open: watch::Sender<bool>,
+    connections: watch::Sender<usize>,
 }
 
 impl Proxy {
@@ -20,16 +21,28 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (open, opened) = watch::channel(true);
+        let connections = watch::Sender::new(0);
+        let count = connections.clone();
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 // A connection that comes while it is cut is closed at once.
-                if *opened.borrow() {
-                    tokio::spawn(pass_on(stream, target.clone(), opened.clone()));
+                if !*opened.borrow() {
+                    continue;
                 }
+                count.send_modify(|count| *count += 1);
+                let (target, opened, count) = (target.clone(), opened.clone(), count.clone());
+                tokio::spawn(async move {
+                    pass_on(stream, target, opened).await;
+                    count.send_modify(|count| *count -= 1);
+                });
             }
         });
-        Self { address, open }
+        Self {
+            address,
+            open,
+            connections,
+        }
     }
 
     /// Where it listens.
@@ -38,8 +51,12 @@ impl Proxy {
     }
 
     /// Ends all connections and takes no new ones.
-    pub fn cut(&self) {
+    pub async fn cut(&self) {
         self.open.send_replace(false);
+        let mut connections = self.connections.subscribe();
+        let ended = connections.wait_for(|count| *count == 0);
+        let ended = tokio::time::timeout(Duration::from_secs(10), ended).await;
+        ended.expect("connections end").unwrap();
     }
 
     /// Takes connections again.

@@ -306,6 +306,15 @@ mod tests {
     }
 
     #[test]
+    fn etcd_of_version_2_is_retired() {
+        let error = config(&["--storage-backend=etcd2"]).unwrap_err();
+        assert_eq!(
+            error,
+            "etcd's version 2 API is retired; use the storage backend etcd or embedded"
+        );
+    }
+
+    #[test]
     fn prefix_is_a_path() {
         let check = |given: &str, expected: &str| {
             let config = config(&["--etcd-prefix", given]).unwrap();

@@ -83,12 +83,12 @@ async fn a_watch_that_was_cut_off_misses_nothing_or_says_so() {
         let last = create(&*near, "/registry/a").await;
         assert_eq!(next_revision(&mut watch).await, Ok(last));
 
-        proxy.cut();
+        proxy.cut().await;
         let last = create(&*near, "/registry/b").await;
         proxy.heal();
         assert_eq!(next_revision(&mut watch).await, Ok(last));
 
-        proxy.cut();
+        proxy.cut().await;
         create(&*near, "/registry/c").await;
         let compacted = create(&*near, "/registry/d").await;
         near.compact(compacted).await.unwrap();
