@@ -5,6 +5,9 @@
 //! Medians of three rounds: durable creates and updates of 1.5 KiB by 1 and by 64 writers, with the CPU time of the whole
 //! process and of the store's own threads; then size, memory and the time to open with 100,000 objects, after a clean stop
 //! and after SIGKILL, each opened by a new process. Linux only: it reads `/proc`.
+//!
+//! `cargo run --release -p apiloom-storage --features etcd --example durable_creates -- --etcd URL PID` measures the same
+//! writes to an etcd; the CPU time is this process' and then etcd's.
 #![expect(clippy::print_stdout, reason = "it is what this program is for")]
 
 use std::error::Error;
@@ -35,6 +38,11 @@ fn main() -> Result<(), Failure> {
     match (first.as_deref().and_then(Path::to_str), args.next()) {
         (Some("--open"), Some(dir)) => open(dir.as_ref()),
         (Some("--fill"), Some(dir)) => runtime.block_on(fill(dir.as_ref())),
+        #[cfg(feature = "etcd")]
+        (Some("--etcd"), Some(url)) => {
+            let pid = args.next().ok_or("--etcd URL PID")?;
+            runtime.block_on(measure_etcd(&url.to_string_lossy(), &pid.to_string_lossy()))
+        }
         _ => measure(&runtime, &first.unwrap_or_else(std::env::temp_dir)),
     }
 }
@@ -57,19 +65,8 @@ fn measure(runtime: &tokio::runtime::Runtime, parent: &Path) -> Result<(), Failu
             fs::remove_dir_all(&dir)?;
         }
         let names = ["bare log", "embedded, create", "embedded, update"];
-        for (name, rounds) in names.iter().zip(&mut rounds) {
-            let median = |of: fn(&Measured) -> f64| {
-                let mut values: Vec<f64> = rounds.iter().map(of).collect();
-                values.sort_by(f64::total_cmp);
-                values[1]
-            };
-            println!(
-                "{name:20} {writers:7} {:11.0} {:13.1} {:20.1} {:12.1}",
-                median(|measured| measured.per_second),
-                median(|measured| measured.cpu_micros),
-                median(|measured| measured.store_micros),
-                median(|measured| measured.slowest.as_secs_f64() * 1e3),
-            );
+        for (name, rounds) in names.iter().zip(&rounds) {
+            print_medians(name, writers, rounds);
         }
     }
     runtime.block_on(measure_compaction(&dir))?;
@@ -108,6 +105,71 @@ fn measure(runtime: &tokio::runtime::Runtime, parent: &Path) -> Result<(), Failu
     Ok(())
 }
 
+fn print_medians(name: &str, writers: u32, rounds: &[Measured]) {
+    let median = |of: fn(&Measured) -> f64| {
+        let mut values: Vec<f64> = rounds.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    println!(
+        "{name:20} {writers:7} {:11.0} {:13.1} {:20.1} {:12.1}",
+        median(|measured| measured.per_second),
+        median(|measured| measured.cpu_micros),
+        median(|measured| measured.store_micros),
+        median(|measured| measured.slowest.as_secs_f64() * 1e3),
+    );
+}
+
+/// The same writes to an etcd, which does its part in a process of its own.
+#[cfg(feature = "etcd")]
+async fn measure_etcd(url: &str, pid: &str) -> Result<(), Failure> {
+    let store: Arc<dyn Storage> =
+        apiloom_storage::Etcd::connect(apiloom_storage::EtcdConfig::new([url])).await?;
+    // Clock ticks of a hundredth of a second: user and system time, behind the name in parentheses.
+    let etcd_micros = || -> Result<f64, Failure> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+        let (_, fields) = stat.rsplit_once(')').ok_or("a name")?;
+        let ticks: Result<Vec<f64>, _> = fields
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .map(str::parse)
+            .collect();
+        Ok(ticks?.iter().sum::<f64>() * 1e4)
+    };
+    println!(
+        "what                 writers    writes/s   CPU us each     of it etcd's own   slowest ms"
+    );
+    let mut first = 0;
+    for (writers, each) in LOADS {
+        let mut rounds = [Vec::new(), Vec::new()];
+        for _ in 0..3 {
+            for (kind, rounds) in rounds.iter_mut().enumerate() {
+                let before = etcd_micros()?;
+                let mut measured = load(writers, each, |writer| {
+                    let (store, writer) = (Arc::clone(&store), first + writer);
+                    async move {
+                        Ok(match kind {
+                            0 => create(&*store, writer, each).await?,
+                            _ => update(&*store, writer, each).await?,
+                        })
+                    }
+                })
+                .await?;
+                measured.store_micros = (etcd_micros()? - before) / f64::from(writers * each);
+                measured.cpu_micros += measured.store_micros;
+                rounds.push(measured);
+            }
+            first += writers;
+        }
+        for (name, rounds) in ["etcd, create", "etcd, update"].iter().zip(&rounds) {
+            print_medians(name, writers, rounds);
+        }
+    }
+    store.close().await;
+    Ok(())
+}
+
 struct Measured {
     per_second: f64,
     cpu_micros: f64,
@@ -139,15 +201,15 @@ where
 
 async fn measure_store(dir: &Path, writers: u32, each: u32) -> Result<[Measured; 2], Failure> {
     let store = Embedded::open(dir, EmbeddedConfig::default())?;
-    create(&store, 99, 200).await?;
+    create(&*store, 99, 200).await?;
     let creates = load(writers, each, |writer| {
         let store = Arc::clone(&store);
-        async move { Ok(create(&store, writer, each).await?) }
+        async move { Ok(create(&*store, writer, each).await?) }
     })
     .await?;
     let updates = load(writers, each, |writer| {
         let store = Arc::clone(&store);
-        async move { Ok(update(&store, writer, each).await?) }
+        async move { Ok(update(&*store, writer, each).await?) }
     })
     .await?;
     store.close().await;
@@ -155,7 +217,7 @@ async fn measure_store(dir: &Path, writers: u32, each: u32) -> Result<[Measured;
 }
 
 /// Creates keys; gives the longest time that one of them took.
-async fn create(store: &Embedded, writer: u32, each: u32) -> Result<Duration, StorageError> {
+async fn create(store: &dyn Storage, writer: u32, each: u32) -> Result<Duration, StorageError> {
     let value = Bytes::from(vec![b'v'; VALUE_BYTES]);
     let mut slowest = Duration::ZERO;
     for index in 0..each {
@@ -167,7 +229,7 @@ async fn create(store: &Embedded, writer: u32, each: u32) -> Result<Duration, St
     Ok(slowest)
 }
 
-async fn update(store: &Embedded, writer: u32, each: u32) -> Result<Duration, StorageError> {
+async fn update(store: &dyn Storage, writer: u32, each: u32) -> Result<Duration, StorageError> {
     let value = Bytes::from(vec![b'w'; VALUE_BYTES]);
     let mut slowest = Duration::ZERO;
     let key = key(writer, 0);
@@ -184,19 +246,19 @@ async fn update(store: &Embedded, writer: u32, each: u32) -> Result<Duration, St
 /// What one writer waits while the rows of 50,000 forgotten changes are removed, beside what it waits otherwise.
 async fn measure_compaction(dir: &Path) -> Result<(), Failure> {
     let store = Embedded::open(dir, EmbeddedConfig::default())?;
-    create(&store, 0, 1).await?;
+    create(&*store, 0, 1).await?;
     load(64, 800, |writer| {
         let store = Arc::clone(&store);
         async move {
-            create(&store, writer + 1, 1).await?;
-            Ok(update(&store, writer + 1, 799).await?)
+            create(&*store, writer + 1, 1).await?;
+            Ok(update(&*store, writer + 1, 799).await?)
         }
     })
     .await?;
     let waits = async || -> Result<String, Failure> {
         let mut waits = Vec::new();
         for _ in 0..2_000 {
-            waits.push(update(&store, 0, 1).await?.as_secs_f64() * 1e3);
+            waits.push(update(&*store, 0, 1).await?.as_secs_f64() * 1e3);
         }
         waits.sort_by(f64::total_cmp);
         Ok(format!(
@@ -274,7 +336,7 @@ async fn fill(dir: &Path) -> Result<(), Failure> {
     let each = OBJECTS / 64 + 1;
     let writing = |writer| {
         let store = Arc::clone(&store);
-        tokio::spawn(async move { create(&store, writer, each).await })
+        tokio::spawn(async move { create(&*store, writer, each).await })
     };
     for task in (0..64).map(writing).collect::<Vec<_>>() {
         task.await??;
@@ -285,7 +347,7 @@ async fn fill(dir: &Path) -> Result<(), Failure> {
     );
     if !std::env::var("UNTIL_KILLED")?.is_empty() {
         for index in 0.. {
-            update(&store, index % 64, 16).await?;
+            update(&*store, index % 64, 16).await?;
         }
     }
     store.close().await;
