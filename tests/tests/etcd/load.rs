@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use apiloom_storage::{
     Event, EventKind, Key, ListRequest, Revision, Storage, StorageError, WatchItem, WatchStart,
+    WatchStream,
 };
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -44,9 +45,11 @@ impl Load {
         let start = store.current_revision().await.unwrap();
         let (seen_sender, seen) = watch::channel(start);
         let end = watch::Sender::new(None);
+        // Before anything happens.
+        let changes = store.watch("/registry/", WatchStart::After(start)).await;
         let watcher = tokio::spawn(follow(
             Arc::clone(store),
-            start,
+            changes.unwrap(),
             seen_sender,
             end.subscribe(),
         ));
@@ -187,21 +190,17 @@ async fn write(
 /// One watch, until it has delivered everything up to the end.
 async fn follow(
     store: Arc<dyn Storage>,
-    start: Revision,
+    mut changes: WatchStream,
     seen: watch::Sender<Revision>,
     mut end: watch::Receiver<Option<Revision>>,
 ) -> Vec<Event> {
-    let mut changes = store
-        .watch("/registry/", WatchStart::After(start))
-        .await
-        .unwrap();
     let mut events = Vec::new();
     loop {
         let item = tokio::select! {
             item = changes.next() => item,
             _ = end.changed() => {
-                // So that the end is told though nothing more happens.
-                store.request_progress().await.unwrap();
+                // So that the end is told though nothing more happens; the progress that comes by itself will do too.
+                let _ = store.request_progress().await;
                 continue;
             }
         };
