@@ -484,7 +484,6 @@ impl Kinds<'_> {
     }
 }
 
-/// What is served, in order of registration.
 /// A watch cache for each kind, over one budget of history; none without a budget.
 fn caches(
     history_bytes: Option<usize>,
@@ -509,6 +508,7 @@ fn caches(
         .collect()
 }
 
+/// What is served, in order of registration.
 fn endpoints(
     groups: &[Group],
     order: &[KindId],

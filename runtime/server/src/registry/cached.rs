@@ -29,6 +29,16 @@ pub(super) enum Wanted {
     Exactly(Revision),
 }
 
+impl Wanted {
+    /// What a get or a watch asks for by its resourceVersion, which is `version` as a number.
+    pub(super) fn by(resource_version: &str, version: u64) -> Self {
+        match resource_version.is_empty() {
+            true => Self::Present,
+            false => Self::AtLeast(version),
+        }
+    }
+}
+
 impl Endpoint {
     /// The state that a read wants; `None` when the store has to be asked.
     ///
@@ -86,12 +96,51 @@ impl Endpoint {
         item: &Arc<Item<CachedObject>>,
         selection: &Selection,
     ) -> Result<Option<Document>, ApiError> {
-        let encoded = match self.version == self.kind.storage_version {
-            true => Encoded::new(item, None)?,
-            false => Encoded::new(&convert(&self.kind, item, self.version)?, None)?,
+        let item = match self.is_stored() {
+            true => item,
+            false => &convert(&self.kind, item, self.version)?,
         };
+        self.select_converted(item, None, selection)
+    }
+
+    /// The same of a changed object, which many watchers look at: it is converted once for all of them, and shows the
+    /// revision of the change.
+    ///
+    /// # Errors
+    /// As [`Endpoint::select`].
+    pub(super) fn select_changed(
+        &self,
+        item: &Arc<Item<CachedObject>>,
+        shown: Revision,
+        selection: &Selection,
+    ) -> Result<Option<Document>, ApiError> {
+        let item = match self.is_stored() {
+            true => item,
+            false => &self.converted.get(&self.kind, item, self.version)?,
+        };
+        self.select_converted(item, Some(shown), selection)
+    }
+
+    fn select_converted(
+        &self,
+        item: &Arc<Item<CachedObject>>,
+        shown: Option<Revision>,
+        selection: &Selection,
+    ) -> Result<Option<Document>, ApiError> {
+        let encoded = Encoded::new(item, shown)?;
         let selected = selection.matches_encoded(self.version(), &encoded);
         Ok(selected.then_some(Document::Encoded(encoded)))
+    }
+
+    /// The index of the cache that finds what is selected, and the value to look for, if there is one.
+    pub(super) fn index_of<'a>(&self, selection: &'a Selection) -> Option<(u16, &'a str)> {
+        // The index holds the fields of the version that is stored.
+        let version = self.is_stored().then(|| self.version())?;
+        selection.indexed(version)
+    }
+
+    fn is_stored(&self) -> bool {
+        self.version == self.kind.storage_version
     }
 }
 
@@ -104,9 +153,7 @@ pub(super) fn candidates<'a>(
     prefix: &'a str,
     start: &'a str,
 ) -> Box<dyn Iterator<Item = &'a Arc<Item<CachedObject>>> + Send + 'a> {
-    let is_stored = endpoint.version == endpoint.kind.storage_version;
-    // The index holds the fields of the version that is stored.
-    match selection.indexed(endpoint.version()).filter(|_| is_stored) {
+    match endpoint.index_of(selection) {
         Some((index, value)) => {
             let found = state.indexed(index, value);
             Box::new(

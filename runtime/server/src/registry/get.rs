@@ -23,10 +23,7 @@ impl Endpoint {
         let at_least = error::version_option(&options.resource_version)?;
         let key = self.kind.key(namespace, name)?;
         if let Some(cache) = &self.cache {
-            let wanted = match options.resource_version.is_empty() {
-                true => Wanted::Present,
-                false => Wanted::AtLeast(at_least),
-            };
+            let wanted = Wanted::by(&options.resource_version, at_least);
             if let Some(state) = self.state(cache, wanted, "get").await? {
                 let item = state.get(&key).ok_or_else(|| self.not_found(name))?;
                 let found = self.select(item, &Selection::everything())?;

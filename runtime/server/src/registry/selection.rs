@@ -69,7 +69,7 @@ impl Selection {
     }
 
     /// The number and the value of a selectable field that must have one value, which an index then finds.
-    pub(super) fn indexed(&self, version: &KindVersion) -> Option<(u16, &str)> {
+    pub(super) fn indexed<'a>(&'a self, version: &KindVersion) -> Option<(u16, &'a str)> {
         (0..)
             .zip(&version.def.selectable)
             .find_map(|(number, path)| Some((number, self.fields.requires(&path.as_field())?)))

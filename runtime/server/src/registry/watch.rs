@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until};
 
 use super::cached::{self, State, Wanted};
-use super::document::{CachedObject, Document, Encoded, Served};
+use super::document::{CachedObject, Document, Served};
 use super::endpoint::{Endpoint, WatchEvent, WatchEventKind, WatchEvents};
 use super::selection::Selection;
 use super::{ListOptions, RequestContext, error};
@@ -111,10 +111,7 @@ impl Endpoint {
         version: u64,
         initial: bool,
     ) -> Result<Option<Opened>, ApiError> {
-        let wanted = match options.resource_version.is_empty() {
-            true => Wanted::Present,
-            false => Wanted::AtLeast(version),
-        };
+        let wanted = Wanted::by(&options.resource_version, version);
         let interest = self.interest(prefix, selection);
         if version > 0 && !initial {
             let Ok(cursor) = cache.watch(interest, Some(Revision(version))) else {
@@ -155,8 +152,7 @@ impl Endpoint {
         if !prefix.ends_with('/') {
             return Interest::Key(prefix.into());
         }
-        let is_stored = self.version == self.kind.storage_version;
-        match selection.indexed(self.version()).filter(|_| is_stored) {
+        match self.index_of(selection) {
             Some((index, value)) => Interest::Indexed(index, value.into()),
             None if prefix == self.kind.prefix(None) => Interest::Everything,
             None => Interest::Below(prefix.into()),
@@ -524,20 +520,10 @@ impl Watcher {
         item: Option<&Arc<Item<CachedObject>>>,
         shown: Revision,
     ) -> Result<Option<Document>, ApiError> {
-        let Some(item) = item else {
-            return Ok(None);
-        };
-        let endpoint = &self.endpoint;
-        let encoded = if endpoint.version == endpoint.kind.storage_version {
-            Encoded::new(item, Some(shown))?
-        } else {
-            let converted = endpoint
-                .converted
-                .get(&endpoint.kind, item, endpoint.version)?;
-            Encoded::new(&converted, Some(shown))?
-        };
-        let selected = self.selection.matches_encoded(endpoint.version(), &encoded);
-        Ok(selected.then_some(Document::Encoded(encoded)))
+        match item {
+            Some(item) => self.endpoint.select_changed(item, shown, &self.selection),
+            None => Ok(None),
+        }
     }
 
     /// A state of the changed object; its resourceVersion is the change's, of the previous state too.
