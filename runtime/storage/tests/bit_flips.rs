@@ -10,6 +10,8 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
+mod random;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -23,6 +25,7 @@ use apiloom_storage::{
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
+use random::Random;
 
 /// So many damaged images of each of the three states.
 const IMAGES: u64 = 150;
@@ -231,23 +234,6 @@ fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
             (name, fs::read(file.path()).unwrap())
         })
         .collect()
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
 }
 
 /// Writes an image with one damage; says which.
