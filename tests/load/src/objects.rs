@@ -6,7 +6,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::options::Run;
-use crate::target::{Call, Connection, Target};
+use crate::target::{Call, Connection, Target, each_worker};
 
 /// The annotation that brings an object to its size.
 const PADDING: &str = "load/padding";
@@ -112,23 +112,18 @@ impl Objects {
             .connect_workers(run.concurrency, run.connections)
             .await?;
         let step = workers.len();
-        let tasks = workers
-            .into_iter()
-            .enumerate()
-            .map(|(worker, mut connection)| {
-                let objects = self.clone();
-                tokio::spawn(async move {
-                    for number in (worker..objects.count).step_by(step) {
-                        let body = objects.body(&objects.name(number));
-                        let call = Call::new(Method::POST, objects.base(), body);
-                        accept_existing(&mut connection, call).await?;
-                    }
-                    anyhow::Ok(())
-                })
-            });
-        for task in tasks.collect::<Vec<_>>() {
-            task.await??;
-        }
+        each_worker(workers, |worker, mut connection| {
+            let objects = self.clone();
+            async move {
+                for number in (worker..objects.count).step_by(step) {
+                    let body = objects.body(&objects.name(number));
+                    let call = Call::new(Method::POST, objects.base(), body);
+                    accept_existing(&mut connection, call).await?;
+                }
+                Ok(())
+            }
+        })
+        .await?;
         Ok(())
     }
 }

@@ -342,3 +342,23 @@ impl Connection {
         Ok(length)
     }
 }
+
+/// Runs a task for each connection, numbered from 0; gives what they give when all have ended.
+pub(crate) async fn each_worker<T, F>(
+    connections: Vec<Connection>,
+    work: impl Fn(usize, Connection) -> F,
+) -> Result<Vec<T>>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T>> + Send + 'static,
+{
+    let numbered = connections.into_iter().enumerate();
+    let tasks: Vec<_> = numbered
+        .map(|(number, connection)| tokio::spawn(work(number, connection)))
+        .collect();
+    let mut results = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        results.push(task.await??);
+    }
+    Ok(results)
+}

@@ -11,7 +11,7 @@ use super::{Bench, each_us};
 use crate::objects::Objects;
 use crate::options::Scenario;
 use crate::report::Figures;
-use crate::target::{Call, Connection, Target};
+use crate::target::{Call, Connection, each_worker};
 
 /// Objects of a page.
 const PAGE: usize = 500;
@@ -48,24 +48,18 @@ pub(super) async fn measure(bench: &Bench, scenario: Scenario) -> Result<Figures
     let before = bench.cpu()?;
     let started = Instant::now();
     let until = started + Duration::from_secs(run.seconds);
-    let tasks = connections
-        .into_iter()
-        .enumerate()
-        .map(|(number, connection)| {
-            let worker = Worker {
-                scenario,
-                objects: bench.objects.clone(),
-                connection,
-                number,
-                workers,
-                until,
-            };
-            tokio::spawn(worker.work())
-        });
-    let mut each = Vec::new();
-    for task in tasks.collect::<Vec<_>>() {
-        each.extend(task.await??);
-    }
+    let each = each_worker(connections, |number, connection| {
+        let worker = Worker {
+            scenario,
+            objects: bench.objects.clone(),
+            connection,
+            number,
+            workers,
+            until,
+        };
+        worker.work()
+    });
+    let each = each.await?.concat();
     let took = started.elapsed();
     let after = bench.cpu()?;
     let mut figures = Figures::new(scenario.name(), "req", took, each);
@@ -190,26 +184,24 @@ fn temporary(number: usize) -> String {
 }
 
 async fn make_temporary(bench: &Bench) -> Result<()> {
-    let connections = connect(bench).await?;
+    let run = &bench.run;
+    let target = &bench.target;
+    let connections = target
+        .connect_workers(run.concurrency, run.connections)
+        .await?;
     let step = connections.len();
-    let tasks = connections
-        .into_iter()
-        .enumerate()
-        .map(|(worker, mut connection)| {
-            let objects = bench.objects.clone();
-            tokio::spawn(async move {
-                for number in (worker..objects.count).step_by(step) {
-                    let body = objects.body(&temporary(number));
-                    connection
-                        .call(Call::new(Method::POST, objects.base(), body))
-                        .await?;
-                }
-                anyhow::Ok(())
-            })
-        });
-    for task in tasks.collect::<Vec<_>>() {
-        task.await??;
-    }
+    each_worker(connections, |worker, mut connection| {
+        let objects = bench.objects.clone();
+        async move {
+            for number in (worker..objects.count).step_by(step) {
+                let body = objects.body(&temporary(number));
+                let call = Call::new(Method::POST, objects.base(), body);
+                connection.call(call).await?;
+            }
+            Ok(())
+        }
+    })
+    .await?;
     Ok(())
 }
 
@@ -218,38 +210,24 @@ async fn remove_created(bench: &Bench, workers: usize) -> Result<()> {
     if bench.is_floor {
         return Ok(());
     }
-    let target: &Target = &bench.target;
+    let target = &bench.target;
     let connections = target
         .connect_workers(workers, bench.run.connections)
         .await?;
-    let tasks = connections
-        .into_iter()
-        .enumerate()
-        .map(|(worker, mut connection)| {
-            let objects = bench.objects.clone();
-            tokio::spawn(async move {
-                for round in 0.. {
-                    let path = objects.path(&created(worker, round));
-                    let (code, _) = connection
-                        .try_call(Call::new(Method::DELETE, &path, ""))
-                        .await?;
-                    if !code.is_success() {
-                        break;
-                    }
+    each_worker(connections, |worker, mut connection| {
+        let objects = bench.objects.clone();
+        async move {
+            for round in 0.. {
+                let path = objects.path(&created(worker, round));
+                let call = Call::new(Method::DELETE, &path, "");
+                let (code, _) = connection.try_call(call).await?;
+                if !code.is_success() {
+                    break;
                 }
-                anyhow::Ok(())
-            })
-        });
-    for task in tasks.collect::<Vec<_>>() {
-        task.await??;
-    }
+            }
+            Ok(())
+        }
+    })
+    .await?;
     Ok(())
-}
-
-async fn connect(bench: &Bench) -> Result<Vec<Connection>> {
-    let run = &bench.run;
-    bench
-        .target
-        .connect_workers(run.concurrency, run.connections)
-        .await
 }
