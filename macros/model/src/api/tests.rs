@@ -1,3 +1,5 @@
+//! What is read from `#[api]` items, and what is refused.
+
 use syn::DeriveInput;
 
 use super::{ApiEnum, ApiStruct, ApiType, Content, ListTopology, Shape, Transition, parse_api};

@@ -1,3 +1,5 @@
+//! What is read from `group!`, and what is refused.
+
 use super::{Group, parse_group};
 use crate::Diagnostics;
 use crate::kind::Release;

@@ -1,3 +1,5 @@
+//! What is read from `#[resource]` roots, and what is refused.
+
 use syn::DeriveInput;
 
 use super::{ColumnSource, FieldRef, Kind, Scope, Verb, parse_kind};

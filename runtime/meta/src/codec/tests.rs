@@ -1,3 +1,5 @@
+//! JSON and YAML, in and out.
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;

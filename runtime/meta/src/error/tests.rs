@@ -1,3 +1,5 @@
+//! Errors and the texts of their causes.
+
 use super::*;
 use crate::field::FieldPath;
 use crate::types::Status;

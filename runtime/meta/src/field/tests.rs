@@ -1,3 +1,5 @@
+//! Field errors and paths, printed.
+
 use serde_json::json;
 
 use super::*;

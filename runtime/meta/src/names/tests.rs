@@ -1,3 +1,5 @@
+//! Names that follow from names.
+
 use proptest::prelude::*;
 
 use super::*;

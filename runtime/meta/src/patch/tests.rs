@@ -1,3 +1,5 @@
+//! JSON patches and merge patches, applied and refused.
+
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Checks of names, labels and annotations.
+
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Field selectors, read and matched.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Label selectors, read and matched.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The JSON and the schema of ObjectMeta.
+
 use schemars::schema_for;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

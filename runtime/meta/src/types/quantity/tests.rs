@@ -1,3 +1,5 @@
+//! Quantities, read, compared and printed.
+
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Times, read and printed.
+
 use proptest::prelude::*;
 
 use super::*;

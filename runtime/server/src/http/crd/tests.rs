@@ -1,3 +1,5 @@
+//! The CRDs of compiled kinds.
+
 use super::super::testing::wardle_sources;
 use apiloom_meta::kind::Conversion;
 

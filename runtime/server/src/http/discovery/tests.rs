@@ -1,3 +1,5 @@
+//! Discovery documents, legacy and aggregated.
+
 use http::StatusCode;
 
 use super::super::testing::{body, get, header, request, wardle, wardle_defs};

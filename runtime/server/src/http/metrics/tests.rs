@@ -1,3 +1,5 @@
+//! What is counted, and how it is printed.
+
 use std::time::Duration;
 
 use super::super::testing::{body, get, header};

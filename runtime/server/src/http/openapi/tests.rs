@@ -1,3 +1,5 @@
+//! The OpenAPI documents of compiled kinds.
+
 use std::collections::BTreeSet;
 
 use http::Method;
