@@ -81,7 +81,8 @@ impl CachedObject {
             fields: fields
                 .map(|path| text(&field_value(object, &path.as_field())))
                 .collect(),
-            json,
+            // A copy of just its size: it is kept for long, and the encoder's buffer is up to twice as large.
+            json: Bytes::copy_from_slice(&json),
         })
     }
 }
