@@ -507,4 +507,8 @@ mod tests {
     mod conformance {
         crate::conformance_tests!(super::InMemory);
     }
+
+    mod conformance_through_the_cache {
+        crate::conformance_tests!(crate::conformance::ThroughCache<super::InMemory>);
+    }
 }

@@ -30,6 +30,12 @@ macro_rules! release {
             }
 
             apiloom_storage::conformance_tests!(Place);
+
+            mod through_the_cache {
+                apiloom_storage::conformance_tests!(
+                    apiloom_storage::conformance::ThroughCache<super::Place>
+                );
+            }
         }
     };
 }

@@ -206,10 +206,7 @@ impl<N: Normalize> WatchCache<N> {
             for (interest, offset) in indexed {
                 waiters.tell_interest(&interest, begin + offset);
             }
-            let oldest = history.oldest();
-            self.past
-                .lock()
-                .retain(|snapshot| snapshot.revision() >= oldest);
+            self.forget_past(history.oldest());
         }
         self.seen.send_replace(revision);
     }

@@ -200,6 +200,14 @@ impl<O> History<O> {
         }
     }
 
+    /// Drops the changes up to a revision.
+    pub(super) fn forget_until(&mut self, revision: Revision) {
+        while (self.changes.front()).is_some_and(|oldest| oldest.revision <= revision) {
+            self.drop_oldest();
+        }
+        self.oldest = self.oldest.max(revision);
+    }
+
     fn forget(&mut self, bytes: usize) {
         self.bytes -= bytes;
         self.budget.used.fetch_sub(bytes, Ordering::Relaxed);

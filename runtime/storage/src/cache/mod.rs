@@ -23,6 +23,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 pub use cursor::{Cursor, CursorEnd};
 pub use history::{Budget, Change, Interest};
@@ -34,6 +35,9 @@ use crate::{Revision, Storage, StorageError};
 
 /// States of the past that were asked for lately, for the next page of the same list.
 const PAST_SNAPSHOTS: usize = 16;
+
+/// How often the store is asked for its progress while somebody waits for it: as often as upstream asks.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// How stored bytes become what is served. Called once for each object when it enters the cache.
 pub trait Normalize: Send + Sync + 'static {
@@ -255,8 +259,8 @@ impl<N: Normalize> WatchCache<N> {
         self.reach(present, time).await
     }
 
-    /// Waits until every change up to a revision is in the cache, and asks the store to say how far it is; says whether
-    /// the cache came so far in time.
+    /// Waits until every change up to a revision is in the cache, and asks the store to say how far it is as long as it
+    /// waits; says whether the cache came so far in time.
     ///
     /// # Errors
     /// When the store cannot be asked.
@@ -264,9 +268,38 @@ impl<N: Normalize> WatchCache<N> {
         if self.current.load().revision() >= revision {
             return Ok(true);
         }
-        // Other resources may have moved the store on: nothing else would tell.
-        self.store.request_progress().await?;
-        Ok(self.wait_for(revision, time).await)
+        let end = Instant::now() + time;
+        let asking = async {
+            loop {
+                // Other resources may have moved the store on: nothing else would tell.
+                self.store.request_progress().await?;
+                let left = end.saturating_duration_since(Instant::now());
+                if self.wait_for(revision, left.min(ASK_AGAIN)).await {
+                    return Ok(true);
+                }
+            }
+        };
+        tokio::time::timeout_at(end, asking)
+            .await
+            .unwrap_or(Ok(false))
+    }
+
+    /// How far the cache has come, now and whenever it is told.
+    pub fn revisions(&self) -> watch::Receiver<Revision> {
+        self.seen.subscribe()
+    }
+
+    /// Forgets the changes up to and including a revision, as far as the cache has come: when their store did.
+    pub fn forget(&self, revision: Revision) {
+        let mut history = self.history.write();
+        history.forget_until(revision.min(self.current.load().revision()));
+        self.forget_past(history.oldest());
+    }
+
+    /// Drops what was remembered of states before the window.
+    fn forget_past(&self, oldest: Revision) {
+        let mut past = self.past.lock();
+        past.retain(|snapshot| snapshot.revision() >= oldest);
     }
 
     /// The changes after a revision, or from the present on, of one interest.

@@ -28,9 +28,13 @@
 //! ```
 //!
 //! Each test has a store to itself, in which nobody else writes, and fails by a panic that says what differs.
+//!
+//! `conformance_tests!(apiloom_storage::conformance::ThroughCache<InDirectory>)` runs the same suite with a watch cache in
+//! front of the backend: all of it, since what the cache does not answer it leaves to the store.
 
 mod lists;
 mod restarts;
+mod through_cache;
 mod times;
 mod watches;
 mod writes;
@@ -49,6 +53,7 @@ use crate::{
 
 pub use lists::*;
 pub use restarts::*;
+pub use through_cache::ThroughCache;
 pub use times::*;
 pub use watches::*;
 pub use writes::*;

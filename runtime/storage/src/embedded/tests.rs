@@ -29,6 +29,10 @@ mod conformance {
     crate::conformance_tests!(super::InDirectory);
 }
 
+mod conformance_through_the_cache {
+    crate::conformance_tests!(crate::conformance::ThroughCache<super::InDirectory>);
+}
+
 fn open(dir: &Path) -> Arc<Embedded> {
     Embedded::open(dir, EmbeddedConfig::default()).unwrap()
 }
