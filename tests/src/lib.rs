@@ -6,6 +6,7 @@
 )]
 
 mod client;
+mod cluster;
 pub mod etcd;
 mod kubectl;
 pub mod network;
@@ -13,5 +14,6 @@ mod server;
 pub mod transcript;
 
 pub use client::{Answer, Client, Watch};
+pub use cluster::{Backend, Cluster};
 pub use kubectl::{Kubectl, Output};
-pub use server::{Server, build, repository};
+pub use server::{Server, build, is_cached, repository};

@@ -45,6 +45,17 @@ pub fn build(binary: &str) -> PathBuf {
     profile.join(binary)
 }
 
+/// Flags that every server of a test run is started with, from `APILOOM_TEST_FLAGS`: so the same tests hold for servers
+/// that are set up otherwise.
+fn flags_of_all() -> String {
+    std::env::var("APILOOM_TEST_FLAGS").unwrap_or_default()
+}
+
+/// Whether servers keep a watch cache in this test run.
+pub fn is_cached() -> bool {
+    !flags_of_all().contains("--watch-cache=false")
+}
+
 /// A running server; killed when dropped.
 pub struct Server {
     process: Child,
@@ -90,6 +101,7 @@ impl Server {
             .arg("--secure-port=0")
             .arg("--data-dir")
             .arg(data_dir)
+            .args(flags_of_all().split_whitespace())
             .args(args)
             .envs(environment.iter().copied());
         let mut process = command

@@ -4,9 +4,22 @@ use serde_json::json;
 
 use crate::*;
 
-#[tokio::test]
-async fn c_060_what_the_server_sets_cannot_be_sent() {
-    let (_server, client) = server();
+on_each_backend![
+    c_060_what_the_server_sets_cannot_be_sent,
+    c_061_a_resource_version_is_refused,
+    c_062_the_namespace_is_the_urls_and_means_nothing_to_cluster_scoped_kinds,
+    c_063_a_generated_name_has_five_safe_characters_behind_at_most_58,
+    c_064_a_name_is_required,
+    c_065_the_namespace_must_exist_and_must_not_be_terminating,
+    c_066_an_object_being_deleted_is_in_the_way_and_says_so,
+    c_067_a_dry_run_leaves_nothing,
+    c_068_field_validation_refuses_warns_or_ignores,
+    c_069_field_validation_warns_by_default,
+    c_070_invalid_options_are_named,
+];
+
+async fn c_060_what_the_server_sets_cannot_be_sent(on: Backend) {
+    let (_server, client) = server(on);
     let mut object = flunder("a");
     object["metadata"]["uid"] = json!("11111111-1111-1111-1111-111111111111");
     object["metadata"]["creationTimestamp"] = json!("2001-01-01T00:00:00Z");
@@ -28,9 +41,8 @@ async fn c_060_what_the_server_sets_cannot_be_sent() {
     );
 }
 
-#[tokio::test]
-async fn c_061_a_resource_version_is_refused() {
-    let (_server, client) = server();
+async fn c_061_a_resource_version_is_refused(on: Backend) {
+    let (_server, client) = server(on);
     let mut object = flunder("a");
     object["metadata"]["resourceVersion"] = json!("5");
     let message = "resourceVersion should not be set on objects to be created";
@@ -43,9 +55,8 @@ async fn c_061_a_resource_version_is_refused() {
     );
 }
 
-#[tokio::test]
-async fn c_062_the_namespace_is_the_urls_and_means_nothing_to_cluster_scoped_kinds() {
-    let (_server, client) = server();
+async fn c_062_the_namespace_is_the_urls_and_means_nothing_to_cluster_scoped_kinds(on: Backend) {
+    let (_server, client) = server(on);
     let mut object = flunder("a");
     object["metadata"]["namespace"] = json!("other");
     let message =
@@ -69,9 +80,8 @@ async fn c_062_the_namespace_is_the_urls_and_means_nothing_to_cluster_scoped_kin
     check(&client.post(FISCHERS, &fischer).await, 201, &expected);
 }
 
-#[tokio::test]
-async fn c_063_a_generated_name_has_five_safe_characters_behind_at_most_58() {
-    let (_server, client) = server();
+async fn c_063_a_generated_name_has_five_safe_characters_behind_at_most_58(on: Backend) {
+    let (_server, client) = server(on);
     for (base, kept) in [("short-".to_owned(), 6), ("x".repeat(70), 58)] {
         let object = json!({
             "apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder", "metadata": {"generateName": base},
@@ -101,9 +111,8 @@ async fn c_063_a_generated_name_has_five_safe_characters_behind_at_most_58() {
     );
 }
 
-#[tokio::test]
-async fn c_064_a_name_is_required() {
-    let (_server, client) = server();
+async fn c_064_a_name_is_required(on: Backend) {
+    let (_server, client) = server(on);
     let body = "Required value: name or generateName is required";
     let message = format!(r#"Flunder.wardle.example.com "" is invalid: metadata.name: {body}"#);
     let details = invalid("", &[("FieldValueRequired", body, "metadata.name")]);
@@ -118,9 +127,8 @@ async fn c_064_a_name_is_required() {
     );
 }
 
-#[tokio::test]
-async fn c_065_the_namespace_must_exist_and_must_not_be_terminating() {
-    let (_server, client) = server();
+async fn c_065_the_namespace_must_exist_and_must_not_be_terminating(on: Backend) {
+    let (_server, client) = server(on);
     let path =
         |namespace| format!("/apis/wardle.example.com/v1alpha1/namespaces/{namespace}/flunders");
     let answer = client.post(&path("none"), &flunder("a")).await;
@@ -151,9 +159,8 @@ async fn c_065_the_namespace_must_exist_and_must_not_be_terminating() {
     check_failure(&answer, 403, "Forbidden", message, details);
 }
 
-#[tokio::test]
-async fn c_066_an_object_being_deleted_is_in_the_way_and_says_so() {
-    let (_server, client) = server();
+async fn c_066_an_object_being_deleted_is_in_the_way_and_says_so(on: Backend) {
+    let (_server, client) = server(on);
     created(&client, FLUNDERS, &flunder("a")).await;
     let message = r#"flunders.wardle.example.com "a" already exists"#;
     check_failure(
@@ -186,9 +193,8 @@ async fn c_066_an_object_being_deleted_is_in_the_way_and_says_so() {
     );
 }
 
-#[tokio::test]
-async fn c_067_a_dry_run_leaves_nothing() {
-    let (_server, client) = server();
+async fn c_067_a_dry_run_leaves_nothing(on: Backend) {
+    let (_server, client) = server(on);
     let before = client.get(FLUNDERS).await.json()["metadata"]["resourceVersion"].clone();
     let mut watch = client
         .watch(&format!(
@@ -233,9 +239,8 @@ async fn c_067_a_dry_run_leaves_nothing() {
 const SLOPPY: &str = r#"{"apiVersion":"wardle.example.com/v1alpha1","kind":"Flunder",
     "metadata":{"name":"a","foo":1},"spec":{"reference":"x","reference":"y"},"bogus":true}"#;
 
-#[tokio::test]
-async fn c_068_field_validation_refuses_warns_or_ignores() {
-    let (_server, client) = server();
+async fn c_068_field_validation_refuses_warns_or_ignores(on: Backend) {
+    let (_server, client) = server(on);
     let json = [("content-type", "application/json")];
     let problems = [
         r#"unknown field "metadata.foo""#,
@@ -286,9 +291,8 @@ async fn c_068_field_validation_refuses_warns_or_ignores() {
     assert!(ignore.header_all("warning").is_empty());
 }
 
-#[tokio::test]
-async fn c_069_field_validation_warns_by_default() {
-    let (_server, client) = server();
+async fn c_069_field_validation_warns_by_default(on: Backend) {
+    let (_server, client) = server(on);
     for query in ["", "?fieldValidation="] {
         let body = r#"{"metadata":{"generateName":"a-"},"bogus":1}"#;
         let answer = client
@@ -307,9 +311,8 @@ async fn c_069_field_validation_warns_by_default() {
     }
 }
 
-#[tokio::test]
-async fn c_070_invalid_options_are_named() {
-    let (_server, client) = server();
+async fn c_070_invalid_options_are_named(on: Backend) {
+    let (_server, client) = server(on);
     created(&client, FLUNDERS, &flunder("a")).await;
     let item = format!("{FLUNDERS}/a");
     let details = |kind: &str, reason: &str, body: &str, field: &str| json!({"group": "meta.k8s.io", "kind": kind, "causes": [{"reason": reason, "message": body, "field": field}]});

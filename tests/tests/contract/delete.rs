@@ -4,15 +4,21 @@ use serde_json::json;
 
 use crate::*;
 
+on_each_backend![
+    c_092_a_delete_answers_with_a_status_without_code_or_with_the_object,
+    c_098_deleting_again_changes_nothing,
+    c_101_a_collection_is_deleted_by_selector_and_limit_and_listed,
+    c_102_a_dry_delete_says_the_same_and_deletes_nothing,
+];
+
 fn success(name: &str, uid: &Value) -> Value {
     let mut details = about(name);
     details["uid"] = uid.clone();
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }
 
-#[tokio::test]
-async fn c_092_a_delete_answers_with_a_status_without_code_or_with_the_object() {
-    let (_server, client) = server();
+async fn c_092_a_delete_answers_with_a_status_without_code_or_with_the_object(on: Backend) {
+    let (_server, client) = server(on);
     let object = created(&client, FLUNDERS, &flunder("a")).await;
     let item = format!("{FLUNDERS}/a");
     check(
@@ -43,9 +49,8 @@ async fn c_092_a_delete_answers_with_a_status_without_code_or_with_the_object() 
     assert_eq!(client.get("/api/v1/namespaces/gone").await.code, 404);
 }
 
-#[tokio::test]
-async fn c_098_deleting_again_changes_nothing() {
-    let (_server, client) = server();
+async fn c_098_deleting_again_changes_nothing(on: Backend) {
+    let (_server, client) = server(on);
     let mut object = flunder("a");
     object["metadata"]["finalizers"] = json!(["example.com/x"]);
     let object = created(&client, FLUNDERS, &object).await;
@@ -73,9 +78,8 @@ async fn c_098_deleting_again_changes_nothing() {
     );
 }
 
-#[tokio::test]
-async fn c_101_a_collection_is_deleted_by_selector_and_limit_and_listed() {
-    let (_server, client) = server();
+async fn c_101_a_collection_is_deleted_by_selector_and_limit_and_listed(on: Backend) {
+    let (_server, client) = server(on);
     for (name, tier) in [
         ("a", "front"),
         ("b", "back"),
@@ -122,9 +126,8 @@ async fn c_101_a_collection_is_deleted_by_selector_and_limit_and_listed() {
     check(&client.get(FLUNDERS).await, 200, &list(vec![]));
 }
 
-#[tokio::test]
-async fn c_102_a_dry_delete_says_the_same_and_deletes_nothing() {
-    let (_server, client) = server();
+async fn c_102_a_dry_delete_says_the_same_and_deletes_nothing(on: Backend) {
+    let (_server, client) = server(on);
     let object = created(&client, FLUNDERS, &flunder("a")).await;
     let item = format!("{FLUNDERS}/a");
     let expected = success("a", &object["metadata"]["uid"]);

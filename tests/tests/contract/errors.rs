@@ -4,9 +4,15 @@ use serde_json::json;
 
 use crate::*;
 
-#[tokio::test]
-async fn c_048_not_found_names_the_resource_and_the_object() {
-    let (_server, client) = server();
+on_each_backend![
+    c_048_not_found_names_the_resource_and_the_object,
+    c_049_invalid_names_the_kind,
+    c_050_several_field_errors_stand_in_brackets_and_causes_keep_duplicates,
+    c_051_details_are_absent_or_empty_as_the_catalogue_says,
+];
+
+async fn c_048_not_found_names_the_resource_and_the_object(on: Backend) {
+    let (_server, client) = server(on);
     let message = r#"flunders.wardle.example.com "missing" not found"#;
     let item = format!("{FLUNDERS}/missing");
     check_failure(
@@ -40,9 +46,8 @@ async fn c_048_not_found_names_the_resource_and_the_object() {
     );
 }
 
-#[tokio::test]
-async fn c_049_invalid_names_the_kind() {
-    let (_server, client) = server();
+async fn c_049_invalid_names_the_kind(on: Backend) {
+    let (_server, client) = server(on);
     let mut object = flunder("a");
     object["spec"] = json!({"referenceType": "Other"});
     let body = r#"Invalid value: "Other": must be Flunder or Fischer"#;
@@ -58,9 +63,8 @@ async fn c_049_invalid_names_the_kind() {
     );
 }
 
-#[tokio::test]
-async fn c_050_several_field_errors_stand_in_brackets_and_causes_keep_duplicates() {
-    let (_server, client) = server();
+async fn c_050_several_field_errors_stand_in_brackets_and_causes_keep_duplicates(on: Backend) {
+    let (_server, client) = server(on);
     let mut object = flunder("a");
     object["metadata"]["labels"] = json!({"a": "-x"});
     object["metadata"]["finalizers"] = json!(["plain", "plain"]);
@@ -104,9 +108,8 @@ async fn c_050_several_field_errors_stand_in_brackets_and_causes_keep_duplicates
     );
 }
 
-#[tokio::test]
-async fn c_051_details_are_absent_or_empty_as_the_catalogue_says() {
-    let (_server, client) = server();
+async fn c_051_details_are_absent_or_empty_as_the_catalogue_says(on: Backend) {
+    let (_server, client) = server(on);
     // Absent: Unauthorized, BadRequest, NotAcceptable.
     let answer = client.clone().with_token("wrong").get(FLUNDERS).await;
     check_failure(&answer, 401, "Unauthorized", "Unauthorized", json!(null));

@@ -1,8 +1,27 @@
-//! The API contract's checks, one function a number, over TLS against the wardle-server process.
+//! The API contract's checks, one function a number, over TLS against the wardle-server process, over each store.
 //!
 //! Every check asserts the code, the headers that the contract names and the whole body.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
+
+/// Makes each check two tests: `embedded::NAME` and `etcd::NAME`.
+macro_rules! on_each_backend {
+    ($($check:ident),* $(,)?) => {
+        mod embedded {
+            $(#[tokio::test]
+            async fn $check() {
+                super::$check(crate::Backend::Embedded).await;
+            })*
+        }
+        #[cfg(feature = "etcd")]
+        mod etcd {
+            $(#[tokio::test]
+            async fn $check() {
+                super::$check(crate::Backend::Etcd).await;
+            })*
+        }
+    };
+}
 
 mod create;
 mod delete;
@@ -13,7 +32,7 @@ mod storage;
 mod update;
 mod watch;
 
-use apiloom_tests::{Answer, Client, Server};
+use apiloom_tests::{Answer, Backend, Client, Cluster};
 use serde_json::{Value, json};
 
 /// Flunders of the `default` namespace, in the stored version.
@@ -24,10 +43,10 @@ const FLUNDERS_BETA: &str = "/apis/wardle.example.com/v1beta1/namespaces/default
 const FISCHERS: &str = "/apis/wardle.example.com/v1alpha1/fischers";
 
 /// A server of its own for one check, and a client of it.
-fn server() -> (Server, Client) {
-    let server = Server::start(&["--storage-backend=memory"]);
-    let client = server.client();
-    (server, client)
+fn server(on: Backend) -> (Cluster, Client) {
+    let cluster = Cluster::start(on);
+    let client = cluster.client();
+    (cluster, client)
 }
 
 fn flunder(name: &str) -> Value {

@@ -4,6 +4,15 @@ use serde_json::json;
 
 use crate::*;
 
+on_each_backend![
+    c_086_a_json_patch_that_does_not_apply_is_invalid_and_a_malformed_one_is_bad,
+    c_087_a_negative_index_counts_from_the_end_and_operations_are_bounded,
+    c_088_merge_patches_never_conflict_unless_they_say_of_what,
+    c_089_a_result_that_cannot_be_decoded_is_invalid_without_a_name,
+    c_090_force_is_for_apply,
+    c_091_a_missing_object_cannot_be_patched,
+];
+
 async fn with_a(client: &Client) -> (Value, String) {
     let mut object = flunder("a");
     object["spec"] = json!({"reference": "x"});
@@ -14,9 +23,8 @@ async fn with_a(client: &Client) -> (Value, String) {
     )
 }
 
-#[tokio::test]
-async fn c_086_a_json_patch_that_does_not_apply_is_invalid_and_a_malformed_one_is_bad() {
-    let (_server, client) = server();
+async fn c_086_a_json_patch_that_does_not_apply_is_invalid_and_a_malformed_one_is_bad(on: Backend) {
+    let (_server, client) = server(on);
     let (object, item) = with_a(&client).await;
     let message = "the server rejected our request due to an error in our request";
     for patch in [
@@ -50,9 +58,8 @@ async fn c_086_a_json_patch_that_does_not_apply_is_invalid_and_a_malformed_one_i
     check(&client.get(&item).await, 200, &object);
 }
 
-#[tokio::test]
-async fn c_087_a_negative_index_counts_from_the_end_and_operations_are_bounded() {
-    let (_server, client) = server();
+async fn c_087_a_negative_index_counts_from_the_end_and_operations_are_bounded(on: Backend) {
+    let (_server, client) = server(on);
     let (object, item) = with_a(&client).await;
     let patch =
         json!([{"op": "replace", "path": "/metadata/finalizers/-1", "value": "example.com/last"}]);
@@ -72,9 +79,8 @@ async fn c_087_a_negative_index_counts_from_the_end_and_operations_are_bounded()
     );
 }
 
-#[tokio::test]
-async fn c_088_merge_patches_never_conflict_unless_they_say_of_what() {
-    let (_server, client) = server();
+async fn c_088_merge_patches_never_conflict_unless_they_say_of_what(on: Backend) {
+    let (_server, client) = server(on);
     let (object, item) = with_a(&client).await;
     let mut patches = tokio::task::JoinSet::new();
     for writer in 0..20 {
@@ -110,9 +116,8 @@ async fn c_088_merge_patches_never_conflict_unless_they_say_of_what() {
     );
 }
 
-#[tokio::test]
-async fn c_089_a_result_that_cannot_be_decoded_is_invalid_without_a_name() {
-    let (_server, client) = server();
+async fn c_089_a_result_that_cannot_be_decoded_is_invalid_without_a_name(on: Backend) {
+    let (_server, client) = server(on);
     let (_, item) = with_a(&client).await;
     let answer = client
         .merge(&item, &json!({"spec": {"reference": 7}}))
@@ -135,9 +140,8 @@ async fn c_089_a_result_that_cannot_be_decoded_is_invalid_without_a_name() {
     );
 }
 
-#[tokio::test]
-async fn c_090_force_is_for_apply() {
-    let (_server, client) = server();
+async fn c_090_force_is_for_apply(on: Backend) {
+    let (_server, client) = server(on);
     let (_, item) = with_a(&client).await;
     let body = "Forbidden: may not be specified for non-apply patch";
     let message = format!(r#"PatchOptions.meta.k8s.io "" is invalid: force: {body}"#);
@@ -151,9 +155,8 @@ async fn c_090_force_is_for_apply() {
     check_failure(&answer, 422, "Invalid", &message, details);
 }
 
-#[tokio::test]
-async fn c_091_a_missing_object_cannot_be_patched() {
-    let (_server, client) = server();
+async fn c_091_a_missing_object_cannot_be_patched(on: Backend) {
+    let (_server, client) = server(on);
     let item = format!("{FLUNDERS}/missing");
     let message = r#"flunders.wardle.example.com "missing" not found"#;
     check_failure(

@@ -4,9 +4,16 @@ use serde_json::json;
 
 use crate::*;
 
-#[tokio::test]
-async fn c_001_a_namespace_is_a_resource_and_a_scope() {
-    let (_server, client) = server();
+on_each_backend![
+    c_001_a_namespace_is_a_resource_and_a_scope,
+    c_002_status_and_finalize_are_subresources_of_the_namespace,
+    c_003_watch_is_a_boolean_that_may_be_empty,
+    c_004_watch_means_nothing_on_an_item,
+    c_008_an_unknown_group_is_text_and_an_unknown_resource_is_a_status,
+];
+
+async fn c_001_a_namespace_is_a_resource_and_a_scope(on: Backend) {
+    let (_server, client) = server(on);
     // The namespace itself: core/v1, cluster-scoped, found by its name.
     let answer = client.get("/api/v1/namespaces/default").await;
     let namespace = json!({
@@ -37,9 +44,8 @@ async fn c_001_a_namespace_is_a_resource_and_a_scope() {
     check_failure(&answer, 403, "Forbidden", message, json!({"kind": "pods"}));
 }
 
-#[tokio::test]
-async fn c_002_status_and_finalize_are_subresources_of_the_namespace() {
-    let (_server, client) = server();
+async fn c_002_status_and_finalize_are_subresources_of_the_namespace(on: Backend) {
+    let (_server, client) = server(on);
     let anonymous = client.clone().anonymous();
     for subresource in ["status", "finalize"] {
         let answer = anonymous
@@ -63,9 +69,8 @@ async fn c_002_status_and_finalize_are_subresources_of_the_namespace() {
     );
 }
 
-#[tokio::test]
-async fn c_003_watch_is_a_boolean_that_may_be_empty() {
-    let (_server, client) = server();
+async fn c_003_watch_is_a_boolean_that_may_be_empty(on: Backend) {
+    let (_server, client) = server(on);
     let object = created(&client, FLUNDERS, &flunder("a")).await;
     for query in ["watch=1", "watch=true", "watch="] {
         let mut watch = client
@@ -88,9 +93,8 @@ async fn c_003_watch_is_a_boolean_that_may_be_empty() {
     }
 }
 
-#[tokio::test]
-async fn c_004_watch_means_nothing_on_an_item() {
-    let (_server, client) = server();
+async fn c_004_watch_means_nothing_on_an_item(on: Backend) {
+    let (_server, client) = server(on);
     let object = created(&client, FLUNDERS, &flunder("a")).await;
     for query in ["watch=1", "watch=true", "watch="] {
         check(
@@ -101,9 +105,8 @@ async fn c_004_watch_means_nothing_on_an_item() {
     }
 }
 
-#[tokio::test]
-async fn c_008_an_unknown_group_is_text_and_an_unknown_resource_is_a_status() {
-    let (_server, client) = server();
+async fn c_008_an_unknown_group_is_text_and_an_unknown_resource_is_a_status(on: Backend) {
+    let (_server, client) = server(on);
     for path in [
         "/apis/nothing.example.com",
         "/apis/nothing.example.com/v1/things",

@@ -1,27 +1,30 @@
 //! What lies in the store: contract section 8.1. Read from the store itself, after the server has ended.
 
-use apiloom_storage::{Embedded, EmbeddedConfig, ListRequest, Storage as _};
+use apiloom_storage::ListRequest;
 use serde_json::json;
 
 use crate::*;
 
-/// Runs a server over a store in files, writes two objects, ends it, and gives every stored key with its value.
-async fn stored() -> (Vec<Value>, Vec<(String, u64, Value)>) {
-    let server = Server::start(&[]);
-    let client = server.client();
+on_each_backend![
+    c_141_keys_are_registry_resource_namespace_name,
+    c_142_stored_bytes_hold_no_resource_version_which_is_the_revision_of_the_write,
+];
+
+/// Runs a server over a store of its own, writes objects, ends it, and gives every stored key with its value.
+async fn stored(on: Backend) -> (Vec<Value>, Vec<(String, u64, Value)>) {
+    let mut cluster = Cluster::start_alone(on, &[]);
+    let client = cluster.client();
     let mut objects = vec![created(&client, FLUNDERS, &flunder("a")).await];
     let fischer = json!({"metadata": {"name": "f"}, "disallowedFlunders": []});
     objects.push(created(&client, FISCHERS, &fischer).await);
     objects.push(created(&client, FLUNDERS_BETA, &flunder_beta("b")).await);
-    let (data_dir, _dir) = server.stop();
-    let store = Embedded::open(data_dir.join("store"), EmbeddedConfig::default()).unwrap();
-    let page = store
-        .list(ListRequest {
-            prefix: "/registry/".to_owned(),
-            ..ListRequest::default()
-        })
-        .await
-        .unwrap();
+    cluster.stop();
+    let store = cluster.store().await;
+    let request = ListRequest {
+        prefix: "/registry/".to_owned(),
+        ..ListRequest::default()
+    };
+    let page = store.list(request).await.unwrap();
     let entries = page.entries.iter();
     let found = entries
         .map(|entry| {
@@ -36,9 +39,8 @@ async fn stored() -> (Vec<Value>, Vec<(String, u64, Value)>) {
     (objects, found)
 }
 
-#[tokio::test]
-async fn c_141_keys_are_registry_resource_namespace_name() {
-    let (_, stored) = stored().await;
+async fn c_141_keys_are_registry_resource_namespace_name(on: Backend) {
+    let (_, stored) = stored(on).await;
     let keys: Vec<&str> = stored.iter().map(|(key, ..)| key.as_str()).collect();
     let expected = [
         "/registry/namespaces/default",
@@ -48,7 +50,7 @@ async fn c_141_keys_are_registry_resource_namespace_name() {
     ];
     assert_eq!(keys, expected);
     // A namespace is not mistaken for one whose name begins alike.
-    let (_server, client) = server();
+    let (_server, client) = server(on);
     for name in ["ns", "ns2"] {
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
@@ -66,9 +68,10 @@ async fn c_141_keys_are_registry_resource_namespace_name() {
     assert_eq!(answer.json()["items"].as_array().unwrap().len(), 1);
 }
 
-#[tokio::test]
-async fn c_142_stored_bytes_hold_no_resource_version_which_is_the_revision_of_the_write() {
-    let (objects, stored) = stored().await;
+async fn c_142_stored_bytes_hold_no_resource_version_which_is_the_revision_of_the_write(
+    on: Backend,
+) {
+    let (objects, stored) = stored(on).await;
     for object in objects {
         let name = object["metadata"]["name"].as_str().unwrap();
         let (_, at, value) = stored

@@ -4,9 +4,18 @@ use serde_json::json;
 
 use crate::*;
 
-#[tokio::test]
-async fn c_075_the_name_in_the_body_is_the_urls() {
-    let (_server, client) = server();
+on_each_backend![
+    c_075_the_name_in_the_body_is_the_urls,
+    c_076_a_stale_resource_version_conflicts_and_none_overwrites,
+    c_079_a_change_that_changes_nothing_writes_nothing,
+    c_080_generation_counts_changes_of_the_spec,
+    c_081_status_and_the_rest_are_written_apart,
+    c_082_no_finalizer_is_added_to_an_object_being_deleted,
+    c_083_the_last_finalizer_takes_the_object_with_it,
+];
+
+async fn c_075_the_name_in_the_body_is_the_urls(on: Backend) {
+    let (_server, client) = server(on);
     created(&client, FLUNDERS, &flunder("a")).await;
     let item = format!("{FLUNDERS}/a");
     let message = "the name of the object (b) does not match the name on the URL (a)";
@@ -30,9 +39,8 @@ async fn c_075_the_name_in_the_body_is_the_urls() {
     );
 }
 
-#[tokio::test]
-async fn c_076_a_stale_resource_version_conflicts_and_none_overwrites() {
-    let (_server, client) = server();
+async fn c_076_a_stale_resource_version_conflicts_and_none_overwrites(on: Backend) {
+    let (_server, client) = server(on);
     let first = created(&client, FLUNDERS, &flunder("a")).await;
     let item = format!("{FLUNDERS}/a");
     let mut change = flunder("a");
@@ -57,9 +65,8 @@ async fn c_076_a_stale_resource_version_conflicts_and_none_overwrites() {
     );
 }
 
-#[tokio::test]
-async fn c_079_a_change_that_changes_nothing_writes_nothing() {
-    let (_server, client) = server();
+async fn c_079_a_change_that_changes_nothing_writes_nothing(on: Backend) {
+    let (_server, client) = server(on);
     let object = created(&client, FLUNDERS, &flunder("a")).await;
     let item = format!("{FLUNDERS}/a");
     let mut watch = client
@@ -87,9 +94,8 @@ async fn c_079_a_change_that_changes_nothing_writes_nothing() {
     );
 }
 
-#[tokio::test]
-async fn c_080_generation_counts_changes_of_the_spec() {
-    let (_server, client) = server();
+async fn c_080_generation_counts_changes_of_the_spec(on: Backend) {
+    let (_server, client) = server(on);
     created(&client, FLUNDERS, &flunder("a")).await;
     let item = format!("{FLUNDERS}/a");
     let generation = async |patch: Value| {
@@ -113,9 +119,8 @@ async fn c_080_generation_counts_changes_of_the_spec() {
     );
 }
 
-#[tokio::test]
-async fn c_081_status_and_the_rest_are_written_apart() {
-    let (_server, client) = server();
+async fn c_081_status_and_the_rest_are_written_apart(on: Backend) {
+    let (_server, client) = server(on);
     let mut object = flunder("a");
     object["spec"] = json!({"reference": "x"});
     object["status"] = json!({});
@@ -151,9 +156,8 @@ async fn c_081_status_and_the_rest_are_written_apart() {
     check(&client.put(&item, &change).await, 200, &answer.json());
 }
 
-#[tokio::test]
-async fn c_082_no_finalizer_is_added_to_an_object_being_deleted() {
-    let (_server, client) = server();
+async fn c_082_no_finalizer_is_added_to_an_object_being_deleted(on: Backend) {
+    let (_server, client) = server(on);
     let mut object = flunder("a");
     object["metadata"]["finalizers"] = json!(["example.com/x"]);
     created(&client, FLUNDERS, &object).await;
@@ -172,9 +176,8 @@ async fn c_082_no_finalizer_is_added_to_an_object_being_deleted() {
     check_failure(&answer, 422, "Invalid", &message, details);
 }
 
-#[tokio::test]
-async fn c_083_the_last_finalizer_takes_the_object_with_it() {
-    let (_server, client) = server();
+async fn c_083_the_last_finalizer_takes_the_object_with_it(on: Backend) {
+    let (_server, client) = server(on);
     let mut object = flunder("a");
     object["metadata"]["finalizers"] = json!(["example.com/x"]);
     created(&client, FLUNDERS, &object).await;

@@ -4,6 +4,12 @@ use serde_json::json;
 
 use crate::*;
 
+on_each_backend![
+    c_128_a_watch_delivers_all_events_after_its_start_and_only_those,
+    c_131_what_a_selector_sees_come_and_go_is_added_and_deleted,
+    c_132_a_deleted_event_carries_the_last_state_and_a_newer_version,
+];
+
 async fn label(client: &Client, name: &str, tier: &str) -> Value {
     let answer = client
         .merge(
@@ -15,9 +21,8 @@ async fn label(client: &Client, name: &str, tier: &str) -> Value {
     answer.json()
 }
 
-#[tokio::test]
-async fn c_128_a_watch_delivers_all_events_after_its_start_and_only_those() {
-    let (_server, client) = server();
+async fn c_128_a_watch_delivers_all_events_after_its_start_and_only_those(on: Backend) {
+    let (_server, client) = server(on);
     let first = created(&client, FLUNDERS, &flunder("a")).await;
     let mut expected = Vec::new();
     // Some before the watch begins, some after.
@@ -60,9 +65,8 @@ async fn c_128_a_watch_delivers_all_events_after_its_start_and_only_those() {
     );
 }
 
-#[tokio::test]
-async fn c_131_what_a_selector_sees_come_and_go_is_added_and_deleted() {
-    let (_server, client) = server();
+async fn c_131_what_a_selector_sees_come_and_go_is_added_and_deleted(on: Backend) {
+    let (_server, client) = server(on);
     let object = created(&client, FLUNDERS, &flunder("a")).await;
     let path = format!(
         "{FLUNDERS}?watch=1&labelSelector=tier%3Dfront&resourceVersion={}",
@@ -91,9 +95,8 @@ async fn c_131_what_a_selector_sees_come_and_go_is_added_and_deleted() {
     );
 }
 
-#[tokio::test]
-async fn c_132_a_deleted_event_carries_the_last_state_and_a_newer_version() {
-    let (_server, client) = server();
+async fn c_132_a_deleted_event_carries_the_last_state_and_a_newer_version(on: Backend) {
+    let (_server, client) = server(on);
     let object = created(&client, FLUNDERS, &flunder("a")).await;
     let mut watch = client
         .watch(&format!(

@@ -1,0 +1,212 @@
+//! A server and the store it runs over, embedded or etcd: it can be stopped, started again and looked into.
+
+use std::sync::Arc;
+
+use apiloom_storage::{Embedded, EmbeddedConfig, Revision, Storage};
+
+use crate::{Client, Server};
+
+/// The stores that every check runs over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// Files below the data folder.
+    Embedded,
+    /// A real etcd of the newest release under test.
+    #[cfg(feature = "etcd")]
+    Etcd,
+}
+
+/// A server over a store of its own.
+pub struct Cluster {
+    /// `None` while it is stopped.
+    server: Option<Server>,
+    args: Vec<String>,
+    dir: tempfile::TempDir,
+    #[cfg(feature = "etcd")]
+    etcd: Option<InEtcd>,
+}
+
+#[cfg(feature = "etcd")]
+use in_etcd::InEtcd;
+
+impl Cluster {
+    /// A server over a new store. With etcd, tests that run at the same time share one, each below a prefix of its own.
+    pub fn start(backend: Backend) -> Self {
+        match backend {
+            Backend::Embedded => Self::embedded(&[]),
+            #[cfg(feature = "etcd")]
+            Backend::Etcd => Self::over(InEtcd::shared(), &[]),
+        }
+    }
+
+    /// The same with an etcd that nobody else uses and with further arguments.
+    pub fn start_alone(backend: Backend, args: &[&str]) -> Self {
+        match backend {
+            Backend::Embedded => Self::embedded(args),
+            #[cfg(feature = "etcd")]
+            Backend::Etcd => Self::over(InEtcd::alone(), args),
+        }
+    }
+
+    fn embedded(args: &[&str]) -> Self {
+        let mut cluster = Self {
+            server: None,
+            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+            dir: tempfile::tempdir().unwrap(),
+            #[cfg(feature = "etcd")]
+            etcd: None,
+        };
+        cluster.start_again();
+        cluster
+    }
+
+    #[cfg(feature = "etcd")]
+    fn over(etcd: InEtcd, args: &[&str]) -> Self {
+        let args = args.iter().map(|arg| (*arg).to_owned());
+        let mut cluster = Self {
+            server: None,
+            args: etcd.flags().into_iter().chain(args).collect(),
+            dir: tempfile::tempdir().unwrap(),
+            etcd: Some(etcd),
+        };
+        cluster.start_again();
+        cluster
+    }
+
+    /// The running server.
+    pub fn server(&self) -> &Server {
+        self.server.as_ref().expect("the server runs")
+    }
+
+    /// A client of the running server.
+    pub fn client(&self) -> Client {
+        self.server().client()
+    }
+
+    /// Another server over the same store, where several can share one.
+    pub fn replica(&self) -> Option<Server> {
+        #[cfg(feature = "etcd")]
+        if self.etcd.is_some() {
+            let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+            return Some(Server::start(&args));
+        }
+        None
+    }
+
+    /// Asks the server to stop, and waits.
+    pub fn stop(&mut self) {
+        self.server.take().expect("the server runs").stop();
+    }
+
+    /// Ends the server as a power cut would.
+    pub fn kill(&mut self) {
+        self.server.take().expect("the server runs").kill();
+    }
+
+    /// Starts a server over the same store.
+    pub fn start_again(&mut self) {
+        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        self.server = Some(Server::start_in(&self.dir.path().join("data"), &args));
+    }
+
+    /// What stands before `/registry` in every key.
+    pub fn prefix(&self) -> &str {
+        #[cfg(feature = "etcd")]
+        if let Some(etcd) = &self.etcd {
+            return etcd.prefix();
+        }
+        ""
+    }
+
+    /// The store itself. An embedded one belongs to its server while that runs.
+    pub async fn store(&self) -> Arc<dyn Storage> {
+        #[cfg(feature = "etcd")]
+        if let Some(etcd) = &self.etcd {
+            return etcd.store().await;
+        }
+        assert!(self.server.is_none(), "the store is in use");
+        let store = self.dir.path().join("data/store");
+        Embedded::open(store, EmbeddedConfig::default()).unwrap()
+    }
+
+    /// Stops the server, forgets the history of the store up to a revision, and starts the server again, whose cache
+    /// then knows nothing of that time either.
+    pub async fn forget(&mut self, upto: u64) {
+        #[cfg(feature = "etcd")]
+        if let Some(etcd) = &self.etcd {
+            assert!(etcd.is_alone(), "others would forget it too");
+        }
+        self.stop();
+        let store = self.store().await;
+        store.compact(Revision(upto)).await.unwrap();
+        store.close().await;
+        self.start_again();
+    }
+}
+
+#[cfg(feature = "etcd")]
+mod in_etcd {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Arc, Mutex, Weak};
+
+    use apiloom_storage::{EtcdConfig, Storage};
+
+    use crate::etcd::Etcd;
+
+    /// A place in an etcd.
+    pub(super) struct InEtcd {
+        etcd: Arc<Etcd>,
+        prefix: String,
+    }
+
+    impl InEtcd {
+        /// In the etcd of all tests that run now. It ends with the last of them.
+        pub(super) fn shared() -> Self {
+            static SHARED: Mutex<Weak<Etcd>> = Mutex::new(Weak::new());
+            static COUNTER: AtomicU32 = AtomicU32::new(0);
+            let mut shared = SHARED.lock().unwrap();
+            let etcd = shared.upgrade().unwrap_or_else(|| {
+                let etcd = Arc::new(Etcd::start(Etcd::NEWEST));
+                *shared = Arc::downgrade(&etcd);
+                etcd
+            });
+            Self {
+                etcd,
+                prefix: format!("/test{}", COUNTER.fetch_add(1, Ordering::Relaxed)),
+            }
+        }
+
+        /// In an etcd of its own.
+        pub(super) fn alone() -> Self {
+            Self {
+                etcd: Arc::new(Etcd::start(Etcd::NEWEST)),
+                prefix: String::new(),
+            }
+        }
+
+        pub(super) fn is_alone(&self) -> bool {
+            self.prefix.is_empty()
+        }
+
+        pub(super) fn prefix(&self) -> &str {
+            &self.prefix
+        }
+
+        pub(super) fn flags(&self) -> Vec<String> {
+            let mut flags = vec![format!("--etcd-servers={}", self.etcd.url())];
+            if !self.is_alone() {
+                flags.push(format!("--etcd-prefix={}/registry", self.prefix));
+            }
+            flags
+        }
+
+        pub(super) async fn store(&self) -> Arc<dyn Storage> {
+            let config = EtcdConfig {
+                prefix: format!("{}/registry/", self.prefix),
+                compaction_interval: None,
+                ..EtcdConfig::new([self.etcd.url()])
+            };
+            apiloom_storage::Etcd::connect(config).await.unwrap()
+        }
+    }
+}
