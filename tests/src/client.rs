@@ -69,6 +69,15 @@ impl Answer {
 impl Client {
     /// A client with the credentials of a kubeconfig as our servers write it; HTTP/2 where the server offers it.
     pub fn new(kubeconfig: &Path) -> Self {
+        Self::speaking(kubeconfig, true)
+    }
+
+    /// The same with HTTP/1.1 alone.
+    pub fn of_http1(kubeconfig: &Path) -> Self {
+        Self::speaking(kubeconfig, false)
+    }
+
+    fn speaking(kubeconfig: &Path, http2: bool) -> Self {
         let text = std::fs::read_to_string(kubeconfig).unwrap();
         let config: Value = serde_saphyr::from_str(&text).unwrap();
         let cluster = &config["clusters"][0]["cluster"];
@@ -88,9 +97,11 @@ impl Client {
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_only()
-            .enable_http1()
-            .enable_http2()
-            .build();
+            .enable_http1();
+        let connector = match http2 {
+            true => connector.enable_http2().build(),
+            false => connector.build(),
+        };
         Self {
             http: hyper_util::client::legacy::Client::builder(TokioExecutor::new())
                 .build(connector),
@@ -224,7 +235,12 @@ impl Client {
     }
     /// Opens a watch; it must be answered with 200.
     pub async fn watch(&self, path: &str) -> Watch {
-        let response = self.send(Method::GET, path, &[], Bytes::new()).await;
+        self.watch_as(path, "application/json").await
+    }
+    /// The same in another form.
+    pub async fn watch_as(&self, path: &str, accept: &str) -> Watch {
+        let headers = [("accept", accept)];
+        let response = self.send(Method::GET, path, &headers, Bytes::new()).await;
         assert_eq!(response.status(), 200);
         Watch {
             body: response.into_body(),
@@ -242,18 +258,37 @@ pub struct Watch {
 impl Watch {
     /// The next event, `None` at the end of the stream.
     pub async fn next(&mut self) -> Option<Value> {
+        let line = self.line().await?;
+        Some(serde_json::from_str(&line).unwrap())
+    }
+
+    /// The next event as it came, `None` at the end of the stream. Panics at a stream that breaks off.
+    pub async fn line(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.buffer.drain(..=end).collect();
-                return Some(serde_json::from_slice(&line).unwrap());
+                let line = self.buffer.drain(..=end).collect();
+                return Some(String::from_utf8(line).unwrap());
             }
             let frame = tokio::time::timeout(PATIENCE, self.body.frame())
                 .await
-                .expect("no event in time")?;
+                .expect("no event in time");
+            let Some(frame) = frame else {
+                assert!(self.buffer.is_empty(), "half an event");
+                return None;
+            };
             if let Ok(data) = frame.unwrap().into_data() {
                 self.buffer.extend_from_slice(&data);
             }
         }
+    }
+
+    /// Every event up to the end of the stream.
+    pub async fn rest(&mut self) -> Vec<Value> {
+        let mut events = Vec::new();
+        while let Some(event) = self.next().await {
+            events.push(event);
+        }
+        events
     }
 
     /// The next event that is no bookmark; panics at the end of the stream.

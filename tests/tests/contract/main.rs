@@ -26,6 +26,7 @@ macro_rules! on_each_backend {
 mod create;
 mod delete;
 mod errors;
+mod list;
 mod patch;
 mod paths;
 mod storage;
@@ -114,6 +115,32 @@ fn invalid(name: &str, causes: &[(&str, &str, &str)]) -> Value {
     details
 }
 
+/// Asserts that list options are refused: causes as `(words of the message, reason, the rest of the message, field)`.
+#[track_caller]
+fn check_options(answer: &Answer, causes: &[(&str, &str, &str, &str)]) {
+    let messages: Vec<String> = causes
+        .iter()
+        .map(|(words, _, rest, _)| format!("{words}: {rest}"))
+        .collect();
+    let full: Vec<String> = causes
+        .iter()
+        .zip(&messages)
+        .map(|((.., field), message)| format!("{field}: {message}"))
+        .collect();
+    let full = match &full[..] {
+        [one] => one.clone(),
+        several => format!("[{}]", several.join(", ")),
+    };
+    let causes: Vec<Value> = causes
+        .iter()
+        .zip(messages)
+        .map(|((_, reason, _, field), message)| json!({"reason": reason, "message": message, "field": field}))
+        .collect();
+    let message = format!(r#"ListOptions.meta.k8s.io "" is invalid: {full}"#);
+    let details = json!({"group": "meta.k8s.io", "kind": "ListOptions", "causes": causes});
+    check_failure(answer, 422, "Invalid", &message, details);
+}
+
 fn matches(expected: &Value, got: &Value) -> bool {
     match (expected, got) {
         (Value::String(mark), Value::String(text)) => match mark.as_str() {
@@ -162,4 +189,22 @@ fn revision(object: &Value) -> u64 {
         .unwrap()
         .parse()
         .unwrap()
+}
+
+/// A selector or token as it stands in a query.
+fn encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+/// The names of a list's items.
+fn names(list: &Value) -> Vec<&str> {
+    let items = list["items"].as_array().unwrap();
+    let names = items.iter().map(|item| item["metadata"]["name"].as_str());
+    names.map(Option::unwrap).collect()
 }
