@@ -1,14 +1,31 @@
 //! Watch: contract section 7.
 
+use std::time::{Duration, Instant};
+
+use apiloom_tests::Watch;
 use serde_json::json;
 
 use crate::*;
 
 on_each_backend![
+    c_125_a_watch_from_nowhere_begins_with_every_object_in_the_order_of_keys,
+    c_126_one_bookmark_ends_the_initial_events,
+    c_127_initial_events_and_not_older_than_go_together,
     c_128_a_watch_delivers_all_events_after_its_start_and_only_those,
+    c_129_a_start_that_is_too_old_is_one_error_event,
+    c_130_a_start_in_the_future_is_waited_for_and_a_state_of_the_future_is_an_error,
     c_131_what_a_selector_sees_come_and_go_is_added_and_deleted,
     c_132_a_deleted_event_carries_the_last_state_and_a_newer_version,
+    c_133_a_bookmark_comes_before_the_end_and_never_ahead_of_an_event,
+    c_134_a_timeout_ends_the_stream_cleanly,
+    c_135_events_are_lines_that_begin_with_their_type,
+    c_138_a_server_that_stops_ends_streams_without_an_error,
+    c_139_there_is_no_yaml_watch,
+    c_140_an_error_is_a_status_in_every_form,
 ];
+
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+const PARTIAL: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 
 async fn label(client: &Client, name: &str, tier: &str) -> Value {
     let answer = client
@@ -117,4 +134,408 @@ async fn c_132_a_deleted_event_carries_the_last_state_and_a_newer_version(on: Ba
         event["object"]["metadata"]["resourceVersion"].clone();
     assert_eq!(event, json!({"type": "DELETED", "object": expected}));
     assert!(revision(&event["object"]) > revision(&object));
+}
+
+/// Takes as many events as there are objects; each is the addition of the next one.
+async fn check_added(watch: &mut Watch, objects: &[Value]) {
+    for object in objects {
+        let event = watch.next().await.expect("the watch goes on");
+        assert_eq!(event, json!({"type": "ADDED", "object": object}));
+    }
+}
+
+/// Takes the bookmark that ends the initial events, and gives its revision.
+async fn check_end_of_initial_events(watch: &mut Watch, api_version: &str) -> u64 {
+    let event = watch.next().await.expect("the watch goes on");
+    let revision = revision(&event["object"]);
+    let metadata = json!({"resourceVersion": revision.to_string(), "annotations": {"k8s.io/initial-events-end": "true"}});
+    let object = json!({"kind": "Flunder", "apiVersion": api_version, "metadata": metadata});
+    assert_eq!(event, json!({"type": "BOOKMARK", "object": object}));
+    revision
+}
+
+/// Objects in the order of their keys, created in another one.
+async fn objects(client: &Client) -> Vec<Value> {
+    let mut objects = Vec::new();
+    for name in ["c", "a", "b-1", "b", "b.1"] {
+        objects.push(created(client, FLUNDERS, &flunder(name)).await);
+    }
+    objects.sort_by_key(|object| object["metadata"]["name"].as_str().unwrap().to_owned());
+    objects
+}
+
+async fn c_125_a_watch_from_nowhere_begins_with_every_object_in_the_order_of_keys(on: Backend) {
+    let (_cluster, client) = server(on);
+    let objects = objects(&client).await;
+    let mut watches = Vec::new();
+    for query in ["", "&resourceVersion=", "&resourceVersion=0"] {
+        // Any state will do for the last one, and all of this was shown to the ones before.
+        let mut watch = client.watch(&format!("{FLUNDERS}?watch=1{query}")).await;
+        check_added(&mut watch, &objects).await;
+        watches.push(watch);
+    }
+    // No bookmark is between, and each goes on with what happens.
+    let next = label(&client, "b", "front").await;
+    for watch in &mut watches {
+        let event = watch.next().await.unwrap();
+        assert_eq!(event, json!({"type": "MODIFIED", "object": next}));
+    }
+    // A watch that wants no initial events gets none.
+    for version in ["", "0"] {
+        let query = format!(
+            "sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion={version}"
+        );
+        let mut watch = client.watch(&format!("{FLUNDERS}?watch=1&{query}")).await;
+        let next = label(&client, "b", &format!("side{version}")).await;
+        let event = watch.next().await.unwrap();
+        assert_eq!(event, json!({"type": "MODIFIED", "object": next}));
+    }
+}
+
+async fn c_126_one_bookmark_ends_the_initial_events(on: Backend) {
+    let (_cluster, client) = server(on);
+    let mut objects = objects(&client).await;
+    let newest = objects.iter().map(revision).max().unwrap();
+    let mut watches = Vec::new();
+    for query in [
+        String::new(),
+        "&resourceVersion=0".to_owned(),
+        "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
+        "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0".to_owned(),
+        format!(
+            "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion={newest}"
+        ),
+    ] {
+        let path = format!("{FLUNDERS}?watch=1&allowWatchBookmarks=true&timeoutSeconds=3{query}");
+        let mut watch = client.watch(&path).await;
+        check_added(&mut watch, &objects).await;
+        let end = check_end_of_initial_events(&mut watch, "wardle.example.com/v1alpha1").await;
+        assert!(
+            end >= newest,
+            "everything up to {newest} is shown, not {end}"
+        );
+        watches.push(watch);
+    }
+    // What selects nothing, and the other version.
+    let path = format!("{FLUNDERS_BETA}?watch=1&allowWatchBookmarks=true&labelSelector=none");
+    let mut watch = client.watch(&path).await;
+    check_end_of_initial_events(&mut watch, "wardle.example.com/v1beta1").await;
+    // Without initial events none end.
+    let query = format!("allowWatchBookmarks=true&timeoutSeconds=3&resourceVersion={newest}");
+    watches.push(client.watch(&format!("{FLUNDERS}?watch=1&{query}")).await);
+
+    let next = label(&client, "c", "front").await;
+    let last = objects.last_mut().unwrap();
+    *last = next;
+    for events in futures_util::future::join_all(watches.iter_mut().map(Watch::rest)).await {
+        let (event, bookmarks): (Vec<&Value>, Vec<&Value>) =
+            events.iter().partition(|event| event["type"] != "BOOKMARK");
+        assert_eq!(event, [&json!({"type": "MODIFIED", "object": last})]);
+        assert!(!bookmarks.is_empty(), "one comes before the end");
+        for bookmark in bookmarks {
+            assert!(
+                bookmark["object"]["metadata"]["annotations"].is_null(),
+                "{bookmark}"
+            );
+        }
+    }
+}
+
+async fn c_127_initial_events_and_not_older_than_go_together(on: Backend) {
+    let (_cluster, client) = server(on);
+    let requires = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+    let unless = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+    let with_continue = "resourceVersionMatch is forbidden when continue is provided";
+    let forbidden = |why| {
+        (
+            "Forbidden",
+            "FieldValueForbidden",
+            why,
+            "resourceVersionMatch",
+        )
+    };
+    let unsupported = (
+        "Unsupported value",
+        "FieldValueNotSupported",
+        r#""Exact": supported values: "NotOlderThan""#,
+        "resourceVersionMatch",
+    );
+    for (query, causes) in [
+        ("sendInitialEvents=true", vec![forbidden(requires)]),
+        (
+            "sendInitialEvents=false&resourceVersion=5",
+            vec![forbidden(requires)],
+        ),
+        (
+            "sendInitialEvents=true&resourceVersionMatch=Exact",
+            vec![forbidden(requires), unsupported],
+        ),
+        (
+            "resourceVersionMatch=NotOlderThan&resourceVersion=5",
+            vec![forbidden(unless)],
+        ),
+        (
+            "resourceVersionMatch=Exact",
+            vec![forbidden(unless), unsupported],
+        ),
+        (
+            "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=a",
+            vec![forbidden(with_continue)],
+        ),
+    ] {
+        let answer = client.get(&format!("{FLUNDERS}?watch=1&{query}")).await;
+        check_options(&answer, &causes);
+    }
+}
+
+async fn c_129_a_start_that_is_too_old_is_one_error_event(on: Backend) {
+    let mut cluster = Cluster::start_alone(on, &[]);
+    let client = cluster.client();
+    let old = revision(&created(&client, FLUNDERS, &flunder("a")).await);
+    created(&client, FLUNDERS, &flunder("b")).await;
+    let new = revision(&label(&client, "a", "front").await);
+    cluster.forget(new).await;
+    let client = cluster.client();
+    for (path, accept) in [
+        (FLUNDERS, "application/json"),
+        (FLUNDERS_BETA, "application/json"),
+        (FLUNDERS, TABLE),
+        (FLUNDERS, PARTIAL),
+    ] {
+        let path = format!("{path}?watch=1&resourceVersion={old}");
+        let mut watch = client.watch_as(&path, accept).await;
+        let event = watch.next().await.unwrap();
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": format!("too old resource version: {old} ({new})"), "reason": "Expired", "code": 410,
+        });
+        assert_eq!(event, json!({"type": "ERROR", "object": status}));
+        assert_eq!(watch.next().await, None);
+    }
+    // What is kept begins right behind it.
+    let mut watch = client
+        .watch(&format!("{FLUNDERS}?watch=1&resourceVersion={new}"))
+        .await;
+    let next = label(&client, "b", "back").await;
+    assert_eq!(
+        watch.event().await,
+        json!({"type": "MODIFIED", "object": next})
+    );
+}
+
+/// The error event of a state that does not exist yet.
+fn check_future(event: &Value, requested: u64) {
+    let message = event["object"]["message"].as_str().unwrap();
+    let start = format!("Timeout: Too large resource version: {requested}, current: ");
+    assert!(message.starts_with(&start), "{message}");
+    let cause =
+        json!({"reason": "ResourceVersionTooLarge", "message": "Too large resource version"});
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
+        "reason": "Timeout", "details": {"causes": [cause], "retryAfterSeconds": 1}, "code": 504,
+    });
+    assert_eq!(*event, json!({"type": "ERROR", "object": status}));
+}
+
+async fn c_130_a_start_in_the_future_is_waited_for_and_a_state_of_the_future_is_an_error(
+    on: Backend,
+) {
+    let (_cluster, client) = server(on);
+    let object = created(&client, FLUNDERS, &flunder("a")).await;
+    let start = revision(&object) + 5;
+    let path = format!("{FLUNDERS}?watch=1&resourceVersion={start}&allowWatchBookmarks=true");
+    let mut watch = client.watch(&path).await;
+    let mut written = Vec::new();
+    for step in 0..10 {
+        written.push(label(&client, "a", &format!("step{step}")).await);
+    }
+    let later: Vec<&Value> = written
+        .iter()
+        .filter(|object| revision(object) > start)
+        .collect();
+    assert!(later.len() < 10 && !later.is_empty());
+    for object in later {
+        let event = watch.next().await.unwrap();
+        assert_eq!(event, json!({"type": "MODIFIED", "object": object}));
+    }
+    let future = start + 1_000_000;
+    let query = format!(
+        "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion={future}"
+    );
+    for bookmarks in ["", "&allowWatchBookmarks=true"] {
+        let mut watch = client
+            .watch(&format!("{FLUNDERS}?watch=1&{query}{bookmarks}"))
+            .await;
+        check_future(&watch.next().await.unwrap(), future);
+        assert_eq!(watch.next().await, None);
+    }
+}
+
+async fn c_133_a_bookmark_comes_before_the_end_and_never_ahead_of_an_event(on: Backend) {
+    let (_cluster, client) = server(on);
+    let start = revision(&created(&client, FLUNDERS, &flunder("a")).await);
+    let path = format!("{FLUNDERS}?watch=1&resourceVersion={start}&timeoutSeconds=3");
+    let with = format!("{path}&allowWatchBookmarks=true");
+    let quiet = format!(
+        "{FISCHERS}?watch=1&resourceVersion={start}&timeoutSeconds=3&allowWatchBookmarks=true"
+    );
+    let mut watches = [
+        client.watch(&with).await,
+        client.watch(&path).await,
+        client.watch(&quiet).await,
+    ];
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    // Writes without a pause until the streams have ended.
+    let writer = tokio::spawn({
+        let client = client.clone();
+        async move {
+            let mut revisions = Vec::new();
+            while !*stopped.borrow() {
+                revisions.push(revision(
+                    &label(&client, "a", &revisions.len().to_string()).await,
+                ));
+            }
+            revisions
+        }
+    });
+    let [with, without, quiet] = &mut watches;
+    let (with, without, quiet) = tokio::join!(with.rest(), without.rest(), quiet.rest());
+    stop.send_replace(true);
+    let written = writer.await.unwrap();
+    let is_bookmark = |event: &&Value| event["type"] == "BOOKMARK";
+    assert_eq!(
+        without.iter().find(is_bookmark),
+        None,
+        "only where it is wanted"
+    );
+    for events in [&with, &quiet] {
+        let bookmarks: Vec<&Value> = events.iter().filter(is_bookmark).collect();
+        assert!(!bookmarks.is_empty(), "shortly before the end");
+        for bookmark in bookmarks {
+            let kind = &bookmark["object"]["kind"];
+            let metadata = json!({"resourceVersion": "$RV"});
+            let object = json!({"kind": kind, "apiVersion": "wardle.example.com/v1alpha1", "metadata": metadata});
+            assert!(
+                matches(&json!({"type": "BOOKMARK", "object": object}), bookmark),
+                "{bookmark}"
+            );
+        }
+    }
+    // Each event is there, once, in order; and what a bookmark says to be delivered was.
+    let mut delivered = start;
+    let mut expected = written.iter();
+    for event in &with {
+        let revision = revision(&event["object"]);
+        if event["type"] == "BOOKMARK" {
+            assert!(revision >= delivered, "bookmarks do not go back");
+            let missed = expected
+                .clone()
+                .next()
+                .is_some_and(|next| *next <= revision);
+            assert!(!missed, "a bookmark at {revision} ahead of an event");
+        } else {
+            assert_eq!(Some(&revision), expected.next());
+            assert!(revision > delivered, "behind a bookmark come newer events");
+        }
+        delivered = revision;
+    }
+    assert!(delivered > start);
+    assert!(
+        revision(&quiet.last().unwrap()["object"]) > start,
+        "idle resources come along"
+    );
+}
+
+async fn c_134_a_timeout_ends_the_stream_cleanly(on: Backend) {
+    let (cluster, client) = server(on);
+    let object = created(&client, FLUNDERS, &flunder("a")).await;
+    let http1 = Client::of_http1(cluster.server().kubeconfig());
+    for client in [client, http1] {
+        let started = Instant::now();
+        let mut watch = client
+            .watch(&format!("{FLUNDERS}?watch=1&timeoutSeconds=1"))
+            .await;
+        // A stream that is torn off panics here.
+        let events = watch.rest().await;
+        assert_eq!(events, [json!({"type": "ADDED", "object": object})]);
+        assert!(started.elapsed() >= Duration::from_secs(1));
+        assert_eq!(client.get(&format!("{FLUNDERS}/a")).await.code, 200);
+    }
+}
+
+async fn c_135_events_are_lines_that_begin_with_their_type(on: Backend) {
+    let (_cluster, client) = server(on);
+    created(&client, FLUNDERS, &flunder("a")).await;
+    for (accept, kind) in [
+        ("application/json", "Flunder"),
+        (TABLE, "Table"),
+        (PARTIAL, "PartialObjectMetadata"),
+    ] {
+        let path = format!("{FLUNDERS}?watch=1&allowWatchBookmarks=true&pretty=true");
+        let mut watch = client.watch_as(&path, accept).await;
+        for event in ["ADDED", "BOOKMARK"] {
+            let line = watch.line().await.unwrap();
+            let start = format!(r#"{{"type":"{event}","object":{{"kind":"{kind}","apiVersion":"#);
+            assert!(line.starts_with(&start) && line.ends_with("}}\n"), "{line}");
+        }
+    }
+}
+
+async fn c_138_a_server_that_stops_ends_streams_without_an_error(on: Backend) {
+    let (mut cluster, client) = server(on);
+    let object = created(&client, FLUNDERS, &flunder("a")).await;
+    let http1 = Client::of_http1(cluster.server().kubeconfig());
+    let mut watches = Vec::new();
+    for client in [&client, &http1] {
+        for query in [
+            String::new(),
+            format!("&resourceVersion={}", revision(&object)),
+            "&fieldSelector=metadata.name%3Da&allowWatchBookmarks=true".to_owned(),
+            "&labelSelector=none".to_owned(),
+        ] {
+            watches.push(client.watch(&format!("{FLUNDERS}?watch=1{query}")).await);
+        }
+        watches.push(client.watch_as(&format!("{FLUNDERS}?watch=1"), TABLE).await);
+    }
+    let stopped = tokio::task::spawn_blocking(move || {
+        cluster.stop();
+        cluster
+    });
+    for watch in &mut watches {
+        let rest = watch.rest().await;
+        assert!(
+            rest.iter().all(|event| event["type"] != "ERROR"),
+            "{rest:?}"
+        );
+    }
+    stopped.await.unwrap();
+}
+
+async fn c_139_there_is_no_yaml_watch(on: Backend) {
+    let (_cluster, client) = server(on);
+    for path in [
+        format!("{FLUNDERS}?watch=1"),
+        format!("{FISCHERS}?watch=true&resourceVersion=1"),
+    ] {
+        let answer = client
+            .call("GET", &path, &[("accept", "application/yaml")], "")
+            .await;
+        assert_eq!(answer.code, 406, "{}", answer.text());
+        let message = "only the following media types are accepted: application/json;stream=watch";
+        assert!(answer.text().contains(message), "{}", answer.text());
+    }
+}
+
+async fn c_140_an_error_is_a_status_in_every_form(on: Backend) {
+    let (_cluster, client) = server(on);
+    let future = revision(&created(&client, FLUNDERS, &flunder("a")).await) + 1_000_000;
+    let query = format!(
+        "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion={future}"
+    );
+    let path = format!("{FLUNDERS}?watch=1&{query}");
+    let watches = [TABLE, PARTIAL].map(|accept| client.watch_as(&path, accept));
+    for mut watch in futures_util::future::join_all(watches).await {
+        check_future(&watch.next().await.unwrap(), future);
+        assert_eq!(watch.next().await, None);
+    }
 }
