@@ -4,18 +4,19 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-/// Makes each check two tests: `embedded::NAME` and `etcd::NAME`.
+/// Makes each check two tests: `embedded::NAME` and `etcd::NAME`. Clients have threads of their own, so that a test may
+/// wait for its server to end while they say goodbye to it.
 macro_rules! on_each_backend {
     ($($check:ident),* $(,)?) => {
         mod embedded {
-            $(#[tokio::test]
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $check() {
                 super::$check(crate::Backend::Embedded).await;
             })*
         }
         #[cfg(feature = "etcd")]
         mod etcd {
-            $(#[tokio::test]
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $check() {
                 super::$check(crate::Backend::Etcd).await;
             })*
@@ -23,6 +24,7 @@ macro_rules! on_each_backend {
     };
 }
 
+mod cache;
 mod create;
 mod delete;
 mod errors;

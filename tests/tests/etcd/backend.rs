@@ -130,7 +130,7 @@ async fn a_member_that_is_away_is_passed_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_that_expire_together_share_a_lease() {
+async fn c_146_keys_that_expire_together_share_a_lease() {
     let etcd = etcd::Etcd::start(etcd::Etcd::NEWEST);
     let store = connect(EtcdConfig::new([etcd.url()])).await;
     let leases = || {

@@ -1,0 +1,319 @@
+//! What stands between the store and its readers: contract section 8.
+
+use std::time::Duration;
+
+use apiloom_storage::Revision;
+use apiloom_tests::is_cached;
+use serde_json::json;
+
+use crate::*;
+
+on_each_backend![
+    c_137_a_watcher_that_does_not_read_is_ended_and_delays_nobody,
+    c_146_an_object_whose_time_is_over_is_deleted_and_watchers_see_it,
+    c_147_a_damaged_object_fails_lists_and_ends_watches,
+    c_148_what_the_store_forgot_is_still_in_the_window,
+    c_150_what_the_cache_hands_out_is_never_changed,
+];
+
+/// The key of a flunder in the default namespace.
+fn key(cluster: &Cluster, name: &str) -> String {
+    let prefix = cluster.prefix();
+    format!("{prefix}/registry/wardle.example.com/flunders/default/{name}")
+}
+
+/// A change of a flunder's labels; gives the object then.
+async fn changed(client: &Client, name: &str, labels: Value) -> Value {
+    let path = format!("{FLUNDERS}/{name}");
+    let answer = client
+        .merge(&path, &json!({"metadata": {"labels": labels}}))
+        .await;
+    assert_eq!(answer.code, 200, "{}", answer.text());
+    answer.json()
+}
+
+async fn c_137_a_watcher_that_does_not_read_is_ended_and_delays_nobody(on: Backend) {
+    let cluster = Cluster::start_alone(on, &["--watch-cache-history-bytes=1000000"]);
+    let client = cluster.client();
+    let start = revision(&created(&client, FLUNDERS, &flunder("a")).await);
+    let path = format!("{FLUNDERS}?watch=1&resourceVersion={start}");
+    // A connection of its own, whose buffers fill up.
+    let mut slow = cluster.client().watch(&path).await;
+    let mut fast = cluster.client().watch(&path).await;
+    let mut written = Vec::new();
+    for round in 0..60_u32 {
+        let large = round.to_string() + &"x".repeat(240_000);
+        let patch = json!({"metadata": {"annotations": {"large": large}}});
+        let answer = client.merge(&format!("{FLUNDERS}/a"), &patch).await;
+        written.push(revision(&answer.json()));
+        let event = fast.next().await.expect("whoever reads goes on");
+        assert_eq!(Some(&revision(&event["object"])), written.last());
+    }
+    let mut seen = 0;
+    while let Some(event) = slow.next().await {
+        assert_eq!(event["type"], "MODIFIED", "it is not told why it ends");
+        assert_eq!(
+            revision(&event["object"]),
+            written[seen],
+            "nothing is left out"
+        );
+        seen += 1;
+        if seen == written.len() {
+            break;
+        }
+    }
+    // Without the cache the store's own history is read on, however slowly.
+    assert_eq!(
+        seen < written.len(),
+        is_cached(),
+        "{seen} of {}",
+        written.len()
+    );
+}
+
+async fn c_146_an_object_whose_time_is_over_is_deleted_and_watchers_see_it(on: Backend) {
+    let mut cluster = Cluster::start_alone(on, &[]);
+    let client = cluster.client();
+    let stays = created(&client, FLUNDERS, &flunder("stays")).await;
+    cluster.stop();
+    // No kind of the server gives its objects a time to live: what the store does is what there is.
+    let store = cluster.store().await;
+    let mut expected = stays.clone();
+    expected["metadata"]["name"] = json!("goes");
+    expected["metadata"]
+        .as_object_mut()
+        .unwrap()
+        .remove("resourceVersion");
+    let bytes = expected.to_string().into();
+    let ttl = Some(Duration::from_secs(1));
+    let created = store
+        .create(&key(&cluster, "goes"), bytes, ttl)
+        .await
+        .unwrap();
+    store.close().await;
+    cluster.start_again();
+    let client = cluster.client();
+    let path = format!("{FLUNDERS}?watch=1&resourceVersion={}", revision(&stays));
+    let mut watch = client.watch(&path).await;
+    expected["metadata"]["resourceVersion"] = json!(created.to_string());
+    assert_eq!(
+        watch.event().await,
+        json!({"type": "ADDED", "object": expected})
+    );
+    let event = watch.event().await;
+    let gone = revision(&event["object"]);
+    assert!(gone > created.0, "a deletion has a revision of its own");
+    expected["metadata"]["resourceVersion"] = json!(gone.to_string());
+    assert_eq!(event, json!({"type": "DELETED", "object": expected}));
+    assert_eq!(client.get(&format!("{FLUNDERS}/goes")).await.code, 404);
+    assert_eq!(names(&client.get(FLUNDERS).await.json()), ["stays"]);
+}
+
+async fn c_147_a_damaged_object_fails_lists_and_ends_watches(on: Backend) {
+    let mut cluster = Cluster::start_alone(on, &[]);
+    let client = cluster.client();
+    let good = created(&client, FLUNDERS, &flunder("a")).await;
+    created(&client, FLUNDERS, &flunder("c")).await;
+    let key = key(&cluster, "b");
+    for bytes in [
+        "{\"metadata\":",
+        r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}"#,
+    ] {
+        cluster.stop();
+        let store = cluster.store().await;
+        let damaged = store.create(&key, bytes.into(), None).await.unwrap();
+        store.close().await;
+        cluster.start_again();
+        let client = cluster.client();
+        let check = |status: &Value| {
+            assert_eq!(
+                (&status["code"], &status["reason"]),
+                (&json!(500), &json!("InternalError")),
+                "{status}"
+            );
+            assert!(
+                status["message"].as_str().unwrap().contains(&key),
+                "{status}"
+            );
+        };
+        for path in [
+            FLUNDERS.to_owned(),
+            format!("{FLUNDERS}?limit=500"),
+            format!("{FLUNDERS}?resourceVersion=0"),
+            format!("{FLUNDERS}?labelSelector=none"),
+            format!("{FLUNDERS_BETA}?limit=2"),
+            format!("{FLUNDERS}/b"),
+        ] {
+            let answer = client.get(&path).await;
+            assert_eq!(answer.code, 500, "{path}: {}", answer.text());
+            check(&answer.json());
+        }
+        let answer = client.delete(&format!("{FLUNDERS}/b"), &json!(null)).await;
+        assert_eq!(
+            answer.code,
+            500,
+            "what cannot be read is not deleted: {}",
+            answer.text()
+        );
+        // What is whole is served.
+        assert_eq!(client.get(&format!("{FLUNDERS}/a")).await.json(), good);
+        let first = client.get(&format!("{FLUNDERS}?limit=1")).await.json();
+        assert_eq!(names(&first), ["a"]);
+        let answer = client.get(FISCHERS).await;
+        assert_eq!(answer.code, 200);
+        // Watches that begin with the objects, and those that come across the change.
+        let mut watch = client.watch(&format!("{FLUNDERS}?watch=1")).await;
+        assert_eq!(
+            watch.event().await,
+            json!({"type": "ADDED", "object": good})
+        );
+        let across = format!("{FLUNDERS}?watch=1&resourceVersion={}", damaged.0 - 1);
+        for watch in [&mut watch, &mut client.watch(&across).await] {
+            let event = watch.event().await;
+            assert_eq!(
+                (&event["type"], &event["object"]["kind"]),
+                (&json!("ERROR"), &json!("Status"))
+            );
+            check(&event["object"]);
+            assert_eq!(watch.next().await, None);
+        }
+        // Once it is gone everything is well again.
+        cluster.stop();
+        let store = cluster.store().await;
+        store.delete_if(&key, damaged).await.unwrap();
+        store.close().await;
+        cluster.start_again();
+        assert_eq!(
+            names(&cluster.client().get(FLUNDERS).await.json()),
+            ["a", "c"]
+        );
+    }
+}
+
+/// An embedded store forgets nothing so young, so there is nothing to make it forget.
+async fn c_148_what_the_store_forgot_is_still_in_the_window(on: Backend) {
+    let cluster = Cluster::start_alone(on, &[]);
+    let client = cluster.client();
+    let first = created(&client, FLUNDERS, &flunder("a")).await;
+    created(&client, FLUNDERS, &flunder("b")).await;
+    let before = client.get(FLUNDERS).await.json();
+    let page = client.get(&format!("{FLUNDERS}?limit=1")).await.json();
+    let mut written = Vec::new();
+    for round in 0..150 {
+        written.push(changed(&client, "a", json!({"round": round.to_string()})).await);
+    }
+    if is_cached() && on != Backend::Embedded {
+        let store = cluster.store().await;
+        let newest = revision(written.last().unwrap());
+        // Everything is in the cache before the store forgets it.
+        client.get(FLUNDERS).await;
+        store.compact(Revision(newest)).await.unwrap();
+    }
+    let path = format!("{FLUNDERS}?watch=1&resourceVersion={}", revision(&first));
+    let mut watch = client.watch(&path).await;
+    assert_eq!(watch.event().await["object"]["metadata"]["name"], "b");
+    for object in &written {
+        assert_eq!(
+            watch.event().await,
+            json!({"type": "MODIFIED", "object": object})
+        );
+    }
+    // Pages and exact states of that time are served too.
+    let token = page["metadata"]["continue"].as_str().unwrap();
+    let rest = client
+        .get(&format!("{FLUNDERS}?limit=1&continue={token}"))
+        .await;
+    assert_eq!(rest.code, 200, "{}", rest.text());
+    assert_eq!(rest.json()["items"][0], before["items"][1]);
+    let exact = format!(
+        "resourceVersion={}&resourceVersionMatch=Exact",
+        revision(&before)
+    );
+    let exact = client.get(&format!("{FLUNDERS}?{exact}")).await;
+    assert_eq!(exact.json(), before);
+}
+
+async fn c_150_what_the_cache_hands_out_is_never_changed(on: Backend) {
+    let (_cluster, client) = server(on);
+    let mut object = flunder("a");
+    object["metadata"]["labels"] = json!({"z": "1", "a": "1"});
+    object["metadata"]["annotations"] = json!({"escaped": "<&>"});
+    object["spec"] = json!({"reference": "r"});
+    let start = revision(&created(&client, FLUNDERS, &flunder("first")).await);
+    created(&client, FLUNDERS, &object).await;
+    let item = format!("{FLUNDERS}/a");
+    let everything = async || {
+        let mut watch = client
+            .watch(&format!("{FLUNDERS}?watch=1&resourceVersion={start}"))
+            .await;
+        let mut bytes = vec![watch.line().await.unwrap()];
+        for path in [
+            item.clone(),
+            format!("{item}?resourceVersion=0"),
+            format!("{FLUNDERS}?limit=5"),
+        ] {
+            bytes.push(client.get(&path).await.text());
+        }
+        // The revision of a list may move on by itself; its items may not.
+        let list = bytes.last_mut().unwrap();
+        *list = list.split_once("\"items\":").unwrap().1.to_owned();
+        bytes
+    };
+    let before = everything().await;
+    let expected = before[1].trim_end();
+    assert_eq!(
+        before[0],
+        format!("{{\"type\":\"ADDED\",\"object\":{expected}}}\n"),
+        "one form of the bytes"
+    );
+    assert_eq!(before[2].trim_end(), expected);
+
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    let partial = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+    for accept in [table, partial, "application/yaml"] {
+        let answer = client.call("GET", &item, &[("accept", accept)], "").await;
+        assert_eq!(answer.code, 200);
+    }
+    for path in [
+        format!("{FLUNDERS_BETA}/a"),
+        FLUNDERS_BETA.to_owned(),
+        format!("{item}?pretty=1"),
+    ] {
+        assert_eq!(client.get(&path).await.code, 200);
+    }
+    // Writes that come to nothing: a dry run, a refusal, a conflict, no change.
+    let patch = json!({"metadata": {"labels": {"z": "2"}}, "spec": {"reference": "other"}});
+    assert_eq!(
+        client
+            .merge(&format!("{item}?dryRun=All"), &patch)
+            .await
+            .code,
+        200
+    );
+    let patch = json!({"metadata": {"labels": {"z": "2"}}, "spec": {"referenceType": "Nothing"}});
+    assert_eq!(client.merge(&item, &patch).await.code, 422);
+    let patch = json!({"metadata": {"labels": {"z": "2"}, "resourceVersion": start.to_string()}});
+    assert_eq!(client.merge(&item, &patch).await.code, 409);
+    assert_eq!(
+        client
+            .merge(&format!("{FLUNDERS_BETA}/a"), &json!({}))
+            .await
+            .code,
+        200
+    );
+    assert_eq!(
+        client
+            .delete(&format!("{item}?dryRun=All"), &json!(null))
+            .await
+            .code,
+        200
+    );
+    assert_eq!(everything().await, before);
+    // One that comes to something leaves what is on its way as it was.
+    let mut late = client
+        .watch(&format!("{FLUNDERS}?watch=1&resourceVersion={start}"))
+        .await;
+    changed(&client, "a", json!({"z": "2"})).await;
+    assert_eq!(late.line().await.unwrap(), before[0]);
+    assert_ne!(client.get(&item).await.text(), before[1]);
+}
