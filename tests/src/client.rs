@@ -132,7 +132,7 @@ impl Client {
         path: &str,
         headers: &[(&str, &str)],
         body: Bytes,
-    ) -> http::Response<Incoming> {
+    ) -> Result<http::Response<Incoming>, String> {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.url));
@@ -146,7 +146,7 @@ impl Client {
         tokio::time::timeout(PATIENCE, self.http.request(request))
             .await
             .expect("no answer in time")
-            .unwrap()
+            .map_err(|error| format!("{error:?}"))
     }
 
     /// One request and its whole answer.
@@ -157,21 +157,33 @@ impl Client {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> Answer {
+        self.try_call(method, path, headers, body).await.unwrap()
+    }
+
+    /// The same of a server that may be gone, which is an error. One that does not answer in time makes it panic.
+    ///
+    /// # Errors
+    /// What happened to the connection.
+    pub async fn try_call(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Result<Answer, String> {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
-        let (parts, body) = self
-            .send(method, path, headers, body.into())
-            .await
-            .into_parts();
+        let answer = self.send(method, path, headers, body.into()).await?;
+        let (parts, body) = answer.into_parts();
         let body = tokio::time::timeout(PATIENCE, body.collect())
             .await
             .expect("no body in time")
-            .unwrap()
+            .map_err(|error| error.to_string())?
             .to_bytes();
-        Answer {
+        Ok(Answer {
             code: parts.status.as_u16(),
             headers: parts.headers,
             body,
-        }
+        })
     }
 
     /// GET.
@@ -239,13 +251,20 @@ impl Client {
     }
     /// The same in another form.
     pub async fn watch_as(&self, path: &str, accept: &str) -> Watch {
+        self.try_watch_as(path, accept).await.unwrap()
+    }
+    /// The same of a server that may be gone.
+    ///
+    /// # Errors
+    /// What happened to the connection.
+    pub async fn try_watch_as(&self, path: &str, accept: &str) -> Result<Watch, String> {
         let headers = [("accept", accept)];
-        let response = self.send(Method::GET, path, &headers, Bytes::new()).await;
+        let response = self.send(Method::GET, path, &headers, Bytes::new()).await?;
         assert_eq!(response.status(), 200);
-        Watch {
+        Ok(Watch {
             body: response.into_body(),
             buffer: Vec::new(),
-        }
+        })
     }
 }
 
@@ -264,19 +283,26 @@ impl Watch {
 
     /// The next event as it came, `None` at the end of the stream. Panics at a stream that breaks off.
     pub async fn line(&mut self) -> Option<String> {
+        let line = self.try_line().await.unwrap();
+        assert!(line.is_some() || self.buffer.is_empty(), "half an event");
+        line
+    }
+
+    /// The next event as it came, of a server that may end at any time.
+    ///
+    /// # Errors
+    /// What happened to the connection.
+    pub async fn try_line(&mut self) -> Result<Option<String>, String> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
                 let line = self.buffer.drain(..=end).collect();
-                return Some(String::from_utf8(line).unwrap());
+                return Ok(Some(String::from_utf8(line).unwrap()));
             }
             let frame = tokio::time::timeout(PATIENCE, self.body.frame())
                 .await
                 .expect("no event in time");
-            let Some(frame) = frame else {
-                assert!(self.buffer.is_empty(), "half an event");
-                return None;
-            };
-            if let Ok(data) = frame.unwrap().into_data() {
+            let Some(frame) = frame else { return Ok(None) };
+            if let Ok(data) = frame.map_err(|error| error.to_string())?.into_data() {
                 self.buffer.extend_from_slice(&data);
             }
         }

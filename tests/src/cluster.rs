@@ -129,6 +129,14 @@ impl Cluster {
         Embedded::open(store, EmbeddedConfig::default()).unwrap()
     }
 
+    /// Does something to the etcd, which is this cluster's alone.
+    #[cfg(feature = "etcd")]
+    pub fn with_etcd(&self, act: impl FnOnce(&mut crate::etcd::Etcd)) {
+        let etcd = self.etcd.as_ref().expect("it runs over etcd");
+        assert!(etcd.is_alone(), "it would happen to others too");
+        etcd.with(act);
+    }
+
     /// Stops the server, forgets the history of the store up to a revision, and starts the server again, whose cache
     /// then knows nothing of that time either.
     pub async fn forget(&mut self, upto: u64) {
@@ -155,33 +163,39 @@ mod in_etcd {
 
     /// A place in an etcd.
     pub(super) struct InEtcd {
-        etcd: Arc<Etcd>,
+        etcd: Arc<Mutex<Etcd>>,
+        url: String,
         prefix: String,
     }
 
     impl InEtcd {
         /// In the etcd of all tests that run now. It ends with the last of them.
         pub(super) fn shared() -> Self {
-            static SHARED: Mutex<Weak<Etcd>> = Mutex::new(Weak::new());
+            static SHARED: Mutex<Weak<Mutex<Etcd>>> = Mutex::new(Weak::new());
             static COUNTER: AtomicU32 = AtomicU32::new(0);
             let mut shared = SHARED.lock().unwrap();
             let etcd = shared.upgrade().unwrap_or_else(|| {
-                let etcd = Arc::new(Etcd::start(Etcd::NEWEST));
+                let etcd = Arc::new(Mutex::new(Etcd::start(Etcd::NEWEST)));
                 *shared = Arc::downgrade(&etcd);
                 etcd
             });
-            Self {
-                etcd,
-                prefix: format!("/test{}", COUNTER.fetch_add(1, Ordering::Relaxed)),
-            }
+            let prefix = format!("/test{}", COUNTER.fetch_add(1, Ordering::Relaxed));
+            Self::new(etcd, prefix)
         }
 
         /// In an etcd of its own.
         pub(super) fn alone() -> Self {
-            Self {
-                etcd: Arc::new(Etcd::start(Etcd::NEWEST)),
-                prefix: String::new(),
-            }
+            let etcd = Etcd::start(Etcd::NEWEST);
+            Self::new(Arc::new(Mutex::new(etcd)), String::new())
+        }
+
+        fn new(etcd: Arc<Mutex<Etcd>>, prefix: String) -> Self {
+            let url = etcd.lock().unwrap().url();
+            Self { etcd, url, prefix }
+        }
+
+        pub(super) fn with(&self, act: impl FnOnce(&mut Etcd)) {
+            act(&mut self.etcd.lock().unwrap());
         }
 
         pub(super) fn is_alone(&self) -> bool {
@@ -193,7 +207,7 @@ mod in_etcd {
         }
 
         pub(super) fn flags(&self) -> Vec<String> {
-            let mut flags = vec![format!("--etcd-servers={}", self.etcd.url())];
+            let mut flags = vec![format!("--etcd-servers={}", self.url)];
             if !self.is_alone() {
                 flags.push(format!("--etcd-prefix={}/registry", self.prefix));
             }
@@ -204,7 +218,7 @@ mod in_etcd {
             let config = EtcdConfig {
                 prefix: format!("{}/registry/", self.prefix),
                 compaction_interval: None,
-                ..EtcdConfig::new([self.etcd.url()])
+                ..EtcdConfig::new([&self.url])
             };
             apiloom_storage::Etcd::connect(config).await.unwrap()
         }

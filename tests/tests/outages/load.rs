@@ -1,0 +1,460 @@
+//! Writers and watchers of a server to which something happens, and the proof that nobody was told less than happened,
+//! or more.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use apiloom_storage::{Event, EventKind, Revision, Storage, WatchItem, WatchStart};
+use apiloom_tests::{Answer, Client, Cluster};
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+pub(super) const FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
+const FLUNDERS_BETA: &str = "/apis/wardle.example.com/v1beta1/namespaces/default/flunders";
+const ALL_FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/flunders";
+
+/// How long something that must come may take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What each writer waits between writes: more load would show nothing more.
+const PAUSE: Duration = Duration::from_millis(5);
+
+const WRITERS: usize = 4;
+
+/// The object that is changed again and again; its last change ends the load.
+const HOT: &str = "hot";
+
+/// How many writes were answered, and how.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    acknowledged: usize,
+    failed: usize,
+}
+
+/// The server as clients find it: how often it was started, and a client of it.
+type Place = (usize, Client);
+
+/// What a watcher asks for.
+#[derive(Clone, Copy, Debug)]
+struct Selection {
+    path: &'static str,
+    query: &'static str,
+    http1: bool,
+    matches: fn(&Value) -> bool,
+}
+
+const SELECTIONS: [Selection; 5] = [
+    Selection {
+        path: FLUNDERS,
+        query: "",
+        http1: false,
+        matches: |_| true,
+    },
+    Selection {
+        path: ALL_FLUNDERS,
+        query: "&allowWatchBookmarks=true",
+        http1: true,
+        matches: |_| true,
+    },
+    Selection {
+        path: FLUNDERS_BETA,
+        query: "",
+        http1: false,
+        matches: |_| true,
+    },
+    Selection {
+        path: ALL_FLUNDERS,
+        query: "&labelSelector=tier%3Dfront",
+        http1: false,
+        matches: |object| object["metadata"]["labels"]["tier"] == "front",
+    },
+    Selection {
+        path: FLUNDERS,
+        query: "&fieldSelector=metadata.name%3Dhot",
+        http1: false,
+        matches: |object| object["metadata"]["name"] == HOT,
+    },
+];
+
+/// An event as watchers see it: type, name, revision.
+type Seen = (&'static str, String, u64);
+
+/// A write that was acknowledged: name and revision, which the answer to a deletion does not tell.
+type Acknowledged = (String, Option<u64>);
+
+/// A load on the flunders of a server, to which nobody else writes.
+pub(super) struct Load {
+    start: u64,
+    place: watch::Sender<Place>,
+    stop: watch::Sender<bool>,
+    progress: watch::Sender<Progress>,
+    writers: JoinSet<Vec<Acknowledged>>,
+    watchers: JoinSet<(Selection, Vec<Seen>)>,
+}
+
+impl Load {
+    /// Begins. With `resumes` watchers whose stream breaks go on at the server's next start; else none may end.
+    pub(super) async fn start(cluster: &Cluster, resumes: bool) -> Self {
+        let client = cluster.client();
+        let hot = client.post(FLUNDERS, &flunder(HOT, "front")).await;
+        assert_eq!(hot.code, 201, "{}", hot.text());
+        let start = revision(&hot.json());
+        let place = watch::Sender::new((0, client));
+        let progress = watch::Sender::new(Progress::default());
+        let stop = watch::Sender::new(false);
+        let mut watchers = JoinSet::new();
+        for selection in SELECTIONS {
+            let kubeconfig = cluster.server().kubeconfig().to_owned();
+            let client_of = move |place: &Place| match selection.http1 {
+                // The kubeconfig is written anew at each start.
+                true => Client::of_http1(&kubeconfig),
+                false => place.1.clone(),
+            };
+            watchers.spawn(follow(
+                selection,
+                start,
+                place.subscribe(),
+                client_of,
+                resumes,
+            ));
+        }
+        let mut writers = JoinSet::new();
+        for writer in 0..WRITERS {
+            let pen = Pen {
+                place: place.subscribe(),
+                progress: progress.clone(),
+                acknowledged: Vec::new(),
+            };
+            writers.spawn(write(writer, pen, stop.subscribe()));
+        }
+        Self {
+            start,
+            place,
+            stop,
+            progress,
+            writers,
+            watchers,
+        }
+    }
+
+    /// Tells everybody where the server is now.
+    pub(super) fn moved(&self, client: Client) {
+        self.place
+            .send_modify(|place| *place = (place.0 + 1, client));
+    }
+
+    /// Waits until so many more writes are acknowledged.
+    pub(super) async fn more(&self, count: usize) {
+        let mut progress = self.progress.subscribe();
+        let wanted = progress.borrow().acknowledged + count;
+        let enough = progress.wait_for(|progress| progress.acknowledged >= wanted);
+        timeout(PATIENCE, enough)
+            .await
+            .expect("writes go on")
+            .unwrap();
+    }
+
+    /// How many writes have failed so far.
+    pub(super) fn failed(&self) -> usize {
+        self.progress.borrow().failed
+    }
+
+    /// Waits until more writes than these have failed.
+    pub(super) async fn failures(&self, before: usize) {
+        let mut progress = self.progress.subscribe();
+        let failed = progress.wait_for(|progress| progress.failed > before);
+        timeout(PATIENCE, failed)
+            .await
+            .expect("a write fails")
+            .unwrap();
+    }
+
+    /// Stops the writers and proves that each watcher was told of every change that it wanted, once and in order, that
+    /// what was acknowledged is among the changes, and that a list shows what they add up to.
+    pub(super) async fn finish(mut self, mut cluster: Cluster) {
+        self.stop.send_replace(true);
+        let mut acknowledged = Vec::new();
+        while let Some(written) = timeout(PATIENCE, self.writers.join_next()).await.unwrap() {
+            acknowledged.extend(written.unwrap());
+        }
+        let client = cluster.client();
+        let patch = json!({"metadata": {"labels": {"end": "yes"}}});
+        let last = client.merge(&format!("{FLUNDERS}/{HOT}"), &patch).await;
+        assert_eq!(last.code, 200, "{}", last.text());
+        let end = revision(&last.json());
+        let listed = client.get(FLUNDERS).await.json();
+        let mut watched = Vec::new();
+        while let Some(seen) = timeout(PATIENCE, self.watchers.join_next())
+            .await
+            .expect("every watcher sees the end")
+        {
+            watched.push(seen.unwrap());
+        }
+        cluster.stop();
+        let history = history(&*cluster.store().await, self.start, end).await;
+        assert!(history.len() > acknowledged.len(), "each write is a change");
+        for (name, revision) in acknowledged {
+            let told = |event: &&Event| match revision {
+                Some(revision) => event.revision.0 == revision,
+                None => event.kind == EventKind::Deleted && name_of(event) == name,
+            };
+            let event = history.iter().find(told);
+            let event = event.unwrap_or_else(|| panic!("{name} at {revision:?} is lost"));
+            assert_eq!(name_of(event), name);
+        }
+        for (selection, seen) in watched {
+            let expected: Vec<Seen> = history
+                .iter()
+                .filter_map(|event| view(event, selection.matches))
+                .collect();
+            assert_same(&selection, &seen, &expected);
+        }
+        let items = listed["items"].as_array().unwrap().iter();
+        let listed: BTreeMap<String, u64> = items
+            .map(|item| (name(item).to_owned(), revision(item)))
+            .collect();
+        assert_eq!(listed, state(&history, self.start));
+    }
+}
+
+/// Says where two long sequences differ instead of printing them.
+fn assert_same(selection: &Selection, seen: &[Seen], expected: &[Seen]) {
+    let length = seen.len().min(expected.len());
+    if let Some(at) = (0..length).find(|at| seen[*at] != expected[*at]) {
+        let around = at.saturating_sub(3)..(at + 3).min(length);
+        panic!(
+            "{selection:?} at {at}: saw {:?} of {:?}",
+            &seen[around.clone()],
+            &expected[around]
+        );
+    }
+    assert_eq!(seen.len(), expected.len(), "{selection:?}");
+}
+
+fn flunder(name: &str, tier: &str) -> Value {
+    json!({
+        "apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder",
+        "metadata": {"name": name, "labels": {"tier": tier}},
+    })
+}
+
+fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap()
+}
+
+fn revision(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+/// A writer's hand: it keeps what was acknowledged, and finds the server again.
+struct Pen {
+    place: watch::Receiver<Place>,
+    progress: watch::Sender<Progress>,
+    acknowledged: Vec<Acknowledged>,
+}
+
+impl Pen {
+    /// Makes a request; `false` when it is not known whether it was done.
+    async fn request(
+        &mut self,
+        method: &str,
+        path: &str,
+        media_type: &str,
+        body: &Value,
+        name: &str,
+    ) -> bool {
+        tokio::time::sleep(PAUSE).await;
+        let (starts, client) = self.place.borrow().clone();
+        let headers = [("content-type", media_type)];
+        let answer = client
+            .try_call(method, path, &headers, body.to_string())
+            .await;
+        match answer {
+            Ok(answer) if answer.code < 300 => {
+                let revision = answer.json()["metadata"]["resourceVersion"]
+                    .as_str()
+                    .map(|text| text.parse().unwrap());
+                self.acknowledged.push((name.to_owned(), revision));
+                self.progress
+                    .send_modify(|progress| progress.acknowledged += 1);
+                true
+            }
+            Ok(answer) => {
+                check_refusal(&answer);
+                self.progress.send_modify(|progress| progress.failed += 1);
+                false
+            }
+            Err(_) => {
+                let next = self.place.wait_for(|place| place.0 > starts);
+                timeout(PATIENCE, next)
+                    .await
+                    .expect("the server is started again")
+                    .unwrap();
+                false
+            }
+        }
+    }
+}
+
+/// Asserts that a failure says clearly that it is not the client's.
+pub(super) fn check_refusal(answer: &Answer) {
+    assert!([500, 503, 504].contains(&answer.code), "{}", answer.text());
+    let status = answer.json();
+    assert_eq!(
+        (&status["kind"], &status["code"]),
+        (&json!("Status"), &json!(answer.code))
+    );
+    let message = status["message"].as_str().unwrap();
+    assert!(message.len() > 20, "{message:?} says nothing");
+}
+
+/// Creates, changes and deletes objects of its own and changes the hot one, until it is stopped.
+async fn write(writer: usize, mut pen: Pen, stop: watch::Receiver<bool>) -> Vec<Acknowledged> {
+    let merge = "application/merge-patch+json";
+    for index in 0.. {
+        if *stop.borrow() {
+            break;
+        }
+        let labels = json!({"metadata": {"labels": {"turn": format!("{writer}-{index}")}}});
+        pen.request("PATCH", &format!("{FLUNDERS}/{HOT}"), merge, &labels, HOT)
+            .await;
+        let name = format!("w{writer}-{index}");
+        let item = format!("{FLUNDERS}/{name}");
+        let [before, after] = if index % 2 == 0 {
+            ["front", "back"]
+        } else {
+            ["back", "front"]
+        };
+        let object = flunder(&name, before);
+        // Of an object whose creation failed it is not known whether it is there.
+        if !pen
+            .request("POST", FLUNDERS, "application/json", &object, &name)
+            .await
+            || index % 5 == 0
+        {
+            continue;
+        }
+        let labels = json!({"metadata": {"labels": {"tier": after}}});
+        if pen.request("PATCH", &item, merge, &labels, &name).await && index % 3 == 0 {
+            pen.request("DELETE", &item, "application/json", &json!({}), &name)
+                .await;
+        }
+    }
+    pen.acknowledged
+}
+
+/// Watches until the end of the load.
+async fn follow(
+    selection: Selection,
+    start: u64,
+    mut place: watch::Receiver<Place>,
+    client_of: impl Fn(&Place) -> Client,
+    resumes: bool,
+) -> (Selection, Vec<Seen>) {
+    let mut seen = Vec::new();
+    let mut last = start;
+    loop {
+        let at = place.borrow().clone();
+        let path = format!(
+            "{}?watch=1&resourceVersion={last}{}",
+            selection.path, selection.query
+        );
+        let watch = client_of(&at).try_watch_as(&path, "application/json").await;
+        let why = match watch {
+            Ok(mut watch) => loop {
+                match watch.try_line().await {
+                    Ok(Some(line)) => {
+                        let event: Value = serde_json::from_str(&line).unwrap();
+                        let object = &event["object"];
+                        let kind = match event["type"].as_str().unwrap() {
+                            "ADDED" => "ADDED",
+                            "MODIFIED" => "MODIFIED",
+                            "DELETED" => "DELETED",
+                            "BOOKMARK" => {
+                                last = revision(object);
+                                continue;
+                            }
+                            _ => panic!("{selection:?}: {event}"),
+                        };
+                        last = revision(object);
+                        seen.push((kind, name(object).to_owned(), last));
+                        if object["metadata"]["labels"]["end"] == "yes" {
+                            return (selection, seen);
+                        }
+                    }
+                    Ok(None) => break "it ended".to_owned(),
+                    Err(why) => break why,
+                }
+            },
+            Err(why) => why,
+        };
+        assert!(resumes, "{selection:?} is to stay: {why}");
+        let next = place.wait_for(|place| place.0 > at.0);
+        timeout(PATIENCE, next)
+            .await
+            .expect("the server is started again")
+            .unwrap();
+    }
+}
+
+/// What happened to flunders, as the store tells it.
+async fn history(store: &dyn Storage, after: u64, end: u64) -> Vec<Event> {
+    let prefix = "/registry/wardle.example.com/flunders/";
+    let mut changes = store
+        .watch(prefix, WatchStart::After(Revision(after)))
+        .await
+        .unwrap();
+    let mut events = Vec::new();
+    loop {
+        let item = timeout(PATIENCE, changes.next())
+            .await
+            .expect("the store has the whole history");
+        if let WatchItem::Event(event) = item.unwrap().unwrap() {
+            let revision = event.revision.0;
+            events.push(event);
+            if revision == end {
+                return events;
+            }
+        }
+    }
+}
+
+fn name_of(event: &Event) -> &str {
+    event.key.rsplit('/').next().unwrap()
+}
+
+/// A change as somebody sees it who selects.
+fn view(event: &Event, matches: fn(&Value) -> bool) -> Option<Seen> {
+    let selected = |bytes: &[u8]| matches(&serde_json::from_slice(bytes).unwrap());
+    let old = event
+        .previous
+        .as_ref()
+        .is_some_and(|(bytes, _)| selected(bytes));
+    let new = event.kind != EventKind::Deleted && selected(&event.value);
+    let kind = match (old, new) {
+        (false, true) => "ADDED",
+        (true, true) => "MODIFIED",
+        (true, false) => "DELETED",
+        (false, false) => return None,
+    };
+    Some((kind, name_of(event).to_owned(), event.revision.0))
+}
+
+/// What is there after these changes, beside the object that was there before them.
+fn state(history: &[Event], start: u64) -> BTreeMap<String, u64> {
+    let mut state = BTreeMap::from([(HOT.to_owned(), start)]);
+    for event in history {
+        match event.kind {
+            EventKind::Deleted => state.remove(name_of(event)),
+            _ => state.insert(name_of(event).to_owned(), event.revision.0),
+        };
+    }
+    state
+}
