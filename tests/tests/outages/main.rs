@@ -45,7 +45,6 @@ async fn an_embedded_server_that_is_killed_under_load_loses_nothing() {
     restarts(Backend::Embedded, End::Killed).await;
 }
 
-#[cfg(feature = "etcd")]
 mod etcd {
     use std::time::Duration;
 
