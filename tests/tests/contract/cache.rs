@@ -1,6 +1,6 @@
 //! What stands between the store and its readers: contract section 8.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use apiloom_storage::Revision;
 use apiloom_tests::is_cached;
@@ -10,9 +10,11 @@ use crate::*;
 
 on_each_backend![
     c_137_a_watcher_that_does_not_read_is_ended_and_delays_nobody,
+    c_143_a_write_that_begins_with_a_stale_state_is_neither_refused_nor_left_out,
     c_146_an_object_whose_time_is_over_is_deleted_and_watchers_see_it,
     c_147_a_damaged_object_fails_lists_and_ends_watches,
     c_148_what_the_store_forgot_is_still_in_the_window,
+    c_149_a_state_that_another_resource_brought_is_not_waited_for_in_vain,
     c_150_what_the_cache_hands_out_is_never_changed,
 ];
 
@@ -316,4 +318,92 @@ async fn c_150_what_the_cache_hands_out_is_never_changed(on: Backend) {
     changed(&client, "a", json!({"z": "2"})).await;
     assert_eq!(late.line().await.unwrap(), before[0]);
     assert_ne!(client.get(&item).await.text(), before[1]);
+}
+
+async fn c_143_a_write_that_begins_with_a_stale_state_is_neither_refused_nor_left_out(on: Backend) {
+    let (cluster, one) = server(on);
+    // What one server has just written the other's cache does not have yet.
+    let replica = cluster.replica();
+    let other = replica
+        .as_ref()
+        .map_or(one.clone(), |replica| replica.client());
+    let (a, b) = (format!("{FLUNDERS}/a"), format!("{FLUNDERS}/b"));
+    created(&one, FLUNDERS, &flunder("a")).await;
+    let labelled = |turn: &str| json!({"metadata": {"labels": {"turn": turn}}});
+    for round in 0..25 {
+        // The other's cache shows `rest`, or soon will, while the store has `one`.
+        let rest = other.merge(&a, &labelled("rest")).await.json();
+        let now = one.merge(&a, &labelled("one")).await.json();
+        let back = other.merge(&a, &labelled("rest")).await;
+        assert_eq!(back.code, 200, "{}", back.text());
+        let back = back.json();
+        assert!(
+            revision(&back) > revision(&now),
+            "round {round}: it was left out"
+        );
+        assert_eq!(one.get(&a).await.json(), back);
+
+        // An update of what is stored now is not in conflict, one of what was is.
+        let mut update = one.merge(&a, &labelled("one")).await.json();
+        update["spec"] = json!({"reference": round.to_string()});
+        let updated = other.put(&a, &update).await;
+        assert_eq!(updated.code, 200, "{}", updated.text());
+        assert_eq!(other.put(&a, &rest).await.code, 409);
+
+        // To change nothing is to change nothing of what is stored.
+        let now = one.merge(&a, &labelled("two")).await.json();
+        let same = other.merge(&a, &labelled("two")).await.json();
+        assert_eq!(same, now);
+
+        // What is there is found and what is gone is not, by patches, deletions and their preconditions.
+        let object = created(&one, FLUNDERS, &flunder("b")).await;
+        let patched = other.merge(&b, &labelled("rest")).await;
+        assert_eq!(patched.code, 200, "{}", patched.text());
+        let last = one.merge(&b, &labelled("one")).await.json();
+        let of = |object: &Value| {
+            json!({"preconditions": {"uid": object["metadata"]["uid"],
+                "resourceVersion": object["metadata"]["resourceVersion"]}})
+        };
+        assert_eq!(other.delete(&b, &of(&object)).await.code, 409);
+        let deleted = other.delete(&b, &of(&last)).await;
+        assert_eq!(deleted.code, 200, "{}", deleted.text());
+        assert_eq!(one.merge(&b, &labelled("one")).await.code, 404);
+        assert_eq!(one.delete(&b, &json!(null)).await.code, 404);
+    }
+}
+
+async fn c_149_a_state_that_another_resource_brought_is_not_waited_for_in_vain(on: Backend) {
+    let (cluster, client) = server(on);
+    let replica = cluster.replica();
+    let reader = replica
+        .as_ref()
+        .map_or(client.clone(), |replica| replica.client());
+    created(&client, FLUNDERS, &flunder("a")).await;
+    let began = Instant::now();
+    for round in 0..20 {
+        // Nothing ever happens to fischers: the cache has to ask how far the store is.
+        let object = changed(&client, "a", json!({"round": round.to_string()})).await;
+        let version = revision(&object);
+        let get = reader
+            .get(&format!("{FLUNDERS}/a?resourceVersion={version}"))
+            .await;
+        assert_eq!(get.json(), object);
+        for query in [
+            format!("resourceVersion={version}"),
+            format!("resourceVersion={version}&resourceVersionMatch=Exact"),
+        ] {
+            let answer = reader.get(&format!("{FISCHERS}?{query}")).await;
+            assert_eq!(answer.code, 200, "{}", answer.text());
+            assert!(revision(&answer.json()) >= version);
+        }
+        let query = format!(
+            "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion={version}"
+        );
+        let path = format!("{FISCHERS}?watch=1&allowWatchBookmarks=true&{query}");
+        let end = reader.watch(&path).await.next().await.unwrap();
+        assert_eq!(end["type"], "BOOKMARK", "{end}");
+        assert!(revision(&end["object"]) >= version);
+    }
+    // Had each of these sixty reads waited for its time to be over, it would be minutes.
+    assert!(began.elapsed() < Duration::from_secs(60));
 }
