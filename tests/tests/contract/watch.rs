@@ -372,34 +372,25 @@ async fn c_130_a_start_in_the_future_is_waited_for_and_a_state_of_the_future_is_
 }
 
 async fn c_133_a_bookmark_comes_before_the_end_and_never_ahead_of_an_event(on: Backend) {
-    let (_cluster, client) = server(on);
+    let (cluster, client) = server(on);
     let start = revision(&created(&client, FLUNDERS, &flunder("a")).await);
-    let path = format!("{FLUNDERS}?watch=1&resourceVersion={start}&timeoutSeconds=3");
+    let path = format!("{FLUNDERS}?watch=1&resourceVersion={start}&timeoutSeconds=4");
     let with = format!("{path}&allowWatchBookmarks=true");
-    let quiet = format!(
-        "{FISCHERS}?watch=1&resourceVersion={start}&timeoutSeconds=3&allowWatchBookmarks=true"
-    );
-    let mut watches = [
-        client.watch(&with).await,
-        client.watch(&path).await,
-        client.watch(&quiet).await,
-    ];
+    let idle = format!("{with}&fieldSelector=metadata.name%3Dnobody");
+    let opened = Instant::now();
+    let mut with_bookmarks = client.watch(&with).await;
+    let mut without = client.watch(&path).await;
+    let mut idle = client.watch(&idle).await;
+    // A connection of its own, from which nothing is read until the bookmark is due.
+    let mut late = cluster.client().watch(&with).await;
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    // Writes without a pause until the streams have ended.
-    let writer = tokio::spawn({
-        let client = client.clone();
-        async move {
-            let mut revisions = Vec::new();
-            while !*stopped.borrow() {
-                revisions.push(revision(
-                    &label(&client, "a", &revisions.len().to_string()).await,
-                ));
-            }
-            revisions
-        }
-    });
-    let [with, without, quiet] = &mut watches;
-    let (with, without, quiet) = tokio::join!(with.rest(), without.rest(), quiet.rest());
+    let writer = tokio::spawn(write_large(client.clone(), stopped));
+    let late = async {
+        tokio::time::sleep_until((opened + Duration::from_millis(2_100)).into()).await;
+        late.rest().await
+    };
+    let (with_bookmarks, without, idle, late) =
+        tokio::join!(with_bookmarks.rest(), without.rest(), idle.rest(), late);
     stop.send_replace(true);
     let written = writer.await.unwrap();
     let is_bookmark = |event: &&Value| event["type"] == "BOOKMARK";
@@ -408,31 +399,54 @@ async fn c_133_a_bookmark_comes_before_the_end_and_never_ahead_of_an_event(on: B
         None,
         "only where it is wanted"
     );
-    for events in [&with, &quiet] {
-        let bookmarks: Vec<&Value> = events.iter().filter(is_bookmark).collect();
-        assert!(!bookmarks.is_empty(), "shortly before the end");
-        for bookmark in bookmarks {
-            let kind = &bookmark["object"]["kind"];
-            let metadata = json!({"resourceVersion": "$RV"});
-            let object = json!({"kind": kind, "apiVersion": "wardle.example.com/v1alpha1", "metadata": metadata});
-            assert!(
-                matches(&json!({"type": "BOOKMARK", "object": object}), bookmark),
-                "{bookmark}"
-            );
-        }
+    for events in [&with_bookmarks, &idle] {
+        let bookmark = events
+            .iter()
+            .find(is_bookmark)
+            .expect("shortly before the end");
+        let metadata = json!({"resourceVersion": "$RV"});
+        let object = json!({"kind": "Flunder", "apiVersion": "wardle.example.com/v1alpha1", "metadata": metadata});
+        assert!(
+            matches(&json!({"type": "BOOKMARK", "object": object}), bookmark),
+            "{bookmark}"
+        );
     }
-    // Each event is there, once, in order; and what a bookmark says to be delivered was.
+    for events in [&with_bookmarks, &without, &late] {
+        check_delivery(events, start, &written);
+    }
+    // The cache knows how far idle watches have come; without it the store's next word is waited for.
+    let last = revision(&idle.last().unwrap()["object"]);
+    assert!(last > start || last == start && !is_cached());
+}
+
+/// Changes an object without a pause, in large strokes, until told to stop; gives the revisions.
+async fn write_large(client: Client, stopped: tokio::sync::watch::Receiver<bool>) -> Vec<u64> {
+    let mut revisions = Vec::new();
+    while !*stopped.borrow() {
+        let large = revisions.len().to_string() + &"x".repeat(200_000);
+        let patch = json!({"metadata": {"annotations": {"large": large}}});
+        let answer = client.merge(&format!("{FLUNDERS}/a"), &patch).await;
+        assert_eq!(answer.code, 200, "{}", answer.text());
+        revisions.push(revision(&answer.json()));
+    }
+    revisions
+}
+
+/// Asserts that the first of what was written is there, once and in order, and that what a bookmark says to be delivered
+/// was.
+fn check_delivery(events: &[Value], start: u64, written: &[u64]) {
     let mut delivered = start;
-    let mut expected = written.iter();
-    for event in &with {
+    let mut expected = written.iter().peekable();
+    for event in events {
         let revision = revision(&event["object"]);
         if event["type"] == "BOOKMARK" {
             assert!(revision >= delivered, "bookmarks do not go back");
-            let missed = expected
-                .clone()
-                .next()
-                .is_some_and(|next| *next <= revision);
-            assert!(!missed, "a bookmark at {revision} ahead of an event");
+            let ahead = expected.peek().is_some_and(|next| **next <= revision);
+            assert!(
+                !ahead,
+                "a bookmark at {revision} ahead of {:?}",
+                expected.peek()
+            );
         } else {
             assert_eq!(Some(&revision), expected.next());
             assert!(revision > delivered, "behind a bookmark come newer events");
@@ -440,9 +454,6 @@ async fn c_133_a_bookmark_comes_before_the_end_and_never_ahead_of_an_event(on: B
         delivered = revision;
     }
     assert!(delivered > start);
-    // The cache knows how far idle resources have come; without it the store's next word is waited for.
-    let last = revision(&quiet.last().unwrap()["object"]);
-    assert!(last > start || last == start && !is_cached());
 }
 
 async fn c_134_a_timeout_ends_the_stream_cleanly(on: Backend) {
