@@ -21,12 +21,19 @@ pub(super) fn object(object: &Object, node: &Node) -> Bytes {
 /// Any value, compact.
 pub(super) fn json(value: &impl Serialize) -> Bytes {
     let mut out = Vec::with_capacity(512);
-    let mut serializer = serde_json::Serializer::with_formatter(&mut out, Go);
+    append(value, &mut out);
+    out.into()
+}
+
+/// Appends any value, compact.
+pub(super) fn append(value: &impl Serialize, out: &mut Vec<u8>) {
+    let start = out.len();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Go);
     // Writing to memory cannot fail; a value that refuses to be JSON (a map with keys that are no strings) becomes null.
     if value.serialize(&mut serializer).is_err() {
-        return Bytes::from_static(b"null");
+        out.truncate(start);
+        out.extend_from_slice(b"null");
     }
-    out.into()
 }
 
 /// A value with the node that knows the order of its fields.

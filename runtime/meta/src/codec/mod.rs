@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+mod peek;
 mod syntax;
 mod yaml;
 
@@ -11,6 +12,8 @@ use serde_json::Value;
 use crate::object::Object;
 use crate::schema::Schema;
 use crate::schema::node::Node;
+
+pub use peek::{Finder, value_end};
 
 /// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,6 +103,11 @@ pub fn encode_object(object: &Object, schema: &Schema) -> Bytes {
 /// Encodes any value as compact JSON with the same escapes, keys in the value's own order.
 pub fn encode_json(value: &impl serde::Serialize) -> Bytes {
     encode::json(value)
+}
+
+/// Appends what [`encode_json`] gives.
+pub fn append_json(value: &impl serde::Serialize, out: &mut Vec<u8>) {
+    encode::append(value, out);
 }
 
 /// Encodes JSON bytes as two-space-indented JSON. Bytes that are not JSON come out in some form, but whole.

@@ -18,8 +18,14 @@ use super::Body;
 /// The answer ends here although more was to come; the connection, or its HTTP/2 stream, is to be aborted so that the
 /// client does not take it for whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the request's time is up, its answer is cut off")]
-pub struct CutOff;
+pub enum CutOff {
+    /// The request may not take longer.
+    #[error("the request's time is up, its answer is cut off")]
+    TimeIsUp,
+    /// What was still to be sent cannot be made.
+    #[error("the rest of the answer cannot be made, it is cut off")]
+    Unfinished,
+}
 
 /// Cuts the answer off at the deadline. An answer whose bytes are all here is left alone: it is nobody's work any more.
 pub(super) fn until(deadline: Instant, response: Response<Body>) -> Response<Body> {
@@ -86,7 +92,7 @@ impl http_body::Body for UntilDeadline {
         let mut progress = self.progress.lock();
         let polled = match &mut *progress {
             Progress::Ended => return Poll::Ready(None),
-            Progress::CutOff => return Poll::Ready(Some(Err(CutOff))),
+            Progress::CutOff => return Poll::Ready(Some(Err(CutOff::TimeIsUp))),
             Progress::Sending(body, waker) => {
                 let polled = Pin::new(body).poll_frame(cx);
                 *waker = polled.is_pending().then(|| cx.waker().clone());
@@ -138,7 +144,7 @@ mod tests {
         let endless = body(futures_util::stream::pending(), Arc::default());
         let response = until(deadline, Response::new(endless));
         let error = response.into_body().collect().await.unwrap_err();
-        assert_eq!((error, Instant::now()), (CutOff, deadline));
+        assert_eq!((error, Instant::now()), (CutOff::TimeIsUp, deadline));
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,25 +4,29 @@
 
 use std::sync::Arc;
 
-use apiloom_meta::codec::{Format, encode_json, encode_object, indent_json};
-use apiloom_meta::schema::Schema;
-use apiloom_meta::{ApiError, ListMeta, Object, Status, StatusDetails, StatusReason};
+use apiloom_meta::codec::{Format, append_json, encode_json, indent_json};
+use apiloom_meta::{ApiError, ListMeta, Object, ResourceDef, Status, StatusDetails, StatusReason};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
+use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 
-use super::Body;
 use super::compress::THRESHOLD_BYTES;
 use super::error::yaml;
 use super::negotiate::{Accepted, MetaVersion, Target};
 use super::params::IncludeObject;
 use super::static_doc::full;
-use super::table::Tables;
-use crate::registry::{Document, Endpoint, Listed};
+use super::table::{Tables, write_partial};
+use super::{Body, CutOff};
+use crate::registry::{Document, Endpoint, Items, Json, Listed};
 
 /// A long answer goes out in pieces of about this size: large enough for few system calls, small beside a connection's window.
 const PIECE_BYTES: usize = 32 * 1024;
+
+/// An object from this size on goes out of the cache without being copied. Smaller ones are copied together: a frame for
+/// each would cost more.
+const LARGE_BYTES: usize = 16 * 1024;
 
 /// Forms that need the whole list at once (YAML, indented JSON) are made off the async threads beyond so many items, so
 /// that nobody else waits for them.
@@ -46,24 +50,7 @@ impl Reply {
         code: StatusCode,
         object: &Object,
     ) -> Result<Response<Body>, ApiError> {
-        let mut json = Vec::new();
-        match self.accepted.target {
-            Target::Object => write_object(object, self.endpoint.schema(), &mut json),
-            Target::Table(version) => self.tables(version).write_single(object, true, &mut json),
-            Target::Partial(version) => {
-                json = encode_partial(object, version, self.endpoint.schema()).into();
-            }
-            Target::PartialList(_) => {
-                let kind = self.endpoint.def().kind;
-                return Err(ApiError::new(
-                    StatusReason::NotAcceptable,
-                    format!(
-                        "you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
-                    ),
-                ));
-            }
-        }
-        Ok(self.whole(code, json))
+        self.json(code, &Json::of(object, self.endpoint.schema()))
     }
 
     /// An answer that is one object of the registry, which may be encoded already.
@@ -75,13 +62,33 @@ impl Reply {
         code: StatusCode,
         document: &Document,
     ) -> Result<Response<Body>, ApiError> {
-        match (document, self.accepted.target) {
-            (Document::Encoded(encoded), Target::Object) => {
-                let mut json = Vec::new();
-                encoded.write(&mut json);
-                Ok(self.whole(code, json))
+        self.json(code, &document.json(self.endpoint.schema()))
+    }
+
+    fn json(&self, code: StatusCode, json: &Json<'_>) -> Result<Response<Body>, ApiError> {
+        if let Target::PartialList(_) = self.accepted.target {
+            let kind = self.endpoint.def().kind;
+            return Err(ApiError::new(
+                StatusReason::NotAcceptable,
+                format!(
+                    "you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
+                ),
+            ));
+        }
+        // With room for the newline at the end.
+        let mut out = Vec::with_capacity(json.whole().len() + 1);
+        self.form().write(json, true, &mut out);
+        Ok(self.whole(code, out))
+    }
+
+    /// What objects are turned into.
+    pub(super) fn form(&self) -> Form {
+        match self.accepted.target {
+            Target::Object => Form::Object,
+            Target::Partial(version) | Target::PartialList(version) => Form::Partial(version),
+            Target::Table(version) => {
+                Form::Table(Box::new(Tables::new(&self.endpoint, version, self.include)))
             }
-            _ => self.object(code, &*document.object()?),
         }
     }
 
@@ -114,39 +121,50 @@ impl Reply {
                 ),
             ));
         }
-        let many = listed.items.len() > MANY_ITEMS;
-        let mut pieces = ListPieces::new(self.clone(), listed);
+        let many = listed.items.at_most() > MANY_ITEMS;
+        let mut pieces = ListPieces::new(self, listed);
         if self.accepted.format == Format::Yaml || self.accepted.pretty {
             let reply = self.clone();
             let whole = move || {
-                let mut json = Vec::new();
-                pieces.for_each(|piece| json.extend_from_slice(&piece));
-                reply.whole(StatusCode::OK, json)
+                let json = pieces.collect::<Result<Vec<Bytes>, ApiError>>()?.concat();
+                Ok(reply.whole(StatusCode::OK, json))
             };
             if !many {
-                return Ok(whole());
+                return whole();
             }
             let done = tokio::task::spawn_blocking(whole).await;
-            return done.map_err(|error| ApiError::internal(error.to_string()));
+            return done.map_err(|error| ApiError::internal(error.to_string()))?;
         }
         // What fits into the threshold is sent in one go, with its length; it is never compressed.
         let mut begin = Vec::new();
-        while begin.len() <= THRESHOLD_BYTES {
-            match pieces.next() {
-                Some(piece) => begin.extend_from_slice(&piece),
-                None => return Ok(self.whole(StatusCode::OK, begin)),
+        let mut len = 0;
+        while len <= THRESHOLD_BYTES {
+            match pieces.next().transpose()? {
+                Some(piece) => {
+                    len += piece.len();
+                    begin.push(piece);
+                }
+                None => return Ok(self.whole(StatusCode::OK, begin.concat())),
             }
         }
-        let newline = std::iter::once(Bytes::from_static(b"\n"));
-        let frames = std::iter::once(Bytes::from(begin))
+        let newline = Ok(Bytes::from_static(b"\n"));
+        let frames = begin
+            .into_iter()
+            .map(Ok)
             .chain(pieces)
-            .chain(newline);
-        let frames =
-            futures_util::stream::iter(frames.map(|bytes| Ok(http_body::Frame::data(bytes))));
+            .chain(std::iter::once(newline));
+        let frames = frames.map(|piece| match piece {
+            Ok(bytes) => Ok(Frame::data(bytes)),
+            // The client has read a part of the list already; it must not take it for the whole.
+            Err(error) => {
+                tracing::error!(error = error.message, "a list cannot be sent to its end");
+                Err(CutOff::Unfinished)
+            }
+        });
         Ok(respond(
             StatusCode::OK,
             "application/json",
-            StreamBody::new(frames).boxed_unsync(),
+            StreamBody::new(futures_util::stream::iter(frames)).boxed_unsync(),
         ))
     }
 
@@ -163,14 +181,6 @@ impl Reply {
             }
         }
     }
-
-    pub(super) fn tables(&self, version: MetaVersion) -> Tables {
-        Tables {
-            endpoint: Arc::clone(&self.endpoint),
-            version,
-            include: self.include,
-        }
-    }
 }
 
 fn respond(code: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
@@ -182,25 +192,62 @@ fn respond(code: StatusCode, content_type: &'static str, body: Body) -> Response
     response
 }
 
-/// Appends an object as compact JSON.
-pub(super) fn write_object(object: &Object, schema: &Schema, out: &mut Vec<u8>) {
-    out.extend_from_slice(&encode_object(object, schema));
+/// What objects are turned into on their way out.
+pub(super) enum Form {
+    Object,
+    Table(Box<Tables>),
+    Partial(MetaVersion),
 }
 
-/// An object's metadata as `PartialObjectMetadata`.
-pub(super) fn encode_partial(object: &Object, version: MetaVersion, schema: &Schema) -> Bytes {
-    let mut partial = Object::default();
-    partial.set_type(version.api_version(), "PartialObjectMetadata");
-    *partial.meta_mut() = object.meta().cloned().unwrap_or_default();
-    encode_object(&partial, schema)
+impl Form {
+    /// Appends one object, which is no item of a list.
+    pub(super) fn write(&self, json: &Json<'_>, with_columns: bool, out: &mut Vec<u8>) {
+        match self {
+            Self::Object => out.extend_from_slice(json.whole()),
+            Self::Table(tables) => tables.write_single(json, with_columns, out),
+            Self::Partial(version) => write_partial(json, *version, out),
+        }
+    }
+
+    fn write_item(&self, json: &Json<'_>, out: &mut Vec<u8>) {
+        match self {
+            Self::Object => {
+                out.push(b'{');
+                out.extend_from_slice(json.item());
+            }
+            Self::Table(tables) => tables.write_row(json, out),
+            Self::Partial(version) => write_partial(json, *version, out),
+        }
+    }
+
+    fn write_list_head(&self, def: &ResourceDef, meta: &ListMeta, out: &mut Vec<u8>) {
+        let (kind, api_version) = match self {
+            Self::Table(tables) => return tables.write_head(meta, true, out),
+            Self::Partial(version) => (
+                "PartialObjectMetadataList",
+                version.api_version().to_owned(),
+            ),
+            Self::Object => (def.list_kind.as_str(), def.api_version()),
+        };
+        out.extend_from_slice(b"{\"kind\":");
+        append_json(&kind, out);
+        out.extend_from_slice(b",\"apiVersion\":");
+        append_json(&api_version, out);
+        out.extend_from_slice(b",\"metadata\":");
+        append_json(meta, out);
+        out.extend_from_slice(b",\"items\":[");
+    }
 }
 
-/// The JSON of a list in pieces of about [`PIECE_BYTES`], without a final newline.
+/// The JSON of a list in pieces of about [`PIECE_BYTES`], without a final newline. Nothing follows an error.
 struct ListPieces {
-    reply: Reply,
-    items: std::vec::IntoIter<Document>,
+    endpoint: Arc<Endpoint>,
+    form: Form,
+    items: Items,
     meta: ListMeta,
     stage: Stage,
+    /// An object that goes out as it lies in the cache, behind what was written before it.
+    large: Option<Bytes>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -212,7 +259,7 @@ enum Stage {
 }
 
 impl ListPieces {
-    fn new(reply: Reply, listed: Listed) -> Self {
+    fn new(reply: &Reply, listed: Listed) -> Self {
         let text = |text: String| Some(text).filter(|text| !text.is_empty());
         let meta = ListMeta {
             self_link: None,
@@ -221,73 +268,24 @@ impl ListPieces {
             remaining_item_count: listed.remaining_item_count,
         };
         Self {
-            reply,
-            items: listed.items.into_iter(),
+            endpoint: Arc::clone(&reply.endpoint),
+            form: reply.form(),
+            items: listed.items,
             meta,
             stage: Stage::Head,
+            large: None,
         }
     }
 
-    fn write_head(&self, out: &mut Vec<u8>) {
-        let def = self.reply.endpoint.def();
-        let (kind, api_version) = match self.reply.accepted.target {
-            Target::Table(version) => {
-                return self.reply.tables(version).write_head(&self.meta, true, out);
-            }
-            Target::PartialList(version) | Target::Partial(version) => (
-                "PartialObjectMetadataList",
-                version.api_version().to_owned(),
-            ),
-            Target::Object => (def.list_kind.as_str(), def.api_version()),
-        };
-        out.extend_from_slice(b"{\"kind\":");
-        out.extend_from_slice(&encode_json(&kind));
-        out.extend_from_slice(b",\"apiVersion\":");
-        out.extend_from_slice(&encode_json(&api_version));
-        out.extend_from_slice(b",\"metadata\":");
-        out.extend_from_slice(&encode_json(&self.meta));
-        out.extend_from_slice(b",\"items\":[");
-    }
-
-    fn write_item(&self, item: &Document, out: &mut Vec<u8>) {
-        let schema = self.reply.endpoint.schema();
-        if let (Document::Encoded(encoded), Target::Object) = (item, self.reply.accepted.target) {
-            return encoded.write_item(out);
-        }
-        // What the cache holds was JSON when it was put there.
-        let Ok(item) = item.object() else {
-            return;
-        };
-        match self.reply.accepted.target {
-            Target::Table(version) => self.reply.tables(version).write_row(&item, out),
-            Target::PartialList(version) | Target::Partial(version) => {
-                out.extend_from_slice(&encode_partial(&item, version, schema));
-            }
-            Target::Object => {
-                // The list says once what its items are.
-                let mut item = Arc::unwrap_or_clone(item);
-                item.fields_mut().remove("apiVersion");
-                item.fields_mut().remove("kind");
-                write_object(&item, schema, out);
-            }
-        }
-    }
-}
-
-impl Iterator for ListPieces {
-    type Item = Bytes;
-
-    fn next(&mut self) -> Option<Bytes> {
-        if self.stage == Stage::Ended {
-            return None;
-        }
-        let mut out = Vec::new();
+    /// Writes until the piece is full, a large object is to go out by itself, or nothing is left.
+    fn write(&mut self, out: &mut Vec<u8>) -> Result<(), ApiError> {
         if self.stage == Stage::Head {
-            self.write_head(&mut out);
+            self.form
+                .write_list_head(self.endpoint.def(), &self.meta, out);
             self.stage = Stage::FirstItem;
         }
-        while out.len() < PIECE_BYTES {
-            let Some(item) = self.items.next() else {
+        while out.len() < PIECE_BYTES && self.large.is_none() {
+            let Some(item) = self.items.next().transpose()? else {
                 out.extend_from_slice(b"]}");
                 self.stage = Stage::Ended;
                 break;
@@ -296,8 +294,40 @@ impl Iterator for ListPieces {
                 out.push(b',');
             }
             self.stage = Stage::MoreItems;
-            self.write_item(&item, &mut out);
+            self.write_item(&item, out);
         }
-        Some(out.into())
+        Ok(())
+    }
+
+    fn write_item(&mut self, item: &Document, out: &mut Vec<u8>) {
+        let json = item.json(self.endpoint.schema());
+        match (&self.form, item) {
+            (Form::Object, Document::Encoded(encoded)) if json.item().len() >= LARGE_BYTES => {
+                out.push(b'{');
+                let whole = encoded.shared();
+                self.large = Some(whole.slice(whole.len() - json.item().len()..));
+            }
+            (form, _) => form.write_item(&json, out),
+        }
+    }
+}
+
+impl Iterator for ListPieces {
+    type Item = Result<Bytes, ApiError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(large) = self.large.take() {
+            return Some(Ok(large));
+        }
+        if self.stage == Stage::Ended {
+            return None;
+        }
+        // An object rarely ends where a piece does.
+        let mut out = Vec::with_capacity(PIECE_BYTES + LARGE_BYTES);
+        let written = self.write(&mut out);
+        if written.is_err() {
+            self.stage = Stage::Ended;
+        }
+        Some(written.map(|()| out.into()))
     }
 }

@@ -2,27 +2,28 @@
 
 mod duration;
 
-use std::sync::Arc;
+use std::cell::LazyCell;
+use std::sync::{Arc, LazyLock};
 
-use apiloom_meta::codec::encode_json;
-use apiloom_meta::kind::{CellSource, Column, ColumnType};
-use apiloom_meta::{JsonPath, ListMeta, Object, Time};
+use apiloom_meta::codec::{Finder, append_json};
+use apiloom_meta::kind::{Cell, CellSource, Column, ColumnType};
+use apiloom_meta::{JsonPath, ListMeta, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::encode::{encode_partial, write_object};
 use super::negotiate::MetaVersion;
 use super::params::IncludeObject;
-use crate::registry::Endpoint;
+use crate::registry::{Endpoint, Json};
 
 const UNKNOWN_AGE: &str = "<unknown>";
 
 /// Makes tables of one kind for one request.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    pub(super) endpoint: Arc<Endpoint>,
-    pub(super) version: MetaVersion,
-    pub(super) include: IncludeObject,
+    endpoint: Arc<Endpoint>,
+    version: MetaVersion,
+    include: IncludeObject,
+    finder: Finder,
 }
 
 /// `TableColumnDefinition`; every key is always written.
@@ -108,41 +109,50 @@ fn type_name(column_type: ColumnType) -> &'static str {
     }
 }
 
-fn cells(columns: &[Column], object: &Object, now: i64) -> Vec<Value> {
-    let created = object.meta().and_then(|meta| meta.get("creationTimestamp"));
-    let last = match last_column(columns) {
-        // A missing timestamp reads as Go's zero time.
-        LastColumn::CreatedAt => Some(
-            created
-                .cloned()
-                .unwrap_or_else(|| Value::from("0001-01-01T00:00:00Z")),
-        ),
-        LastColumn::Age => Some(age(created, now)),
-        LastColumn::Declared => None,
-    };
-    let declared = columns.iter().map(|column| cell(column, object, now));
-    std::iter::once(Value::from(object.name()))
-        .chain(declared)
-        .chain(last)
-        .collect()
+/// Finds what the cells of a kind are made from: its name and its creation, then what its columns name.
+fn finder(columns: &[Column]) -> Finder {
+    let declared = columns.iter().filter_map(|column| match &column.source {
+        CellSource::Path(path) => Some(path.clone()),
+        CellSource::With(_) => None,
+    });
+    let metadata = |name| JsonPath::new(["metadata", name]);
+    let known = [metadata("name"), metadata("creationTimestamp")];
+    Finder::new(known.into_iter().chain(declared))
 }
 
-fn cell(column: &Column, object: &Object, now: i64) -> Value {
-    let value = match &column.source {
-        CellSource::Path(path) => lookup(object, path).cloned(),
-        CellSource::With(compute) => match compute(&Value::Object(object.fields().clone())) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                tracing::debug!(column = column.name, object = object.name(), %error, "a cell could not be computed");
-                None
-            }
-        },
+fn cells(columns: &[Column], finder: &Finder, json: &[u8], now: i64) -> Vec<Value> {
+    let found = finder.find(json);
+    let value = |json: Option<&[u8]>| json.and_then(|json| serde_json::from_slice(json).ok());
+    let mut found = found.into_iter();
+    let name = found.next().and_then(value);
+    let created = found.next().and_then(value);
+    let last = match last_column(columns) {
+        // A missing timestamp reads as Go's zero time.
+        LastColumn::CreatedAt => {
+            Some(created.unwrap_or_else(|| Value::from("0001-01-01T00:00:00Z")))
+        }
+        LastColumn::Age => Some(age(created.as_ref(), now)),
+        LastColumn::Declared => None,
     };
-    typed_cell(
-        column.column_type,
-        value.filter(|value| !value.is_null()).as_ref(),
-        now,
-    )
+    // Decoded for functions of the whole object only.
+    let object = LazyCell::new(|| serde_json::from_slice::<Value>(json).unwrap_or_default());
+    let declared = columns.iter().map(|column| {
+        let cell = match &column.source {
+            CellSource::Path(_) => found.next().and_then(value),
+            CellSource::With(compute) => computed(column, compute(&object)),
+        };
+        let cell = cell.filter(|cell: &Value| !cell.is_null());
+        typed_cell(column.column_type, cell.as_ref(), now)
+    });
+    let name = name.unwrap_or_else(|| Value::from(""));
+    std::iter::once(name).chain(declared).chain(last).collect()
+}
+
+fn computed(column: &Column, cell: Result<Cell, String>) -> Option<Value> {
+    if let Err(error) = &cell {
+        tracing::debug!(column = column.name, %error, "a cell could not be computed");
+    }
+    cell.ok()
 }
 
 /// A value as a cell of its column's type; null, which prints as nothing, where it does not fit.
@@ -188,22 +198,38 @@ fn age(timestamp: Option<&Value>, now: i64) -> Value {
     }
 }
 
-fn lookup<'a>(object: &'a Object, path: &JsonPath) -> Option<&'a Value> {
-    let (first, rest) = path.names().split_first()?;
-    rest.iter()
-        .try_fold(object.fields().get(first)?, |value, name| value.get(name))
+/// Writes `PartialObjectMetadata`.
+pub(super) fn write_partial(json: &Json<'_>, version: MetaVersion, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"");
+    out.extend_from_slice(version.api_version().as_bytes());
+    out.extend_from_slice(b"\",\"metadata\":");
+    out.extend_from_slice(json.metadata());
+    out.push(b'}');
 }
 
 impl Tables {
+    pub(super) fn new(
+        endpoint: &Arc<Endpoint>,
+        version: MetaVersion,
+        include: IncludeObject,
+    ) -> Self {
+        Self {
+            finder: finder(&endpoint.def().columns),
+            endpoint: Arc::clone(endpoint),
+            version,
+            include,
+        }
+    }
+
     /// A table up to and including the bracket that opens its rows.
     pub(super) fn write_head(&self, meta: &ListMeta, with_columns: bool, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":\"");
         out.extend_from_slice(self.version.api_version().as_bytes());
         out.extend_from_slice(b"\",\"metadata\":");
-        out.extend_from_slice(&encode_json(meta));
+        append_json(meta, out);
         out.extend_from_slice(b",\"columnDefinitions\":");
         if with_columns {
-            out.extend_from_slice(&encode_json(&definitions(&self.endpoint.def().columns)));
+            append_json(&definitions(&self.endpoint.def().columns), out);
         } else {
             out.extend_from_slice(b"null");
         }
@@ -211,43 +237,39 @@ impl Tables {
     }
 
     /// One row.
-    pub(super) fn write_row(&self, object: &Object, out: &mut Vec<u8>) {
+    pub(super) fn write_row(&self, json: &Json<'_>, out: &mut Vec<u8>) {
+        let columns = &self.endpoint.def().columns;
+        let now = Time::now().unix_seconds();
         out.extend_from_slice(b"{\"cells\":");
-        out.extend_from_slice(&encode_json(&cells(
-            &self.endpoint.def().columns,
-            object,
-            Time::now().unix_seconds(),
-        )));
+        append_json(&cells(columns, &self.finder, json.whole(), now), out);
         out.extend_from_slice(b",\"object\":");
         match self.include {
             IncludeObject::None => out.extend_from_slice(b"null"),
-            IncludeObject::Object => write_object(object, self.endpoint.schema(), out),
-            IncludeObject::Metadata => {
-                out.extend_from_slice(&encode_partial(
-                    object,
-                    self.version,
-                    self.endpoint.schema(),
-                ));
-            }
+            IncludeObject::Object => out.extend_from_slice(json.whole()),
+            IncludeObject::Metadata => write_partial(json, self.version, out),
         }
         out.push(b'}');
     }
 
     /// A table of one object, as GET and watch send it.
-    pub(super) fn write_single(&self, object: &Object, with_columns: bool, out: &mut Vec<u8>) {
-        let resource_version =
-            Some(object.resource_version().to_owned()).filter(|text| !text.is_empty());
-        self.write_head(
-            &ListMeta {
-                resource_version,
-                ..ListMeta::default()
-            },
-            with_columns,
-            out,
-        );
-        self.write_row(object, out);
+    pub(super) fn write_single(&self, json: &Json<'_>, with_columns: bool, out: &mut Vec<u8>) {
+        let meta = ListMeta {
+            resource_version: resource_version(json),
+            ..ListMeta::default()
+        };
+        self.write_head(&meta, with_columns, out);
+        self.write_row(json, out);
         out.extend_from_slice(b"]}");
     }
+}
+
+/// The object's resourceVersion, if it has one.
+fn resource_version(json: &Json<'_>) -> Option<String> {
+    static FINDER: LazyLock<Finder> =
+        LazyLock::new(|| Finder::new([JsonPath::new(["resourceVersion"])]));
+    let found = FINDER.find(json.metadata()).pop().flatten()?;
+    let version: String = serde_json::from_slice(found).ok()?;
+    Some(version).filter(|version| !version.is_empty())
 }
 
 #[cfg(test)]

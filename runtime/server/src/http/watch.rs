@@ -17,10 +17,10 @@ use http_body_util::{BodyExt, StreamBody};
 
 use super::Body;
 use super::call::Call;
-use super::encode::{Reply, encode_partial, write_object};
+use super::encode::{Form, Reply};
 use super::error::status;
 use super::metrics;
-use super::negotiate::{Target, negotiate_stream};
+use super::negotiate::negotiate_stream;
 use super::params::{ListUse, list_options};
 use crate::registry::{Document, ListOptions, WatchEvent, WatchEventKind};
 
@@ -56,6 +56,7 @@ pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         .metrics
         .watch_events(def.group, def.version, def.plural);
     let writer = EventWriter {
+        form: reply.form(),
         reply,
         sent,
         sent_columns: false,
@@ -125,8 +126,9 @@ fn frames(events: Events, writer: EventWriter) -> BoxStream<'static, Bytes> {
 /// Writes events in the form asked for.
 struct EventWriter {
     reply: Reply,
+    form: Form,
     sent: metrics::WatchEvents,
-    /// Columns are sent once per watch.
+    /// The columns of a table are sent once per watch.
     sent_columns: bool,
 }
 
@@ -147,28 +149,9 @@ impl EventWriter {
     }
 
     fn write_object(&mut self, document: &Document, out: &mut Vec<u8>) {
-        let schema = self.reply.endpoint.schema();
-        if let (Document::Encoded(encoded), Target::Object) = (document, self.reply.accepted.target)
-        {
-            return encoded.write(out);
-        }
-        // What the cache holds was JSON when it was put there.
-        let Ok(object) = document.object() else {
-            return;
-        };
-        let object = object.as_ref();
-        match self.reply.accepted.target {
-            Target::Object => write_object(object, schema, out),
-            Target::Partial(version) | Target::PartialList(version) => {
-                out.extend_from_slice(&encode_partial(object, version, schema));
-            }
-            Target::Table(version) => {
-                self.reply
-                    .tables(version)
-                    .write_single(object, !self.sent_columns, out);
-                self.sent_columns = true;
-            }
-        }
+        let json = document.json(self.reply.endpoint.schema());
+        self.form.write(&json, !self.sent_columns, out);
+        self.sent_columns = true;
     }
 
     fn write_error(&self, error: &ApiError, out: &mut Vec<u8>) {

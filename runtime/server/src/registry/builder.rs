@@ -5,16 +5,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::{CellSource, GroupDef, Release, Resource, ResourceDef};
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use apiloom_storage::Storage;
 use apiloom_storage::cache::{Budget, WatchCache};
 
 use super::admission::{Admission, AdmissionContext, Chain};
-use super::document::{Converted, Served};
+use super::converted::Converted;
+use super::document::Served;
 use super::endpoint::{Endpoint, Shared};
 use super::kind::{Kind, KindVersion};
 use super::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
+use super::remaining::Remaining;
 use super::runtime_config::RuntimeConfig;
 use super::strategy::{ErasedStrategy, Typed};
 use super::{Registry, ServedGroup, Strategy, stamp};
@@ -181,6 +184,7 @@ impl RegistryBuilder {
                 deprecation_warning: None,
                 cache: None,
                 converted: Converted::default(),
+                remaining: Remaining::default(),
             });
         let caches = caches.into_values().collect();
         Ok(Registry::new(
@@ -478,6 +482,7 @@ impl Kinds<'_> {
         Some(KindVersion {
             api_version: def.api_version(),
             schema: Arc::new(schema),
+            selectable: Finder::new(def.selectable.iter().cloned()),
             strategy,
             def,
         })
@@ -532,6 +537,7 @@ fn endpoints(
                     deprecation_warning: deprecation_warning(&known.def, release),
                     cache: caches.get(id).cloned(),
                     converted: Converted::default(),
+                    remaining: Remaining::default(),
                 }));
             }
         }

@@ -7,7 +7,8 @@ use apiloom_meta::ApiError;
 use apiloom_storage::Revision;
 use apiloom_storage::cache::{Item, OutsideWindow, Snapshot, WatchCache};
 
-use super::document::{CachedObject, Document, Encoded, Served, convert};
+use super::converted::{convert, try_once};
+use super::document::{CachedObject, Document, Encoded, Served, object};
 use super::endpoint::Endpoint;
 use super::error;
 use super::selection::Selection;
@@ -127,9 +128,29 @@ impl Endpoint {
         shown: Option<Revision>,
         selection: &Selection,
     ) -> Result<Option<Document>, ApiError> {
-        let encoded = Encoded::new(item, shown)?;
-        let selected = selection.matches_encoded(self.version(), &encoded);
-        Ok(selected.then_some(Document::Encoded(encoded)))
+        match selection.matches_cached(self.version(), &item.key, object(item)?) {
+            true => Ok(Some(Document::Encoded(Encoded::new(item, shown)?))),
+            false => Ok(None),
+        }
+    }
+
+    /// Whether an object of the cache is selected, and can be sent in this endpoint's version.
+    ///
+    /// # Errors
+    /// As [`Endpoint::select`].
+    pub(super) fn is_selected(
+        &self,
+        item: &Arc<Item<CachedObject>>,
+        selection: &Selection,
+    ) -> Result<bool, ApiError> {
+        if !self.is_stored() && !selection.is_of_metadata() {
+            return self.select(item, selection).map(|found| found.is_some());
+        }
+        let selected = selection.matches_cached(self.version(), &item.key, object(item)?);
+        if selected {
+            try_once(&self.kind, item, self.version)?;
+        }
+        Ok(selected)
     }
 
     /// The index of the cache that finds what is selected, and the value to look for, if there is one.
@@ -139,7 +160,7 @@ impl Endpoint {
         selection.indexed(version)
     }
 
-    fn is_stored(&self) -> bool {
+    pub(super) fn is_stored(&self) -> bool {
         self.version == self.kind.storage_version
     }
 }

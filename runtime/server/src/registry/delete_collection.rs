@@ -4,7 +4,6 @@ use apiloom_meta::ApiError;
 use apiloom_meta::kind::Scope;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::document::Document;
 use super::endpoint::{Endpoint, Listed};
 use super::{DeleteOptions, ListOptions, RequestContext};
 
@@ -24,12 +23,7 @@ impl Endpoint {
         options: &DeleteOptions,
     ) -> Result<Listed, ApiError> {
         let listed = self.list(ctx, namespace, list).await?;
-        let names: Vec<(String, String)> = listed
-            .items
-            .iter()
-            .map(Document::namespace_and_name)
-            .collect();
-        stream::iter(names)
+        stream::iter(listed.items.names())
             .map(|(namespace, name)| async move {
                 let namespace =
                     (self.kind.scope == Scope::Namespaced).then_some(namespace.as_str());

@@ -1,90 +1,116 @@
 //! Objects on their way out: as the bytes that a client reads, when nobody has to look inside, or decoded.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
-use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
 
-use apiloom_meta::codec::encode_object;
-use apiloom_meta::{ApiError, Object};
+use apiloom_meta::codec::{Finder, encode_object, value_end};
+use apiloom_meta::schema::Schema;
+use apiloom_meta::{ApiError, JsonPath, Object};
 use apiloom_storage::Revision;
 use apiloom_storage::cache::{Item, Normalize};
 use bytes::Bytes;
-use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::kind::{Kind, KindVersion, VersionIndex};
-use super::selection::field_value;
+use super::selection::field_text;
+
+/// What stands before the metadata of a document.
+const METADATA: &[u8] = b"\"metadata\":";
 
 /// What the watch cache keeps of an object: the JSON in which its storage version is served, and what selectors ask.
 #[derive(Debug)]
 pub(super) struct CachedObject {
     /// The whole document, `kind` and `apiVersion` first.
-    json: Bytes,
-    /// Where `kind` and `apiVersion` end and the items of a list begin.
-    body: u32,
+    json: Box<[u8]>,
+    /// Where the metadata begins and ends, without its name.
+    metadata: (u32, u32),
     /// Where the resourceVersion is, without its quotes.
-    version: Range<u32>,
+    version: (u32, u32),
+    /// The versions, as bits, into which the object was converted before: nothing is in the way of doing it again.
+    convertible: AtomicU32,
     labels: Box<[(Box<str>, Box<str>)]>,
     /// The values of the kind's selectable fields, in the order of their declaration.
     fields: Box<[Box<str>]>,
 }
 
-impl Encoded {
-    pub(super) fn label(&self, key: &str) -> Option<&str> {
-        let labels = &self.object()?.labels;
-        let at = labels.binary_search_by(|(name, _)| name.as_ref().cmp(key));
-        at.ok().map(|at| labels[at].1.as_ref())
+impl CachedObject {
+    /// An object whose JSON has its resourceVersion, which is a number.
+    ///
+    /// # Errors
+    /// For JSON without metadata or resourceVersion.
+    pub(super) fn new(json: &[u8], version: &KindVersion) -> Result<Self, String> {
+        let metadata = metadata(json).ok_or("it has no metadata")?;
+        // Whatever stands in front of it in the metadata holds no quotes that JSON would not escape.
+        let mark = b"\"resourceVersion\":\"";
+        let digits = find(json, mark).ok_or("it has no resourceVersion")? + mark.len();
+        let rest = &json[digits..];
+        let len = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let fields = version.selectable.find(json).into_iter();
+        Ok(CachedObject {
+            metadata: (offset(metadata.0)?, offset(metadata.1)?),
+            version: (offset(digits)?, offset(digits + len)?),
+            convertible: AtomicU32::new(0),
+            labels: labels(&json[metadata.0..metadata.1]),
+            fields: fields.map(|value| field_text(value).into()).collect(),
+            // A buffer of just its size: it is kept for long.
+            json: json.into(),
+        })
     }
 
-    /// A field as selectors compare it.
-    pub(super) fn field(&self, version: &KindVersion, field: &str) -> Cow<'_, str> {
-        let mut segments = self.item.key.rsplit('/');
-        let name = segments.next().unwrap_or_default();
-        let value = match field {
-            "metadata.name" => name,
-            "metadata.namespace" => segments.next().unwrap_or_default(),
-            other => {
-                let declared = version.def.selectable.iter();
-                let number = declared
-                    .map(|path| path.as_field())
-                    .position(|path| path == other);
-                let fields = self.object().map(|object| &object.fields);
-                number
-                    .and_then(|number| fields?.get(number))
-                    .map_or("", AsRef::as_ref)
-            }
-        };
-        Cow::Borrowed(value)
+    pub(super) fn label(&self, key: &str) -> Option<&str> {
+        let at = self
+            .labels
+            .binary_search_by(|(name, _)| name.as_ref().cmp(key));
+        at.ok().map(|at| self.labels[at].1.as_ref())
+    }
+
+    /// The value of the selectable field with this number.
+    pub(super) fn field(&self, number: usize) -> &str {
+        self.fields.get(number).map_or("", AsRef::as_ref)
+    }
+
+    /// The document.
+    pub(super) fn json(&self) -> Json<'_> {
+        let (start, end) = self.metadata;
+        Json {
+            bytes: Cow::Borrowed(&self.json),
+            metadata: (start as usize, end as usize),
+        }
+    }
+
+    /// Whether the object was converted into a version before.
+    pub(super) fn is_convertible(&self, version: VersionIndex) -> bool {
+        bit(version).is_some_and(|bit| self.convertible.load(Ordering::Relaxed) & bit != 0)
+    }
+
+    /// Remembers that it was.
+    pub(super) fn set_convertible(&self, version: VersionIndex) {
+        if let Some(bit) = bit(version) {
+            self.convertible.fetch_or(bit, Ordering::Relaxed);
+        }
     }
 }
 
-impl CachedObject {
-    /// An object in a version, with its resourceVersion.
-    fn new(object: &Object, version: &KindVersion) -> Result<Self, String> {
-        let json = encode_object(object, &version.schema);
-        let body = find(&json, b"\"metadata\":").ok_or("it has no metadata")?;
-        // Whatever stands in front of it in the metadata holds no quotes that JSON would not escape.
-        let mark = b"\"resourceVersion\":\"";
-        let digits = find(&json, mark).ok_or("it has no resourceVersion")? + mark.len();
-        let end = digits + object.resource_version().len();
-        let text = |value: &str| Box::<str>::from(value);
-        let labels = object.meta().and_then(|meta| meta.get("labels"));
-        // A map of serde_json is sorted by its keys.
-        let labels = labels.and_then(Value::as_object).into_iter().flatten();
-        let labels = labels.filter_map(|(key, value)| Some((text(key), text(value.as_str()?))));
-        let fields = version.def.selectable.iter();
-        Ok(CachedObject {
-            body: offset(body)?,
-            version: offset(digits)?..offset(end)?,
-            labels: labels.collect(),
-            fields: fields
-                .map(|path| text(&field_value(object, &path.as_field())))
-                .collect(),
-            // A copy of just its size: it is kept for long, and the encoder's buffer is up to twice as large.
-            json: Bytes::copy_from_slice(&json),
-        })
-    }
+/// The bit of a version; kinds of more versions than there are bits are tried each time.
+fn bit(version: VersionIndex) -> Option<u32> {
+    u32::try_from(version)
+        .ok()
+        .and_then(|version| 1u32.checked_shl(version))
+}
+
+/// The labels in a document's metadata, sorted.
+fn labels(metadata: &[u8]) -> Box<[(Box<str>, Box<str>)]> {
+    static LABELS: LazyLock<Finder> = LazyLock::new(|| Finder::new([JsonPath::new(["labels"])]));
+    let Some(labels) = LABELS.find(metadata).pop().flatten() else {
+        return Box::default();
+    };
+    let labels: Value = serde_json::from_slice(labels).unwrap_or_default();
+    let labels = labels.as_object().into_iter().flatten();
+    // A map of serde_json is sorted by its keys.
+    labels
+        .filter_map(|(key, value)| Some((key.as_str().into(), value.as_str()?.into())))
+        .collect()
 }
 
 /// A kind, as its watch cache sees it.
@@ -103,7 +129,8 @@ impl Normalize for Served {
         let object = kind
             .read(key, stored, revision, kind.storage_version)
             .map_err(|error| error.message)?;
-        CachedObject::new(&object, &kind.versions[kind.storage_version])
+        let version = &kind.versions[kind.storage_version];
+        CachedObject::new(&encode_object(&object, &version.schema), version)
     }
 
     fn weight(&self, object: &CachedObject) -> usize {
@@ -123,6 +150,59 @@ fn offset(at: usize) -> Result<u32, String> {
 
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
+}
+
+/// Where the metadata of a document begins and ends. Nothing but `kind` and `apiVersion` stands in front of it.
+fn metadata(json: &[u8]) -> Option<(usize, usize)> {
+    let start = find(json, METADATA)? + METADATA.len();
+    Some((start, value_end(json, start)?))
+}
+
+/// A document as JSON: `kind`, `apiVersion`, `metadata`, then what its type declares.
+#[derive(Clone, Debug)]
+pub struct Json<'a> {
+    bytes: Cow<'a, [u8]>,
+    /// Where the metadata begins and ends, without its name.
+    metadata: (usize, usize),
+}
+
+impl<'a> Json<'a> {
+    /// Encodes an object.
+    pub fn of(object: &Object, schema: &Schema) -> Self {
+        Self::new(Cow::Owned(encode_object(object, schema).into()))
+    }
+
+    fn new(bytes: Cow<'a, [u8]>) -> Self {
+        let metadata = metadata(&bytes).unwrap_or_default();
+        Self { bytes, metadata }
+    }
+
+    /// The whole document.
+    pub fn whole(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The document as an item of a list, which says once what its items are; without its opening bracket.
+    pub fn item(&self) -> &[u8] {
+        match self.metadata {
+            // No metadata, so it is no object that a list could hold.
+            (0, _) => b"}",
+            (start, _) => &self.bytes[start - METADATA.len()..],
+        }
+    }
+
+    /// The metadata.
+    pub fn metadata(&self) -> &[u8] {
+        match self.metadata {
+            (0, _) => b"{}",
+            (start, end) => &self.bytes[start..end],
+        }
+    }
+
+    /// Gives the bytes.
+    pub fn into_whole(self) -> Vec<u8> {
+        self.bytes.into_owned()
+    }
 }
 
 /// An object to send.
@@ -152,64 +232,70 @@ impl Encoded {
     /// An object of the cache.
     ///
     /// # Errors
-    /// InternalError, naming the key, when the stored bytes are no object.
+    /// As [`object`].
     pub(super) fn new(
         item: &Arc<Item<CachedObject>>,
         shown: Option<Revision>,
     ) -> Result<Self, ApiError> {
-        match &item.object {
-            Ok(_) => Ok(Self {
-                item: Arc::clone(item),
-                shown: shown.filter(|shown| *shown != item.revision),
-            }),
-            Err(text) => Err(ApiError::internal(text.clone())),
-        }
+        object(item)?;
+        Ok(Self {
+            item: Arc::clone(item),
+            shown: shown.filter(|shown| *shown != item.revision),
+        })
     }
 
-    fn object(&self) -> Option<&CachedObject> {
-        self.item.object.as_ref().ok()
-    }
-
-    /// Appends the whole document as JSON.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        if let Some(object) = self.object() {
-            self.write_from(object, 0, out);
-        }
-    }
-
-    /// Appends the document as an item of a list, which says once what its items are.
-    pub fn write_item(&self, out: &mut Vec<u8>) {
-        if let Some(object) = self.object() {
-            out.push(b'{');
-            self.write_from(object, object.body as usize, out);
-        }
-    }
-
-    fn write_from(&self, object: &CachedObject, from: usize, out: &mut Vec<u8>) {
-        let Some(shown) = self.shown else {
-            out.extend_from_slice(&object.json[from..]);
-            return;
+    /// The document.
+    pub fn json(&self) -> Json<'_> {
+        let Ok(object) = &self.item.object else {
+            // `new` refuses it.
+            return Json::new(Cow::Borrowed(b"{}"));
         };
-        let (start, end) = (object.version.start as usize, object.version.end as usize);
-        out.extend_from_slice(&object.json[from..start]);
-        out.extend_from_slice(shown.to_string().as_bytes());
-        out.extend_from_slice(&object.json[end..]);
+        let Some(shown) = self.shown else {
+            return object.json();
+        };
+        let (start, end) = (object.version.0 as usize, object.version.1 as usize);
+        let shown = shown.to_string();
+        let bytes = [&object.json[..start], shown.as_bytes(), &object.json[end..]].concat();
+        Json::new(Cow::Owned(bytes))
     }
 
     /// The whole document without a copy, when it is shown as it is.
-    pub fn json(&self) -> Bytes {
-        match (self.shown, self.object()) {
-            (None, Some(object)) => object.json.clone(),
-            _ => {
-                let mut json = Vec::new();
-                self.write(&mut json);
-                json.into()
-            }
+    pub fn shared(&self) -> Bytes {
+        match self.shown {
+            None => Bytes::from_owner(Shared(Arc::clone(&self.item))),
+            Some(_) => self.json().into_whole().into(),
         }
     }
 }
 
+/// An object of the cache that bytes on their way to a client keep alive.
+struct Shared(Arc<Item<CachedObject>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        self.0.object.as_ref().map_or(b"{}", |object| &object.json)
+    }
+}
+
+/// The object of an item.
+///
+/// # Errors
+/// InternalError, naming the key, when the stored bytes are no object.
+pub(super) fn object(item: &Item<CachedObject>) -> Result<&CachedObject, ApiError> {
+    item.object
+        .as_ref()
+        .map_err(|text| ApiError::internal(text.clone()))
+}
+
 impl Document {
+    /// The document as JSON; `schema` is its version's.
+    pub fn json(&self, schema: &Schema) -> Json<'_> {
+        match self {
+            Document::Encoded(encoded) => encoded.json(),
+            Document::Decoded(object) => Json::of(object, schema),
+        }
+    }
+
     /// The object, decoded if it was not.
     ///
     /// # Errors
@@ -218,80 +304,12 @@ impl Document {
         match self {
             Document::Decoded(object) => Ok(Arc::clone(object)),
             Document::Encoded(encoded) => {
-                let value: Value = serde_json::from_slice(&encoded.json())
+                let value: Value = serde_json::from_slice(encoded.json().whole())
                     .map_err(|error| ApiError::internal(error.to_string()))?;
                 let object = Object::from_value(value)
                     .ok_or_else(|| ApiError::internal("a cached object is no object"))?;
                 Ok(Arc::new(object))
             }
         }
-    }
-
-    /// The namespace, of a kind that has them, and the name.
-    pub(super) fn namespace_and_name(&self) -> (String, String) {
-        match self {
-            Document::Decoded(object) => (object.namespace().to_owned(), object.name().to_owned()),
-            Document::Encoded(encoded) => {
-                let mut segments = encoded.item.key.rsplit('/');
-                let name = segments.next().unwrap_or_default().to_owned();
-                let namespace = segments.next().unwrap_or_default().to_owned();
-                (namespace, name)
-            }
-        }
-    }
-}
-
-/// An object of the cache in another version than the one it is stored in.
-///
-/// # Errors
-/// Of the conversion.
-pub(super) fn convert(
-    kind: &Kind,
-    item: &Arc<Item<CachedObject>>,
-    version: VersionIndex,
-) -> Result<Arc<Item<CachedObject>>, ApiError> {
-    let stored = Document::Encoded(Encoded::new(item, None)?).object()?;
-    let stored = Arc::unwrap_or_clone(stored);
-    let mut object = kind.convert(stored, kind.storage_version, version)?;
-    object.set_meta_str("resourceVersion", &item.revision.to_string());
-    let object = CachedObject::new(&object, &kind.versions[version]).map_err(ApiError::internal)?;
-    Ok(Arc::new(Item {
-        key: Arc::clone(&item.key),
-        revision: item.revision,
-        object: Ok(object),
-    }))
-}
-
-/// How many converted objects are kept: more than watchers are apart from each other.
-const CONVERTED: usize = 64;
-
-/// Objects in a version that is not stored, newest last. A revision names one state of one object.
-#[derive(Debug, Default)]
-pub(super) struct Converted(Mutex<VecDeque<Arc<Item<CachedObject>>>>);
-
-impl Converted {
-    /// The object in a version, converted now unless it was lately.
-    pub(super) fn get(
-        &self,
-        kind: &Kind,
-        item: &Arc<Item<CachedObject>>,
-        version: VersionIndex,
-    ) -> Result<Arc<Item<CachedObject>>, ApiError> {
-        let known = {
-            let known = self.0.lock();
-            let mut known = known.iter().rev();
-            known.find(|known| known.revision == item.revision).cloned()
-        };
-        if let Some(known) = known {
-            return Ok(known);
-        }
-        // Without the lock; two watchers may do it at the same time, and both be right.
-        let converted = convert(kind, item, version)?;
-        let mut known = self.0.lock();
-        if known.len() == CONVERTED {
-            known.pop_front();
-        }
-        known.push_back(Arc::clone(&converted));
-        Ok(converted)
     }
 }

@@ -10,8 +10,11 @@ use futures_util::stream::BoxStream;
 
 use super::RequestContext;
 use super::admission::Chain;
-use super::document::{Converted, Document, Served};
+use super::converted::Converted;
+use super::document::{Document, Served};
+use super::items::Items;
 use super::kind::{Kind, KindVersion, VersionIndex};
+use super::remaining::Remaining;
 
 /// One resource in one version. Objects go in and come out in this version, with apiVersion, kind and resourceVersion.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub struct Endpoint {
     pub(super) cache: Option<Arc<WatchCache<Served>>>,
     /// What watchers were sent lately in a version that is not stored, converted once for all of them.
     pub(super) converted: Converted,
+    /// How much was left behind the pages given lately.
+    pub(super) remaining: Remaining,
 }
 
 /// What every endpoint of a registry uses.
@@ -48,7 +53,7 @@ impl std::fmt::Debug for Shared {
 #[derive(Clone, Debug, Default)]
 pub struct Listed {
     /// The objects, in key order.
-    pub items: Vec<Document>,
+    pub items: Items,
     /// The state the list shows.
     pub resource_version: String,
     /// Token for the next page; empty at the end.

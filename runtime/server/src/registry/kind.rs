@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use apiloom_meta::codec::Finder;
 use apiloom_meta::field::go_quote;
 use apiloom_meta::kind::{ResourceDef, Scope};
 use apiloom_meta::schema::Schema;
@@ -26,6 +27,8 @@ pub(super) struct KindVersion {
     pub(super) api_version: String,
     /// Its schema.
     pub(super) schema: Arc<Schema>,
+    /// Finds the fields that it can be selected by, in the order of their declaration.
+    pub(super) selectable: Finder,
     /// Its own rules.
     pub(super) strategy: Option<Box<dyn ErasedStrategy>>,
 }

@@ -1,20 +1,24 @@
 //! list: the objects of a prefix at one state, whole or in pages.
 
+use std::sync::Arc;
+
 use apiloom_meta::{ApiError, StatusReason};
-use apiloom_storage::cache::WatchCache;
+use apiloom_storage::cache::{Item, WatchCache};
 use apiloom_storage::{Entry, ListRequest, Page, Revision, StorageError};
 
-use super::cached::{self, Wanted};
-use super::continue_token;
-use super::document::{Document, Served};
+use super::cached::{self, State, Wanted};
+use super::document::{self, CachedObject, Document, Served};
 use super::endpoint::{Endpoint, Listed};
+use super::items::Items;
+use super::remaining::Given;
 use super::selection::Selection;
-use super::{ListOptions, RequestContext, VersionMatch, error};
+use super::{ListOptions, RequestContext, VersionMatch, continue_token, converted, error};
 
 /// The most keys read at once while looking for selected objects.
 const MAX_PAGE: usize = 10_000;
 
-/// How many objects are decoded before other requests get their turn on the thread: about a millisecond's worth.
+/// How many objects are looked at before other requests get their turn on the thread: at most about a millisecond's
+/// worth, when each has to be decoded.
 const YIELD_EVERY: usize = 64;
 
 /// What clients read when their continue token is too old.
@@ -87,39 +91,92 @@ impl Endpoint {
         let Some(state) = self.state(cache, wanted, "list").await? else {
             return Ok(None);
         };
-        let mut listed = Listed {
-            resource_version: state.revision().to_string(),
-            ..Listed::default()
-        };
         if let Some(Ok(key)) = selection.name().map(|name| self.kind.key(namespace, name)) {
+            let mut items = Vec::new();
             let item = state
                 .get(&key)
                 .filter(|item| item.key.as_ref() >= plan.start.as_str());
-            if let Some(item) = item {
-                listed.items.extend(self.select(item, selection)?);
+            if let Some(item) = item
+                && self.is_selected(item, selection)?
+            {
+                items.push(Arc::clone(item));
             }
-            return Ok(Some(listed));
+            return Ok(Some(self.listed(&state, items)));
         }
-        let mut last: Option<&str> = None;
-        let candidates = cached::candidates(self, &state, selection, &plan.prefix, &plan.start);
-        for (i, item) in candidates.enumerate() {
-            if plan.limit > 0 && listed.items.len() >= plan.limit {
-                let last = last.unwrap_or_default();
-                listed.continue_token =
-                    continue_token::encode(&plan.prefix, last, state.revision().0);
-                if selection.is_everything() {
-                    let rest = state.range(&plan.prefix, &item.key).count();
-                    listed.remaining_item_count = i64::try_from(rest).ok();
-                }
+        if plan.limit == 0 && selection.is_everything() {
+            return self.list_all(state, plan).await.map(Some);
+        }
+        self.list_chosen(state, plan, selection).await.map(Some)
+    }
+
+    fn listed(&self, state: &State, items: Vec<Arc<Item<CachedObject>>>) -> Listed {
+        Listed {
+            items: Items::chosen(&self.kind, self.version, items),
+            resource_version: state.revision().to_string(),
+            ..Listed::default()
+        }
+    }
+
+    /// Everything below a prefix, which is read from the state while it is sent.
+    async fn list_all(&self, state: State, plan: &Plan) -> Result<Listed, ApiError> {
+        if let Some(damaged) = state.damaged(&plan.prefix, &plan.start).next() {
+            document::object(damaged)?;
+        }
+        if !self.is_stored() {
+            let mut work = Work::default();
+            for item in state.range(&plan.prefix, &plan.start) {
+                work.rest().await;
+                converted::try_once(&self.kind, item, self.version)?;
+            }
+        }
+        let resource_version = state.revision().to_string();
+        let (prefix, start) = (&plan.prefix, &plan.start);
+        Ok(Listed {
+            items: Items::all(&self.kind, self.version, state, prefix, start),
+            resource_version,
+            ..Listed::default()
+        })
+    }
+
+    /// What is selected, up to the limit.
+    async fn list_chosen(
+        &self,
+        state: State,
+        plan: &Plan,
+        selection: &Selection,
+    ) -> Result<Listed, ApiError> {
+        let mut chosen = Vec::new();
+        let mut following = None;
+        let mut last: Option<&Arc<str>> = None;
+        let mut work = Work::default();
+        for item in cached::candidates(self, &state, selection, &plan.prefix, &plan.start) {
+            if plan.limit > 0 && chosen.len() >= plan.limit {
+                following = last.zip(Some(&item.key));
                 break;
             }
-            if i % YIELD_EVERY == YIELD_EVERY - 1 {
-                tokio::task::yield_now().await;
-            }
+            work.rest().await;
             last = Some(&item.key);
-            listed.items.extend(self.select(item, selection)?);
+            if self.is_selected(item, selection)? {
+                chosen.push(Arc::clone(item));
+            }
         }
-        Ok(Some(listed))
+        let taken = chosen.len();
+        let mut listed = self.listed(&state, chosen);
+        if let Some((last, next)) = following {
+            listed.continue_token = continue_token::encode(&plan.prefix, last, state.revision().0);
+            if selection.is_everything() {
+                let page = Given {
+                    state: &state,
+                    prefix: &plan.prefix,
+                    start: &plan.start,
+                    taken,
+                    last,
+                    next,
+                };
+                listed.remaining_item_count = i64::try_from(self.remaining.behind(&page)).ok();
+            }
+        }
+        Ok(listed)
     }
 
     /// Which state and which keys the options ask for: the matrix of resourceVersion, match, limit and continue.
@@ -209,7 +266,7 @@ impl Endpoint {
             .map(Document::from)
             .collect();
         Ok(Listed {
-            items,
+            items: Items::read(items),
             resource_version: page.revision.to_string(),
             ..Listed::default()
         })
@@ -235,7 +292,7 @@ impl Endpoint {
                 last.as_deref() == page.entries.last().map(|entry| entry.key.as_str());
             let (true, Some(last)) = (page.more || !is_last_of_page, last) else {
                 return Ok(Listed {
-                    items,
+                    items: Items::read(items),
                     resource_version: revision.to_string(),
                     ..Listed::default()
                 });
@@ -243,7 +300,7 @@ impl Endpoint {
             if plan.limit > 0 && items.len() >= plan.limit {
                 let remaining = page.remaining.filter(|_| selection.is_everything());
                 return Ok(Listed {
-                    items,
+                    items: Items::read(items),
                     resource_version: revision.to_string(),
                     continue_token: continue_token::encode(&plan.prefix, &last, revision.0),
                     remaining_item_count: remaining
@@ -269,10 +326,9 @@ impl Endpoint {
         limit: usize,
         items: &mut Vec<Document>,
     ) -> Result<Option<String>, ApiError> {
-        for (i, entry) in entries.iter().enumerate() {
-            if i % YIELD_EVERY == YIELD_EVERY - 1 {
-                tokio::task::yield_now().await;
-            }
+        let mut work = Work::default();
+        for entry in entries {
+            work.rest().await;
             let object = self.kind.read_entry(entry, self.version)?;
             if selection.matches(&object) {
                 items.push(object.into());
@@ -311,4 +367,18 @@ fn unread(entries: &[Entry], last: &str) -> u64 {
         .rev()
         .take_while(|entry| entry.key != last)
         .count() as u64
+}
+
+/// Counts objects, and lets others have the thread after some of them.
+#[derive(Default)]
+struct Work(usize);
+
+impl Work {
+    /// Another object is to be looked at.
+    async fn rest(&mut self) {
+        self.0 += 1;
+        if self.0.is_multiple_of(YIELD_EVERY) {
+            tokio::task::yield_now().await;
+        }
+    }
 }

@@ -8,7 +8,7 @@ use apiloom_meta::selector::{FieldSelector, LabelQuery};
 use apiloom_meta::{ApiError, Object};
 use serde_json::Value;
 
-use super::document::Encoded;
+use super::document::CachedObject;
 use super::kind::KindVersion;
 
 /// Selectors that the kind can answer.
@@ -61,11 +61,25 @@ impl Selection {
         self.fields.requires("metadata.name")
     }
 
-    /// Whether an object of the cache, in the version that the selector is about, is selected.
-    pub(super) fn matches_encoded(&self, version: &KindVersion, object: &Encoded) -> bool {
+    /// Whether nothing but metadata is selected by, which is the same in every version.
+    pub(super) fn is_of_metadata(&self) -> bool {
+        let mut fields = self.fields.requirements().iter();
+        fields.all(|requirement| requirement.field.starts_with("metadata."))
+    }
+
+    /// Whether an object of the cache is selected, when it is in the version that the selector is about, or nothing but
+    /// metadata is selected by.
+    pub(super) fn matches_cached(
+        &self,
+        version: &KindVersion,
+        key: &str,
+        object: &CachedObject,
+    ) -> bool {
         self.everything
-            || (self.labels.matches(|key| object.label(key))
-                && self.fields.matches(|field| object.field(version, field)))
+            || (self.labels.matches(|label| object.label(label))
+                && self
+                    .fields
+                    .matches(|field| cached_field(version, key, object, field)))
     }
 
     /// The number and the value of a selectable field that must have one value, which an index then finds.
@@ -108,5 +122,35 @@ pub(super) fn field_value<'a>(object: &'a Object, field: &str) -> Cow<'a, str> {
         Some(Value::String(text)) => Cow::Borrowed(text),
         Some(scalar @ (Value::Bool(_) | Value::Number(_))) => Cow::Owned(scalar.to_string()),
         _ => Cow::Borrowed(""),
+    }
+}
+
+/// The same of an object of the cache.
+fn cached_field<'a>(
+    version: &KindVersion,
+    key: &'a str,
+    object: &'a CachedObject,
+    field: &str,
+) -> Cow<'a, str> {
+    let mut segments = key.rsplit('/');
+    let name = segments.next().unwrap_or_default();
+    Cow::Borrowed(match field {
+        "metadata.name" => name,
+        "metadata.namespace" => segments.next().unwrap_or_default(),
+        other => {
+            let mut declared = version.def.selectable.iter();
+            let number = declared.position(|path| path.as_field() == other);
+            number.map_or("", |number| object.field(number))
+        }
+    })
+}
+
+/// The same of a field as it is encoded.
+pub(super) fn field_text(json: Option<&[u8]>) -> String {
+    let value = json.and_then(|json| serde_json::from_slice(json).ok());
+    match value {
+        Some(Value::String(text)) => text,
+        Some(scalar @ (Value::Bool(_) | Value::Number(_))) => scalar.to_string(),
+        _ => String::new(),
     }
 }

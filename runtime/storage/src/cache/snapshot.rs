@@ -30,6 +30,8 @@ pub struct Snapshot<O> {
     items: OrdMap<Arc<str>, Arc<Item<O>>>,
     /// One set for all indexes: a set for each value would cost a kilobyte for each object that is alone with its value.
     index: OrdSet<(Value, Arc<str>)>,
+    /// The keys under which the store holds what is no object: none, as long as nothing is damaged.
+    damaged: OrdSet<Arc<str>>,
 }
 
 impl<O> Clone for Snapshot<O> {
@@ -38,6 +40,7 @@ impl<O> Clone for Snapshot<O> {
             revision: self.revision,
             items: self.items.clone(),
             index: self.index.clone(),
+            damaged: self.damaged.clone(),
         }
     }
 }
@@ -48,6 +51,7 @@ impl<O> Default for Snapshot<O> {
             revision: Revision(0),
             items: OrdMap::new(),
             index: OrdSet::new(),
+            damaged: OrdSet::new(),
         }
     }
 }
@@ -117,6 +121,17 @@ impl<O> Snapshot<O> {
             .filter_map(|(_, key)| self.items.get(key))
     }
 
+    /// What is no object below a prefix, in ascending order of the keys, from a key on (empty for all of it).
+    pub fn damaged<'a>(
+        &'a self,
+        prefix: &'a str,
+        start: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Item<O>>> + use<'a, O> {
+        let keys = self.damaged.iter();
+        keys.filter(move |key| key.starts_with(prefix) && key.as_ref() >= start)
+            .filter_map(|key| self.items.get(key))
+    }
+
     pub(super) fn set_revision(&mut self, revision: Revision) {
         self.revision = revision;
     }
@@ -126,6 +141,11 @@ impl<O> Snapshot<O> {
     where
         N: Normalize<Object = O>,
     {
+        if item.object.is_err() {
+            self.damaged.insert(Arc::clone(&item.key));
+        } else if !self.damaged.is_empty() {
+            self.damaged.remove(&item.key);
+        }
         let old = self.items.insert(Arc::clone(&item.key), Arc::clone(&item));
         let before = old
             .as_deref()
@@ -147,6 +167,9 @@ impl<O> Snapshot<O> {
         N: Normalize<Object = O>,
     {
         let old = self.items.remove(key)?;
+        if old.object.is_err() {
+            self.damaged.remove(key);
+        }
         self.unindex(values(normalize, &old), &old.key);
         Some(old)
     }

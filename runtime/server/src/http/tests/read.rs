@@ -66,6 +66,37 @@ async fn a_list_says_once_what_its_items_are() {
 }
 
 #[tokio::test]
+async fn large_objects_are_listed_as_they_are_got() {
+    let api = api().await;
+    let mut items = Vec::new();
+    for (name, len) in [
+        ("a", 10),
+        ("b", 20_000),
+        ("c", 300_000),
+        ("d", 16_000),
+        ("e", 20_000),
+    ] {
+        let text = "x".repeat(len);
+        let body = format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"reference":"{text}"}}}}"#);
+        post(&api, FLUNDERS, &body).await.expect(201);
+        let got = get(&api, &format!("{FLUNDERS}/{name}")).await.expect(200);
+        let item = got
+            .body
+            .trim_end()
+            .split_once(r#""metadata""#)
+            .expect("it has metadata")
+            .1;
+        items.push(format!(r#"{{"metadata"{item}"#));
+    }
+    let list = get(&api, FLUNDERS).await.expect(200);
+    let (_, listed) = list.body.split_once(r#""items":["#).expect("a list");
+    assert!(
+        listed == format!("{}]}}\n", items.join(",")),
+        "the items differ"
+    );
+}
+
+#[tokio::test]
 async fn a_long_list_is_the_same_in_pieces() {
     let api = api().await;
     let reference = "x".repeat(1000);

@@ -101,7 +101,7 @@ async fn a_list_shows_one_state_in_key_order() {
         (listed.continue_token.as_str(), listed.remaining_item_count),
         ("", None)
     );
-    assert_eq!(decoded(&listed.items[0]), f.get("a").await.unwrap());
+    assert_eq!(items(&listed)[0], f.get("a").await.unwrap());
 }
 
 #[tokio::test]
@@ -112,13 +112,13 @@ async fn a_namespace_does_not_show_another_that_begins_alike() {
         .list(&f.ctx, None, &ListOptions::default())
         .await
         .unwrap();
-    assert_eq!(all.items.len(), 5);
+    assert_eq!(items(&all).len(), 5);
     let none = f
         .widgets
         .list(&f.ctx, Some("defaul"), &ListOptions::default())
         .await
         .unwrap();
-    assert!(none.items.is_empty());
+    assert!(items(&none).is_empty());
 }
 
 #[tokio::test]
@@ -142,6 +142,50 @@ async fn pages_show_the_state_of_the_first() {
         ),
         (vec!["e".to_owned()], "", None)
     );
+}
+
+#[tokio::test]
+async fn every_page_says_how_many_are_left() {
+    let f = five().await;
+    let mut token = String::new();
+    for left in [Some(4), Some(3), Some(2), Some(1), None] {
+        let listed = f.list(&page(1, &token)).await.unwrap();
+        assert_eq!(listed.remaining_item_count, left);
+        // Asked again, also in pages of another size and beside lists of other prefixes.
+        let all = f.widgets.list(&f.ctx, None, &page(1, "")).await.unwrap();
+        assert_eq!(all.remaining_item_count, Some(4));
+        let two = f.list(&page(2, &token)).await.unwrap();
+        assert_eq!(
+            two.remaining_item_count,
+            left.map(|left| left - 1).filter(|left| *left > 0)
+        );
+        token = listed.continue_token;
+    }
+}
+
+#[tokio::test]
+async fn a_page_before_a_damaged_object_is_given() {
+    let f = five().await;
+    f.store.create(&key("bb"), "{".into(), None).await.unwrap();
+    for endpoint in [&f.widgets, &f.alpha] {
+        let list = async |options: ListOptions| endpoint.list(&f.ctx, NS, &options).await;
+        let first = list(page(2, "")).await.unwrap();
+        assert_eq!(names(&first), ["a", "b"]);
+        for options in [ListOptions::default(), page(3, ""), labels("color=red")] {
+            let error = list(options).await.unwrap_err();
+            assert_eq!(error.reason, Some(StatusReason::InternalError));
+        }
+        assert_eq!(
+            names(&list(fields("metadata.name=c")).await.unwrap()),
+            ["c"]
+        );
+    }
+    f.delete("bb").await.unwrap_err();
+    let (entry, _) = f.store.get(&key("bb")).await.unwrap();
+    let revision = entry.unwrap().revision;
+    f.store.delete_if(&key("bb"), revision).await.unwrap();
+    let whole = f.list(&ListOptions::default()).await.unwrap();
+    assert_eq!(names(&whole).len(), 5);
 }
 
 #[tokio::test]
@@ -241,13 +285,13 @@ async fn an_exact_state_is_shown() {
         .await
         .unwrap();
     assert_eq!(
-        (exact.items.len(), exact.resource_version),
+        (items(&exact).len(), exact.resource_version),
         (5, then.to_string())
     );
     let legacy = f.list(&at_version(then, None, 2)).await.unwrap();
     assert_eq!(names(&legacy), ["a", "b"]);
     let newer = f.list(&at_version(then, None, 0)).await.unwrap();
-    assert_eq!(newer.items.len(), 4);
+    assert_eq!(items(&newer).len(), 4);
     let newer = f
         .list(&at_version(then, Some(VersionMatch::NotOlderThan), 2))
         .await
@@ -261,7 +305,7 @@ async fn any_state_ignores_the_limit() {
     f.cached().await;
     let listed = f.list(&at_version("0", None, 2)).await.unwrap();
     assert_eq!(
-        (listed.items.len(), listed.continue_token.as_str()),
+        (items(&listed).len(), listed.continue_token.as_str()),
         (5, "")
     );
 }

@@ -6,6 +6,7 @@
     reason = "documents read better at the call as what `json!` gives"
 )]
 
+mod converting;
 mod create;
 mod decode;
 mod delete;
@@ -471,9 +472,15 @@ pub(super) fn decoded(document: &Document) -> Object {
     Object::clone(&document.object().unwrap())
 }
 
+/// The objects of a list.
+pub(super) fn items(listed: &Listed) -> Vec<Object> {
+    let items = listed.items.clone();
+    items.map(|item| decoded(&item.unwrap())).collect()
+}
+
 pub(super) fn names(listed: &Listed) -> Vec<String> {
-    let items = listed.items.iter();
-    items.map(|item| decoded(item).name().to_owned()).collect()
+    let items = items(listed);
+    items.iter().map(|item| item.name().to_owned()).collect()
 }
 
 pub(super) fn labels(text: &str) -> ListOptions {

@@ -106,7 +106,7 @@ async fn an_object_stored_before_its_type_gained_a_default_is_served_with_it() {
         .await
         .unwrap();
     let watched = events.next().await.unwrap().unwrap();
-    for object in [got, decoded(&listed.items[0]), decoded(&watched.object)] {
+    for object in [got, items(&listed)[0].clone(), decoded(&watched.object)] {
         assert_eq!(at(&object, "/spec"), expected);
         assert_eq!(object.resource_version(), revision);
     }

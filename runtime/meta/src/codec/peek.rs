@@ -1,0 +1,265 @@
+//! Looks into JSON that the codec wrote, without decoding it: compact, every string closed, every bracket matched.
+//!
+//! Of anything else too little is found; nothing panics.
+
+use std::borrow::Cow;
+
+use crate::path::JsonPath;
+
+/// Paths whose values are wanted, found together in one walk.
+#[derive(Clone, Debug)]
+pub struct Finder(Vec<JsonPath>);
+
+/// As many paths as a set of bits holds are walked together.
+const TOGETHER: usize = u64::BITS as usize;
+
+impl Finder {
+    /// Finds the values at these paths.
+    pub fn new(paths: impl IntoIterator<Item = JsonPath>) -> Self {
+        Self(paths.into_iter().collect())
+    }
+
+    /// The JSON at each path, `None` where a step is missing or is no object.
+    ///
+    /// ```
+    /// use apiloom_meta::{JsonPath, codec::Finder};
+    /// let finder = Finder::new([JsonPath::new(["spec", "size"]), JsonPath::new(["spec", "color"])]);
+    /// let found = finder.find(br#"{"metadata":{"name":"a"},"spec":{"color":"red"}}"#);
+    /// assert_eq!(found, [None, Some(&b"\"red\""[..])]);
+    /// ```
+    pub fn find<'a>(&self, json: &'a [u8]) -> Vec<Option<&'a [u8]>> {
+        let mut found = vec![None; self.0.len()];
+        for (paths, found) in self.0.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
+            let all = (0..paths.len()).fold(0, |all, number| all | 1 << number);
+            let mut walk = Walk {
+                json,
+                paths,
+                found,
+                left: paths.len(),
+            };
+            walk.object(0, 0, all);
+        }
+        found
+    }
+}
+
+struct Walk<'p, 'f, 'a> {
+    json: &'a [u8],
+    paths: &'p [JsonPath],
+    found: &'f mut [Option<&'a [u8]>],
+    /// How many are not found yet.
+    left: usize,
+}
+
+impl Walk<'_, '_, '_> {
+    /// Walks the object at a position, to which `set` of the paths lead in `depth` steps. `None` when nothing is left to
+    /// be found, here or behind it.
+    fn object(&mut self, at: usize, depth: usize, set: u64) -> Option<()> {
+        let mut at = open(self.json, at)?;
+        while let Some(member) = member(self.json, at) {
+            let (mut here, mut below) = (0, 0);
+            for number in ones(set) {
+                let names = self.paths[number].names();
+                if names.get(depth).is_some_and(|name| *name == member.name) {
+                    match names.len() == depth + 1 {
+                        true => here |= 1 << number,
+                        false => below |= 1 << number,
+                    }
+                }
+            }
+            if below != 0 && self.json.get(member.value) == Some(&b'{') {
+                self.object(member.value, depth + 1, below)?;
+            }
+            let end = value_end(self.json, member.value)?;
+            for number in ones(here) {
+                self.found[number] = self.json.get(member.value..end);
+                self.left -= 1;
+            }
+            if self.left == 0 {
+                return None;
+            }
+            if self.json.get(end) != Some(&b',') {
+                break;
+            }
+            at = end + 1;
+        }
+        Some(())
+    }
+}
+
+/// The numbers of the bits that are set.
+fn ones(mut set: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let number = set.trailing_zeros() as usize;
+        (number < TOGETHER).then(|| {
+            set &= set - 1;
+            number
+        })
+    })
+}
+
+struct Member<'a> {
+    name: Cow<'a, str>,
+    /// Where its value begins.
+    value: usize,
+}
+
+/// Where the first member of the object at `at` begins.
+fn open(json: &[u8], at: usize) -> Option<usize> {
+    (json.get(at) == Some(&b'{')).then_some(at + 1)
+}
+
+/// The member that begins at `at`; `None` at the end of the object.
+fn member(json: &[u8], at: usize) -> Option<Member<'_>> {
+    let end = string_end(json, at)?;
+    let quoted = json.get(at..end)?;
+    let name = match quoted.contains(&b'\\') {
+        false => Cow::Borrowed(std::str::from_utf8(quoted.get(1..quoted.len() - 1)?).ok()?),
+        true => Cow::Owned(serde_json::from_slice(quoted).ok()?),
+    };
+    (json.get(end) == Some(&b':')).then_some(Member {
+        name,
+        value: end + 1,
+    })
+}
+
+/// Where the value that begins at `at` ends.
+pub fn value_end(json: &[u8], at: usize) -> Option<usize> {
+    match json.get(at)? {
+        b'"' => string_end(json, at),
+        b'{' | b'[' => {
+            let mut depth = 0usize;
+            let mut at = at;
+            loop {
+                match json.get(at)? {
+                    b'"' => {
+                        at = string_end(json, at)?;
+                        continue;
+                    }
+                    b'{' | b'[' => depth += 1,
+                    b'}' | b']' => depth -= 1,
+                    _ => {}
+                }
+                at += 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+        }
+        _ => {
+            let rest = json.get(at..)?;
+            let len = rest
+                .iter()
+                .position(|byte| matches!(byte, b',' | b'}' | b']'));
+            Some(at + len.unwrap_or(rest.len()))
+        }
+    }
+}
+
+/// Where the string that begins at `at` ends, behind its quote.
+fn string_end(json: &[u8], at: usize) -> Option<usize> {
+    if json.get(at) != Some(&b'"') {
+        return None;
+    }
+    let mut at = at + 1;
+    loop {
+        let rest = json.get(at..)?;
+        at += rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        match json[at] {
+            b'"' => return Some(at + 1),
+            // Whatever is escaped, its first byte does not end the string.
+            _ => at += 2,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::codec::encode_json;
+
+    fn check(document: &Value, paths: &[&str]) {
+        let paths: Vec<JsonPath> = paths
+            .iter()
+            .map(|path| JsonPath::parse(path).unwrap())
+            .collect();
+        let json = encode_json(document);
+        let found: Vec<Option<Value>> = Finder::new(paths.clone())
+            .find(&json)
+            .into_iter()
+            .map(|found| found.map(|found| serde_json::from_slice(found).unwrap()))
+            .collect();
+        let expected: Vec<Option<Value>> = paths
+            .iter()
+            .map(|path| path.get(document).cloned())
+            .collect();
+        assert_eq!(found, expected, "{document}");
+    }
+
+    #[test]
+    fn values_are_found_wherever_they_stand() {
+        let document = json!({
+            "metadata": {"name": "a", "annotations": {"x": "\"}{\\", "spec": "no"}},
+            "spec": {"size": 3, "nested": {"deep": [1, {"a": "]"}], "on": true}, "none": null, "text": "ü<>&\u{2028}"},
+            "status": {},
+            "last": -1.5e300,
+        });
+        check(&document, &["metadata.name", "spec.size", "last"]);
+        check(
+            &document,
+            &["spec.nested.deep", "spec.nested", "spec.nested.on"],
+        );
+        check(
+            &document,
+            &[
+                "spec.none",
+                "spec.text",
+                "status",
+                "status.x",
+                "spec.size.x",
+            ],
+        );
+        check(&document, &["nothing", "metadata.annotations.x", "spec"]);
+        check(&document, &["spec.size", "spec.size"]);
+        check(&json!({}), &["a"]);
+        check(&document, &[]);
+    }
+
+    #[test]
+    fn escaped_names_are_compared_as_what_they_mean() {
+        check(&json!({"a<b": {"c\"d": 1}, "e": 2}), &["a<b.c\"d", "e"]);
+    }
+
+    #[test]
+    fn any_number_of_paths_is_found() {
+        let document: Value = (0..150).map(|n| (format!("f{n}"), json!(n))).collect();
+        let paths: Vec<String> = (0..150).rev().map(|n| format!("f{n}")).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        check(&document, &paths);
+    }
+
+    #[test]
+    fn what_is_no_json_is_no_panic() {
+        let whole = encode_json(&json!({"a": {"b": "c\\\"", "d": [1, {}]}, "e": 1}));
+        let finder = Finder::new(["a.b", "a.d.x", "e"].map(|path| JsonPath::parse(path).unwrap()));
+        for end in 0..whole.len() {
+            finder.find(&whole[..end]);
+            finder.find(&whole[end..]);
+            value_end(&whole[end..], 0);
+        }
+        for text in [
+            "",
+            "}",
+            "{\"a\"",
+            "{\"a\":",
+            "]]",
+            "{\"\\",
+            "{\"\\ud800\":1}",
+        ] {
+            finder.find(text.as_bytes());
+            value_end(text.as_bytes(), 0);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! How many objects lie behind a page. Counting them costs as much as the rest of a large list's page does, so what the
+//! last pages left is remembered: a client that goes on there has its count without counting.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use apiloom_storage::Revision;
+use parking_lot::Mutex;
+
+use super::cached::State;
+
+/// How many pages are remembered: one for each client that pages at a time.
+const PAGES: usize = 64;
+
+/// What the last pages left behind them, newest last. Nothing that it says can become wrong: a revision names a state.
+#[derive(Debug, Default)]
+pub(super) struct Remaining(Mutex<VecDeque<Left>>);
+
+#[derive(Debug)]
+struct Left {
+    revision: Revision,
+    prefix: String,
+    last: Arc<str>,
+    count: usize,
+}
+
+/// A page of a state.
+pub(super) struct Given<'a> {
+    pub(super) state: &'a State,
+    pub(super) prefix: &'a str,
+    /// The key from which on it was taken; empty for the first page.
+    pub(super) start: &'a str,
+    pub(super) taken: usize,
+    /// The key of its last object, and of the one behind it.
+    pub(super) last: &'a Arc<str>,
+    pub(super) next: &'a str,
+}
+
+impl Remaining {
+    /// How many objects lie behind a page.
+    pub(super) fn behind(&self, page: &Given<'_>) -> usize {
+        let count = match self.left_before(page) {
+            Some(left) => left.saturating_sub(page.taken),
+            None => page.state.range(page.prefix, page.next).count(),
+        };
+        let left = Left {
+            revision: page.state.revision(),
+            prefix: page.prefix.to_owned(),
+            last: Arc::clone(page.last),
+            count,
+        };
+        let mut known = self.0.lock();
+        if known.len() == PAGES {
+            known.pop_front();
+        }
+        known.push_back(left);
+        count
+    }
+
+    /// How many lay behind the page before, if that is known.
+    fn left_before(&self, page: &Given<'_>) -> Option<usize> {
+        // A page goes on behind the last key of the one before: at the smallest key that is greater.
+        let before = page.start.strip_suffix('\0')?;
+        let known = self.0.lock();
+        let known = known.iter().rev().find(|left| {
+            left.revision == page.state.revision()
+                && *left.last == *before
+                && left.prefix == page.prefix
+        });
+        known.map(|left| left.count)
+    }
+}

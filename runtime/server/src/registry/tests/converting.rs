@@ -1,0 +1,145 @@
+//! Lists in a version that is not stored: answered whole or with an error, converted while they are sent.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::*;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Draft {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Spec,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct StoredDraft {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Spec,
+}
+
+impl ApiType for Draft {}
+impl ApiType for StoredDraft {}
+resource!(Draft, "v1", "Draft", "drafts", |def| ResourceDef {
+    selectable: vec![JsonPath::new(["spec", "color"])],
+    ..def
+});
+resource!(StoredDraft, "v1alpha1", "Draft", "drafts", |def| {
+    ResourceDef {
+        storage: true,
+        conversion: Some(Conversion {
+            hub_version: "v1",
+            hub_kind: "Draft",
+            to_hub,
+            from_hub: Ok,
+        }),
+        ..def
+    }
+});
+
+/// How many objects were converted to the hub. Tests are processes of their own.
+static CONVERTED: AtomicUsize = AtomicUsize::new(0);
+/// Whether objects that are moody cannot be converted now.
+static MOODY: AtomicBool = AtomicBool::new(false);
+
+fn to_hub(value: Value) -> Result<Value, String> {
+    CONVERTED.fetch_add(1, Ordering::SeqCst);
+    match value.pointer("/spec/color").and_then(Value::as_str) {
+        Some("stuck") => Err("it is stuck".to_owned()),
+        Some("moody") if MOODY.load(Ordering::SeqCst) => Err("not today".to_owned()),
+        _ => Ok(value),
+    }
+}
+
+/// Drafts of these colors, named a, b and so on, with their colors as labels; and their endpoint in the version that is
+/// not stored.
+async fn drafts(colors: &[&str]) -> (Fixture, Arc<Endpoint>) {
+    let store = Memory::new();
+    let mut builder = builder(&store);
+    builder.kind::<Draft>();
+    builder.kind::<StoredDraft>();
+    let f = started(builder, store).await;
+    let endpoint = |version| Arc::clone(f.registry.endpoint(GROUP, version, "drafts").unwrap());
+    let (hub, stored) = (endpoint("v1"), endpoint("v1alpha1"));
+    for (name, color) in ('a'..).zip(colors) {
+        let metadata = json!({"name": name.to_string(), "labels": {"color": color}});
+        let input = object(json!({"metadata": metadata, "spec": {"color": color}}));
+        stored
+            .create(&f.ctx, NS, input, &CreateOptions::default())
+            .await
+            .unwrap();
+    }
+    (f, hub)
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_converted_fails_the_list_before_it_begins() {
+    let (f, hub) = drafts(&["red", "stuck"]).await;
+    for options in [
+        ListOptions::default(),
+        ListOptions {
+            limit: 2,
+            ..ListOptions::default()
+        },
+        labels("color"),
+        fields("metadata.name!=a"),
+        fields("spec.color!=blue"),
+    ] {
+        let error = hub.list(&f.ctx, NS, &options).await.unwrap_err();
+        assert_eq!(error.reason, Some(StatusReason::InternalError));
+        assert!(
+            error
+                .message
+                .ends_with("converting Draft \"b\" from test.example.com/v1alpha1 to test.example.com/v1: it is stuck"),
+            "{}",
+            error.message
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_is_not_shown_need_not_be_converted() {
+    let (f, hub) = drafts(&["red", "stuck"]).await;
+    let first = ListOptions {
+        limit: 1,
+        ..ListOptions::default()
+    };
+    for options in [first, labels("color=red"), fields("metadata.name=a")] {
+        let listed = hub.list(&f.ctx, NS, &options).await.unwrap();
+        assert_eq!(names(&listed), ["a"]);
+    }
+}
+
+#[tokio::test]
+async fn a_list_is_converted_while_it_is_sent() {
+    let (f, hub) = drafts(&["red", "blue", "green"]).await;
+    let list = async || hub.list(&f.ctx, NS, &ListOptions::default()).await.unwrap();
+    let first = list().await;
+    assert_eq!(at(&items(&first)[2], "/spec/color"), "green");
+    let before = CONVERTED.load(Ordering::SeqCst);
+    let mut again = list().await.items;
+    assert_eq!(
+        CONVERTED.load(Ordering::SeqCst),
+        before,
+        "all were tried before"
+    );
+    again.next().unwrap().unwrap();
+    assert_eq!(
+        CONVERTED.load(Ordering::SeqCst),
+        before + 1,
+        "one at a time"
+    );
+}
+
+#[tokio::test]
+async fn a_list_whose_conversion_fails_after_all_does_not_look_whole() {
+    let (f, hub) = drafts(&["red", "moody", "green"]).await;
+    let mut items = hub
+        .list(&f.ctx, NS, &ListOptions::default())
+        .await
+        .unwrap()
+        .items;
+    items.next().unwrap().unwrap();
+    MOODY.store(true, Ordering::SeqCst);
+    items.next().unwrap().unwrap_err();
+}
