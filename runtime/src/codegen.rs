@@ -16,7 +16,7 @@ pub use apiloom_meta::fields::{
 pub use apiloom_meta::gvk::GroupVersionKind;
 pub use apiloom_meta::kind::{
     ApiType, CellSource, Column, ColumnType, Conversion, GenerationRule, GroupDef, Hooks,
-    Lifecycle, NameFormat, Release, Resource, ResourceDef, Scope, Verb,
+    JsonConversion, Lifecycle, NameFormat, Release, Resource, ResourceDef, Scope, Verb,
 };
 pub use apiloom_meta::schema::Schema;
 pub use apiloom_meta::types::ObjectMeta;
@@ -26,7 +26,7 @@ pub use serde;
 pub use serde_json;
 
 pub use cells::{cell_with, column_type_of, column_type_with};
-pub use convert::{Conv, ConvertVia, convert_document, is_other_version};
+pub use convert::{Conv, ConvertVia, convert_document, convert_json, is_other_version};
 pub use hooks::{
     Probe, ProbeApiType, ProbeForeign, ReturnsErrors, Tree, computed_default, typed_check,
 };

@@ -218,6 +218,10 @@ fn conversion(kind: &Kind) -> TokenStream {
             hub_kind: <#hub as ::apiloom::codegen::Resource>::KIND,
             to_hub: ::apiloom::codegen::convert_document::<Self, #hub>,
             from_hub: ::apiloom::codegen::convert_document::<#hub, Self>,
+            json: ::core::option::Option::Some(::apiloom::codegen::JsonConversion {
+                to_hub: ::apiloom::codegen::convert_json::<Self, #hub>,
+                from_hub: ::apiloom::codegen::convert_json::<#hub, Self>,
+            }),
         })
     }
 }

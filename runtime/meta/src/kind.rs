@@ -221,7 +221,23 @@ pub struct Conversion {
     pub to_hub: fn(Value) -> Result<Value, String>,
     /// From the hub to this version.
     pub from_hub: fn(Value) -> Result<Value, String>,
+    /// The same two from JSON to JSON, where there is such a way. It may refuse what the way above carries, but what it
+    /// gives is the same.
+    pub json: Option<JsonConversion>,
 }
+
+/// The functions of a [`Conversion`] from JSON to JSON, without documents between.
+#[derive(Clone, Copy)]
+pub struct JsonConversion {
+    /// From this version to the hub.
+    pub to_hub: ConvertJson,
+    /// From the hub to this version.
+    pub from_hub: ConvertJson,
+}
+
+/// Takes a document and appends, as JSON in the order of the schema, the converted one without its `metadata`,
+/// `apiVersion` and `kind`.
+pub type ConvertJson = fn(&[u8], &crate::schema::Schema, &mut Vec<u8>) -> Result<(), String>;
 
 impl fmt::Debug for Conversion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

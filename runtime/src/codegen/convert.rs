@@ -2,8 +2,10 @@
 
 use std::marker::PhantomData;
 
+use apiloom_meta::codec::append_typed;
 use apiloom_meta::convert::{ConvertError, ConvertFrom};
 use apiloom_meta::kind::Resource;
+use apiloom_meta::schema::Schema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -57,6 +59,9 @@ impl<A, B> ConvertVia<A, B> for Conv<A, B> {
     }
 }
 
+/// What of a document no conversion touches.
+const ENVELOPE: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
 /// Converts a whole document through its types. `apiVersion`, `kind` and `metadata` stay as they are, so that metadata
 /// fields which the type does not know are kept.
 ///
@@ -65,7 +70,7 @@ impl<A, B> ConvertVia<A, B> for Conv<A, B> {
 pub fn convert_document<A: DeserializeOwned, B: ConvertFrom<A> + Serialize>(
     document: Value,
 ) -> Result<Value, String> {
-    let envelope: Vec<(&str, Value)> = ["apiVersion", "kind", "metadata"]
+    let envelope: Vec<(&str, Value)> = ENVELOPE
         .into_iter()
         .filter_map(|name| document.get(name).map(|value| (name, value.clone())))
         .collect();
@@ -80,6 +85,20 @@ pub fn convert_document<A: DeserializeOwned, B: ConvertFrom<A> + Serialize>(
         );
     }
     Ok(out)
+}
+
+/// The same from JSON to JSON: appends the converted document without its envelope.
+///
+/// # Errors
+/// As [`convert_document`], and for what only documents can hold.
+pub fn convert_json<A: DeserializeOwned, B: ConvertFrom<A> + Serialize>(
+    document: &[u8],
+    schema: &Schema,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    let typed: A = serde_json::from_slice(document).map_err(|error| error.to_string())?;
+    let converted = B::convert_from(typed).map_err(|error| error.to_string())?;
+    append_typed(&converted, schema, &ENVELOPE, out).map_err(|error| error.to_string())
 }
 
 /// Whether the hub is the same kind of the same group in another version.

@@ -1,6 +1,9 @@
 //! Conversion between versions: what moves by itself, what is said, both ways.
 
-use apiloom::meta::kind::Conversion;
+use apiloom::meta::codec::encode_object;
+use apiloom::meta::kind::{Conversion, ConvertJson};
+use apiloom::meta::schema::Schema;
+use apiloom::meta::{Object, ResourceDef};
 use apiloom::prelude::*;
 use serde_json::{Value, json};
 
@@ -188,4 +191,171 @@ fn a_status_subresource_type_is_shared_between_versions() {
     let to_hub = conversion::<wardle::v1alpha1::Flunder>().to_hub;
     let object = json!({"metadata": {}, "spec": {}, "status": {}});
     assert_eq!(to_hub(object.clone()), Ok(object));
+}
+
+/// What both ways of a conversion make of a document: as an object that is encoded, and as JSON at once.
+fn check_both_ways<K: Resource, H: Resource>(spoke: &Value) {
+    let conversion = conversion::<K>();
+    let json = conversion.json.expect("derived conversions have it");
+    let schema = |def: ResourceDef| (def.schema)().expect("structural");
+    let (of_spoke, of_hub) = (schema(K::definition()), schema(H::definition()));
+    let encoded = |document: Result<Value, String>, schema: &Schema| {
+        let mut object = Object::from_value(document?).expect("an object");
+        object.fields_mut().remove("metadata");
+        Ok::<_, String>(encode_object(&object, schema).to_vec())
+    };
+    let at_once = |convert: ConvertJson, document: &Value, schema: &Schema| {
+        let mut out = Vec::new();
+        convert(document.to_string().as_bytes(), schema, &mut out).map(|()| out)
+    };
+    let hub = (conversion.to_hub)(spoke.clone());
+    let there = at_once(json.to_hub, spoke, &of_hub);
+    match &hub {
+        Err(_) => assert!(there.is_err(), "{spoke}"),
+        Ok(hub) => {
+            assert_eq!(there, encoded(Ok(hub.clone()), &of_hub), "{spoke}");
+            let back = at_once(json.from_hub, hub, &of_spoke);
+            assert_eq!(
+                back,
+                encoded((conversion.from_hub)(hub.clone()), &of_spoke),
+                "{hub}"
+            );
+        }
+    }
+}
+
+#[test]
+fn both_ways_of_a_conversion_give_the_same_bytes() {
+    let check = check_both_ways::<v1alpha1::Box, v1::Box>;
+    check(&spoke());
+    for (path, value) in [
+        ("/spec/mode", json!("<&>\u{2028}\"")),
+        ("/spec/minutes", json!(i32::MAX)),
+        ("/spec/forgotten", Value::Null),
+        ("/parts", json!([])),
+        (
+            "/byName",
+            json!({"z": {"size": "1"}, "a\"b": {"size": "2"}, "": {"size": "-3"}}),
+        ),
+        ("/maybe", Value::Null),
+        ("/comment", json!("")),
+        ("/parts/0/size", json!("no number")),
+        ("/spec/minutes", json!("no number")),
+        ("/spec", json!({})),
+        (
+            "/metadata",
+            json!({"annotations": {"n": "v"}, "futureField": [1.0], "generation": 3}),
+        ),
+    ] {
+        let mut odd = spoke();
+        *odd.pointer_mut(path).expect("the path exists") = value;
+        check(&odd);
+        odd["unknown"] = json!({"kept": "nowhere"});
+        check(&odd);
+    }
+    let check = check_both_ways::<wardle::v1alpha1::Flunder, wardle::v1beta1::Flunder>;
+    for spec in [
+        json!({}),
+        json!({"reference": "a", "referenceType": "Flunder"}),
+        json!({"reference": "a", "referenceType": "Fischer"}),
+        json!({"reference": "a", "referenceType": "Other"}),
+        Value::Null,
+    ] {
+        check(&json!({"metadata": {"name": "f"}, "spec": spec}));
+        check(&json!({"metadata": {"name": "f"}, "spec": spec, "status": {}}));
+    }
+    check(&json!({"metadata": {}}));
+}
+
+pub mod odd {
+    use apiloom::prelude::*;
+
+    pub mod hub {
+        use apiloom::prelude::*;
+        use std::collections::{BTreeMap, HashMap};
+
+        #[apiloom::resource(group = "example.com", version = "v1", namespaced, hub)]
+        pub struct Odd {
+            pub metadata: ObjectMeta,
+            pub zeta: Option<Inner>,
+            pub alpha: Vec<Inner>,
+            pub hashed: HashMap<String, Inner>,
+            pub ordered: BTreeMap<String, i64>,
+            pub free: Option<serde_json::Value>,
+            pub size: Option<Quantity>,
+            pub either: Option<IntOrString>,
+            pub at: Option<Time>,
+            pub single: Option<f32>,
+            pub double: Option<f64>,
+            pub large: Option<u64>,
+            pub choice: Option<Choice>,
+        }
+
+        #[apiloom::api]
+        pub struct Inner {
+            pub zulu: Option<String>,
+            pub alfa: Option<i32>,
+            pub nested: Option<Deep>,
+        }
+
+        #[apiloom::api]
+        pub struct Deep {
+            pub zulu: Option<String>,
+            pub alfa: Option<i32>,
+        }
+
+        #[apiloom::api]
+        pub enum Choice {
+            Text(String),
+            Inner(Inner),
+        }
+    }
+
+    pub use hub::{Choice, Inner};
+
+    #[apiloom::resource(group = "example.com", version = "v1alpha1", namespaced, storage, spoke_of = hub::Odd)]
+    pub struct Odd {
+        pub metadata: ObjectMeta,
+        pub choice: Option<Choice>,
+        pub large: Option<u64>,
+        pub double: Option<f64>,
+        pub single: Option<f32>,
+        pub at: Option<Time>,
+        pub either: Option<IntOrString>,
+        pub size: Option<Quantity>,
+        pub free: Option<serde_json::Value>,
+        pub ordered: std::collections::BTreeMap<String, i64>,
+        pub hashed: std::collections::HashMap<String, Inner>,
+        pub alpha: Vec<Inner>,
+        pub zeta: Option<Inner>,
+    }
+}
+
+#[test]
+fn both_ways_of_a_conversion_agree_on_odd_values() {
+    let check = |fields: Value| {
+        let mut document = json!({"metadata": {"name": "o"}});
+        document
+            .as_object_mut()
+            .expect("an object")
+            .extend(fields.as_object().expect("an object").clone());
+        check_both_ways::<odd::Odd, odd::hub::Odd>(&document);
+    };
+    let inner = json!({"nested": {"zulu": "<z>", "alfa": -1}, "alfa": 1, "unknown": 2});
+    let hashed: Value = (0..30).map(|n| (format!("k{n}"), inner.clone())).collect();
+    check(
+        json!({"zeta": inner, "alpha": [inner, {}], "hashed": hashed, "ordered": {"z": 1, "a": i64::MIN}}),
+    );
+    check(
+        json!({"free": {"z": [1.0, 1e300, null, {"b": 1, "a": "\u{2029}"}], "a": {}}, "size": "1500m", "either": 80}),
+    );
+    check(
+        json!({"either": "80%", "at": "2023-11-14T22:08:20Z", "large": u64::MAX, "double": 1e-7, "single": 0.1}),
+    );
+    check(
+        json!({"size": "0.5Gi", "double": 3.0, "single": 1.5e-10, "free": "text", "choice": {"text": "x"}}),
+    );
+    check(json!({"choice": {"inner": inner}, "free": [], "hashed": {}, "double": -0.0}));
+    check(json!({"choice": {"wrong": 1}}));
+    check(json!({"size": "much"}));
 }

@@ -36,6 +36,20 @@ pub(super) fn append(value: &impl Serialize, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends the key of a map, which JSON spells as a string whatever its type is.
+pub(super) fn append_key(
+    key: &(impl Serialize + ?Sized),
+    out: &mut Vec<u8>,
+) -> Result<(), serde_json::Error> {
+    let start = out.len();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Go);
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_key(key)?;
+    // The bracket that opened the map.
+    out.remove(start);
+    Ok(())
+}
+
 /// A value with the node that knows the order of its fields.
 struct Ordered<'a> {
     value: &'a Value,

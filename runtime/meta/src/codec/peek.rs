@@ -112,14 +112,22 @@ fn open(json: &[u8], at: usize) -> Option<usize> {
 /// The member that begins at `at`; `None` at the end of the object.
 fn member(json: &[u8], at: usize) -> Option<Member<'_>> {
     let end = string_end(json, at)?;
-    let quoted = json.get(at..end)?;
-    let name = match quoted.contains(&b'\\') {
-        false => Cow::Borrowed(std::str::from_utf8(quoted.get(1..quoted.len() - 1)?).ok()?),
-        true => Cow::Owned(serde_json::from_slice(quoted).ok()?),
-    };
+    let name = unquoted(json.get(at..end)?)?;
     (json.get(end) == Some(&b':')).then_some(Member {
         name,
         value: end + 1,
+    })
+}
+
+/// The name of the member that begins at `at`.
+pub(super) fn member_name(json: &[u8], at: usize) -> Option<Cow<'_, str>> {
+    unquoted(json.get(at..string_end(json, at)?)?)
+}
+
+fn unquoted(quoted: &[u8]) -> Option<Cow<'_, str>> {
+    Some(match quoted.contains(&b'\\') {
+        false => Cow::Borrowed(std::str::from_utf8(quoted.get(1..quoted.len() - 1)?).ok()?),
+        true => Cow::Owned(serde_json::from_slice(quoted).ok()?),
     })
 }
 

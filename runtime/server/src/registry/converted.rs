@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use apiloom_meta::ApiError;
-use apiloom_meta::codec::encode_object;
+use apiloom_meta::codec::{append_json, encode_object};
+use apiloom_meta::kind::ConvertJson;
 use apiloom_storage::cache::Item;
 use parking_lot::Mutex;
 
-use super::document::{CachedObject, Document, Encoded, object};
-use super::kind::{Kind, VersionIndex};
+use super::document::{CachedObject, Document, Encoded, Json, object};
+use super::kind::{Kind, KindVersion, VersionIndex};
 
 /// An object of the cache in another version than the one it is stored in.
 ///
@@ -20,19 +21,83 @@ pub(super) fn convert(
     item: &Arc<Item<CachedObject>>,
     version: VersionIndex,
 ) -> Result<Arc<Item<CachedObject>>, ApiError> {
-    let stored = Document::Encoded(Encoded::new(item, None)?).object()?;
-    let stored = Arc::unwrap_or_clone(stored);
-    let mut converted = kind.convert(stored, kind.storage_version, version)?;
-    converted.set_meta_str("resourceVersion", &item.revision.to_string());
+    let stored = object(item)?;
     let target = &kind.versions[version];
-    let json = encode_object(&converted, &target.schema);
+    let json = match convert_json(kind, &stored.json(), version) {
+        Some(json) => json,
+        None => convert_document(kind, item, version)?,
+    };
     let converted = CachedObject::new(&json, target).map_err(ApiError::internal)?;
-    object(item)?.set_convertible(version);
+    stored.set_convertible(version);
     Ok(Arc::new(Item {
         key: Arc::clone(&item.key),
         revision: item.revision,
         object: Ok(converted),
     }))
+}
+
+/// By way of documents: any conversion, and the reason why one fails.
+fn convert_document(
+    kind: &Kind,
+    item: &Arc<Item<CachedObject>>,
+    version: VersionIndex,
+) -> Result<Vec<u8>, ApiError> {
+    let stored = Document::Encoded(Encoded::new(item, None)?).object()?;
+    let stored = Arc::unwrap_or_clone(stored);
+    let mut converted = kind.convert(stored, kind.storage_version, version)?;
+    converted.set_meta_str("resourceVersion", &item.revision.to_string());
+    Ok(encode_object(&converted, &kind.versions[version].schema).into())
+}
+
+/// From JSON to JSON, by way of the hub, where the kind's conversions have such a way: the metadata stays the bytes that
+/// it is. `None` where they have not, and for what cannot be converted; then the way of documents decides.
+fn convert_json(kind: &Kind, stored: &Json<'_>, version: VersionIndex) -> Option<Vec<u8>> {
+    let (hub, target) = (&kind.versions[kind.hub], &kind.versions[version]);
+    let to_hub = kind.versions[kind.storage_version].def.conversion.as_ref();
+    let from_hub = target.def.conversion.as_ref();
+    let metadata = stored.metadata();
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    head.extend_from_slice(b"{\"kind\":");
+    append_json(&target.def.kind, &mut head);
+    head.extend_from_slice(b",\"apiVersion\":");
+    append_json(&target.api_version, &mut head);
+    head.push(b',');
+    let bare = [b"{", stored.item()].concat();
+    match (to_hub, from_hub) {
+        (Some(to_hub), None) => hop(to_hub.json?.to_hub, &bare, metadata, hub, &head),
+        (None, Some(from_hub)) => hop(from_hub.json?.from_hub, &bare, metadata, target, &head),
+        (Some(to_hub), Some(from_hub)) => {
+            let between = hop(to_hub.json?.to_hub, &bare, metadata, hub, b"{")?;
+            hop(from_hub.json?.from_hub, &between, metadata, target, &head)
+        }
+        (None, None) => None,
+    }
+}
+
+/// About what stands in front of an object's metadata.
+const HEAD_BYTES: usize = 128;
+
+/// One step of a conversion: a document that begins with `head` and the same metadata.
+fn hop(
+    convert: ConvertJson,
+    document: &[u8],
+    metadata: &[u8],
+    target: &KindVersion,
+    head: &[u8],
+) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(head.len() + document.len() + HEAD_BYTES);
+    out.extend_from_slice(head);
+    out.extend_from_slice(b"\"metadata\":");
+    out.extend_from_slice(metadata);
+    let rest = out.len();
+    convert(document, &target.schema, &mut out).ok()?;
+    // The rest is an object of its own so far.
+    match out.get(rest..)? {
+        b"{}" => drop(out.remove(rest)),
+        [b'{', .., b'}'] => out[rest] = b',',
+        _ => return None,
+    }
+    Some(out)
 }
 
 /// Makes sure that nothing is in the way of sending an object in a version, before anything is sent: it is converted,

@@ -100,6 +100,7 @@ fn versions_that_convert_are_not_served_by_a_definition() {
             def.conversion = Some(Conversion {
                 hub_version: "v1beta1",
                 hub_kind: "Flunder",
+                json: None,
                 to_hub: Ok,
                 from_hub: Ok,
             });

@@ -30,6 +30,7 @@ resource!(StoredDraft, "v1alpha1", "Draft", "drafts", |def| {
         conversion: Some(Conversion {
             hub_version: "v1",
             hub_kind: "Draft",
+            json: None,
             to_hub,
             from_hub: Ok,
         }),

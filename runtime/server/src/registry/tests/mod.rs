@@ -170,6 +170,7 @@ resource!(AlphaWidget, "v1alpha1", "Widget", "widgets", |def| {
         conversion: Some(Conversion {
             hub_version: "v1",
             hub_kind: "Widget",
+            json: None,
             to_hub: |value| Ok(renamed(value, "colour", "color")),
             from_hub: |value| Ok(renamed(value, "color", "colour")),
         }),

@@ -200,6 +200,7 @@ resource!(PlainSketch, "v1alpha1", "Sketch", "sketches", |def| {
         conversion: Some(Conversion {
             hub_version: "v1",
             hub_kind: "Sketch",
+            json: None,
             to_hub: Ok,
             from_hub: |mut value| {
                 if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
@@ -269,6 +270,7 @@ resource!(StoredCrate, "v1alpha1", "Crate", "crates", |def| {
         conversion: Some(Conversion {
             hub_version: "v1",
             hub_kind: "Crate",
+            json: None,
             to_hub: Ok,
             from_hub: Ok,
         }),
