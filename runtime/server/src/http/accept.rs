@@ -1,22 +1,24 @@
 //! The `Accept` header as clauses in order of preference. Knows no registered types: callers match the clauses
 //! against what they can produce.
 
+use std::borrow::Cow;
+
 use http::HeaderMap;
 use http::header::ACCEPT;
 
 /// One clause: `application/json;g=meta.k8s.io;v=v1;as=Table;q=0.5`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Clause {
+pub(crate) struct Clause<'a> {
     /// The part before the slash, in lower case.
-    pub(crate) main: String,
+    pub(crate) main: Cow<'a, str>,
     /// The part behind the slash, in lower case.
-    pub(crate) sub: String,
+    pub(crate) sub: Cow<'a, str>,
     /// Parameters as given, names in lower case; `q` is taken out.
-    pub(crate) params: Vec<(String, String)>,
+    pub(crate) params: Vec<(Cow<'a, str>, &'a str)>,
     quality: f32,
 }
 
-impl Clause {
+impl<'a> Clause<'a> {
     /// Whether the clause covers this media type, `*/*` and `main/*` included.
     pub(crate) fn matches(&self, media_type: &str) -> bool {
         let (main, sub) = media_type.split_once('/').unwrap_or((media_type, ""));
@@ -29,24 +31,21 @@ impl Clause {
         self.params
             .iter()
             .find(|(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
+            .map(|(_, value)| *value)
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    fn parse(text: &'a str) -> Option<Self> {
         let mut parts = text.split(';').map(str::trim);
         let (main, sub) = parts.next()?.split_once('/')?;
         let mut clause = Self {
-            main: main.trim().to_ascii_lowercase(),
-            sub: sub.trim().to_ascii_lowercase(),
+            main: lower_case(main.trim()),
+            sub: lower_case(sub.trim()),
             params: Vec::new(),
             quality: 1.0,
         };
         for part in parts {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let (name, value) = (
-                name.trim().to_ascii_lowercase(),
-                value.trim().trim_matches('"'),
-            );
+            let (name, value) = (lower_case(name.trim()), value.trim().trim_matches('"'));
             if name == "q" {
                 clause.quality = value
                     .parse()
@@ -54,28 +53,29 @@ impl Clause {
                     .filter(|q: &f32| q.is_finite())
                     .unwrap_or(1.0);
             } else if !name.is_empty() {
-                clause.params.push((name, value.to_owned()));
+                clause.params.push((name, value));
             }
         }
         (!clause.main.is_empty() && !clause.sub.is_empty()).then_some(clause)
     }
 }
 
+fn lower_case(text: &str) -> Cow<'_, str> {
+    match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Cow::Owned(text.to_ascii_lowercase()),
+        false => Cow::Borrowed(text),
+    }
+}
+
 /// The clauses of a request, best first; equal ones stay in the order given. A request that says nothing takes `*/*`.
-pub(crate) fn accepted(headers: &HeaderMap) -> Vec<Clause> {
-    let given: Vec<&str> = headers
-        .get_all(ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .collect();
-    let joined = given.join(",");
-    let text = if joined.trim().is_empty() {
-        "*/*"
-    } else {
-        joined.as_str()
-    };
-    let mut clauses: Vec<Clause> = text
-        .split(',')
+pub(crate) fn accepted(headers: &HeaderMap) -> Vec<Clause<'_>> {
+    let values = headers.get_all(ACCEPT);
+    let given = || values.iter().filter_map(|value| value.to_str().ok());
+    let says_nothing = given().all(|value| value.trim().is_empty());
+    let any = says_nothing.then_some("*/*");
+    let mut clauses: Vec<Clause<'_>> = given()
+        .chain(any)
+        .flat_map(|value| value.split(','))
         .filter_map(|clause| Clause::parse(clause.trim()))
         .collect();
     clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));

@@ -311,19 +311,20 @@ impl Inner {
     }
 }
 
+/// All but the cheapest are boxed, so that a get does not carry around the room that the largest of them needs.
 async fn perform(operation: Operation, call: Call<'_>) -> Result<Response<Body>, ApiError> {
     match operation {
         Operation::Get => get::get(call).await,
         Operation::ListOrWatch if call.query.boolean("watch") == Some(true) => {
-            watch::watch(call).await
+            Box::pin(watch::watch(call)).await
         }
-        Operation::ListOrWatch => list::list(call).await,
-        Operation::Watch => watch::watch(call).await,
-        Operation::Create => in_time(create::create(call)).await,
-        Operation::Update => in_time(update::update(call)).await,
-        Operation::Patch => in_time(patch::patch(call)).await,
-        Operation::Delete => in_time(delete::delete(call)).await,
-        Operation::DeleteCollection => in_time(delete::delete_collection(call)).await,
+        Operation::ListOrWatch => Box::pin(list::list(call)).await,
+        Operation::Watch => Box::pin(watch::watch(call)).await,
+        Operation::Create => in_time(Box::pin(create::create(call))).await,
+        Operation::Update => in_time(Box::pin(update::update(call))).await,
+        Operation::Patch => in_time(Box::pin(patch::patch(call))).await,
+        Operation::Delete => in_time(Box::pin(delete::delete(call))).await,
+        Operation::DeleteCollection => in_time(Box::pin(delete::delete_collection(call))).await,
     }
 }
 

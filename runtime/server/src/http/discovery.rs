@@ -181,7 +181,7 @@ fn negotiate(request: &Parts, has_aggregated: bool) -> Result<Wanted, ApiError> 
 }
 
 /// Whether a clause asks for the aggregated list (`Some(true)`) or the legacy document; `None` for what is not served.
-fn asks_for_aggregated(clause: &Clause, has_aggregated: bool) -> Option<bool> {
+fn asks_for_aggregated(clause: &Clause<'_>, has_aggregated: bool) -> Option<bool> {
     match clause.param("as") {
         None => Some(false),
         Some("APIGroupDiscoveryList") => {

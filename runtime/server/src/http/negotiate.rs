@@ -107,7 +107,7 @@ pub(super) fn negotiate_error(request: &Parts, query: &Query) -> Option<Accepted
 /// # Errors
 /// NotAcceptable with the router's text.
 pub(super) fn check_route(headers: &HeaderMap) -> Result<(), ApiError> {
-    let exact = |clause: &Clause| match (clause.main.as_str(), clause.sub.as_str()) {
+    let exact = |clause: &Clause<'_>| match (&*clause.main, &*clause.sub) {
         ("*", "*") => true,
         (main, sub) => FORMATS
             .iter()
@@ -141,7 +141,7 @@ fn choose(request: &Parts, query: &Query, offer: Offer) -> Option<Accepted> {
     })
 }
 
-fn is_acceptable(clause: &Clause, format: Format, offer: Offer) -> bool {
+fn is_acceptable(clause: &Clause<'_>, format: Format, offer: Offer) -> bool {
     let streams = format == Format::Json && offer == Offer::Objects;
     let stream_fits = match clause.param("stream").unwrap_or_default() {
         "" => true,
@@ -158,7 +158,7 @@ fn is_acceptable(clause: &Clause, format: Format, offer: Offer) -> bool {
 }
 
 /// What a clause asks to convert to; `None` for a conversion that does not exist.
-fn target_of(clause: &Clause) -> Option<Target> {
+fn target_of(clause: &Clause<'_>) -> Option<Target> {
     let [kind, group, version] = ["as", "g", "v"].map(|name| clause.param(name));
     if kind.is_none() && group.is_none() && version.is_none() {
         return Some(Target::Object);
