@@ -39,6 +39,11 @@ pub struct Answer {
     pub body: Bytes,
 }
 
+fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    let value = headers.get(name).map(|value| value.to_str().unwrap());
+    value.unwrap_or_default()
+}
+
 impl Answer {
     /// The body as JSON.
     pub fn json(&self) -> Value {
@@ -51,10 +56,7 @@ impl Answer {
     }
     /// A header, empty when absent.
     pub fn header(&self, name: &str) -> &str {
-        self.headers
-            .get(name)
-            .map(|value| value.to_str().unwrap())
-            .unwrap_or_default()
+        text_of(&self.headers, name)
     }
     /// Every value of a header.
     pub fn header_all(&self, name: &str) -> Vec<&str> {
@@ -261,8 +263,10 @@ impl Client {
         let headers = [("accept", accept)];
         let response = self.send(Method::GET, path, &headers, Bytes::new()).await?;
         assert_eq!(response.status(), 200);
+        let (parts, body) = response.into_parts();
         Ok(Watch {
-            body: response.into_body(),
+            headers: parts.headers,
+            body,
             buffer: Vec::new(),
         })
     }
@@ -270,11 +274,17 @@ impl Client {
 
 /// An open watch.
 pub struct Watch {
+    headers: HeaderMap,
     body: Incoming,
     buffer: Vec<u8>,
 }
 
 impl Watch {
+    /// A header, empty when absent.
+    pub fn header(&self, name: &str) -> &str {
+        text_of(&self.headers, name)
+    }
+
     /// The next event, `None` at the end of the stream.
     pub async fn next(&mut self) -> Option<Value> {
         let line = self.line().await?;

@@ -21,6 +21,9 @@ on_each_backend![
     c_121_items_come_in_the_order_of_their_keys,
     c_122_selectors_that_do_not_parse_are_told_in_upstreams_words,
     c_123_fields_that_cannot_be_selected_are_refused,
+    limits_are_whole_numbers_and_none_is_no_limit,
+    pages_of_a_state_at_least_so_new_show_one_state,
+    a_list_by_name_is_a_list_of_one_or_none,
 ];
 
 /// Flunders of all namespaces.
@@ -630,4 +633,74 @@ async fn c_123_fields_that_cannot_be_selected_are_refused(on: Backend) {
         ["a"],
         "nothing was deleted"
     );
+}
+
+async fn limits_are_whole_numbers_and_none_is_no_limit(on: Backend) {
+    let (_cluster, client) = server(on);
+    create_all(&client, &["a", "b", "c"]).await;
+    for limit in ["0", "-1", "3", "500"] {
+        let list = list(&client, &format!("limit={limit}")).await;
+        assert_eq!((names(&list).len(), token(&list)), (3, None), "{limit}");
+    }
+    for limit in ["x", "1.5", ""] {
+        let answer = client.get(&format!("{FLUNDERS}?limit={limit}")).await;
+        assert_eq!(answer.code, 400, "{}", answer.text());
+        assert_eq!(answer.json()["reason"], "BadRequest");
+    }
+}
+
+async fn pages_of_a_state_at_least_so_new_show_one_state(on: Backend) {
+    let (_cluster, client) = server(on);
+    create_all(&client, &["a", "b", "c"]).await;
+    let now = revision(&list(&client, "").await);
+    let query = format!("limit=2&resourceVersionMatch=NotOlderThan&resourceVersion={now}");
+    let first = list(&client, &query).await;
+    assert_eq!(names(&first), ["a", "b"], "the limit is kept");
+    assert!(revision(&first) >= now);
+    create_all(&client, &["d"]).await;
+    let pages = pages_after(&client, FLUNDERS, "limit=2", first).await;
+    assert_eq!(
+        names(&pages[1]),
+        ["c"],
+        "what came later is not in this state"
+    );
+    assert_eq!((pages.len(), revision(&pages[1])), (2, revision(&pages[0])));
+}
+
+async fn a_list_by_name_is_a_list_of_one_or_none(on: Backend) {
+    let (_cluster, client) = server(on);
+    create_all(&client, &["a", "ab", "b"]).await;
+    let before = revision(&list(&client, "").await);
+    let removed = client.delete(&format!("{FLUNDERS}/a"), &json!(null)).await;
+    assert_eq!(removed.code, 200);
+    let by_name = |name: &str| format!("fieldSelector=metadata.name%3D{name}");
+    for (path, name, expected) in [
+        (FLUNDERS, "ab", vec!["ab"]),
+        (ALL_FLUNDERS, "ab", vec!["ab"]),
+        (FLUNDERS_BETA, "ab", vec!["ab"]),
+        (FLUNDERS, "a", vec![]),
+        (ALL_FLUNDERS, "a", vec![]),
+    ] {
+        for more in [
+            "",
+            "&limit=1",
+            "&resourceVersion=0&limit=1",
+            "&labelSelector=%21x",
+        ] {
+            let query = by_name(name) + more;
+            let list = list_at(&client, path, &query).await;
+            assert_eq!(names(&list), expected, "{path} {name}{more}");
+            assert!(list["kind"] == "FlunderList" && revision(&list) > before);
+        }
+    }
+    // Of the past it shows the past, and of the future nothing.
+    let exact = format!(
+        "{}&resourceVersionMatch=Exact&resourceVersion={before}",
+        by_name("a")
+    );
+    let then = list(&client, &exact).await;
+    assert_eq!((names(&then), revision(&then)), (vec!["a"], before));
+    let future = before + 1_000_000;
+    let path = format!("{FLUNDERS}?{}&resourceVersion={future}", by_name("a"));
+    check_too_large(&client.get(&path).await, future);
 }

@@ -22,6 +22,9 @@ on_each_backend![
     c_138_a_server_that_stops_ends_streams_without_an_error,
     c_139_there_is_no_yaml_watch,
     c_140_an_error_is_a_status_in_every_form,
+    a_watch_begins_its_answer_before_there_is_an_event,
+    a_watch_knows_no_limit_and_no_continue,
+    every_selective_watcher_sees_its_own,
 ];
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
@@ -547,5 +550,109 @@ async fn c_140_an_error_is_a_status_in_every_form(on: Backend) {
     for mut watch in futures_util::future::join_all(watches).await {
         check_future(&watch.next().await.unwrap(), future);
         assert_eq!(watch.next().await, None);
+    }
+}
+
+async fn a_watch_begins_its_answer_before_there_is_an_event(on: Backend) {
+    let (cluster, client) = server(on);
+    let http1 = Client::of_http1(cluster.server().kubeconfig());
+    for client in [client, http1] {
+        // Headers that wait for an event would keep this from returning.
+        let watch = client.watch(&format!("{FLUNDERS}?watch=1")).await;
+        assert_eq!(watch.header("content-type"), "application/json");
+        assert_eq!(watch.header("content-length"), "");
+        assert_eq!(watch.header("content-encoding"), "");
+        assert!(is_uid(watch.header("audit-id")));
+    }
+}
+
+async fn a_watch_knows_no_limit_and_no_continue(on: Backend) {
+    let (_cluster, client) = server(on);
+    let start = revision(&created(&client, FLUNDERS, &flunder("0")).await);
+    for name in ["1", "2", "3"] {
+        created(&client, FLUNDERS, &flunder(name)).await;
+    }
+    let after = format!("&resourceVersion={start}&continue=nonsense");
+    for (query, expected) in [
+        ("", vec!["0", "1", "2", "3"]),
+        (&after, vec!["1", "2", "3"]),
+    ] {
+        let path = format!("{FLUNDERS}?watch=1&limit=1{query}");
+        let mut watch = client.watch(&path).await;
+        for name in expected {
+            let event = watch.event().await;
+            assert_eq!(event["object"]["metadata"]["name"], name);
+        }
+    }
+}
+
+async fn every_selective_watcher_sees_its_own(on: Backend) {
+    let (_cluster, client) = server(on);
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
+    let start = revision(&created(&client, "/api/v1/namespaces", &namespace).await);
+    let all = "/apis/wardle.example.com/v1alpha1/flunders";
+    let other = "/apis/wardle.example.com/v1alpha1/namespaces/other/flunders";
+    let watched = [
+        (
+            all,
+            "",
+            vec!["other/a", "default/a", "default/b", "default/ab"],
+        ),
+        (FLUNDERS, "", vec!["default/a", "default/b", "default/ab"]),
+        (other, "", vec!["other/a"]),
+        (FLUNDERS, "metadata.name=a", vec!["default/a"]),
+        (all, "metadata.name=a", vec!["other/a", "default/a"]),
+        (
+            all,
+            "metadata.name=a,metadata.namespace=other",
+            vec!["other/a"],
+        ),
+        (
+            all,
+            "metadata.namespace!=other",
+            vec!["default/a", "default/b", "default/ab"],
+        ),
+        (all, "spec.referenceType=Fischer", vec!["default/b"]),
+        (
+            FLUNDERS_BETA,
+            "spec.referenceType=Fischer",
+            vec!["default/b"],
+        ),
+        (
+            FLUNDERS,
+            "spec.referenceType!=Fischer,metadata.name!=a",
+            vec!["default/ab"],
+        ),
+    ];
+    let mut watches = Vec::new();
+    for (path, fields, _) in &watched {
+        let query = format!(
+            "watch=1&resourceVersion={start}&fieldSelector={}",
+            encoded(fields)
+        );
+        watches.push(client.watch(&format!("{path}?{query}")).await);
+    }
+    let mut fischer = flunder("b");
+    fischer["spec"] = json!({"reference": "f", "referenceType": "Fischer"});
+    created(&client, other, &flunder("a")).await;
+    for object in [flunder("a"), fischer, flunder("ab")] {
+        created(&client, FLUNDERS, &object).await;
+    }
+    for ((path, fields, expected), mut watch) in watched.into_iter().zip(watches) {
+        for expected in expected {
+            let event = watch.event().await;
+            let text = |field: &str| {
+                event["object"]["metadata"][field]
+                    .as_str()
+                    .unwrap()
+                    .to_owned()
+            };
+            let got = format!("{}/{}", text("namespace"), text("name"));
+            assert_eq!(
+                (&event["type"], got.as_str()),
+                (&json!("ADDED"), expected),
+                "{path} {fields}"
+            );
+        }
     }
 }
