@@ -11,7 +11,7 @@ use apiloom_storage::cache::Budget;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
 
 use crate::http::timeout::parse_duration;
-use crate::server::{Backend, Config, EtcdOptions, EtcdOverride, TlsFiles};
+use crate::server::{Backend, Config, EtcdOptions, EtcdOverride, TlsFiles, WatchCacheSize};
 
 /// Every flag of a generated server, in groups.
 #[derive(Clone, Debug, Parser)]
@@ -121,6 +121,10 @@ struct WatchCacheFlags {
     /// Bytes of changes that are kept for watches that resume, of all resources together.
     #[arg(long, value_name = "BYTES", default_value_t = Budget::DEFAULT_BYTES)]
     watch_cache_history_bytes: usize,
+    /// Most changes that the cache of a resource keeps, in place of 102400: RESOURCE.GROUP#SIZE, RESOURCE#SIZE for the core
+    /// group; 0 turns the cache of that resource off.
+    #[arg(long, value_name = "RESOURCE.GROUP#SIZE,..", value_delimiter = ',')]
+    watch_cache_sizes: Vec<WatchCacheSize>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -241,6 +245,7 @@ impl Options {
             data_dir,
             watch_cache_history_bytes: Some(self.watch_cache.watch_cache_history_bytes)
                 .filter(|_| self.watch_cache.watch_cache),
+            watch_cache_sizes: self.watch_cache.watch_cache_sizes,
             disabled_admission: self.admission.disable_admission_plugins,
             runtime_config: self.api.runtime_config,
             verbosity: self.logs.verbosity,
@@ -361,6 +366,29 @@ mod tests {
             assert!(
                 error.contains("GROUP/RESOURCE#URL;URL"),
                 "{wrong:?}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn watch_cache_sizes_name_a_resource_and_its_changes() {
+        let sizes = |given: &str| {
+            let config = config(&["--watch-cache-sizes", given])?;
+            let sizes = config.watch_cache_sizes.into_iter();
+            let sizes = sizes.map(|own| (own.resource.to_string(), own.changes));
+            Ok::<_, String>(sizes.collect::<Vec<_>>())
+        };
+        let expected = [("flunders.wardle.example.com", 0), ("namespaces", 500)];
+        let expected = expected.map(|(resource, changes)| (resource.to_owned(), changes));
+        assert_eq!(
+            sizes("flunders.wardle.example.com#0,namespaces#500").unwrap(),
+            expected
+        );
+        for wrong in ["flunders", "flunders#", "#5", "flunders#-1", "a/b#1", "a#x"] {
+            let error = sizes(wrong).unwrap_err();
+            assert!(
+                error.contains("--watch-cache-sizes") && error.contains("RESOURCE.GROUP#SIZE"),
+                "{wrong}: {error}"
             );
         }
     }

@@ -69,12 +69,12 @@ impl Api {
         let (discovery, openapi) = (Arc::new(discovery), Arc::new(openapi));
         Self {
             inner: Arc::new(Inner {
+                metrics: Arc::new(Metrics::of_registry(info, Arc::clone(&registry))),
                 registry,
                 discovery,
                 openapi,
                 version,
                 health,
-                metrics: Arc::new(Metrics::new(info)),
                 stopping: Stopping::default(),
             }),
         }

@@ -5,7 +5,10 @@
 
 mod exposition;
 mod process;
+mod resources;
 mod series;
+
+use std::sync::Arc;
 
 use apiloom_meta::GroupResource;
 use http::Response;
@@ -166,6 +169,14 @@ impl Metrics {
             objects,
             objects_by_old_name,
         }
+    }
+
+    /// No counts yet, and what a registry says about its resources.
+    pub fn of_registry(info: &ServerInfo, resources: Arc<crate::registry::Registry>) -> Self {
+        let mut metrics = Self::new(info);
+        let collector = resources::Resources(resources);
+        metrics.registry.register_collector(Box::new(collector));
+        metrics
     }
 
     /// Notes how many objects of a resource are stored; `None` when they could not be counted.

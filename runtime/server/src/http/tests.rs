@@ -2,6 +2,7 @@
 
 mod counting;
 mod crud;
+mod initializing;
 mod kinds;
 mod read;
 mod routing;

@@ -9,7 +9,7 @@ use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::{CellSource, GroupDef, Release, Resource, ResourceDef};
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use apiloom_storage::Storage;
-use apiloom_storage::cache::{Budget, WatchCache};
+use apiloom_storage::cache::{Budget, Limits, WatchCache};
 
 use super::admission::{Admission, AdmissionContext, Chain};
 use super::converted::Converted;
@@ -18,6 +18,7 @@ use super::endpoint::{Endpoint, Shared};
 use super::kind::{Kind, KindVersion};
 use super::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
 use super::remaining::Remaining;
+use super::report::ReadCounts;
 use super::runtime_config::RuntimeConfig;
 use super::strategy::{ErasedStrategy, Typed};
 use super::{Registry, ServedGroup, Strategy, stamp};
@@ -42,6 +43,8 @@ pub struct RegistryBuilder {
     names: Box<dyn Fn() -> String + Send + Sync>,
     /// The budget of the watch caches' history; `None` for no caches.
     history_bytes: Option<usize>,
+    /// Resources whose caches are bounded in another way, or left out.
+    cache_sizes: Vec<(KindId, usize)>,
 }
 
 impl fmt::Debug for RegistryBuilder {
@@ -72,6 +75,7 @@ impl RegistryBuilder {
             runtime_config: Vec::new(),
             names: Box::new(stamp::random_suffix),
             history_bytes: Some(Budget::DEFAULT_BYTES),
+            cache_sizes: Vec::new(),
         };
         builder.group(GroupDef {
             name: "",
@@ -129,6 +133,12 @@ impl RegistryBuilder {
     pub fn watch_cache(&mut self, history_bytes: Option<usize>) {
         self.history_bytes = history_bytes;
     }
+    /// Bounds how many changes the watch cache of a resource keeps, 102,400 unless said; with 0 it has no cache. A resource
+    /// that is not registered is an error of [`RegistryBuilder::build`].
+    pub fn watch_cache_size(&mut self, resource: &GroupResource, changes: usize) {
+        let id = (resource.group.clone(), resource.resource.clone());
+        self.cache_sizes.push((id, changes));
+    }
     /// Replaces the source of generated name suffixes; for tests.
     pub fn name_source(&mut self, source: impl Fn() -> String + Send + Sync + 'static) {
         self.names = Box::new(source);
@@ -156,6 +166,7 @@ impl RegistryBuilder {
             .into_iter()
             .map(|make| make(&context))
             .collect();
+        problems.extend(unknown_cache_sizes(&self.cache_sizes, &order));
         let (listers, admission_problems) = context.finish();
         problems.extend(admission_problems);
         let chain = Chain::new(enabled_plugins(plugins, &self.disabled, &mut problems));
@@ -168,7 +179,7 @@ impl RegistryBuilder {
             names: self.names,
             registered,
         });
-        let caches = caches(self.history_bytes, &kinds);
+        let mut caches = caches(self.history_bytes, &self.cache_sizes, &kinds);
         let endpoints = endpoints(&groups, &order, &kinds, &config, &shared, &caches);
         let served = served_groups(&groups, &endpoints);
         let namespaces = kinds
@@ -186,7 +197,12 @@ impl RegistryBuilder {
                 converted: Converted::default(),
                 remaining: Remaining::default(),
             });
-        let caches = caches.into_values().collect();
+        let is_served = |kind: &Kind| endpoints.iter().any(|e| e.kind.resource == kind.resource);
+        caches.retain(|id, _| kinds.get(id).is_some_and(|kind| is_served(kind)));
+        let caches = caches
+            .into_iter()
+            .map(|((group, plural), cache)| (GroupResource::new(group, plural), cache))
+            .collect();
         Ok(Registry::new(
             endpoints, served, listers, caches, namespaces,
         ))
@@ -329,6 +345,7 @@ impl Kinds<'_> {
         let versions: Vec<Option<KindVersion>> =
             defs.into_iter().map(|def| self.version(id, def)).collect();
         let versions: Vec<KindVersion> = versions.into_iter().collect::<Option<_>>()?;
+        let reads = ReadCounts::new(versions[storage_version?].def.selectable.len());
         let is_namespace = resource == GroupResource::new("", Namespace::PLURAL);
         consistent.then_some(Kind {
             versions,
@@ -341,6 +358,7 @@ impl Kinds<'_> {
             store: self.store(id),
             key_prefix: self.key_prefix.clone(),
             newest_write: AtomicU64::new(0),
+            reads,
         })
     }
 
@@ -492,25 +510,41 @@ impl Kinds<'_> {
 /// A watch cache for each kind, over one budget of history; none without a budget.
 fn caches(
     history_bytes: Option<usize>,
+    sizes: &[(KindId, usize)],
     kinds: &BTreeMap<KindId, Arc<Kind>>,
 ) -> BTreeMap<KindId, Arc<WatchCache<Served>>> {
     let Some(bytes) = history_bytes else {
         return BTreeMap::new();
     };
     let budget = Budget::new(bytes);
-    let cache = |kind: &Arc<Kind>| {
+    let cache = |(id, kind): (&KindId, &Arc<Kind>)| {
+        let mut limits = Limits::from(Arc::clone(&budget));
+        // The last one said holds, as of any flag.
+        match sizes.iter().rfind(|(of, _)| of == id) {
+            Some((_, 0)) => return None,
+            Some((_, changes)) => limits.most_changes = *changes,
+            None => {}
+        }
         let served = Served(Arc::clone(kind));
-        WatchCache::new(
-            Arc::clone(&kind.store),
-            kind.prefix(None),
-            served,
-            Arc::clone(&budget),
-        )
+        let cache = WatchCache::new(Arc::clone(&kind.store), kind.prefix(None), served, limits);
+        Some((id.clone(), cache))
     };
-    kinds
-        .iter()
-        .map(|(id, kind)| (id.clone(), cache(kind)))
-        .collect()
+    kinds.iter().filter_map(cache).collect()
+}
+
+/// One line for each size of a cache that there is not.
+fn unknown_cache_sizes(sizes: &[(KindId, usize)], known: &[KindId]) -> Vec<String> {
+    let resource = |(group, plural): &KindId| GroupResource::new(group, plural).to_string();
+    let unknown = sizes.iter().filter(|(id, _)| !known.contains(id));
+    let lines = unknown.map(|(id, size)| {
+        let known: Vec<String> = known.iter().map(resource).collect();
+        format!(
+            "a watch cache size for {} ({size}), which is not registered; there are: {}",
+            resource(id),
+            known.join(", ")
+        )
+    });
+    lines.collect()
 }
 
 /// What is served, in order of registration.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_meta::ApiError;
-use apiloom_storage::Revision;
-use apiloom_storage::cache::{Item, OutsideWindow, Snapshot, WatchCache};
+use apiloom_storage::cache::{Fill, Item, OutsideWindow, Snapshot, WatchCache};
+use apiloom_storage::{Revision, StorageError};
 
 use super::converted::{convert, try_once};
 use super::document::{CachedObject, Document, Encoded, Served, object};
@@ -51,6 +51,9 @@ impl Endpoint {
         wanted: Wanted,
         operation: &str,
     ) -> Result<Option<State>, ApiError> {
+        if !cache.is_filled() {
+            return Ok(None);
+        }
         match wanted {
             Wanted::Present => {
                 let came = cache.wait_for_present(CATCH_UP).await;
@@ -58,11 +61,11 @@ impl Endpoint {
                 Ok(came.then(|| cache.snapshot()))
             }
             Wanted::AtLeast(revision) => {
-                self.reach(cache, revision, operation).await?;
+                self.reach(cache, revision).await?;
                 Ok(Some(cache.snapshot()))
             }
             Wanted::Exactly(revision) => {
-                self.reach(cache, revision.0, operation).await?;
+                self.reach(cache, revision.0).await?;
                 match cache.snapshot_at(revision) {
                     Ok(state) => Ok(Some(state)),
                     Err(OutsideWindow::TooOld { .. }) => Ok(None),
@@ -74,15 +77,28 @@ impl Endpoint {
         }
     }
 
+    /// Refuses what the store should not be asked for while the cache is being filled: everything that scans it.
+    ///
+    /// # Errors
+    /// TooManyRequests.
+    pub(super) fn check_filled(&self) -> Result<(), ApiError> {
+        let Some(cache) = &self.cache else {
+            return Ok(());
+        };
+        match &*cache.fill().borrow() {
+            Fill::Following | Fill::Behind(_) => Ok(()),
+            // Waiting mends no damage; the store itself says what is wrong.
+            Fill::Pending {
+                error: Some(StorageError::Corrupt(_)),
+                ..
+            } => Ok(()),
+            Fill::Pending { since, .. } => Err(error::initializing(since.elapsed())),
+        }
+    }
+
     /// Waits for a revision that a client has seen somewhere.
-    async fn reach(
-        &self,
-        cache: &WatchCache<Served>,
-        revision: u64,
-        operation: &str,
-    ) -> Result<(), ApiError> {
-        let came = cache.reach(Revision(revision), CATCH_UP).await;
-        match came.map_err(|e| self.kind.error(e, operation))? {
+    async fn reach(&self, cache: &WatchCache<Served>, revision: u64) -> Result<(), ApiError> {
+        match cache.reach(Revision(revision), CATCH_UP).await {
             true => Ok(()),
             false => Err(error::too_large(revision, cache.snapshot().revision())),
         }

@@ -113,6 +113,12 @@ fn labels(metadata: &[u8]) -> Box<[(Box<str>, Box<str>)]> {
         .collect()
 }
 
+/// What an allocation costs beside what is in it.
+const ALLOCATION: usize = 16;
+
+/// What a buffer costs that is shared.
+const SHARED: usize = 40;
+
 /// A kind, as its watch cache sees it.
 pub(super) struct Served(pub(super) Arc<Kind>);
 
@@ -133,8 +139,21 @@ impl Normalize for Served {
         CachedObject::new(&encode_object(&object, &version.schema), version)
     }
 
-    fn weight(&self, object: &CachedObject) -> usize {
+    fn wire_bytes(&self, object: &CachedObject) -> usize {
         object.json.len()
+    }
+
+    fn heap_bytes(&self, object: &CachedObject) -> usize {
+        // The buffer is shared with answers, which costs it a counter.
+        let json = object.json.len() + ALLOCATION + SHARED;
+        let text = |text: &str| text.len() + ALLOCATION;
+        let labels = object
+            .labels
+            .iter()
+            .map(|(key, value)| text(key) + text(value));
+        let fields = object.fields.iter().map(|value| text(value));
+        let slices = size_of_val(&*object.labels) + size_of_val(&*object.fields);
+        json + labels.sum::<usize>() + fields.sum::<usize>() + slices + 2 * ALLOCATION
     }
 
     fn index(&self, object: &CachedObject, found: &mut dyn FnMut(u16, &str)) {

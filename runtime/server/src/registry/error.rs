@@ -1,5 +1,7 @@
 //! From what the store says to what the API says.
 
+use std::time::Duration;
+
 use apiloom_meta::patch::PatchError;
 use apiloom_meta::{ApiError, FieldPath, GroupResource, StatusCause, StatusDetails, StatusReason};
 use apiloom_storage::{Revision, StorageError};
@@ -37,6 +39,17 @@ fn unavailable(resource: &GroupResource, operation: &str) -> ApiError {
         retry_after_seconds: 2,
         ..StatusDetails::default()
     })
+}
+
+/// The watch cache is being filled, for so long already; clients return the later the longer it takes.
+pub(super) fn initializing(since: Duration) -> ApiError {
+    let seconds = (since.as_secs_f64() * 0.06).exp().clamp(1.0, 30.0);
+    ApiError::new(StatusReason::TooManyRequests, "storage is (re)initializing").with_details(
+        StatusDetails {
+            retry_after_seconds: seconds as u32,
+            ..StatusDetails::default()
+        },
+    )
 }
 
 /// The exact state that a list asked for is no longer kept.

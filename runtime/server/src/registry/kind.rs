@@ -17,6 +17,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::error::from_storage;
+use super::report::ReadCounts;
 use super::strategy::ErasedStrategy;
 
 /// A kind of one version.
@@ -61,6 +62,8 @@ pub(super) struct Kind {
     pub(super) key_prefix: String,
     /// The newest revision that a write of this kind was acknowledged with, for listers to wait for.
     pub(super) newest_write: AtomicU64,
+    /// What was read from where, for metrics.
+    pub(super) reads: ReadCounts,
 }
 
 impl Kind {

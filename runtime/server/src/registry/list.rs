@@ -61,6 +61,10 @@ impl Endpoint {
             &options.field_selector,
         )?;
         let plan = self.plan(namespace, options)?;
+        // A page of everything costs the store no more than it gives.
+        if options.limit == 0 || !selection.is_everything() {
+            self.check_filled()?;
+        }
         if let Some(cache) = &self.cache
             && let Some(listed) = self
                 .list_cached(cache, &plan, &selection, namespace)
@@ -101,6 +105,7 @@ impl Endpoint {
             {
                 items.push(Arc::clone(item));
             }
+            self.kind.reads.cached(None, 1, items.len());
             return Ok(Some(self.listed(&state, items)));
         }
         if plan.limit == 0 && selection.is_everything() {
@@ -129,6 +134,11 @@ impl Endpoint {
                 converted::try_once(&self.kind, item, self.version)?;
             }
         }
+        let objects = match plan.start.is_empty() && plan.prefix == self.kind.prefix(None) {
+            true => state.len(),
+            false => state.range(&plan.prefix, &plan.start).count(),
+        };
+        self.kind.reads.cached(None, objects, objects);
         let resource_version = state.revision().to_string();
         let (prefix, start) = (&plan.prefix, &plan.start);
         Ok(Listed {
@@ -149,6 +159,7 @@ impl Endpoint {
         let mut following = None;
         let mut last: Option<&Arc<str>> = None;
         let mut work = Work::default();
+        let mut fetched = 0;
         for item in cached::candidates(self, &state, selection, &plan.prefix, &plan.start) {
             if plan.limit > 0 && chosen.len() >= plan.limit {
                 following = last.zip(Some(&item.key));
@@ -156,11 +167,14 @@ impl Endpoint {
             }
             work.rest().await;
             last = Some(&item.key);
+            fetched += 1;
             if self.is_selected(item, selection)? {
                 chosen.push(Arc::clone(item));
             }
         }
         let taken = chosen.len();
+        let index = self.index_of(selection).map(|(index, _)| index);
+        self.kind.reads.cached(index, fetched, taken);
         let mut listed = self.listed(&state, chosen);
         if let Some((last, next)) = following {
             listed.continue_token = continue_token::encode(&plan.prefix, last, state.revision().0);
@@ -260,11 +274,12 @@ impl Endpoint {
         let object = entry
             .map(|entry| self.kind.read_entry(entry, self.version))
             .transpose()?;
-        let items = object
+        let items: Vec<Document> = object
             .into_iter()
             .filter(|object| selection.matches(object))
             .map(Document::from)
             .collect();
+        self.kind.reads.stored(page.entries.len(), items.len());
         Ok(Listed {
             items: Items::read(items),
             resource_version: page.revision.to_string(),
@@ -275,6 +290,7 @@ impl Endpoint {
     async fn list_prefix(&self, mut plan: Plan, selection: &Selection) -> Result<Listed, ApiError> {
         let mut items: Vec<Document> = Vec::new();
         let mut page_size = plan.limit.min(MAX_PAGE);
+        let mut fetched = 0;
         loop {
             let request = ListRequest {
                 prefix: plan.prefix.clone(),
@@ -290,7 +306,9 @@ impl Endpoint {
             let last = full.or_else(|| page.entries.last().map(|entry| entry.key.clone()));
             let is_last_of_page =
                 last.as_deref() == page.entries.last().map(|entry| entry.key.as_str());
+            fetched += page.entries.len();
             let (true, Some(last)) = (page.more || !is_last_of_page, last) else {
+                self.kind.reads.stored(fetched, items.len());
                 return Ok(Listed {
                     items: Items::read(items),
                     resource_version: revision.to_string(),
@@ -299,6 +317,7 @@ impl Endpoint {
             };
             if plan.limit > 0 && items.len() >= plan.limit {
                 let remaining = page.remaining.filter(|_| selection.is_everything());
+                self.kind.reads.stored(fetched, items.len());
                 return Ok(Listed {
                     items: Items::read(items),
                     resource_version: revision.to_string(),

@@ -26,6 +26,7 @@ mod namespace;
 mod options;
 mod patch;
 mod remaining;
+mod report;
 mod runtime_config;
 mod selection;
 mod stamp;
@@ -37,10 +38,11 @@ mod watch;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use admission::{Admission, AdmissionContext, AdmissionRequest, Operation};
-use apiloom_meta::{ApiError, Object, StatusReason};
-use apiloom_storage::cache::{Fill, WatchCache};
+use apiloom_meta::{ApiError, GroupResource, Object, StatusReason};
+use apiloom_storage::cache::WatchCache;
 use apiloom_storage::{Storage, StorageError};
 pub use builder::RegistryBuilder;
 use document::Served;
@@ -56,8 +58,12 @@ pub use options::{
     Preconditions, PropagationPolicy, RequestContext, UpdateOptions, UserInfo, VersionMatch,
 };
 use parking_lot::Mutex;
+pub use report::{CacheReport, ListCounts, ResourceReport};
 pub use strategy::Strategy;
 use tokio::task::JoinSet;
+
+/// How long the start waits for caches: more than a store of 100,000 objects takes.
+const FILL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Every resource of a server over one store.
 #[derive(Debug)]
@@ -67,7 +73,7 @@ pub struct Registry {
     by_plural: HashMap<String, Vec<Arc<Endpoint>>>,
     groups: Vec<ServedGroup>,
     listers: Vec<Arc<ListerCore>>,
-    caches: Vec<Arc<WatchCache<Served>>>,
+    caches: Vec<(GroupResource, Arc<WatchCache<Served>>)>,
     /// Namespaces without admission, for the server's own.
     namespaces: Option<Endpoint>,
     /// Ended when this is dropped.
@@ -84,7 +90,7 @@ impl Registry {
         endpoints: Vec<Arc<Endpoint>>,
         groups: Vec<ServedGroup>,
         listers: Vec<Arc<ListerCore>>,
-        caches: Vec<Arc<WatchCache<Served>>>,
+        caches: Vec<(GroupResource, Arc<WatchCache<Served>>)>,
         namespaces: Option<Endpoint>,
     ) -> Self {
         let mut by_plural: HashMap<String, Vec<Arc<Endpoint>>> = HashMap::new();
@@ -120,8 +126,9 @@ impl Registry {
     pub fn groups(&self) -> &[ServedGroup] {
         &self.groups
     }
-    /// Fills caches, makes the `default` namespace, and returns when reads may begin. The caches are kept up to date
-    /// until [`Registry::stop`].
+    /// Fills caches, makes the `default` namespace, and returns when reads may begin: when the caches are filled, or do not
+    /// fill at once. Then reads go to the store as far as it can bear them, and [`Registry::not_filled`] says so. The caches
+    /// are kept up to date until [`Registry::stop`].
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -132,7 +139,7 @@ impl Registry {
                 for lister in &self.listers {
                     tasks.spawn(Arc::clone(lister).run());
                 }
-                for cache in &self.caches {
+                for (_, cache) in &self.caches {
                     tasks.spawn(Arc::clone(cache).run());
                 }
             }
@@ -141,8 +148,14 @@ impl Registry {
         for lister in &self.listers {
             lister.ready().await?;
         }
-        for cache in &self.caches {
-            filled(cache).await?;
+        let filled = async {
+            for (_, cache) in &self.caches {
+                // Ends when the cache does, and then so does the registry.
+                let _ = cache.fill().wait_for(|fill| fill.is_filled()).await;
+            }
+        };
+        if tokio::time::timeout(FILL_PATIENCE, filled).await.is_err() {
+            tracing::warn!(missing = ?self.not_filled(), "begins to serve before every watch cache is filled");
         }
         Ok(())
     }
@@ -177,18 +190,6 @@ impl Registry {
             }) => Ok(()),
             Err(error) => Err(StorageError::Unavailable(error.message)),
         }
-    }
-}
-
-/// Waits for the first fill.
-async fn filled(cache: &WatchCache<Served>) -> Result<(), StorageError> {
-    let mut fill = cache.fill();
-    let known = fill
-        .wait_for(|fill| *fill != Fill::Pending(String::new()))
-        .await;
-    match known.map(|fill| fill.clone()) {
-        Ok(Fill::Pending(error)) => Err(StorageError::Unavailable(error)),
-        _ => Ok(()),
     }
 }
 

@@ -37,8 +37,8 @@ const MIN_LIFE_SECONDS: u64 = 1800;
 /// A year: what asks for longer gets as much, because clocks do not count without end.
 const MAX_LIFE_SECONDS: u64 = 31_536_000;
 
-/// How many changes are taken from the cache at a time.
-const TAKEN_AT_ONCE: usize = 64;
+/// How many changes are taken from the cache at a time. A watcher that does not read keeps no more alive than these.
+const TAKEN_AT_ONCE: usize = 32;
 
 /// The annotation of the bookmark that ends the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -66,6 +66,7 @@ impl Endpoint {
             Some(Ok(key)) => key,
             _ => self.kind.prefix(namespace),
         };
+        self.check_filled()?;
         let initial = options.send_initial_events.unwrap_or(version == 0);
         let lifetime = Lifetime::new(options.timeout_seconds, options.allow_watch_bookmarks);
         let cached = match &self.cache {
@@ -450,6 +451,9 @@ impl Watcher {
     /// The next object that was there when the watch began, if it is selected; `None` when there is none left.
     fn next_initial(&mut self) -> Option<Result<Option<Document>, ApiError>> {
         let endpoint = &self.endpoint;
+        if !matches!(self.opened.initial, Initial::None) {
+            endpoint.kind.reads.initial_event();
+        }
         match &mut self.opened.initial {
             Initial::None => None,
             Initial::Stored(entries) => {

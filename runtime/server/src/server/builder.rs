@@ -80,6 +80,9 @@ impl Builder {
             step(&mut registry);
         }
         registry.watch_cache(config.watch_cache_history_bytes);
+        for own in &config.watch_cache_sizes {
+            registry.watch_cache_size(&own.resource, own.changes);
+        }
         registry.disable_admission(&config.disabled_admission);
         registry.runtime_config(&config.runtime_config);
         registry.build().map_err(ServerError::Invalid)
@@ -182,7 +185,7 @@ impl Server {
         let api = Api::new(
             Arc::clone(&registry),
             &info,
-            health::checks(&stores, stopped.clone()),
+            health::checks(&stores, Arc::clone(&registry), stopped.clone()),
         )
         .stopping(stopped);
         let metrics = Arc::clone(api.metrics());

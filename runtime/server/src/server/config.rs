@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use apiloom_meta::GroupResource;
 use apiloom_storage::cache::Budget;
 
 /// Where objects are kept.
@@ -124,6 +125,37 @@ impl FromStr for EtcdOverride {
     }
 }
 
+/// How many changes the watch cache of one resource keeps at most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchCacheSize {
+    /// Which.
+    pub resource: GroupResource,
+    /// Changes; 0 for no cache, so that every read asks the store.
+    pub changes: usize,
+}
+
+impl FromStr for WatchCacheSize {
+    type Err = String;
+
+    /// Reads `RESOURCE.GROUP#SIZE`, or `RESOURCE#SIZE` for one of the core group, as kube-apiserver's flag is written.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let form = || {
+            "it must be of the form RESOURCE.GROUP#SIZE, where SIZE is a number of changes and 0 turns the cache off, \
+            such as flunders.wardle.example.com#500"
+        };
+        let (resource, size) = text.split_once('#').ok_or_else(form)?;
+        let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
+        let changes = size.parse().map_err(|_| form())?;
+        if resource.is_empty() || resource.contains('/') {
+            return Err(form().to_owned());
+        }
+        Ok(Self {
+            resource: GroupResource::new(group, resource),
+            changes,
+        })
+    }
+}
+
 /// A serving certificate that the user brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
@@ -157,6 +189,8 @@ pub struct Config {
     /// Bytes of changes that the watch caches keep for watches that resume, of all resources together; `None` for no
     /// caches, so that every read asks the store. Default 64 MiB.
     pub watch_cache_history_bytes: Option<usize>,
+    /// Resources whose watch caches are bounded in another way, or left out.
+    pub watch_cache_sizes: Vec<WatchCacheSize>,
     /// Admission plugins to leave out.
     pub disabled_admission: Vec<String>,
     /// Versions and resources to serve or not.
@@ -180,6 +214,7 @@ impl Config {
             etcd: EtcdOptions::default(),
             data_dir,
             watch_cache_history_bytes: Some(Budget::DEFAULT_BYTES),
+            watch_cache_sizes: Vec::new(),
             disabled_admission: Vec::new(),
             runtime_config: Vec::new(),
             verbosity: 0,

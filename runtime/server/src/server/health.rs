@@ -9,14 +9,24 @@ use tokio::sync::watch;
 use super::Backend;
 use super::stores::Stores;
 use crate::http::health::{Check, Health, Probe};
+use crate::registry::Registry;
 
 /// The checks of a server over these stores; readiness ends when `stopping` becomes true.
-pub(super) fn checks(stores: &Stores, stopping: watch::Receiver<bool>) -> Health {
+pub(super) fn checks(
+    stores: &Stores,
+    registry: Arc<Registry>,
+    stopping: watch::Receiver<bool>,
+) -> Health {
     let is_stopping = move || match *stopping.borrow() {
         true => Err("process is shutting down".to_owned()),
         false => Ok(()),
     };
+    let filled = move || match registry.not_filled() {
+        missing if missing.is_empty() => Ok(()),
+        missing => Err(missing.join("; ")),
+    };
     let own = [
+        Check::new("watch-cache", filled).on(&[Probe::Readyz]),
         // Whoever can ask finds the registry started: the socket is read only from then on.
         Check::new("poststarthook/start-registry", || Ok(())),
         Check::new("shutdown", is_stopping).on(&[Probe::Readyz]),
@@ -84,7 +94,8 @@ mod tests {
 
     fn over(storage: Arc<dyn Storage>) -> Health {
         let stores = Stores::one(Backend::Memory, storage);
-        checks(&stores, watch::Sender::new(false).subscribe())
+        let registry = Arc::new(stores.registry().build().unwrap());
+        checks(&stores, registry, watch::Sender::new(false).subscribe())
     }
 
     #[tokio::test]

@@ -18,5 +18,7 @@ mod stall;
 mod stores;
 
 pub use builder::{Builder, Ready, Server};
-pub use config::{Backend, Config, EtcdOptions, EtcdOverride, ServerError, TlsFiles};
+pub use config::{
+    Backend, Config, EtcdOptions, EtcdOverride, ServerError, TlsFiles, WatchCacheSize,
+};
 pub use main::main;

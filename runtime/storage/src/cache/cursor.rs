@@ -71,6 +71,7 @@ impl<N: Normalize> Cursor<N> {
         };
         let begin = self.next.max(pending);
         if begin < history.first() {
+            self.cache.counters.ended_watchers.add(1);
             return Err(CursorEnd::Lagged);
         }
         let mut number = begin;

@@ -1,26 +1,38 @@
 //! The one writer of a cache: lists the store once, then follows it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior};
 
-use super::history::{Change, Interest};
-use super::snapshot::{Item, Snapshot};
+use super::history::{ALLOCATION, COUNTERS, Change, Interest};
+use super::snapshot::{INDEX_BYTES, Item, MAP_BYTES, Snapshot};
 use super::{Fill, Normalize, WatchCache};
 use crate::{Entry, Event, EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart};
 
 /// Objects of a page of the first list: few enough that a page is small, many enough that pages are few.
-const PAGE: usize = 5_000;
+const PAGE: usize = 2_000;
+
+/// Pages that are normalized by other threads while the next one is read.
+const PAGES_AHEAD: usize = 4;
+
+/// Fewer objects are normalized sooner than handed over.
+const WORTH_A_THREAD: usize = 100;
 
 /// Changes that are applied together when they are there together, and published as one state.
-const BATCH: usize = 256;
+const BATCH: usize = 128;
 
 /// The first wait after a failure, and the longest.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LAST_RETRY: Duration = Duration::from_secs(5);
+
+/// How often a cache looks for what it need not keep any longer.
+const UPKEEP: Duration = Duration::from_secs(3);
 
 impl<N: Normalize> WatchCache<N> {
     /// Fills the cache and keeps it up to date; never returns. A lost store is tried again, ever more slowly, from where
@@ -28,49 +40,48 @@ impl<N: Normalize> WatchCache<N> {
     /// watchers are told that they missed something.
     pub async fn run(self: Arc<Self>) {
         let mut wait = FIRST_RETRY;
-        let mut from = None;
         loop {
-            let outcome = match from {
-                None => self.refill().await.map(|revision| from = Some(revision)),
-                Some(revision) => self.follow(revision).await,
+            let pending = !self.fill.borrow().is_filled();
+            let failed = match pending {
+                true => self.refill().await.err(),
+                false => None,
             };
-            // What was applied before an error stays; the next watch goes on behind it.
-            if from.is_some() {
-                from = Some(self.current.load().revision());
-            }
-            match outcome {
-                Ok(()) => {
-                    wait = FIRST_RETRY;
-                    continue;
+            let error = match failed {
+                None => {
+                    let error = self.follow(self.current.load().revision()).await;
+                    if *self.fill.borrow() == Fill::Following {
+                        wait = FIRST_RETRY;
+                    }
+                    error
                 }
-                Err(StorageError::Compacted { .. }) => {
-                    tracing::warn!(prefix = %self.prefix, "the store forgot what the cache has not seen, filling it anew");
-                    from = None;
-                }
-                Err(error) => {
-                    tracing::warn!(prefix = %self.prefix, %error, "the watch cache lost the store");
-                    self.fill.send_modify(|fill| {
-                        *fill = match fill {
-                            Fill::Pending(_) => Fill::Pending(error.to_string()),
-                            _ => Fill::Behind(error.to_string()),
-                        };
-                    });
-                }
-            }
+                Some(error) => error,
+            };
+            self.lost(error);
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(LAST_RETRY);
         }
     }
 
+    /// Says what the cache is worth after an error.
+    fn lost(&self, error: StorageError) {
+        tracing::warn!(prefix = %self.prefix, %error, "the watch cache lost the store");
+        self.fill.send_modify(|fill| match (&mut *fill, error) {
+            (Fill::Pending { error: known, .. }, error) => *known = Some(error),
+            // What the cache has not seen is forgotten.
+            (_, StorageError::Compacted { .. }) => *fill = Fill::pending(),
+            (_, error) => *fill = Fill::Behind(error),
+        });
+    }
+
     #[cfg(test)]
-    pub(super) async fn refill_for_test(&self) {
+    pub(super) async fn refill_for_test(self: &Arc<Self>) {
         self.refill().await.expect("the store answers");
     }
 
     /// Lists the store and publishes what it holds.
-    async fn refill(&self) -> Result<Revision, StorageError> {
-        let mut snapshot = Snapshot::default();
-        let mut bytes = 0;
+    async fn refill(self: &Arc<Self>) -> Result<(), StorageError> {
+        let mut filling = Filling::default();
+        let mut parts: VecDeque<Part<N>> = VecDeque::new();
         let mut request = ListRequest {
             prefix: self.prefix.to_string(),
             limit: PAGE,
@@ -78,42 +89,86 @@ impl<N: Normalize> WatchCache<N> {
         };
         loop {
             let page = self.store.list(request.clone()).await?;
-            for entry in &page.entries {
-                let item = self.item(entry);
-                bytes += self.weight(&item);
-                snapshot.put(&self.normalize, item);
-            }
-            snapshot.set_revision(page.revision);
-            let Some(last) = page.entries.last().filter(|_| page.more) else {
-                break;
-            };
             // NUL is the smallest byte, so this is the first key behind the last one.
-            request.start = format!("{}\0", last.key);
+            let next = page.entries.last().filter(|_| page.more);
+            let next = next.map(|last| format!("{}\0", last.key));
             request.at = Some(page.revision);
+            parts.push_back(self.part(page.entries));
+            while parts.len() > PAGES_AHEAD || next.is_none() {
+                let Some(part) = parts.pop_front() else {
+                    self.publish_filled(filling, page.revision);
+                    return Ok(());
+                };
+                filling.add(self, part.items().await?);
+            }
+            request.start = next.unwrap_or_default();
         }
-        let revision = snapshot.revision();
+    }
+
+    /// Normalizes a page, on another thread if that is worth it.
+    fn part(self: &Arc<Self>, entries: Vec<Entry>) -> Part<N> {
+        let is_large = entries.len() >= WORTH_A_THREAD;
+        let cache = Arc::clone(self);
+        let normalize = move || {
+            let item = |entry: Entry| cache.item(entry.key.into(), &entry.value, entry.revision);
+            entries.into_iter().map(item).collect()
+        };
+        match is_large {
+            true => Part::Running(tokio::task::spawn_blocking(normalize)),
+            false => Part::Done(normalize()),
+        }
+    }
+
+    fn publish_filled(&self, filling: Filling<N>, revision: Revision) {
+        let mut snapshot = filling.snapshot;
+        snapshot.set_revision(revision);
+        let objects = snapshot.len() as u64;
         {
             let mut history = self.history.write();
             history.restart(revision);
-            self.past.lock().clear();
+            self.past.clear();
             self.current.store(Arc::new(snapshot));
-            self.object_bytes.store(bytes as u64, Ordering::Relaxed);
+            self.wire_bytes.store(filling.wire_bytes, Ordering::Relaxed);
+            self.object_bytes
+                .store(filling.object_bytes, Ordering::Relaxed);
             self.epoch.fetch_add(1, Ordering::AcqRel);
         }
+        self.counters.fills.add(1);
+        self.counters.filled_objects.add(objects);
+        self.fill.send_replace(Fill::Following);
         self.seen.send_replace(revision);
         self.waiters.lock().wake_all();
-        Ok(revision)
     }
 
-    /// Applies changes after a revision until the watch ends.
-    async fn follow(&self, after: Revision) -> Result<(), StorageError> {
-        let changes = self
+    /// Applies changes after a revision until the watch ends; gives the reason.
+    async fn follow(&self, after: Revision) -> StorageError {
+        let changes = match self
             .store
             .watch(&self.prefix, WatchStart::After(after))
-            .await?;
-        self.fill.send_replace(Fill::Following);
+            .await
+        {
+            Ok(changes) => changes,
+            Err(error) => return error,
+        };
+        self.fill.send_if_modified(|fill| {
+            let changed = *fill != Fill::Following;
+            *fill = Fill::Following;
+            changed
+        });
         let mut batches = changes.ready_chunks(BATCH);
-        while let Some(batch) = batches.next().await {
+        let mut upkeep = tokio::time::interval(UPKEEP);
+        upkeep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let batch = tokio::select! {
+                batch = batches.next() => batch,
+                _ = upkeep.tick() => {
+                    self.trim();
+                    continue;
+                }
+            };
+            let Some(batch) = batch else {
+                return StorageError::Unavailable("the watch ended".to_owned());
+            };
             let mut failed = None;
             let mut items = Vec::with_capacity(batch.len());
             for item in batch {
@@ -124,10 +179,20 @@ impl<N: Normalize> WatchCache<N> {
             }
             self.apply(items);
             if let Some(error) = failed {
-                return Err(error);
+                return error;
             }
         }
-        Err(StorageError::Unavailable("the watch ended".to_owned()))
+    }
+
+    /// Drops what has left the window, also when nothing happens any more.
+    fn trim(&self) {
+        self.past.forget_unused();
+        let now = Instant::now();
+        if self.history.read().needs_trimming(now) {
+            let mut history = self.history.write();
+            history.trim(now);
+            self.past.forget_before(history.oldest());
+        }
     }
 
     /// Applies what a watch delivered and publishes the result as one state.
@@ -139,6 +204,7 @@ impl<N: Normalize> WatchCache<N> {
             match item {
                 WatchItem::Progress(reached) => revision = revision.max(reached),
                 WatchItem::Event(event) => {
+                    self.counters.received.add(1);
                     revision = revision.max(event.revision);
                     changes.extend(self.change(&mut snapshot, event));
                 }
@@ -154,36 +220,40 @@ impl<N: Normalize> WatchCache<N> {
         snapshot: &mut Snapshot<N::Object>,
         event: Event,
     ) -> Option<Change<N::Object>> {
+        // All states of an object share its key.
+        let known = snapshot.get(&event.key);
+        let key = known.map_or_else(|| event.key.into(), |known| Arc::clone(&known.key));
         let (old, new) = match event.kind {
-            EventKind::Deleted => (Some(snapshot.remove(&self.normalize, &event.key)?), None),
+            EventKind::Deleted => (Some(snapshot.remove(&self.normalize, &key)?), None),
             EventKind::Created | EventKind::Updated => {
-                let item = self.item(&Entry {
-                    key: event.key.clone(),
-                    value: event.value,
-                    revision: event.revision,
-                });
+                let item = self.item(Arc::clone(&key), &event.value, event.revision);
                 let old = snapshot.put(&self.normalize, Arc::clone(&item));
                 (old, Some(item))
             }
         };
-        let weight = |item: &Option<Arc<Item<N::Object>>>| {
-            item.as_deref().map_or(0, |item| self.weight(item))
-        };
-        let (gone, came) = (weight(&old), weight(&new));
         // Wraps around and back: the sum of all is never negative.
-        self.object_bytes
-            .fetch_add((came as u64).wrapping_sub(gone as u64), Ordering::Relaxed);
-        let key = new
-            .as_ref()
-            .or(old.as_ref())
-            .map(|item| Arc::clone(&item.key))?;
+        for (bytes, of) in [
+            (
+                &self.wire_bytes,
+                Self::wire_bytes as fn(&Self, &Item<_>) -> u64,
+            ),
+            (&self.object_bytes, Self::present_bytes),
+        ] {
+            let [gone, came] =
+                [&old, &new].map(|item| item.as_ref().map_or(0, |item| of(self, item)));
+            bytes.fetch_add(came.wrapping_sub(gone), Ordering::Relaxed);
+        }
+        let mut bytes = old.as_deref().map_or(0, |old| self.item_bytes(old));
+        if new.is_none() {
+            bytes += key_bytes(&key);
+        }
         Some(Change {
             key,
             revision: event.revision,
             old,
             new,
             at: Instant::now(),
-            bytes: gone,
+            bytes,
         })
     }
 
@@ -191,6 +261,7 @@ impl<N: Normalize> WatchCache<N> {
     fn publish(&self, snapshot: Snapshot<N::Object>, changes: Vec<Change<N::Object>>) {
         let revision = snapshot.revision();
         let indexed = self.indexed(&changes);
+        self.counters.dispatched.add(changes.len() as u64);
         {
             let mut history = self.history.write();
             // First the state: who was told of a change finds it in what he reads.
@@ -206,7 +277,7 @@ impl<N: Normalize> WatchCache<N> {
             for (interest, offset) in indexed {
                 waiters.tell_interest(&interest, begin + offset);
             }
-            self.forget_past(history.oldest());
+            self.past.forget_before(history.oldest());
         }
         self.seen.send_replace(revision);
     }
@@ -232,24 +303,91 @@ impl<N: Normalize> WatchCache<N> {
         found
     }
 
-    fn item(&self, entry: &Entry) -> Arc<Item<N::Object>> {
-        let object = self
-            .normalize
-            .normalize(&entry.key, &entry.value, entry.revision);
+    fn item(&self, key: Arc<str>, stored: &Bytes, revision: Revision) -> Arc<Item<N::Object>> {
+        let object = self.normalize.normalize(&key, stored, revision);
         if let Err(error) = &object {
-            tracing::warn!(key = entry.key, error, "the store holds what is no object");
+            tracing::warn!(%key, error, "the store holds what is no object");
         }
         Arc::new(Item {
-            key: entry.key.as_str().into(),
-            revision: entry.revision,
+            key,
+            revision,
             object,
         })
     }
 
-    fn weight(&self, item: &Item<N::Object>) -> usize {
-        match &item.object {
-            Ok(object) => self.normalize.weight(object),
-            Err(text) => text.len(),
+    fn wire_bytes(&self, item: &Item<N::Object>) -> u64 {
+        let object = item.object.as_ref();
+        object.map_or(0, |object| self.normalize.wire_bytes(object) as u64)
+    }
+
+    /// What one state of an object keeps alive, without the key that it shares with the others.
+    fn item_bytes(&self, item: &Item<N::Object>) -> usize {
+        let heap = match &item.object {
+            Ok(object) => self.normalize.heap_bytes(object),
+            Err(text) => text.len() + ALLOCATION,
+        };
+        heap + size_of::<Item<N::Object>>() + COUNTERS + ALLOCATION
+    }
+
+    /// What an object costs while it is there: its state, its key and its places in the map and the indexes.
+    fn present_bytes(&self, item: &Item<N::Object>) -> u64 {
+        let mut bytes = self.item_bytes(item) + key_bytes(&item.key) + MAP_BYTES;
+        if let Ok(object) = &item.object {
+            self.normalize.index(object, &mut |_, value| {
+                bytes += INDEX_BYTES + key_bytes(value);
+            });
+        }
+        bytes as u64
+    }
+}
+
+/// What a shared string keeps alive.
+fn key_bytes(key: &str) -> usize {
+    key.len() + COUNTERS + ALLOCATION
+}
+
+/// A page of the first list, perhaps still in work.
+enum Part<N: Normalize> {
+    Done(Items<N>),
+    Running(JoinHandle<Items<N>>),
+}
+
+type Items<N> = Vec<Arc<Item<<N as Normalize>::Object>>>;
+
+impl<N: Normalize> Part<N> {
+    async fn items(self) -> Result<Items<N>, StorageError> {
+        match self {
+            Part::Done(items) => Ok(items),
+            Part::Running(running) => running
+                .await
+                .map_err(|error| StorageError::Unavailable(error.to_string())),
+        }
+    }
+}
+
+/// A state that is being made.
+struct Filling<N: Normalize> {
+    snapshot: Snapshot<N::Object>,
+    wire_bytes: u64,
+    object_bytes: u64,
+}
+
+impl<N: Normalize> Default for Filling<N> {
+    fn default() -> Self {
+        Self {
+            snapshot: Snapshot::default(),
+            wire_bytes: 0,
+            object_bytes: 0,
+        }
+    }
+}
+
+impl<N: Normalize> Filling<N> {
+    fn add(&mut self, cache: &WatchCache<N>, items: Items<N>) {
+        for item in items {
+            self.wire_bytes += cache.wire_bytes(&item);
+            self.object_bytes += cache.present_bytes(&item);
+            self.snapshot.put(&cache.normalize, item);
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::OutsideWindow;
+use super::budget::{Budget, Limits};
 use super::snapshot::Item;
 use crate::Revision;
 
@@ -15,43 +17,15 @@ use crate::Revision;
 /// reconnect.
 const WINDOW: Duration = Duration::from_secs(75);
 
-/// So many changes stay whatever their age, so that a client of a quiet resource need not list anew.
+/// So many changes stay whatever their age, so that a client of a quiet resource need not list anew; as many as upstream
+/// keeps.
 const LEAST_CHANGES: usize = 100;
 
-/// No window holds more, whatever their size.
-const MOST_CHANGES: usize = 102_400;
+/// What an allocation costs beside what is in it.
+pub(super) const ALLOCATION: usize = 16;
 
-/// What a change costs beside the objects in it.
-const CHANGE_OVERHEAD: usize = 160;
-
-/// How many bytes the histories of all caches may keep alive together.
-#[derive(Debug)]
-pub struct Budget {
-    used: AtomicUsize,
-    most: usize,
-}
-
-impl Budget {
-    /// 64 MiB for the histories of a server.
-    pub const DEFAULT_BYTES: usize = 64 << 20;
-
-    /// A budget of so many bytes.
-    pub fn new(bytes: usize) -> Arc<Self> {
-        Arc::new(Self {
-            used: AtomicUsize::new(0),
-            most: bytes,
-        })
-    }
-
-    /// How many bytes are used.
-    pub fn used(&self) -> usize {
-        self.used.load(Ordering::Relaxed)
-    }
-
-    fn is_exceeded(&self) -> bool {
-        self.used() > self.most
-    }
-}
+/// What a counted pointer's counters cost.
+pub(super) const COUNTERS: usize = 16;
 
 /// One change of one object.
 #[derive(Debug)]
@@ -109,16 +83,41 @@ pub(super) struct History<O> {
     oldest: Revision,
     bytes: usize,
     budget: Arc<Budget>,
+    /// As many changes are kept however old they are.
+    least: usize,
+    most: usize,
+    capacity: Capacity,
+}
+
+/// How many changes the ring has room for: twice as many whenever there are more in the window, half as many when it is
+/// hardly used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capacity {
+    /// Changes.
+    pub changes: usize,
+    /// How often it grew.
+    pub increases: u64,
+    /// How often it shrank.
+    pub decreases: u64,
 }
 
 impl<O> History<O> {
-    pub(super) fn new(budget: Arc<Budget>) -> Self {
+    pub(super) fn new(limits: Limits) -> Self {
+        limits.budget.join();
+        let most = limits.most_changes.max(1);
+        let least = LEAST_CHANGES.min(most);
         Self {
             changes: VecDeque::new(),
             first: 0,
             oldest: Revision(0),
             bytes: 0,
-            budget,
+            budget: limits.budget,
+            least,
+            most,
+            capacity: Capacity {
+                changes: least,
+                ..Capacity::default()
+            },
         }
     }
 
@@ -168,17 +167,55 @@ impl<O> History<O> {
             .partition_point(|change| change.revision <= revision)
     }
 
+    pub(super) fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
     /// Adds a change and drops those that leave the window; gives its number.
     pub(super) fn push(&mut self, change: Arc<Change<O>>) -> u64 {
         let now = change.at;
-        let bytes = change.bytes + CHANGE_OVERHEAD;
+        let bytes = Self::cost(&change);
         self.bytes += bytes;
-        self.budget.used.fetch_add(bytes, Ordering::Relaxed);
+        self.budget.take(bytes);
         self.changes.push_back(change);
+        self.drop_what_is_over(now);
+        if self.changes.len() > self.capacity.changes {
+            self.capacity.changes = (self.capacity.changes * 2).min(self.most);
+            self.capacity.increases += 1;
+        }
+        self.end() - 1
+    }
+
+    /// Drops what has left the window since the last change, and gives back what it took.
+    pub(super) fn trim(&mut self, now: Instant) {
+        self.drop_what_is_over(now);
+        while self.capacity.changes > self.least && self.changes.len() * 4 < self.capacity.changes {
+            self.capacity.changes = (self.capacity.changes / 2).max(self.least);
+            self.capacity.decreases += 1;
+            self.changes.shrink_to(self.capacity.changes);
+        }
+    }
+
+    /// Whether [`History::trim`] would do something.
+    pub(super) fn needs_trimming(&self, now: Instant) -> bool {
+        self.is_over(now)
+            || self.capacity.changes > self.least && self.changes.len() * 4 < self.capacity.changes
+    }
+
+    /// What a change keeps alive: the old object, itself, and its place, of which a ring that grew has up to twice as many
+    /// as it needs.
+    fn cost(change: &Change<O>) -> usize {
+        change.bytes
+            + size_of::<Change<O>>()
+            + COUNTERS
+            + ALLOCATION
+            + 2 * size_of::<Arc<Change<O>>>()
+    }
+
+    fn drop_what_is_over(&mut self, now: Instant) {
         while self.is_over(now) {
             self.drop_oldest();
         }
-        self.end() - 1
     }
 
     fn is_over(&self, now: Instant) -> bool {
@@ -186,17 +223,17 @@ impl<O> History<O> {
             return false;
         };
         let aged = now.saturating_duration_since(oldest.at) > WINDOW;
-        self.changes.len() > MOST_CHANGES
-            || self.changes.len() > LEAST_CHANGES && aged
+        self.changes.len() > self.most
+            || self.changes.len() > self.least && aged
             // The newest stays: whoever waits for it has not had a chance to read it.
-            || self.changes.len() > 1 && self.budget.is_exceeded()
+            || self.changes.len() > 1 && self.budget.wants_back_from(self.bytes)
     }
 
     fn drop_oldest(&mut self) {
         if let Some(change) = self.changes.pop_front() {
             self.first += 1;
             self.oldest = change.revision;
-            self.forget(change.bytes + CHANGE_OVERHEAD);
+            self.forget(Self::cost(&change));
         }
     }
 
@@ -210,7 +247,7 @@ impl<O> History<O> {
 
     fn forget(&mut self, bytes: usize) {
         self.bytes -= bytes;
-        self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
+        self.budget.give(bytes);
     }
 
     /// Begins anew at a state of which the past is unknown. Numbers go on, so that no cursor takes an old place for a
@@ -218,6 +255,7 @@ impl<O> History<O> {
     pub(super) fn restart(&mut self, at: Revision) {
         self.first = self.end();
         self.changes.clear();
+        self.changes.shrink_to(self.least);
         self.forget(self.bytes);
         self.oldest = at;
     }
@@ -226,6 +264,7 @@ impl<O> History<O> {
 impl<O> Drop for History<O> {
     fn drop(&mut self) {
         self.forget(self.bytes);
+        self.budget.leave();
     }
 }
 

@@ -9,9 +9,12 @@
 //! snapshots never go back; a cursor is given every change after its start that it is interested in, once and in order,
 //! or is told that it was not.
 
+mod budget;
+mod counters;
 mod cursor;
 mod fill;
 mod history;
+mod past;
 mod snapshot;
 
 use std::fmt;
@@ -25,16 +28,17 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+pub use budget::{Budget, Limits};
+pub use counters::{Counts, WAIT_BOUNDS};
 pub use cursor::{Cursor, CursorEnd};
-pub use history::{Budget, Change, Interest};
+pub use history::{Capacity, Change, Interest};
 pub use snapshot::{Item, Snapshot};
 
+use counters::Counters;
 use history::{History, Waiters};
+use past::Past;
 
 use crate::{Revision, Storage, StorageError};
-
-/// States of the past that were asked for lately, for the next page of the same list.
-const PAST_SNAPSHOTS: usize = 16;
 
 /// How often the store is asked for its progress while somebody waits for it: as often as upstream asks.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
@@ -56,8 +60,11 @@ pub trait Normalize: Send + Sync + 'static {
         revision: Revision,
     ) -> Result<Self::Object, String>;
 
-    /// How many bytes the object takes, for the limits of history and for metrics.
-    fn weight(&self, object: &Self::Object) -> usize;
+    /// How many bytes of the object are sent to a client.
+    fn wire_bytes(&self, object: &Self::Object) -> usize;
+
+    /// How many bytes the object keeps alive beside its own size, for the limits of history and for metrics.
+    fn heap_bytes(&self, object: &Self::Object) -> usize;
 
     /// The values by which the object can be found, each with the number of its index; a number comes once.
     fn index(&self, object: &Self::Object, found: &mut dyn FnMut(u16, &str));
@@ -92,23 +99,46 @@ pub type StateAndChanges<N> = (Arc<Snapshot<<N as Normalize>::Object>>, Cursor<N
 pub struct Size {
     /// Present objects.
     pub objects: usize,
-    /// Their bytes, as [`Normalize::weight`] says.
+    /// Their bytes as clients get them.
+    pub wire_bytes: usize,
+    /// What they take, with their keys and indexes.
     pub object_bytes: usize,
     /// Changes in the window.
     pub changes: usize,
-    /// The bytes of objects that only the window keeps.
+    /// What only the window keeps.
     pub history_bytes: usize,
+    /// For how many changes there is room.
+    pub capacity: Capacity,
 }
 
 /// Whether the cache has been filled, and if not, why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// The first list is under way; the text is the last error, empty without one.
-    Pending(String),
+    /// The list is under way: the first one, or one after the store forgot what the cache has not seen.
+    Pending {
+        /// Since when.
+        since: Instant,
+        /// Why it failed the last time, if it did.
+        error: Option<StorageError>,
+    },
     /// It follows the store.
     Following,
-    /// It was filled, and has lost the store; the text says why. What it holds is served as what it is: not the newest.
-    Behind(String),
+    /// It was filled, and has lost the store. What it holds is served as what it is: not the newest.
+    Behind(StorageError),
+}
+
+impl Fill {
+    fn pending() -> Self {
+        Fill::Pending {
+            since: Instant::now(),
+            error: None,
+        }
+    }
+
+    /// Whether there is something to read.
+    pub fn is_filled(&self) -> bool {
+        !matches!(self, Fill::Pending { .. })
+    }
 }
 
 /// The objects below one prefix of a store.
@@ -120,10 +150,12 @@ pub struct WatchCache<N: Normalize> {
     /// Lock order: history, then waiters.
     history: RwLock<History<N::Object>>,
     waiters: Mutex<Waiters>,
-    past: Mutex<Vec<Arc<Snapshot<N::Object>>>>,
+    past: Past<N::Object>,
     /// Counts refills: a cursor of an earlier one has missed changes.
     epoch: AtomicU64,
+    wire_bytes: AtomicU64,
     object_bytes: AtomicU64,
+    counters: Counters,
     seen: watch::Sender<Revision>,
     fill: watch::Sender<Fill>,
 }
@@ -140,25 +172,27 @@ impl<N: Normalize> fmt::Debug for WatchCache<N> {
 
 impl<N: Normalize> WatchCache<N> {
     /// A cache of the objects below a prefix, which ends with a slash. It is empty until [`WatchCache::run`] fills it.
-    /// `budget` bounds the history of every cache that shares it.
+    /// `limits` bound its history; a [`Budget`] alone bounds that of every cache that shares it.
     pub fn new(
         store: Arc<dyn Storage>,
         prefix: impl Into<Arc<str>>,
         normalize: N,
-        budget: Arc<Budget>,
+        limits: impl Into<Limits>,
     ) -> Arc<Self> {
         Arc::new(Self {
             store,
             prefix: prefix.into(),
             normalize,
             current: ArcSwap::from_pointee(Snapshot::default()),
-            history: RwLock::new(History::new(budget)),
+            history: RwLock::new(History::new(limits.into())),
             waiters: Mutex::default(),
-            past: Mutex::default(),
+            past: Past::default(),
             epoch: AtomicU64::new(0),
+            wire_bytes: AtomicU64::new(0),
             object_bytes: AtomicU64::new(0),
+            counters: Counters::default(),
             seen: watch::Sender::new(Revision(0)),
-            fill: watch::Sender::new(Fill::Pending(String::new())),
+            fill: watch::Sender::new(Fill::pending()),
         })
     }
 
@@ -195,12 +229,12 @@ impl<N: Normalize> WatchCache<N> {
                     oldest: history.oldest(),
                 });
             }
-            if revision == current.revision() {
-                self.remember(&current);
-                return Ok(current);
-            }
-            if let Some(known) = self.known(revision) {
+            if let Some(known) = self.past.find(revision) {
                 return Ok(known);
+            }
+            if revision == current.revision() {
+                self.past.keep(&current);
+                return Ok(current);
             }
             (Snapshot::clone(&current), history.after(revision))
         };
@@ -213,30 +247,8 @@ impl<N: Normalize> WatchCache<N> {
         }
         snapshot.set_revision(revision);
         let snapshot = Arc::new(snapshot);
-        self.remember(&snapshot);
+        self.past.keep(&snapshot);
         Ok(snapshot)
-    }
-
-    fn known(&self, revision: Revision) -> Option<Arc<Snapshot<N::Object>>> {
-        let past = self.past.lock();
-        past.iter()
-            .find(|snapshot| snapshot.revision() == revision)
-            .cloned()
-    }
-
-    /// Keeps a snapshot for the next page. What falls out of the window is dropped with it, since nobody may ask for it.
-    fn remember(&self, snapshot: &Arc<Snapshot<N::Object>>) {
-        let mut past = self.past.lock();
-        if past
-            .iter()
-            .any(|known| known.revision() == snapshot.revision())
-        {
-            return;
-        }
-        if past.len() == PAST_SNAPSHOTS {
-            past.remove(0);
-        }
-        past.push(Arc::clone(snapshot));
     }
 
     /// Waits until every change up to a revision is in the cache; says whether it came so far in time.
@@ -255,33 +267,38 @@ impl<N: Normalize> WatchCache<N> {
     /// # Errors
     /// When the store cannot say where it is.
     pub async fn wait_for_present(&self, time: Duration) -> Result<bool, StorageError> {
-        let present = self.store.current_revision().await?;
-        self.reach(present, time).await
+        let present = self.store.current_revision().await;
+        let present = present.inspect_err(|_| self.counters.consistent_failures.add(1))?;
+        let came = self.reach(present, time).await;
+        match came {
+            true => self.counters.consistent_reads.add(1),
+            false => self.counters.consistent_fallbacks.add(1),
+        }
+        Ok(came)
     }
 
     /// Waits until every change up to a revision is in the cache, and asks the store to say how far it is as long as it
     /// waits; says whether the cache came so far in time.
-    ///
-    /// # Errors
-    /// When the store cannot be asked.
-    pub async fn reach(&self, revision: Revision, time: Duration) -> Result<bool, StorageError> {
+    pub async fn reach(&self, revision: Revision, time: Duration) -> bool {
         if self.current.load().revision() >= revision {
-            return Ok(true);
+            self.counters.waited(Duration::ZERO);
+            return true;
         }
-        let end = Instant::now() + time;
+        let begin = Instant::now();
         let asking = async {
             loop {
-                // Other resources may have moved the store on: nothing else would tell.
-                self.store.request_progress().await?;
-                let left = end.saturating_duration_since(Instant::now());
-                if self.wait_for(revision, left.min(ASK_AGAIN)).await {
-                    return Ok(true);
-                }
+                // Other resources may have moved the store on: nothing else would tell. A store that cannot be asked now
+                // may be in time for the next.
+                let _ = self.store.request_progress().await;
+                tokio::time::sleep(ASK_AGAIN).await;
             }
         };
-        tokio::time::timeout_at(end, asking)
-            .await
-            .unwrap_or(Ok(false))
+        let came = tokio::select! {
+            came = self.wait_for(revision, time) => came,
+            () = asking => false,
+        };
+        self.counters.waited(begin.elapsed());
+        came
     }
 
     /// How far the cache has come, now and whenever it is told.
@@ -293,13 +310,7 @@ impl<N: Normalize> WatchCache<N> {
     pub fn forget(&self, revision: Revision) {
         let mut history = self.history.write();
         history.forget_until(revision.min(self.current.load().revision()));
-        self.forget_past(history.oldest());
-    }
-
-    /// Drops what was remembered of states before the window.
-    fn forget_past(&self, oldest: Revision) {
-        let mut past = self.past.lock();
-        past.retain(|snapshot| snapshot.revision() >= oldest);
+        self.past.forget_before(history.oldest());
     }
 
     /// The changes after a revision, or from the present on, of one interest.
@@ -353,16 +364,30 @@ impl<N: Normalize> WatchCache<N> {
         self.fill.subscribe()
     }
 
+    /// Whether it has been filled.
+    pub fn is_filled(&self) -> bool {
+        self.fill.borrow().is_filled()
+    }
+
     /// How much it holds.
     pub fn size(&self) -> Size {
+        let bytes = |count: &AtomicU64| {
+            usize::try_from(count.load(Ordering::Relaxed)).unwrap_or(usize::MAX)
+        };
         let history = self.history.read();
         Size {
             objects: self.current.load().len(),
-            object_bytes: usize::try_from(self.object_bytes.load(Ordering::Relaxed))
-                .unwrap_or(usize::MAX),
+            wire_bytes: bytes(&self.wire_bytes),
+            object_bytes: bytes(&self.object_bytes),
             changes: history.len(),
             history_bytes: history.bytes(),
+            capacity: history.capacity(),
         }
+    }
+
+    /// What it did.
+    pub fn counts(&self) -> Counts {
+        self.counters.counts()
     }
 
     fn epoch(&self) -> u64 {

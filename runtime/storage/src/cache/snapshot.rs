@@ -21,6 +21,12 @@ pub struct Item<O> {
     pub object: Result<O, String>,
 }
 
+/// What a place in the map costs: two counted pointers, in nodes that are two thirds full.
+pub(super) const MAP_BYTES: usize = 36;
+
+/// What a place in the index costs beside the value.
+pub(super) const INDEX_BYTES: usize = 60;
+
 /// The number of an index and a value in it.
 type Value = (u16, Arc<str>);
 

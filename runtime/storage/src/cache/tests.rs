@@ -18,7 +18,10 @@ impl Normalize for Text {
         }
         Ok(format!("{text}@{revision}"))
     }
-    fn weight(&self, object: &String) -> usize {
+    fn wire_bytes(&self, object: &String) -> usize {
+        object.len()
+    }
+    fn heap_bytes(&self, object: &String) -> usize {
         object.len()
     }
     fn index(&self, object: &String, found: &mut dyn FnMut(u16, &str)) {
@@ -102,7 +105,7 @@ async fn a_long_list_is_filled_in_pages_of_one_state() {
     let cache = cache(&store);
     following(&cache).await;
     assert_eq!(
-        (cache.snapshot().len(), cache.size().object_bytes),
+        (cache.snapshot().len(), cache.size().wire_bytes),
         (12_000, 12_000 * 2 + 58_894 - 10_000)
     );
 }

@@ -47,7 +47,10 @@ impl Normalize for Stored {
     fn normalize(&self, _: &str, stored: &Bytes, _: Revision) -> Result<Bytes, String> {
         Ok(stored.clone())
     }
-    fn weight(&self, object: &Bytes) -> usize {
+    fn wire_bytes(&self, object: &Bytes) -> usize {
+        object.len()
+    }
+    fn heap_bytes(&self, object: &Bytes) -> usize {
         object.len()
     }
     fn index(&self, object: &Bytes, found: &mut dyn FnMut(u16, &str)) {

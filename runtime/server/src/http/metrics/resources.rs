@@ -1,0 +1,273 @@
+//! What the registry says about its resources: watch caches and lists. Read when it is asked for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use apiloom_storage::cache::WAIT_BOUNDS;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+
+use crate::registry::{CacheReport, ListCounts, Registry, ResourceReport};
+
+#[derive(Debug)]
+pub(super) struct Resources(pub(super) Arc<Registry>);
+
+#[derive(Clone, Debug, EncodeLabelSet)]
+struct Resource {
+    group: String,
+    resource: String,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet)]
+struct Indexed {
+    group: String,
+    resource: String,
+    index: String,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet)]
+struct ConsistentRead {
+    group: String,
+    resource: String,
+    success: &'static str,
+    fallback: &'static str,
+}
+
+impl Resource {
+    fn of(report: &ResourceReport) -> Self {
+        Self {
+            group: report.resource.group.clone(),
+            resource: report.resource.resource.clone(),
+        }
+    }
+}
+
+/// A metric with one number for each watch cache: its name, its help, the number.
+type OfCache = (&'static str, &'static str, fn(&CacheReport) -> u64);
+
+const GAUGES: [OfCache; 6] = [
+    (
+        "watch_cache_capacity",
+        "Changes for which the watch cache has room, by resource",
+        |cache| cache.size.capacity.changes as u64,
+    ),
+    (
+        "apiserver_watch_cache_resource_version",
+        "The revision up to which the watch cache has come, by resource",
+        |cache| cache.revision.0,
+    ),
+    (
+        "apiloom_watch_cache_changes",
+        "Changes in the window of the watch cache, by resource",
+        |cache| cache.size.changes as u64,
+    ),
+    (
+        "apiloom_watch_cache_history_bytes",
+        "Bytes that only the window of the watch cache keeps, by resource",
+        |cache| cache.size.history_bytes as u64,
+    ),
+    (
+        "apiloom_watch_cache_object_bytes",
+        "Bytes that the objects in the watch cache take, with their keys and indexes, by resource",
+        |cache| cache.size.object_bytes as u64,
+    ),
+    (
+        "apiloom_watch_cache_wire_bytes",
+        "Bytes of the objects in the watch cache as clients get them, by resource",
+        |cache| cache.size.wire_bytes as u64,
+    ),
+];
+
+const COUNTERS: [OfCache; 6] = [
+    (
+        "watch_cache_capacity_increase",
+        "How often the watch cache made room for more changes, by resource",
+        |cache| cache.size.capacity.increases,
+    ),
+    (
+        "watch_cache_capacity_decrease",
+        "How often the watch cache gave room for changes back, by resource",
+        |cache| cache.size.capacity.decreases,
+    ),
+    (
+        "apiserver_watch_cache_events_received",
+        "Changes that the watch cache received from storage, by resource",
+        |cache| cache.counts.received,
+    ),
+    (
+        "apiserver_watch_cache_events_dispatched",
+        "Changes that the watch cache made known to watchers, by resource",
+        |cache| cache.counts.dispatched,
+    ),
+    (
+        "apiserver_watch_cache_initializations",
+        "How often the watch cache was filled, by resource",
+        |cache| cache.counts.fills,
+    ),
+    (
+        "apiserver_terminated_watchers",
+        "Watchers that were ended because they did not read, by resource",
+        |cache| cache.counts.ended_watchers,
+    ),
+];
+
+/// A metric of lists, its name as the cache's and as the storage's.
+type OfLists = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&ListCounts) -> u64,
+);
+
+const LISTS: [OfLists; 3] = [
+    (
+        "apiserver_cache_list",
+        "apiserver_storage_list",
+        "Lists that were answered from there, by resource",
+        |counts| counts.lists,
+    ),
+    (
+        "apiserver_cache_list_fetched_objects",
+        "apiserver_storage_list_fetched_objects",
+        "Objects that were looked at for lists, by resource",
+        |counts| counts.fetched,
+    ),
+    (
+        "apiserver_cache_list_returned_objects",
+        "apiserver_storage_list_returned_objects",
+        "Objects that lists had, by resource",
+        |counts| counts.returned,
+    ),
+];
+
+impl Collector for Resources {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let reports = self.0.report();
+        lists(&mut encoder, &reports)?;
+        let cached: Vec<(Resource, &CacheReport)> = reports
+            .iter()
+            .filter_map(|report| Some((Resource::of(report), report.cache.as_ref()?)))
+            .collect();
+        // A server without caches has no such metrics at all.
+        if cached.is_empty() {
+            return Ok(());
+        }
+        for (metrics, kind) in [(GAUGES, MetricType::Gauge), (COUNTERS, MetricType::Counter)] {
+            for (name, help, value) in metrics {
+                let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
+                for (labels, cache) in &cached {
+                    let mut sample = metric.encode_family(labels)?;
+                    match kind {
+                        MetricType::Gauge => sample.encode_gauge(&value(cache))?,
+                        _ => count(&mut sample, value(cache))?,
+                    }
+                }
+            }
+        }
+        consistent_reads(&mut encoder, &cached)?;
+        waits(&mut encoder, &cached)
+    }
+}
+
+fn count(sample: &mut MetricEncoder<'_>, value: u64) -> fmt::Result {
+    sample.encode_counter::<NoLabelSet, _, u64>(&value, None)
+}
+
+fn lists(encoder: &mut DescriptorEncoder<'_>, reports: &[ResourceReport]) -> fmt::Result {
+    for (cache, storage, help, value) in LISTS {
+        let mut metric = encoder.encode_descriptor(cache, help, None, MetricType::Counter)?;
+        for report in reports.iter().filter(|report| report.cache.is_some()) {
+            for (index, counts) in &report.cache_lists {
+                let labels = Indexed {
+                    group: report.resource.group.clone(),
+                    resource: report.resource.resource.clone(),
+                    index: index.clone(),
+                };
+                count(&mut metric.encode_family(&labels)?, value(counts))?;
+            }
+        }
+        let mut metric = encoder.encode_descriptor(storage, help, None, MetricType::Counter)?;
+        for report in reports {
+            let labels = Resource::of(report);
+            count(
+                &mut metric.encode_family(&labels)?,
+                value(&report.storage_lists),
+            )?;
+        }
+    }
+    // Every object that is read from storage is also looked into.
+    for (name, help, value) in [
+        (
+            "apiserver_storage_list_evaluated_objects",
+            "Objects that were looked into for lists from storage, by resource",
+            (|report| report.storage_lists.fetched) as fn(&ResourceReport) -> u64,
+        ),
+        (
+            "apiserver_init_events",
+            "Objects that were looked at for the beginning of watches, by resource",
+            |report| report.initial_events,
+        ),
+    ] {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for report in reports {
+            count(
+                &mut metric.encode_family(&Resource::of(report))?,
+                value(report),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn consistent_reads(
+    encoder: &mut DescriptorEncoder<'_>,
+    cached: &[(Resource, &CacheReport)],
+) -> fmt::Result {
+    let mut metric = encoder.encode_descriptor(
+        "apiserver_watch_cache_consistent_read",
+        "Consistent reads, by whether they succeeded and whether storage had to answer them",
+        None,
+        MetricType::Counter,
+    )?;
+    for (Resource { group, resource }, cache) in cached {
+        let counts = &cache.counts;
+        for (success, fallback, value) in [
+            ("true", "false", counts.consistent_reads),
+            ("true", "true", counts.consistent_fallbacks),
+            ("false", "false", counts.consistent_failures),
+        ] {
+            let labels = ConsistentRead {
+                group: group.clone(),
+                resource: resource.clone(),
+                success,
+                fallback,
+            };
+            count(&mut metric.encode_family(&labels)?, value)?;
+        }
+    }
+    Ok(())
+}
+
+fn waits(encoder: &mut DescriptorEncoder<'_>, cached: &[(Resource, &CacheReport)]) -> fmt::Result {
+    let mut metric = encoder.encode_descriptor(
+        "apiserver_watch_cache_read_wait_seconds",
+        "How long reads waited for the watch cache to have what they want, by resource",
+        None,
+        MetricType::Histogram,
+    )?;
+    for (labels, cache) in cached {
+        let counts = &cache.counts;
+        let bounds = WAIT_BOUNDS.into_iter().chain([f64::MAX]);
+        let buckets: Vec<(f64, u64)> = bounds.zip(counts.waits).collect();
+        metric
+            .encode_family(labels)?
+            .encode_histogram::<NoLabelSet>(
+                counts.waited_seconds,
+                counts.waits.iter().sum(),
+                &buckets,
+                None,
+            )?;
+    }
+    Ok(())
+}
