@@ -138,6 +138,20 @@ async fn measure(dir: &Path, objects: usize, rate: usize, seconds: usize) -> Res
         "{:.0} updates/s",
         done as f64 / begin.elapsed().as_secs_f64()
     );
+    for report in registry.report() {
+        if let Some(cache) = report.cache {
+            let size = cache.size;
+            println!(
+                "{}: {} objects, {:.1} MiB of {:.1} MiB on the wire, {} changes that keep {:.1} MiB",
+                report.resource,
+                size.objects,
+                size.object_bytes as f64 / MIB,
+                size.wire_bytes as f64 / MIB,
+                size.changes,
+                size.history_bytes as f64 / MIB
+            );
+        }
+    }
     for _ in 0..5 {
         report("after the updates");
         tokio::time::sleep(Duration::from_secs(2)).await;

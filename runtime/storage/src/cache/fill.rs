@@ -48,7 +48,9 @@ impl<N: Normalize> WatchCache<N> {
             };
             let error = match failed {
                 None => {
-                    let error = self.follow(self.current.load().revision()).await;
+                    // Not in the call below, which would hold this state for as long as it follows.
+                    let from = self.current.load().revision();
+                    let error = self.follow(from).await;
                     if *self.fill.borrow() == Fill::Following {
                         wait = FIRST_RETRY;
                     }

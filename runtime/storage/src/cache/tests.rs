@@ -1,6 +1,8 @@
-//! The cache against the store it follows, under every interleaving that a scheduler of this thread can make.
+//! The cache against the store it follows; `model` has random interleavings, `threads` real ones.
 
-use std::collections::BTreeMap;
+mod limits;
+mod model;
+mod threads;
 
 use super::*;
 use crate::{Memory, Retention};
@@ -382,124 +384,4 @@ async fn a_closed_store_is_said_and_what_is_known_stays() {
     assert!(tokio::time::timeout(LONG, behind).await.is_ok());
     assert!(cache.wait_for_present(LONG).await.is_err());
     assert_eq!(texts(&cache.snapshot(), PREFIX), ["1@1"]);
-}
-
-/// A small generator of the same numbers every time: what fails once fails again.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
-
-/// A watch, the revision after which it began, and what it gave so far.
-type Stream = (Cursor<Text>, u64, Vec<Arc<Change<String>>>);
-
-/// Writers, readers and watchers take turns in random order; every state and every stream is compared with the history
-/// of the store.
-#[tokio::test]
-async fn every_interleaving_tells_the_stores_history() {
-    for seed in 1..=60 {
-        let mut random = Random(seed);
-        let store = Memory::new();
-        let cache = cache(&store);
-        following(&cache).await;
-        // Revision by revision, all objects of the store.
-        let mut states: Vec<BTreeMap<String, String>> = vec![BTreeMap::new()];
-        let mut streams: Vec<Stream> = Vec::new();
-        for _ in 0..200 {
-            let key = format!("/r/{}/{}", random.below(2), random.below(4));
-            match random.below(8) {
-                0..=3 => {
-                    let value = random.below(5).to_string();
-                    let revision = put(&store, &key, &value).await;
-                    let mut state = states.last().unwrap().clone();
-                    state.insert(key, format!("{value}@{revision}"));
-                    states.push(state);
-                }
-                4 if states.last().unwrap().contains_key(&key) => {
-                    delete(&store, &key).await;
-                    let mut state = states.last().unwrap().clone();
-                    state.remove(&key);
-                    states.push(state);
-                }
-                5 => tokio::task::yield_now().await,
-                6 => {
-                    let at = random.below(states.len() as u64);
-                    let interest = [Interest::Everything, Interest::Key(key.as_str().into())];
-                    let interest = interest[random.below(2) as usize].clone();
-                    let cursor = cache.watch(interest, Some(Revision(at))).unwrap();
-                    streams.push((cursor, at, Vec::new()));
-                }
-                _ => {
-                    for (cursor, _, changes) in &mut streams {
-                        cursor.take(1 + random.below(5) as usize, changes).unwrap();
-                    }
-                    let at = Revision(random.below(states.len() as u64));
-                    if let Ok(snapshot) = cache.snapshot_at(at) {
-                        let found: Vec<String> = texts(&snapshot, PREFIX);
-                        let expected: Vec<&String> = states[at.0 as usize].values().collect();
-                        assert_eq!(
-                            found.iter().collect::<Vec<_>>(),
-                            expected,
-                            "seed {seed}, at {at}"
-                        );
-                    }
-                }
-            }
-        }
-        caught_up(&cache).await;
-        let newest = texts(&cache.snapshot(), PREFIX);
-        assert_eq!(
-            newest.iter().collect::<Vec<_>>(),
-            states.last().unwrap().values().collect::<Vec<_>>()
-        );
-        for (mut cursor, after, mut changes) in streams {
-            cursor.take(usize::MAX, &mut changes).unwrap();
-            check_stream(seed, &states, &cursor, after, &changes);
-        }
-    }
-}
-
-fn check_stream(
-    seed: u64,
-    states: &[BTreeMap<String, String>],
-    cursor: &Cursor<Text>,
-    after: u64,
-    changes: &[Arc<Change<String>>],
-) {
-    let expected = (after as usize + 1..states.len()).filter_map(|revision| {
-        let (old, new) = (&states[revision - 1], &states[revision]);
-        let keys = old.keys().chain(new.keys());
-        let key = keys
-            .into_iter()
-            .find(|key| old.get(*key) != new.get(*key))?;
-        cursor.interest().covers(key).then(|| {
-            (
-                revision as u64,
-                key.clone(),
-                old.get(key).cloned(),
-                new.get(key).cloned(),
-            )
-        })
-    });
-    let object =
-        |item: &Option<Arc<Item<String>>>| item.as_ref().map(|item| item.object.clone().unwrap());
-    let got = changes.iter().map(|change| {
-        (
-            change.revision.0,
-            change.key.to_string(),
-            object(&change.old),
-            object(&change.new),
-        )
-    });
-    assert_eq!(
-        got.collect::<Vec<_>>(),
-        expected.collect::<Vec<_>>(),
-        "seed {seed}, after {after}"
-    );
 }
