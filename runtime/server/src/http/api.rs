@@ -26,6 +26,7 @@ use super::negotiate::check_route;
 use super::observe::{Observed, resource_labels};
 use super::openapi::OpenApi;
 use super::query::Query;
+use super::rendered::Rendered;
 use super::route::{Operation, route};
 use super::stopping::Stopping;
 use super::timeout::{Deadline, MUTATING_TIMEOUT, handler_timeout, out_of_time, request_timeout};
@@ -52,6 +53,7 @@ struct Inner {
     version: Arc<Version>,
     health: Health,
     metrics: Arc<Metrics>,
+    rendered: Arc<Rendered>,
     stopping: Stopping,
 }
 
@@ -75,6 +77,7 @@ impl Api {
                 openapi,
                 version,
                 health,
+                rendered: Arc::default(),
                 stopping: Stopping::default(),
             }),
         }
@@ -303,6 +306,7 @@ impl Inner {
             body,
             stopping: self.stopping.clone(),
             metrics: &self.metrics,
+            rendered: &self.rendered,
         };
         let answer = perform(operation, call).await;
         let mut response = answer.unwrap_or_else(|error| respond(&error, request));

@@ -11,6 +11,7 @@ use super::metrics::Metrics;
 use super::negotiate::{Target, negotiate};
 use super::params::{IncludeObject, include_object};
 use super::query::Query;
+use super::rendered::Rendered;
 use super::stopping::Stopping;
 use crate::registry::{Endpoint, RequestContext};
 
@@ -30,6 +31,8 @@ pub(super) struct Call<'a> {
     /// Says when watches must end.
     pub(super) stopping: Stopping,
     pub(super) metrics: &'a Metrics,
+    /// What watchers were sent lately.
+    pub(super) rendered: &'a Arc<Rendered>,
 }
 
 impl Call<'_> {

@@ -33,6 +33,7 @@ mod observe;
 mod params;
 mod protobuf;
 mod query;
+mod rendered;
 mod request_info;
 mod served;
 mod static_doc;

@@ -3,6 +3,8 @@
 //! The body is a stream that is polled by the connection: a client that does not read is not written to, and what
 //! then happens to its events is the registry's decision, as is how long a watch lasts.
 
+use std::sync::Arc;
+
 use apiloom_meta::ApiError;
 use apiloom_meta::codec::encode_json;
 use apiloom_meta::kind::Verb;
@@ -20,8 +22,9 @@ use super::call::Call;
 use super::encode::{Form, Reply};
 use super::error::status;
 use super::metrics;
-use super::negotiate::negotiate_stream;
+use super::negotiate::{Target, negotiate_stream};
 use super::params::{ListUse, list_options};
+use super::rendered::{Rendered, Same};
 use crate::registry::{Document, ListOptions, WatchEvent, WatchEventKind};
 
 /// Events that are ready together are sent together, up to about this size.
@@ -59,6 +62,7 @@ pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         form: reply.form(),
         reply,
         sent,
+        rendered: Arc::clone(call.rendered),
         sent_columns: false,
     };
     Ok(respond(frames(events, writer)))
@@ -128,6 +132,7 @@ struct EventWriter {
     reply: Reply,
     form: Form,
     sent: metrics::WatchEvents,
+    rendered: Arc<Rendered>,
     /// The columns of a table are sent once per watch.
     sent_columns: bool,
 }
@@ -149,9 +154,27 @@ impl EventWriter {
     }
 
     fn write_object(&mut self, document: &Document, out: &mut Vec<u8>) {
-        let json = document.json(self.reply.endpoint.schema());
-        self.form.write(&json, !self.sent_columns, out);
-        self.sent_columns = true;
+        let columns = !std::mem::replace(&mut self.sent_columns, true);
+        let schema = self.reply.endpoint.schema();
+        let target = self.reply.accepted.target;
+        match document {
+            Document::Encoded(encoded) if target != Target::Object => {
+                let same = Same {
+                    endpoint: Arc::as_ptr(&self.reply.endpoint).addr(),
+                    state: encoded.state(),
+                    target,
+                    include: self.reply.include,
+                    columns: columns && matches!(target, Target::Table(_)),
+                };
+                let json = self.rendered.get(same, || {
+                    let mut json = Vec::new();
+                    self.form.write(&document.json(schema), columns, &mut json);
+                    json
+                });
+                out.extend_from_slice(&json);
+            }
+            _ => self.form.write(&document.json(schema), columns, out),
+        }
     }
 
     fn write_error(&self, error: &ApiError, out: &mut Vec<u8>) {

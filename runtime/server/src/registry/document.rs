@@ -116,9 +116,6 @@ fn labels(metadata: &[u8]) -> Box<[(Box<str>, Box<str>)]> {
 /// What an allocation costs beside what is in it.
 const ALLOCATION: usize = 16;
 
-/// What a buffer costs that is shared.
-const SHARED: usize = 40;
-
 /// A kind, as its watch cache sees it.
 pub(super) struct Served(pub(super) Arc<Kind>);
 
@@ -144,8 +141,7 @@ impl Normalize for Served {
     }
 
     fn heap_bytes(&self, object: &CachedObject) -> usize {
-        // The buffer is shared with answers, which costs it a counter.
-        let json = object.json.len() + ALLOCATION + SHARED;
+        let json = object.json.len() + ALLOCATION;
         let text = |text: &str| text.len() + ALLOCATION;
         let labels = object
             .labels
@@ -261,6 +257,11 @@ impl Encoded {
             item: Arc::clone(item),
             shown: shown.filter(|shown| *shown != item.revision),
         })
+    }
+
+    /// What tells it from every other document of its kind and version: the revision that wrote it, and the one it shows.
+    pub(crate) fn state(&self) -> (Revision, Revision) {
+        (self.item.revision, self.shown.unwrap_or(self.item.revision))
     }
 
     /// The document.

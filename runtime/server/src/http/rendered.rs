@@ -1,0 +1,103 @@
+//! Events in other forms than the object's own, made once for all watchers that are sent them at about the same time.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use apiloom_storage::Revision;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::negotiate::Target;
+use super::params::IncludeObject;
+
+/// How many are kept: more than watchers are apart from each other.
+const KEPT: usize = 64;
+
+/// For how long they are: tables say how old objects are, in seconds.
+const KEPT_FOR: Duration = Duration::from_millis(500);
+
+/// What makes two documents the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Same {
+    /// The resource and its version, by where the endpoint is.
+    pub(super) endpoint: usize,
+    /// The revision that wrote the state, and the one that is shown.
+    pub(super) state: (Revision, Revision),
+    pub(super) target: Target,
+    pub(super) include: IncludeObject,
+    /// Whether a table begins with its columns.
+    pub(super) columns: bool,
+}
+
+#[derive(Debug)]
+struct Made {
+    same: Same,
+    json: Bytes,
+    at: Instant,
+}
+
+/// Documents, newest last.
+#[derive(Debug, Default)]
+pub(super) struct Rendered(Mutex<VecDeque<Made>>);
+
+impl Rendered {
+    /// The document in a form, made now unless it was lately. Two watchers may make it at the same time, and both be right.
+    pub(super) fn get(&self, same: Same, make: impl FnOnce() -> Vec<u8>) -> Bytes {
+        let known = {
+            let made = self.0.lock();
+            let mut made = made.iter().rev();
+            let known = made.find(|made| made.same == same);
+            known
+                .filter(|made| made.at.elapsed() < KEPT_FOR)
+                .map(|made| made.json.clone())
+        };
+        known.unwrap_or_else(|| {
+            let json = Bytes::from(make());
+            let mut made = self.0.lock();
+            if made.len() == KEPT {
+                made.pop_front();
+            }
+            made.push_back(Made {
+                same,
+                json: json.clone(),
+                at: Instant::now(),
+            });
+            json
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::negotiate::MetaVersion;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_form_is_made_once_and_again_when_it_is_old() {
+        let rendered = Rendered::default();
+        let mut made = 0;
+        let mut get = |revision, columns| {
+            let same = Same {
+                endpoint: 1,
+                state: (Revision(revision), Revision(revision)),
+                target: Target::Table(MetaVersion::V1),
+                include: IncludeObject::Metadata,
+                columns,
+            };
+            let json = rendered.get(same, || {
+                made += 1;
+                made.to_string().into_bytes()
+            });
+            String::from_utf8(json.to_vec()).unwrap()
+        };
+        assert_eq!((get(1, true), get(1, true)), ("1".into(), "1".into()));
+        assert_eq!((get(1, false), get(2, true)), ("2".into(), "3".into()));
+        tokio::time::advance(KEPT_FOR).await;
+        assert_eq!(get(1, true), "4");
+        for revision in 10..10 + KEPT as u64 {
+            get(revision, true);
+        }
+        assert_eq!(get(1, true), "69");
+    }
+}
