@@ -185,49 +185,66 @@ impl Formatter for Go {
     }
 }
 
-/// Two-space indentation as Go's `json.Indent`: `{}` and `[]` stay closed, strings are left alone.
-pub(super) fn indent(json: &[u8]) -> Bytes {
-    let mut out = Vec::with_capacity(json.len() * 2);
-    let mut depth: usize = 0;
-    let (mut in_string, mut escaped) = (false, false);
-    // Set behind an opening bracket, until it is known whether something follows.
-    let mut opened = false;
-    for &byte in json {
-        if in_string {
-            out.push(byte);
-            in_string = escaped || byte != b'"';
-            escaped = !escaped && byte == b'\\';
-            continue;
+/// Two-space indentation as Go's `json.Indent`: `{}` and `[]` stay closed, strings are left alone. JSON may come in
+/// pieces that end anywhere.
+#[derive(Clone, Debug, Default)]
+pub struct Indenter {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    /// Set behind an opening bracket, until it is known whether something follows.
+    opened: bool,
+}
+
+impl Indenter {
+    /// Appends the next piece.
+    pub fn append(&mut self, json: &[u8], out: &mut Vec<u8>) {
+        for &byte in json {
+            if self.in_string {
+                out.push(byte);
+                self.in_string = self.escaped || byte != b'"';
+                self.escaped = !self.escaped && byte == b'\\';
+                continue;
+            }
+            if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+                self.token(byte, out);
+            }
         }
-        if matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
-            continue;
-        }
+    }
+
+    /// A byte outside of strings.
+    fn token(&mut self, byte: u8, out: &mut Vec<u8>) {
         let closes = matches!(byte, b'}' | b']');
-        if opened && !closes {
-            depth += 1;
-            line(&mut out, depth);
+        if self.opened && !closes {
+            self.depth += 1;
+            line(out, self.depth);
         }
         match byte {
             b'{' | b'[' => out.push(byte),
             b'}' | b']' => {
-                if !opened {
-                    depth = depth.saturating_sub(1);
-                    line(&mut out, depth);
+                if !self.opened {
+                    self.depth = self.depth.saturating_sub(1);
+                    line(out, self.depth);
                 }
                 out.push(byte);
             }
             b',' => {
                 out.push(byte);
-                line(&mut out, depth);
+                line(out, self.depth);
             }
             b':' => out.extend_from_slice(b": "),
             _ => {
-                in_string = byte == b'"';
+                self.in_string = byte == b'"';
                 out.push(byte);
             }
         }
-        opened = matches!(byte, b'{' | b'[');
+        self.opened = matches!(byte, b'{' | b'[');
     }
+}
+
+pub(super) fn indent(json: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(json.len() * 2);
+    Indenter::default().append(json, &mut out);
     out.into()
 }
 

@@ -14,6 +14,7 @@ use crate::object::Object;
 use crate::schema::Schema;
 use crate::schema::node::Node;
 
+pub use encode::Indenter;
 pub use peek::{Finder, value_end};
 
 /// The format of a body.

@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr2;
+
 use crate::path::JsonPath;
 
 /// Paths whose values are wanted, found together in one walk.
@@ -172,7 +174,7 @@ fn string_end(json: &[u8], at: usize) -> Option<usize> {
     let mut at = at + 1;
     loop {
         let rest = json.get(at..)?;
-        at += rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        at += memchr2(b'"', b'\\', rest)?;
         match json[at] {
             b'"' => return Some(at + 1),
             // Whatever is escaped, its first byte does not end the string.

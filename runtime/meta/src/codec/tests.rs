@@ -401,6 +401,19 @@ fn numbers_are_printed_as_go_prints_them() {
 }
 
 #[test]
+fn indentation_does_not_depend_on_where_pieces_end() {
+    let json = br#"{"a":[],"b":[{},{"c":"}\\\"{,:"}],"d":{"e":{}},"f":[1,[2]]}"#;
+    let whole = indent_json(json);
+    for end in 0..=json.len() {
+        let mut indenter = Indenter::default();
+        let mut out = Vec::new();
+        indenter.append(&json[..end], &mut out);
+        indenter.append(&json[end..], &mut out);
+        assert_eq!(Bytes::from(out), whole, "{end}");
+    }
+}
+
+#[test]
 fn indentation_is_that_of_go() {
     let indented = indent_json(br#"{"a":{},"b":[],"c":[1,{"d":"{\"x\":[,]}"}],"e":"\\"}"#);
     let expected = "{\n  \"a\": {},\n  \"b\": [],\n  \"c\": [\n    1,\n    {\n      \"d\": \"{\\\"x\\\":[,]}\"\n    }\n  ],\n  \"e\": \"\\\\\"\n}";

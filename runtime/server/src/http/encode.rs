@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use apiloom_meta::codec::{Format, append_json, encode_json, indent_json};
+use apiloom_meta::codec::{Format, Indenter, append_json, encode_json, indent_json};
 use apiloom_meta::{ApiError, ListMeta, Object, ResourceDef, Status, StatusDetails, StatusReason};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -21,15 +21,16 @@ use super::table::{Tables, write_partial};
 use super::{Body, CutOff};
 use crate::registry::{Document, Endpoint, Items, Json, Listed};
 
-/// A long answer goes out in pieces of about this size: large enough for few system calls, small beside a connection's window.
-const PIECE_BYTES: usize = 32 * 1024;
+/// A long answer goes out in pieces of this size: large enough for few system calls, small beside a connection's window,
+/// and a multiple of the largest HTTP/2 frame and TLS record, so that none of them is sent half empty.
+const PIECE_BYTES: usize = 64 * 1024;
 
 /// An object from this size on goes out of the cache without being copied. Smaller ones are copied together: a frame for
 /// each would cost more.
 const LARGE_BYTES: usize = 16 * 1024;
 
-/// Forms that need the whole list at once (YAML, indented JSON) are made off the async threads beyond so many items, so
-/// that nobody else waits for them.
+/// YAML, whose keys are sorted, needs the whole list at once. Beyond so many items it is made off the async threads, so
+/// that nobody else waits for it.
 const MANY_ITEMS: usize = 500;
 
 /// How this request's objects are answered.
@@ -122,12 +123,15 @@ impl Reply {
             ));
         }
         let many = listed.items.at_most() > MANY_ITEMS;
-        let mut pieces = ListPieces::new(self, listed);
-        if self.accepted.format == Format::Yaml || self.accepted.pretty {
-            let reply = self.clone();
+        let pieces = ListPieces::new(self, listed);
+        if self.accepted.format == Format::Yaml {
             let whole = move || {
                 let json = pieces.collect::<Result<Vec<Bytes>, ApiError>>()?.concat();
-                Ok(reply.whole(StatusCode::OK, json))
+                Ok(respond(
+                    StatusCode::OK,
+                    "application/yaml",
+                    full(yaml(&json)),
+                ))
             };
             if !many {
                 return whole();
@@ -135,6 +139,11 @@ impl Reply {
             let done = tokio::task::spawn_blocking(whole).await;
             return done.map_err(|error| ApiError::internal(error.to_string()))?;
         }
+        let mut pieces: Box<dyn Iterator<Item = Result<Bytes, ApiError>> + Send> =
+            match self.accepted.pretty {
+                true => Box::new(indented(pieces)),
+                false => Box::new(pieces.chain(std::iter::once(Ok(Bytes::from_static(b"\n"))))),
+            };
         // What fits into the threshold is sent in one go, with its length; it is never compressed.
         let mut begin = Vec::new();
         let mut len = 0;
@@ -144,15 +153,13 @@ impl Reply {
                     len += piece.len();
                     begin.push(piece);
                 }
-                None => return Ok(self.whole(StatusCode::OK, begin.concat())),
+                None => {
+                    let whole = full(begin.concat().into());
+                    return Ok(respond(StatusCode::OK, "application/json", whole));
+                }
             }
         }
-        let newline = Ok(Bytes::from_static(b"\n"));
-        let frames = begin
-            .into_iter()
-            .map(Ok)
-            .chain(pieces)
-            .chain(std::iter::once(newline));
+        let frames = begin.into_iter().map(Ok).chain(pieces);
         let frames = frames.map(|piece| match piece {
             Ok(bytes) => Ok(Frame::data(bytes)),
             // The client has read a part of the list already; it must not take it for the whole.
@@ -181,6 +188,19 @@ impl Reply {
             }
         }
     }
+}
+
+/// The same JSON, indented for people.
+fn indented(
+    pieces: impl Iterator<Item = Result<Bytes, ApiError>> + Send,
+) -> impl Iterator<Item = Result<Bytes, ApiError>> + Send {
+    let mut indenter = Indenter::default();
+    pieces.map(move |piece| {
+        let piece = piece?;
+        let mut out = Vec::with_capacity(piece.len() * 2);
+        indenter.append(&piece, &mut out);
+        Ok(out.into())
+    })
 }
 
 fn respond(code: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
@@ -239,13 +259,15 @@ impl Form {
     }
 }
 
-/// The JSON of a list in pieces of about [`PIECE_BYTES`], without a final newline. Nothing follows an error.
+/// The JSON of a list in pieces of at most [`PIECE_BYTES`] or one object, without a final newline. Nothing follows an error.
 struct ListPieces {
     endpoint: Arc<Endpoint>,
     form: Form,
     items: Items,
     meta: ListMeta,
     stage: Stage,
+    /// What did not fit into the last piece.
+    rest: Vec<u8>,
     /// An object that goes out as it lies in the cache, behind what was written before it.
     large: Option<Bytes>,
 }
@@ -273,6 +295,7 @@ impl ListPieces {
             items: listed.items,
             meta,
             stage: Stage::Head,
+            rest: Vec::new(),
             large: None,
         }
     }
@@ -284,11 +307,11 @@ impl ListPieces {
                 .write_list_head(self.endpoint.def(), &self.meta, out);
             self.stage = Stage::FirstItem;
         }
-        while out.len() < PIECE_BYTES && self.large.is_none() {
+        while out.len() < PIECE_BYTES && self.large.is_none() && self.stage != Stage::Ended {
             let Some(item) = self.items.next().transpose()? else {
                 out.extend_from_slice(b"]}");
                 self.stage = Stage::Ended;
-                break;
+                return Ok(());
             };
             if self.stage == Stage::MoreItems {
                 out.push(b',');
@@ -319,15 +342,20 @@ impl Iterator for ListPieces {
         if let Some(large) = self.large.take() {
             return Some(Ok(large));
         }
-        if self.stage == Stage::Ended {
+        if self.stage == Stage::Ended && self.rest.is_empty() {
             return None;
         }
         // An object rarely ends where a piece does.
         let mut out = Vec::with_capacity(PIECE_BYTES + LARGE_BYTES);
-        let written = self.write(&mut out);
-        if written.is_err() {
+        out.append(&mut self.rest);
+        if let Err(error) = self.write(&mut out) {
             self.stage = Stage::Ended;
+            return Some(Err(error));
         }
-        Some(written.map(|()| out.into()))
+        // What stands before a large object goes out whole, or the two would be interchanged.
+        if out.len() > PIECE_BYTES && self.large.is_none() {
+            self.rest = out.split_off(PIECE_BYTES);
+        }
+        Some(Ok(out.into()))
     }
 }

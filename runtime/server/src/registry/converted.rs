@@ -4,35 +4,47 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use apiloom_meta::ApiError;
-use apiloom_meta::codec::{append_json, encode_object};
+use apiloom_meta::codec::append_json;
 use apiloom_meta::kind::ConvertJson;
 use apiloom_storage::cache::Item;
 use parking_lot::Mutex;
 
-use super::document::{CachedObject, Document, Encoded, Json, object};
+use super::document::{CachedObject, Document, Encoded, Json, METADATA, object};
 use super::kind::{Kind, KindVersion, VersionIndex};
 
 /// An object of the cache in another version than the one it is stored in.
 ///
 /// # Errors
 /// Of the conversion, and for stored bytes that are no object.
+pub(super) fn converted(
+    kind: &Kind,
+    item: &Arc<Item<CachedObject>>,
+    version: VersionIndex,
+) -> Result<Json<'static>, ApiError> {
+    let stored = object(item)?;
+    let json = match convert_json(kind, &stored.json(), version) {
+        Some(json) => json,
+        None => convert_document(kind, item, version)?,
+    };
+    stored.set_convertible(version);
+    Ok(json)
+}
+
+/// The same, to be looked into as what the cache holds is.
+///
+/// # Errors
+/// As [`converted`].
 pub(super) fn convert(
     kind: &Kind,
     item: &Arc<Item<CachedObject>>,
     version: VersionIndex,
 ) -> Result<Arc<Item<CachedObject>>, ApiError> {
-    let stored = object(item)?;
-    let target = &kind.versions[version];
-    let json = match convert_json(kind, &stored.json(), version) {
-        Some(json) => json,
-        None => convert_document(kind, item, version)?,
-    };
-    let converted = CachedObject::new(&json, target).map_err(ApiError::internal)?;
-    stored.set_convertible(version);
+    let json = converted(kind, item, version)?;
+    let object = CachedObject::new(&json, &kind.versions[version]).map_err(ApiError::internal)?;
     Ok(Arc::new(Item {
         key: Arc::clone(&item.key),
         revision: item.revision,
-        object: Ok(converted),
+        object: Ok(object),
     }))
 }
 
@@ -41,17 +53,17 @@ fn convert_document(
     kind: &Kind,
     item: &Arc<Item<CachedObject>>,
     version: VersionIndex,
-) -> Result<Vec<u8>, ApiError> {
+) -> Result<Json<'static>, ApiError> {
     let stored = Document::Encoded(Encoded::new(item, None)?).object()?;
     let stored = Arc::unwrap_or_clone(stored);
     let mut converted = kind.convert(stored, kind.storage_version, version)?;
     converted.set_meta_str("resourceVersion", &item.revision.to_string());
-    Ok(encode_object(&converted, &kind.versions[version].schema).into())
+    Ok(Json::of(&converted, &kind.versions[version].schema))
 }
 
 /// From JSON to JSON, by way of the hub, where the kind's conversions have such a way: the metadata stays the bytes that
 /// it is. `None` where they have not, and for what cannot be converted; then the way of documents decides.
-fn convert_json(kind: &Kind, stored: &Json<'_>, version: VersionIndex) -> Option<Vec<u8>> {
+fn convert_json(kind: &Kind, stored: &Json<'_>, version: VersionIndex) -> Option<Json<'static>> {
     let (hub, target) = (&kind.versions[kind.hub], &kind.versions[version]);
     let to_hub = kind.versions[kind.storage_version].def.conversion.as_ref();
     let from_hub = target.def.conversion.as_ref();
@@ -68,7 +80,8 @@ fn convert_json(kind: &Kind, stored: &Json<'_>, version: VersionIndex) -> Option
         (None, Some(from_hub)) => hop(from_hub.json?.from_hub, &bare, metadata, target, &head),
         (Some(to_hub), Some(from_hub)) => {
             let between = hop(to_hub.json?.to_hub, &bare, metadata, hub, b"{")?;
-            hop(from_hub.json?.from_hub, &between, metadata, target, &head)
+            let between = between.whole();
+            hop(from_hub.json?.from_hub, between, metadata, target, &head)
         }
         (None, None) => None,
     }
@@ -84,10 +97,11 @@ fn hop(
     metadata: &[u8],
     target: &KindVersion,
     head: &[u8],
-) -> Option<Vec<u8>> {
+) -> Option<Json<'static>> {
     let mut out = Vec::with_capacity(head.len() + document.len() + HEAD_BYTES);
     out.extend_from_slice(head);
-    out.extend_from_slice(b"\"metadata\":");
+    out.extend_from_slice(METADATA);
+    let start = out.len();
     out.extend_from_slice(metadata);
     let rest = out.len();
     convert(document, &target.schema, &mut out).ok()?;
@@ -97,7 +111,7 @@ fn hop(
         [b'{', .., b'}'] => out[rest] = b',',
         _ => return None,
     }
-    Some(out)
+    Some(Json::with_metadata(out, (start, rest)))
 }
 
 /// Makes sure that nothing is in the way of sending an object in a version, before anything is sent: it is converted,
@@ -112,7 +126,7 @@ pub(super) fn try_once(
 ) -> Result<(), ApiError> {
     match version == kind.storage_version || object(item)?.is_convertible(version) {
         true => object(item).map(|_| ()),
-        false => convert(kind, item, version).map(|_| ()),
+        false => converted(kind, item, version).map(|_| ()),
     }
 }
 

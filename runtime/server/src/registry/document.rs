@@ -16,7 +16,7 @@ use super::kind::{Kind, KindVersion, VersionIndex};
 use super::selection::field_text;
 
 /// What stands before the metadata of a document.
-const METADATA: &[u8] = b"\"metadata\":";
+pub(super) const METADATA: &[u8] = b"\"metadata\":";
 
 /// What the watch cache keeps of an object: the JSON in which its storage version is served, and what selectors ask.
 #[derive(Debug)]
@@ -39,11 +39,15 @@ impl CachedObject {
     ///
     /// # Errors
     /// For JSON without metadata or resourceVersion.
-    pub(super) fn new(json: &[u8], version: &KindVersion) -> Result<Self, String> {
-        let metadata = metadata(json).ok_or("it has no metadata")?;
+    pub(super) fn new(document: &Json<'_>, version: &KindVersion) -> Result<Self, String> {
+        let (json, metadata) = (document.whole(), document.metadata);
+        if metadata == (0, 0) {
+            return Err("it has no metadata".to_owned());
+        }
         // Whatever stands in front of it in the metadata holds no quotes that JSON would not escape.
         let mark = b"\"resourceVersion\":\"";
-        let digits = find(json, mark).ok_or("it has no resourceVersion")? + mark.len();
+        let found = find(document.metadata(), mark).ok_or("it has no resourceVersion")?;
+        let digits = metadata.0 + found + mark.len();
         let rest = &json[digits..];
         let len = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let fields = version.selectable.find(json).into_iter();
@@ -133,7 +137,7 @@ impl Normalize for Served {
             .read(key, stored, revision, kind.storage_version)
             .map_err(|error| error.message)?;
         let version = &kind.versions[kind.storage_version];
-        CachedObject::new(&encode_object(&object, &version.schema), version)
+        CachedObject::new(&Json::of(&object, &version.schema), version)
     }
 
     fn wire_bytes(&self, object: &CachedObject) -> usize {
@@ -163,6 +167,7 @@ fn offset(at: usize) -> Result<u32, String> {
     u32::try_from(at).map_err(|_| "it is too large".to_owned())
 }
 
+/// Near its beginning; for more there are faster ways.
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
@@ -218,6 +223,22 @@ impl<'a> Json<'a> {
     pub fn into_whole(self) -> Vec<u8> {
         self.bytes.into_owned()
     }
+
+    fn object(&self) -> Result<Arc<Object>, ApiError> {
+        let value: Value = serde_json::from_slice(&self.bytes)
+            .map_err(|error| ApiError::internal(error.to_string()))?;
+        let object = Object::from_value(value)
+            .ok_or_else(|| ApiError::internal("a cached object is no object"))?;
+        Ok(Arc::new(object))
+    }
+}
+
+impl Json<'static> {
+    /// A document whose metadata begins and ends there, without its name.
+    pub(super) fn with_metadata(bytes: Vec<u8>, metadata: (usize, usize)) -> Self {
+        let bytes = Cow::Owned(bytes);
+        Self { bytes, metadata }
+    }
 }
 
 /// An object to send.
@@ -225,6 +246,8 @@ impl<'a> Json<'a> {
 pub enum Document {
     /// As it lies in the cache; it is in the version that is asked for.
     Encoded(Encoded),
+    /// Made from what lies in the cache, in another version.
+    Converted(Json<'static>),
     /// Decoded.
     Decoded(Arc<Object>),
 }
@@ -312,6 +335,10 @@ impl Document {
     pub fn json(&self, schema: &Schema) -> Json<'_> {
         match self {
             Document::Encoded(encoded) => encoded.json(),
+            Document::Converted(json) => Json {
+                bytes: Cow::Borrowed(&json.bytes),
+                metadata: json.metadata,
+            },
             Document::Decoded(object) => Json::of(object, schema),
         }
     }
@@ -323,13 +350,8 @@ impl Document {
     pub fn object(&self) -> Result<Arc<Object>, ApiError> {
         match self {
             Document::Decoded(object) => Ok(Arc::clone(object)),
-            Document::Encoded(encoded) => {
-                let value: Value = serde_json::from_slice(encoded.json().whole())
-                    .map_err(|error| ApiError::internal(error.to_string()))?;
-                let object = Object::from_value(value)
-                    .ok_or_else(|| ApiError::internal("a cached object is no object"))?;
-                Ok(Arc::new(object))
-            }
+            Document::Encoded(encoded) => encoded.json().object(),
+            Document::Converted(json) => json.object(),
         }
     }
 }

@@ -13,7 +13,7 @@ use apiloom_meta::ApiError;
 use apiloom_storage::cache::Item;
 
 use super::cached::State;
-use super::converted::convert;
+use super::converted::converted;
 use super::document::{CachedObject, Document, Encoded};
 use super::kind::{Kind, VersionIndex};
 
@@ -175,10 +175,9 @@ impl Cached {
     }
 
     fn document(&self, item: &Arc<Item<CachedObject>>) -> Result<Document, ApiError> {
-        let encoded = match self.version == self.kind.storage_version {
-            true => Encoded::new(item, None),
-            false => Encoded::new(&convert(&self.kind, item, self.version)?, None),
-        };
-        encoded.map(Document::Encoded)
+        match self.version == self.kind.storage_version {
+            true => Encoded::new(item, None).map(Document::Encoded),
+            false => converted(&self.kind, item, self.version).map(Document::Converted),
+        }
     }
 }

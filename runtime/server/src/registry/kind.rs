@@ -91,7 +91,9 @@ impl Kind {
             check_segment("Namespace", namespace.unwrap_or_default())?;
         }
         check_segment("Name", name)?;
-        Ok(format!("{}{name}", self.prefix(namespace)))
+        let mut key = self.prefix(namespace);
+        key.push_str(name);
+        Ok(key)
     }
 
     /// The version that an `apiVersion` names.

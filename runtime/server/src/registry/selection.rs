@@ -61,14 +61,15 @@ impl Selection {
         self.fields.requires("metadata.name")
     }
 
-    /// Whether nothing but metadata is selected by, which is the same in every version.
+    /// Whether nothing is selected by but what every version of an object has alike: its name, namespace and labels.
     pub(super) fn is_of_metadata(&self) -> bool {
-        let mut fields = self.fields.requirements().iter();
-        fields.all(|requirement| requirement.field.starts_with("metadata."))
+        let fields = self.fields.requirements().iter();
+        let mut names = fields.map(|requirement| requirement.field.as_str());
+        names.all(|name| matches!(name, "metadata.name" | "metadata.namespace"))
     }
 
-    /// Whether an object of the cache is selected, when it is in the version that the selector is about, or nothing but
-    /// metadata is selected by.
+    /// Whether an object of the cache is selected, when it is in the version that the selector is about, or the
+    /// selector is of metadata alone.
     pub(super) fn matches_cached(
         &self,
         version: &KindVersion,

@@ -1,5 +1,7 @@
 //! GET of items and collections, in every representation.
 
+use apiloom_meta::codec::indent_json;
+
 use super::*;
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
@@ -122,7 +124,7 @@ async fn a_long_list_is_the_same_in_pieces() {
     assert_eq!(unpacked, plain.body);
     let pretty = get(&api, &format!("{FLUNDERS}?pretty=1")).await.expect(200);
     assert!(pretty.body.starts_with("{\n  \"kind\""), "{}", pretty.body);
-    assert_eq!(pretty.json(), plain.json());
+    assert!(pretty.body.as_bytes() == indent_json(plain.body.as_bytes()));
     let yaml = get_as(&api, "application/yaml", FLUNDERS).await.expect(200);
     assert_eq!(yaml.body.matches("\n- metadata:").count(), 600);
 }
