@@ -66,20 +66,29 @@ pub(super) struct Kind {
     pub(super) reads: ReadCounts,
 }
 
+/// What most keys have room in.
+const KEY_BYTES: usize = 128;
+
 impl Kind {
     /// The prefix below which objects of a namespace, or all of them, are stored; ends in `/`.
     pub(super) fn prefix(&self, namespace: Option<&str>) -> String {
         let GroupResource { group, resource } = &self.resource;
-        let store = &self.key_prefix;
-        let root = if group.is_empty() {
-            format!("{store}/{resource}/")
-        } else {
-            format!("{store}/{group}/{resource}/")
-        };
-        match namespace {
-            Some(namespace) if self.scope == Scope::Namespaced => format!("{root}{namespace}/"),
-            _ => root,
+        // Made for every request, so without the machinery of formats.
+        let mut prefix = String::with_capacity(KEY_BYTES);
+        // The core group has no name, and no part of the key.
+        let group = Some(group.as_str()).filter(|group| !group.is_empty());
+        let namespace = namespace.filter(|_| self.scope == Scope::Namespaced);
+        let parts = [
+            Some(self.key_prefix.as_str()),
+            group,
+            Some(resource),
+            namespace,
+        ];
+        for part in parts.into_iter().flatten() {
+            prefix.push_str(part);
+            prefix.push('/');
         }
+        prefix
     }
 
     /// The key of an object.
