@@ -114,7 +114,7 @@ impl RequestLine {
             code = code.as_u16(),
             latency_ms = self.began.elapsed().as_millis() as u64,
             user_agent = ?self.user_agent.unwrap_or(HeaderValue::from_static("")),
-            audit_id = ?audit_id,
+            audit_id = ?audit_id.to_str().unwrap_or_default(),
             "HTTP"
         );
     }
@@ -129,7 +129,11 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
         .unwrap_or_else(|| {
             let mut text = uuid::Uuid::encode_buffer();
             let id = new_id().hyphenated().encode_lower(&mut text);
-            HeaderValue::from_str(id).expect("hexadecimal digits and dashes make a header value")
+            let mut id = HeaderValue::from_str(id)
+                .expect("hexadecimal digits and dashes make a header value");
+            // It comes once: HTTP/2 is to leave it out of the headers that both sides remember.
+            id.set_sensitive(true);
+            id
         })
 }
 
