@@ -422,15 +422,18 @@ async fn c_133_a_bookmark_comes_before_the_end_and_never_ahead_of_an_event(on: B
     assert!(last > start || last == start && !is_cached());
 }
 
-/// Changes an object without a pause, in large strokes, until told to stop; gives the revisions.
+/// Changes an object until told to stop, at first in strokes so large that they do not fit into the buffers of a
+/// connection; gives the revisions.
 async fn write_large(client: Client, stopped: tokio::sync::watch::Receiver<bool>) -> Vec<u64> {
     let mut revisions = Vec::new();
     while !*stopped.borrow() {
-        let large = revisions.len().to_string() + &"x".repeat(200_000);
-        let patch = json!({"metadata": {"annotations": {"large": large}}});
+        let size = if revisions.len() < 50 { 240_000 } else { 0 };
+        let text = revisions.len().to_string() + &"x".repeat(size);
+        let patch = json!({"metadata": {"annotations": {"large": text}}});
         let answer = client.merge(&format!("{FLUNDERS}/a"), &patch).await;
         assert_eq!(answer.code, 200, "{}", answer.text());
         revisions.push(revision(&answer.json()));
+        tokio::time::sleep(Duration::from_millis(if size > 0 { 0 } else { 20 })).await;
     }
     revisions
 }
