@@ -1,8 +1,10 @@
-//! The cache against the store it follows; `model` has random interleavings, `threads` real ones.
+//! The cache against the store it follows; `model` has random interleavings, `threads` real ones, `waits` what
+//! readers wait for.
 
 mod limits;
 mod model;
 mod threads;
+mod waits;
 
 use super::*;
 use crate::{Memory, Retention};

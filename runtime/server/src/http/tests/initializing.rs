@@ -73,7 +73,7 @@ impl Storage for Gate {
 }
 
 #[tokio::test(start_paused = true)]
-async fn scans_wait_for_the_watch_cache_and_the_rest_does_not() {
+async fn c_124_scans_wait_for_the_watch_cache_and_the_rest_does_not() {
     let (gate, open) = watch::channel(false);
     let mut registry = Registry::builder(Arc::new(Gate {
         store: Memory::new(),

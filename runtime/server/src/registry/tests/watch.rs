@@ -279,3 +279,40 @@ async fn dry_runs_and_no_ops_are_not_seen() {
     let b = f.create(widget("b", json!({}))).await.unwrap();
     assert_eq!(next(&mut events).await, seen(Added, &b));
 }
+
+/// The address of the bytes of the next event, which is whatever another watcher is sent too if it is the same.
+async fn bytes_of_next(events: &mut WatchEvents) -> (usize, String) {
+    let event = events.next().await.unwrap().unwrap();
+    let Document::Encoded(encoded) = &event.object else {
+        panic!("{:?} is encoded for this watcher alone", event.object)
+    };
+    let bytes = encoded.shared();
+    (
+        bytes.as_ptr() as usize,
+        String::from_utf8(bytes.to_vec()).unwrap(),
+    )
+}
+
+#[tokio::test]
+async fn c_150_a_change_is_encoded_once_for_all_watchers_of_a_version() {
+    let f = fixture().await;
+    let start = f.create(widget("first", json!({}))).await.unwrap();
+    let options = from(start.resource_version());
+    for endpoint in [&f.widgets, &f.alpha] {
+        let mut watches = Vec::new();
+        for labels in ["", "", "!none"] {
+            let options = ListOptions {
+                label_selector: LabelQuery::parse(labels).unwrap(),
+                ..options.clone()
+            };
+            watches.push(endpoint.watch(&f.ctx, NS, &options).await.unwrap());
+        }
+        f.merge("first", json!({"spec": {"size": 7}}))
+            .await
+            .unwrap();
+        let first = bytes_of_next(&mut watches[0]).await;
+        for watch in &mut watches[1..] {
+            assert_eq!(bytes_of_next(watch).await, first);
+        }
+    }
+}
