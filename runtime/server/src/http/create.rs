@@ -21,5 +21,5 @@ pub(super) async fn create(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         .endpoint
         .create(call.ctx, call.namespace, object, &options)
         .await?;
-    reply.object(StatusCode::CREATED, &created)
+    reply.written(StatusCode::CREATED, &created)
 }

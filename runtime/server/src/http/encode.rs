@@ -19,7 +19,7 @@ use super::params::IncludeObject;
 use super::static_doc::full;
 use super::table::{Tables, write_partial};
 use super::{Body, CutOff};
-use crate::registry::{Document, Endpoint, Items, Json, Listed};
+use crate::registry::{Document, Endpoint, Items, Json, Listed, Written};
 
 /// A long answer goes out in pieces of this size: large enough for few system calls, small beside a connection's window,
 /// and a multiple of the largest HTTP/2 frame and TLS record, so that none of them is sent half empty.
@@ -52,6 +52,21 @@ impl Reply {
         object: &Object,
     ) -> Result<Response<Body>, ApiError> {
         self.json(code, &Json::of(object, self.endpoint.schema()))
+    }
+
+    /// An answer that is an object just written.
+    ///
+    /// # Errors
+    /// NotAcceptable when a list was asked for.
+    pub(super) fn written(
+        &self,
+        code: StatusCode,
+        written: &Written,
+    ) -> Result<Response<Body>, ApiError> {
+        match &written.json {
+            Some(json) => self.json(code, json),
+            None => self.object(code, &written.object),
+        }
     }
 
     /// An answer that is one object of the registry, which may be encoded already.

@@ -32,5 +32,5 @@ pub(super) async fn patch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
             &options,
         )
         .await?;
-    reply.object(StatusCode::OK, &stored)
+    reply.written(StatusCode::OK, &stored)
 }

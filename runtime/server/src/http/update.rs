@@ -28,7 +28,7 @@ pub(super) async fn update(call: Call<'_>) -> Result<Response<Body>, ApiError> {
             &options,
         )
         .await?;
-    reply.object(
+    reply.written(
         if created {
             StatusCode::CREATED
         } else {

@@ -15,6 +15,7 @@ use super::admission::{Admission, AdmissionContext, Chain};
 use super::converted::Converted;
 use super::document::Served;
 use super::endpoint::{Endpoint, Shared};
+use super::prepared::Handed;
 use super::kind::{Kind, KindVersion};
 use super::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
 use super::remaining::Remaining;
@@ -359,6 +360,7 @@ impl Kinds<'_> {
             key_prefix: self.key_prefix.clone(),
             newest_write: AtomicU64::new(0),
             reads,
+            handed: Handed::default(),
         })
     }
 

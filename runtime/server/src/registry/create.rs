@@ -1,10 +1,12 @@
 //! create: a new object from a client's.
 
+use std::sync::Arc;
+
 use apiloom_meta::kind::GenerationRule;
 use apiloom_meta::{ApiError, Object};
 use apiloom_storage::{Entry, StorageError};
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Written};
 use super::target::Target;
 use super::{CreateOptions, RequestContext, error, stamp};
 
@@ -14,7 +16,7 @@ const NAME_ATTEMPTS: usize = 8;
 /// What became of one attempt to write a new object.
 pub(super) enum Creation {
     /// It is written.
-    Created(Object),
+    Created(Written),
     /// The key was taken, by this.
     Taken(Box<Entry>),
 }
@@ -30,7 +32,7 @@ impl Endpoint {
         namespace: Option<&str>,
         mut object: Object,
         options: &CreateOptions,
-    ) -> Result<Object, ApiError> {
+    ) -> Result<Written, ApiError> {
         self.set_type(&mut object);
         stamp::wipe_for_create(&mut object);
         self.match_namespace(&mut object, namespace)?;
@@ -55,7 +57,7 @@ impl Endpoint {
                 )
                 .await?
             {
-                Creation::Created(object) => Ok(object),
+                Creation::Created(written) => Ok(written),
                 Creation::Taken(entry) => Err(self.already_exists(&name, &entry)),
             };
         }
@@ -66,13 +68,13 @@ impl Endpoint {
         &self,
         target: Target<'_>,
         object: &Object,
-    ) -> Result<Object, ApiError> {
+    ) -> Result<Written, ApiError> {
         let mut name = String::new();
         for _ in 0..NAME_ATTEMPTS {
             name = stamp::generated_name(object.meta_str("generateName"), &(self.shared.names)());
             let mut named = object.clone();
             named.set_meta_str("name", &name);
-            if let Creation::Created(object) = self
+            if let Creation::Created(written) = self
                 .create_once(
                     Target {
                         name: &name,
@@ -82,7 +84,7 @@ impl Endpoint {
                 )
                 .await?
             {
-                return Ok(object);
+                return Ok(written);
             }
         }
         let mut error = ApiError::already_exists(&self.kind.resource, &name);
@@ -112,8 +114,8 @@ impl Endpoint {
         }
         object.set_meta_str("resourceVersion", "");
         let created = self.write_new(target, object).await?;
-        if let Creation::Created(object) = &created {
-            self.warn(target.ctx, object);
+        if let Creation::Created(written) = &created {
+            self.warn(target.ctx, &written.object);
         }
         Ok(created)
     }
@@ -134,17 +136,17 @@ impl Endpoint {
 
     async fn write_new(&self, target: Target<'_>, object: Object) -> Result<Creation, ApiError> {
         let key = self.kind.key(target.namespace, target.name)?;
-        let stored = self.kind.to_storage(object.clone(), self.version)?;
-        let bytes = self.kind.encode(&stored)?;
+        let mut stored = self.kind.to_storage(object.clone(), self.version)?;
+        let prepared = Arc::new(self.kind.encode(&mut stored)?);
         if target.dry_run {
             return Ok(match self.kind.get(&key, "create").await? {
                 Some(entry) => Creation::Taken(Box::new(entry)),
-                None => Creation::Created(object),
+                None => Creation::Created(object.into()),
             });
         }
-        match self.kind.store_create(&key, bytes.clone()).await {
+        match self.store(&key, &prepared, None).await {
             Ok(revision) => self
-                .written(&key, &bytes, revision, object)
+                .written(&key, &prepared, revision, object)
                 .map(Creation::Created),
             Err(StorageError::Exists(entry)) => Ok(Creation::Taken(entry)),
             Err(error) => Err(self.kind.error(error, "create")),

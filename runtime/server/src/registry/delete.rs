@@ -1,10 +1,13 @@
 //! delete: an object removed, or marked so that its finalizers can finish.
 
+use std::sync::Arc;
+
 use apiloom_meta::{ApiError, GroupResource, Object, StatusDetails};
-use apiloom_storage::{Entry, Revision, StorageError};
+use apiloom_storage::{Revision, StorageError};
 use serde_json::Value;
 
 use super::endpoint::{Deleted, Endpoint};
+use super::present::Present;
 use super::target::Target;
 use super::{DeleteOptions, Preconditions, PropagationPolicy, RequestContext, namespace, stamp};
 
@@ -19,7 +22,9 @@ enum Attempt {
     /// It is done.
     Done(Deleted),
     /// Something else was written meanwhile; this is there now.
-    Raced(Option<Box<Entry>>),
+    Raced(Option<Present>),
+    /// The deletion is refused, or nothing is to be written for it.
+    Judged(Result<Deleted, ApiError>),
 }
 
 impl Endpoint {
@@ -42,13 +47,15 @@ impl Endpoint {
             subresource: "",
             dry_run: options.dry_run,
         };
-        let mut present = self.kind.get(&key, "delete").await?.map(Box::new);
+        let mut present = self.present(&key, "delete").await?;
         loop {
-            let entry = present.ok_or_else(|| self.not_found(name))?;
-            match self.attempt_delete(target, options, &entry).await? {
+            let found = present.ok_or_else(|| self.not_found(name))?;
+            present = match self.attempt_delete(target, options, &key, &found).await? {
                 Attempt::Done(deleted) => return Ok(deleted),
-                Attempt::Raced(entry) => present = entry,
-            }
+                Attempt::Raced(present) => present,
+                Attempt::Judged(judged) if found.is_certain() => return judged,
+                Attempt::Judged(_) => self.stored(&key, "delete").await?,
+            };
         }
     }
 
@@ -56,24 +63,41 @@ impl Endpoint {
         &self,
         target: Target<'_>,
         options: &DeleteOptions,
-        entry: &Entry,
+        key: &str,
+        present: &Present,
     ) -> Result<Attempt, ApiError> {
+        match self.judge_deletion(target, options, present).await {
+            Ok((stored, old)) => {
+                let marked = if self.kind.is_namespace {
+                    namespace::marked_for_deletion(&stored)
+                } else {
+                    marked_for_deletion(&stored, options)
+                };
+                let revision = present.revision();
+                match marked {
+                    Some(marked) => self.mark(target, &stored, marked, key, revision).await,
+                    None => self.remove(target, old, key, revision).await,
+                }
+            }
+            Err(error) => Ok(Attempt::Judged(Err(error))),
+        }
+    }
+
+    /// The object as it is stored and as the request sees it, if it may be deleted.
+    async fn judge_deletion(
+        &self,
+        target: Target<'_>,
+        options: &DeleteOptions,
+        present: &Present,
+    ) -> Result<(Object, Object), ApiError> {
         // The mark is put on the document in the version it is stored in, so that nothing is lost by converting.
-        let stored = self.kind.read_entry(entry, self.kind.storage_version)?;
+        let stored = self.kind.read_present(present, self.kind.storage_version)?;
         let old = self
             .kind
             .convert(stored.clone(), self.kind.storage_version, self.version)?;
         self.check_preconditions(&options.preconditions, &old)?;
         self.admit_deletion(target, &old).await?;
-        let marked = if self.kind.is_namespace {
-            namespace::marked_for_deletion(&stored)
-        } else {
-            marked_for_deletion(&stored, options)
-        };
-        match marked {
-            Some(marked) => self.mark(target, &stored, marked, entry).await,
-            None => self.remove(target, old, entry).await,
-        }
+        Ok((stored, old))
     }
 
     /// Upstream names the kind here, where other conflicts name the resource.
@@ -112,22 +136,19 @@ impl Endpoint {
         &self,
         target: Target<'_>,
         stored: &Object,
-        marked: Object,
-        entry: &Entry,
+        mut marked: Object,
+        key: &str,
+        revision: Revision,
     ) -> Result<Attempt, ApiError> {
         let unchanged = marked == *stored;
-        let bytes = self.kind.encode(&marked)?;
-        let mut answer = self
-            .kind
-            .convert(marked, self.kind.storage_version, self.version)?;
+        let mut answer =
+            self.kind
+                .convert(marked.clone(), self.kind.storage_version, self.version)?;
         if unchanged || target.dry_run {
-            return Ok(Attempt::Done(Deleted::Pending(answer)));
+            return Ok(Attempt::Judged(Ok(Deleted::Pending(answer))));
         }
-        match self
-            .kind
-            .store_update(&entry.key, entry.revision, bytes)
-            .await
-        {
+        let prepared = Arc::new(self.kind.encode(&mut marked)?);
+        match self.store(key, &prepared, Some(revision)).await {
             Ok(revision) => {
                 answer.set_meta_str("resourceVersion", &revision.to_string());
                 Ok(Attempt::Done(Deleted::Pending(answer)))
@@ -140,12 +161,13 @@ impl Endpoint {
         &self,
         target: Target<'_>,
         old: Object,
-        entry: &Entry,
+        key: &str,
+        revision: Revision,
     ) -> Result<Attempt, ApiError> {
         if target.dry_run {
-            return Ok(Attempt::Done(self.gone(old, None)));
+            return Ok(Attempt::Judged(Ok(self.gone(old, None))));
         }
-        match self.kind.store_delete(&entry.key, entry.revision).await {
+        match self.kind.store_delete(key, revision).await {
             Ok(revision) => Ok(Attempt::Done(self.gone(old, Some(revision)))),
             Err(error) => self.raced_delete(error),
         }
@@ -169,7 +191,9 @@ impl Endpoint {
 
     fn raced_delete(&self, error: StorageError) -> Result<Attempt, ApiError> {
         match error {
-            StorageError::Conflict { present, .. } => Ok(Attempt::Raced(present)),
+            StorageError::Conflict { present, .. } => {
+                Ok(Attempt::Raced(present.map(Present::Stored)))
+            }
             other => Err(self.kind.error(other, "delete")),
         }
     }

@@ -1,6 +1,7 @@
 //! Objects on their way out: as the bytes that a client reads, when nobody has to look inside, or decoded.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 
@@ -44,16 +45,13 @@ impl CachedObject {
         if metadata == (0, 0) {
             return Err("it has no metadata".to_owned());
         }
-        // Whatever stands in front of it in the metadata holds no quotes that JSON would not escape.
-        let mark = b"\"resourceVersion\":\"";
-        let found = find(document.metadata(), mark).ok_or("it has no resourceVersion")?;
-        let digits = metadata.0 + found + mark.len();
-        let rest = &json[digits..];
-        let len = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let digits = document
+            .version_digits()
+            .ok_or("it has no resourceVersion")?;
         let fields = version.selectable.find(json).into_iter();
         Ok(CachedObject {
             metadata: (offset(metadata.0)?, offset(metadata.1)?),
-            version: (offset(digits)?, offset(digits + len)?),
+            version: (offset(digits.start)?, offset(digits.end)?),
             convertible: AtomicU32::new(0),
             labels: labels(&json[metadata.0..metadata.1]),
             fields: fields.map(|value| field_text(value).into()).collect(),
@@ -133,10 +131,13 @@ impl Normalize for Served {
         revision: Revision,
     ) -> Result<CachedObject, String> {
         let kind = &self.0;
+        let version = &kind.versions[kind.storage_version];
+        if let Some(written) = kind.handed.take(key, stored) {
+            return CachedObject::new(&written.served(revision), version);
+        }
         let object = kind
             .read(key, stored, revision, kind.storage_version)
             .map_err(|error| error.message)?;
-        let version = &kind.versions[kind.storage_version];
         CachedObject::new(&Json::of(&object, &version.schema), version)
     }
 
@@ -192,7 +193,7 @@ impl<'a> Json<'a> {
         Self::new(Cow::Owned(encode_object(object, schema).into()))
     }
 
-    fn new(bytes: Cow<'a, [u8]>) -> Self {
+    pub(super) fn new(bytes: Cow<'a, [u8]>) -> Self {
         let metadata = metadata(&bytes).unwrap_or_default();
         Self { bytes, metadata }
     }
@@ -217,6 +218,21 @@ impl<'a> Json<'a> {
             (0, _) => b"{}",
             (start, end) => &self.bytes[start..end],
         }
+    }
+
+    /// Where the metadata begins and ends, without its name.
+    pub(super) fn metadata_range(&self) -> (usize, usize) {
+        self.metadata
+    }
+
+    /// Where the resourceVersion is, without its quotes.
+    pub(super) fn version_digits(&self) -> Option<Range<usize>> {
+        // Whatever stands in front of it in the metadata holds no quotes that JSON would not escape.
+        let mark = b"\"resourceVersion\":\"";
+        let start = self.metadata.0 + find(self.metadata(), mark)? + mark.len();
+        let digits = self.bytes[start..].iter();
+        let len = digits.take_while(|byte| byte.is_ascii_digit()).count();
+        Some(start..start + len)
     }
 
     /// Gives the bytes.
@@ -267,6 +283,11 @@ pub struct Encoded {
 }
 
 impl Encoded {
+    /// The revision that wrote it.
+    pub(super) fn revision(&self) -> Revision {
+        self.item.revision
+    }
+
     /// An object of the cache.
     ///
     /// # Errors

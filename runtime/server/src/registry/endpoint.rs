@@ -1,19 +1,22 @@
 //! One resource in one version: the operations that http calls, each in the file of its verb.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use apiloom_meta::kind::Scope;
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, GroupVersionKind, Object, ResourceDef, StatusDetails};
 use apiloom_storage::cache::WatchCache;
+use apiloom_storage::{Revision, StorageError};
 use futures_util::stream::BoxStream;
 
 use super::RequestContext;
 use super::admission::Chain;
 use super::converted::Converted;
-use super::document::{Document, Served};
+use super::document::{Document, Json, Served};
 use super::items::Items;
 use super::kind::{Kind, KindVersion, VersionIndex};
+use super::prepared::Prepared;
 use super::remaining::Remaining;
 
 /// One resource in one version. Objects go in and come out in this version, with apiVersion, kind and resourceVersion.
@@ -60,6 +63,29 @@ pub struct Listed {
     pub continue_token: String,
     /// How many follow, when known and nothing was selected.
     pub remaining_item_count: Option<i64>,
+}
+
+/// An object as a write left it.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The object.
+    pub object: Object,
+    /// The same as JSON, when it was made for the store already.
+    pub json: Option<Json<'static>>,
+}
+
+impl Deref for Written {
+    type Target = Object;
+
+    fn deref(&self) -> &Object {
+        &self.object
+    }
+}
+
+impl From<Object> for Written {
+    fn from(object: Object) -> Self {
+        Self { object, json: None }
+    }
 }
 
 /// What a delete did.
@@ -168,23 +194,52 @@ impl Endpoint {
         ApiError::not_found(&self.kind.resource, name)
     }
 
+    /// Writes an object where nothing is, or over the `expected` revision, and lets the watch cache have it too.
+    pub(super) async fn store(
+        &self,
+        key: &str,
+        prepared: &Arc<Prepared>,
+        expected: Option<Revision>,
+    ) -> Result<Revision, StorageError> {
+        let kind = &self.kind;
+        if self.cache.is_some() {
+            kind.handed.put(key, Arc::clone(prepared));
+        }
+        let bytes = prepared.stored.clone();
+        let written = match expected {
+            None => kind.store_create(key, bytes).await,
+            Some(expected) => kind.store_update(key, expected, bytes).await,
+        };
+        if written.is_err() {
+            kind.handed.forget(key, prepared);
+        }
+        written
+    }
+
     /// The object as a client sees it after a write: what a read of the written bytes would give.
     pub(super) fn written(
         &self,
         key: &str,
-        bytes: &[u8],
-        revision: apiloom_storage::Revision,
+        prepared: &Prepared,
+        revision: Revision,
         mut object: Object,
-    ) -> Result<Object, ApiError> {
+    ) -> Result<Written, ApiError> {
         if self.version == self.kind.storage_version {
             object.set_meta_str("resourceVersion", &revision.to_string());
-            return Ok(object);
+            let json = Some(prepared.served(revision));
+            return Ok(Written { object, json });
         }
-        self.kind.read(key, bytes, revision, self.version)
+        let object = self
+            .kind
+            .read(key, &prepared.stored, revision, self.version)?;
+        Ok(object.into())
     }
 
     /// Shows the warnings of the kind's rules about a written object.
     pub(super) fn warn(&self, ctx: &RequestContext, object: &Object) {
+        if self.kind.strategy(self.version).is_none() {
+            return;
+        }
         self.kind
             .change(&mut object.clone(), self.version, |strategy, object| {
                 strategy

@@ -16,7 +16,10 @@ use apiloom_storage::{Entry, Revision, Storage, StorageError};
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::document::Document;
 use super::error::from_storage;
+use super::prepared::{Handed, Prepared};
+use super::present::Present;
 use super::report::ReadCounts;
 use super::strategy::ErasedStrategy;
 
@@ -64,6 +67,8 @@ pub(super) struct Kind {
     pub(super) newest_write: AtomicU64,
     /// What was read from where, for metrics.
     pub(super) reads: ReadCounts,
+    /// What is being written, for the watch cache.
+    pub(super) handed: Handed,
 }
 
 /// What most keys have room in.
@@ -278,17 +283,28 @@ impl Kind {
         self.read(&entry.key, &entry.value, entry.revision, version)
     }
 
-    /// The bytes to store for an object in the storage version.
-    pub(super) fn encode(&self, object: &Object) -> Result<Bytes, ApiError> {
-        let mut object = object.clone();
-        let meta = object.meta_mut();
-        // managedFields are not kept yet; they are dropped on the way in, and here once more for hooks that set them.
-        for field in ["resourceVersion", "selfLink", "managedFields"] {
-            meta.remove(field);
+    /// What a write found, in a version.
+    pub(super) fn read_present(
+        &self,
+        present: &Present,
+        version: VersionIndex,
+    ) -> Result<Object, ApiError> {
+        match present {
+            Present::Stored(entry) => self.read_entry(entry, version),
+            Present::Cached(cached) => {
+                let revision = present.revision();
+                let object = Document::Encoded(cached.clone()).object()?;
+                let object = Arc::unwrap_or_clone(object);
+                let mut object = self.convert(object, self.storage_version, version)?;
+                object.set_meta_str("resourceVersion", &revision.to_string());
+                Ok(object)
+            }
         }
-        serde_json::to_vec(&object)
-            .map(Bytes::from)
-            .map_err(|e| ApiError::internal(e.to_string()))
+    }
+
+    /// An object of the storage version as it will be stored.
+    pub(super) fn encode(&self, object: &mut Object) -> Result<Prepared, ApiError> {
+        Prepared::new(object, &self.versions[self.storage_version])
     }
 
     /// What is stored under a key.

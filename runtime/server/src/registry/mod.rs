@@ -25,6 +25,8 @@ mod lister;
 mod namespace;
 mod options;
 mod patch;
+mod prepared;
+mod present;
 mod remaining;
 mod report;
 mod runtime_config;
@@ -47,7 +49,9 @@ use apiloom_storage::{Storage, StorageError};
 pub use builder::RegistryBuilder;
 use document::Served;
 pub use document::{Document, Encoded, Json};
-pub use endpoint::{Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, WatchEvents};
+pub use endpoint::{
+    Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, WatchEvents, Written,
+};
 pub(crate) use error::{refused_patch, unrecognized};
 pub use items::Items;
 pub use lister::Lister;

@@ -4,7 +4,7 @@ use apiloom_meta::codec;
 use apiloom_meta::patch::Patch;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Written};
 use super::error::refused_patch;
 use super::target::Target;
 use super::update::Change;
@@ -23,7 +23,7 @@ impl Endpoint {
         subresource: &str,
         patch: &Patch,
         options: &PatchOptions,
-    ) -> Result<Object, ApiError> {
+    ) -> Result<Written, ApiError> {
         let target = Target {
             ctx,
             namespace,
@@ -31,10 +31,10 @@ impl Endpoint {
             subresource,
             dry_run: options.dry_run,
         };
-        let (object, _) = self
+        let (written, _) = self
             .write(target, &Change::Patch(patch, options.field_validation))
             .await?;
-        Ok(object)
+        Ok(written)
     }
 
     /// The present object with the patch applied. The resourceVersion in it is the present one unless the patch sets

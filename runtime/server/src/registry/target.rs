@@ -56,6 +56,9 @@ impl Endpoint {
         } else {
             Operation::Create
         };
+        if self.shared.chain.is_empty() {
+            return Ok(());
+        }
         let before = object.clone();
         self.shared
             .chain

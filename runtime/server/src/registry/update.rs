@@ -1,16 +1,19 @@
 //! update: a changed object over the present one, and the loop that update and patch share.
 //!
 //! The loop reads, changes and writes if nothing else was written meanwhile; else it begins again with what is there
-//! now. Every step, admission included, is repeated, so what is written was judged against what it replaces.
+//! now. Every step, admission included, is repeated, so what is written was judged against what it replaces. It begins
+//! with what the watch cache has, and believes it only as far as the store agrees.
+
+use std::sync::Arc;
 
 use apiloom_meta::kind::GenerationRule;
 use apiloom_meta::patch::Patch;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
-use apiloom_storage::{Entry, StorageError};
-use bytes::Bytes;
+use apiloom_storage::{Revision, StorageError};
 
 use super::create::Creation;
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Written};
+use super::present::Present;
 use super::target::Target;
 use super::{FieldValidation, RequestContext, UpdateOptions, error, namespace, stamp};
 
@@ -22,14 +25,24 @@ pub(super) enum Change<'a> {
     Patch(&'a Patch, FieldValidation),
 }
 
+/// What is to be done for a change.
+enum Step {
+    /// To write a document; the object is what the client will see.
+    Write { object: Object, stored: Object },
+    /// To remove the object, as this state of it has nothing more that holds it back.
+    Remove(Object),
+    /// Nothing: the change is only tried, or changes nothing.
+    Nothing(Object),
+}
+
 /// What became of one attempt.
 enum Attempt {
-    /// The object is written, or nothing was to be written.
-    Done(Object),
-    /// There was none; it is written.
-    Created(Object),
+    /// It is done.
+    Done(Written),
     /// Something else was written meanwhile; this is there now.
-    Raced(Option<Box<Entry>>),
+    Raced(Option<Present>),
+    /// What the cache had gave no write; what is stored has to be looked at.
+    Doubtful,
 }
 
 impl Endpoint {
@@ -45,7 +58,7 @@ impl Endpoint {
         subresource: &str,
         mut object: Object,
         options: &UpdateOptions,
-    ) -> Result<(Object, bool), ApiError> {
+    ) -> Result<(Written, bool), ApiError> {
         self.set_type(&mut object);
         self.match_name(&object, name)?;
         self.match_namespace(&mut object, namespace)?;
@@ -77,27 +90,28 @@ impl Endpoint {
     }
 
     /// The loop of update and patch. It ends because each round lost to a write that succeeded, or with the request's
-    /// deadline.
+    /// deadline. `true` when the object was created.
     pub(super) async fn write(
         &self,
         target: Target<'_>,
         change: &Change<'_>,
-    ) -> Result<(Object, bool), ApiError> {
+    ) -> Result<(Written, bool), ApiError> {
         if !target.subresource.is_empty() && !self.subresources().contains(&target.subresource) {
             return Err(ApiError::no_such_resource());
         }
         let key = self.kind.key(target.namespace, target.name)?;
-        let mut present = self.kind.get(&key, "update").await?.map(Box::new);
+        let mut present = self.present(&key, "update").await?;
         loop {
+            let created = present.is_none();
             let attempt = match &present {
-                Some(entry) => self.attempt(target, change, entry).await?,
+                Some(present) => self.attempt(target, change, &key, present).await?,
                 None => self.attempt_create(target, change, &key).await?,
             };
-            match attempt {
-                Attempt::Done(object) => return Ok((object, false)),
-                Attempt::Created(object) => return Ok((object, true)),
-                Attempt::Raced(entry) => present = entry,
-            }
+            present = match attempt {
+                Attempt::Done(written) => return Ok((written, created)),
+                Attempt::Raced(present) => present,
+                Attempt::Doubtful => self.stored(&key, "update").await?,
+            };
         }
     }
 
@@ -119,8 +133,8 @@ impl Endpoint {
         object.set_meta_str("resourceVersion", "");
         self.admit_mutation(target, &mut object, None).await?;
         Ok(match self.create_once(target, object).await? {
-            Creation::Created(object) => Attempt::Created(object),
-            Creation::Taken(entry) => Attempt::Raced(Some(entry)),
+            Creation::Created(written) => Attempt::Done(written),
+            Creation::Taken(entry) => Attempt::Raced(Some(Present::Stored(entry))),
         })
     }
 
@@ -128,27 +142,81 @@ impl Endpoint {
         &self,
         target: Target<'_>,
         change: &Change<'_>,
-        entry: &Entry,
+        key: &str,
+        present: &Present,
     ) -> Result<Attempt, ApiError> {
-        let mut old = self.kind.read_entry(entry, self.version)?;
+        let revision = present.revision();
+        match self.judge_change(target, change, key, present).await {
+            Ok(Step::Write { object, mut stored }) => {
+                let prepared = Arc::new(self.kind.encode(&mut stored)?);
+                if present.holds(&prepared) {
+                    return Ok(self.unchanged(target, object, present));
+                }
+                match self.store(key, &prepared, Some(revision)).await {
+                    Ok(revision) => {
+                        let written = self.written(key, &prepared, revision, object)?;
+                        self.warn(target.ctx, &written.object);
+                        Ok(Attempt::Done(written))
+                    }
+                    Err(error) => self.raced(error),
+                }
+            }
+            Ok(Step::Remove(object)) => match self.kind.store_delete(key, revision).await {
+                // The change itself is not written, so the answer shows the old resourceVersion.
+                Ok(_) => {
+                    self.warn(target.ctx, &object);
+                    Ok(Attempt::Done(object.into()))
+                }
+                Err(error) => self.raced(error),
+            },
+            Ok(Step::Nothing(object)) => Ok(self.unchanged(target, object, present)),
+            Err(_) if !present.is_certain() => Ok(Attempt::Doubtful),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What is there need not be written.
+    fn unchanged(&self, target: Target<'_>, object: Object, present: &Present) -> Attempt {
+        if !present.is_certain() {
+            return Attempt::Doubtful;
+        }
+        self.warn(target.ctx, &object);
+        Attempt::Done(object.into())
+    }
+
+    /// Everything between what is present and what is to be written.
+    async fn judge_change(
+        &self,
+        target: Target<'_>,
+        change: &Change<'_>,
+        key: &str,
+        present: &Present,
+    ) -> Result<Step, ApiError> {
+        let mut old = self.kind.read_present(present, self.version)?;
         let mut new = match change {
             Change::Replace(object) => {
-                self.check_uid(object, old.uid(), target.name, &entry.key)?;
+                self.check_uid(object, old.uid(), target.name, key)?;
                 object.clone()
             }
             Change::Patch(patch, validation) => self.patched(target, &old, patch, *validation)?,
         };
         self.admit_mutation(target, &mut new, Some(&old)).await?;
-        self.check_version(&new, entry, target.name)?;
-        self.before_update(target, &mut new, &old, entry);
+        self.check_version(&new, present.revision(), target.name)?;
+        self.before_update(target, &mut new, &old, present);
         new.set_meta_str("resourceVersion", old.resource_version());
         self.validate_update(target.ctx, &mut new, &mut old)?;
         self.admit_validation(target, &mut new, Some(&old)).await?;
-        let attempt = self.write_changed(target, new, &old, entry).await?;
-        if let Attempt::Done(object) = &attempt {
-            self.warn(target.ctx, object);
+        if target.dry_run {
+            return Ok(Step::Nothing(new));
         }
-        Ok(attempt)
+        if self.is_released(&new, &old) {
+            return Ok(Step::Remove(new));
+        }
+        let stored = self.to_store(target.subresource, &new, &old, present)?;
+        Ok(Step::Write {
+            object: new,
+            stored,
+        })
     }
 
     /// The uid of a body, when it has one, must be the present object's.
@@ -171,10 +239,10 @@ impl Endpoint {
     }
 
     /// The resourceVersion of the new object must be the present one's, or be unset where the kind allows that.
-    fn check_version(&self, new: &Object, entry: &Entry, name: &str) -> Result<(), ApiError> {
+    fn check_version(&self, new: &Object, present: Revision, name: &str) -> Result<(), ApiError> {
         let given =
             error::parse_version(new.resource_version()).map_err(ApiError::internal_text)?;
-        if given == entry.revision.0 || (given == 0 && self.def().unconditional_update) {
+        if given == present.0 || (given == 0 && self.def().unconditional_update) {
             return Ok(());
         }
         if given != 0 {
@@ -192,7 +260,7 @@ impl Endpoint {
     }
 
     /// Keeps what the request may not change, then lets the kind's rules prepare the object.
-    fn before_update(&self, target: Target<'_>, new: &mut Object, old: &Object, entry: &Entry) {
+    fn before_update(&self, target: Target<'_>, new: &mut Object, old: &Object, present: &Present) {
         self.isolate(target.subresource, new, old);
         let generation = stamp::meta_number(old, "generation");
         stamp::set_meta_number(new, "generation", generation);
@@ -217,7 +285,7 @@ impl Endpoint {
                 self.prepare_for_update(target.ctx, strategy, new, old)
             });
         }
-        if self.def().generation == GenerationRule::Spec && self.spec_changes(new, old, entry) {
+        if self.def().generation == GenerationRule::Spec && self.spec_changes(new, old, present) {
             stamp::set_meta_number(new, "generation", Some(generation.unwrap_or(0) + 1));
         }
     }
@@ -258,11 +326,11 @@ impl Endpoint {
 
     /// Whether the update changes what counts for the generation. What will be stored decides: another version may leave
     /// out a default that is put back, or drop a field that it does not know.
-    fn spec_changes(&self, new: &Object, old: &Object, entry: &Entry) -> bool {
+    fn spec_changes(&self, new: &Object, old: &Object, present: &Present) -> bool {
         let storage_version = self.kind.storage_version;
         if self.version != storage_version
             && let Ok(new) = self.kind.to_storage(new.clone(), self.version)
-            && let Ok(old) = self.kind.read_entry(entry, storage_version)
+            && let Ok(old) = self.kind.read_present(present, storage_version)
         {
             return self.spec_differs(&new, &old);
         }
@@ -280,42 +348,11 @@ impl Endpoint {
                 .any(|(name, value)| counts(&name) && old.get(name) != Some(value))
     }
 
-    async fn write_changed(
-        &self,
-        target: Target<'_>,
-        new: Object,
-        old: &Object,
-        entry: &Entry,
-    ) -> Result<Attempt, ApiError> {
-        if target.dry_run {
-            return Ok(Attempt::Done(new));
-        }
-        if self.is_released(&new, old) {
-            return match self.kind.store_delete(&entry.key, entry.revision).await {
-                // The change itself is not written, so the answer shows the old resourceVersion.
-                Ok(_) => Ok(Attempt::Done(new)),
-                Err(error) => self.raced(error),
-            };
-        }
-        let bytes = self.encode_changed(target.subresource, &new, old, entry)?;
-        if bytes == entry.value {
-            return Ok(Attempt::Done(new));
-        }
-        match self
-            .kind
-            .store_update(&entry.key, entry.revision, bytes.clone())
-            .await
-        {
-            Ok(revision) => self
-                .written(&entry.key, &bytes, revision, new)
-                .map(Attempt::Done),
-            Err(error) => self.raced(error),
-        }
-    }
-
     fn raced(&self, error: StorageError) -> Result<Attempt, ApiError> {
         match error {
-            StorageError::Conflict { present, .. } => Ok(Attempt::Raced(present)),
+            StorageError::Conflict { present, .. } => {
+                Ok(Attempt::Raced(present.map(Present::Stored)))
+            }
             other => Err(self.kind.error(other, "update")),
         }
     }
@@ -328,19 +365,19 @@ impl Endpoint {
             && (!self.kind.is_namespace || namespace::finalizers(new).is_empty())
     }
 
-    /// The bytes to store. What the endpoint does not write is taken from the stored document itself: a version that
+    /// The document to store. What the endpoint does not write is taken from the stored document itself: a version that
     /// cannot say everything must not lose, by converting there and back, what the request did not touch.
-    fn encode_changed(
+    fn to_store(
         &self,
         subresource: &str,
         new: &Object,
         old: &Object,
-        entry: &Entry,
-    ) -> Result<Bytes, ApiError> {
+        present: &Present,
+    ) -> Result<Object, ApiError> {
         let storage_version = self.kind.storage_version;
         let mut stored = self.kind.to_storage(new.clone(), self.version)?;
         if self.version != storage_version && self.def().status {
-            let mut before = self.kind.read_entry(entry, storage_version)?;
+            let mut before = self.kind.read_present(present, storage_version)?;
             if subresource == "status" {
                 put_field(&mut before, "status", stored.fields_mut().remove("status"));
                 stored = before;
@@ -348,7 +385,7 @@ impl Endpoint {
                 put_field(&mut stored, "status", before.fields_mut().remove("status"));
             }
         }
-        self.kind.encode(&stored)
+        Ok(stored)
     }
 }
 

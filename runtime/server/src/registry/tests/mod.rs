@@ -359,6 +359,7 @@ impl Fixture {
                 &CreateOptions::default(),
             )
             .await
+            .map(|written| written.object)
     }
     pub(super) async fn get(&self, name: &str) -> Result<Object, ApiError> {
         let got = self
@@ -373,7 +374,8 @@ impl Fixture {
             .widgets
             .update(&self.ctx, NS, name, "", self::object(object), &options)
             .await?
-            .0)
+            .0
+            .object)
     }
     pub(super) async fn put_status(&self, name: &str, object: Value) -> Result<Object, ApiError> {
         let options = UpdateOptions::default();
@@ -388,7 +390,8 @@ impl Fixture {
                 &options,
             )
             .await?
-            .0)
+            .0
+            .object)
     }
     pub(super) async fn merge(&self, name: &str, patch: Value) -> Result<Object, ApiError> {
         self.patch(
@@ -412,6 +415,7 @@ impl Fixture {
         self.widgets
             .patch(&self.ctx, NS, name, "", &patch, &PatchOptions::default())
             .await
+            .map(|written| written.object)
     }
     pub(super) async fn delete(&self, name: &str) -> Result<Deleted, ApiError> {
         self.widgets

@@ -9,6 +9,7 @@ impl Fixture {
             .create(&self.ctx, None, input, &CreateOptions::default())
             .await
             .unwrap()
+            .object
     }
     async fn delete_namespace(&self, name: &str) -> Result<Deleted, ApiError> {
         self.namespaces
@@ -26,7 +27,8 @@ impl Fixture {
             .namespaces
             .update(&self.ctx, None, &name, subresource, namespace, &options)
             .await?
-            .0)
+            .0
+            .object)
     }
     async fn get_namespace(&self, name: &str) -> Result<Object, ApiError> {
         let got = self

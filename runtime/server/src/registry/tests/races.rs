@@ -246,3 +246,104 @@ async fn a_plugin_whose_lister_never_starts_refuses() {
     let text = "widgets.test.example.com \"a\" is forbidden: not yet ready to handle request";
     assert_eq!(shown(&error.unwrap_err()), (Some("Forbidden"), text));
 }
+
+/// A registry whose watch cache has objects `a` and `b` as they were, and the registry through which they were changed
+/// since: `a` is blue and `b` is gone; `c` is new.
+async fn behind() -> (Fixture, Fixture) {
+    let now = fixture().await;
+    for name in ["a", "b"] {
+        now.create(widget(name, json!({"color": "red"})))
+            .await
+            .unwrap();
+    }
+    let behind = tampered(&now.store, silent).await;
+    now.merge("a", json!({"spec": {"color": "blue"}}))
+        .await
+        .unwrap();
+    now.delete("b").await.unwrap();
+    now.create(widget("c", json!({}))).await.unwrap();
+    (behind, now)
+}
+
+#[tokio::test]
+async fn a_patch_is_applied_to_what_is_stored_and_not_to_what_the_cache_has() {
+    let (behind, _) = behind().await;
+    let after = behind.merge("a", json!({"spec": {"size": 2}})).await;
+    assert_eq!(at(&after.unwrap(), "/spec/color"), "blue");
+    behind
+        .merge("c", json!({"spec": {"size": 2}}))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn an_update_is_not_refused_for_what_the_cache_has() {
+    let (behind, now) = behind().await;
+    let mut present = now.get("a").await.unwrap().into_value();
+    present["spec"]["size"] = json!(2);
+    behind.put("a", present).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_update_to_what_the_cache_has_is_written() {
+    let (behind, now) = behind().await;
+    behind
+        .put("a", widget("a", json!({"color": "red"})))
+        .await
+        .unwrap();
+    assert_eq!(at(&now.get("a").await.unwrap(), "/spec/color"), "red");
+}
+
+#[tokio::test]
+async fn an_update_to_what_is_stored_writes_nothing_although_the_cache_has_another() {
+    let (behind, now) = behind().await;
+    let before = now.get("a").await.unwrap();
+    let after = behind.put("a", widget("a", json!({"color": "blue"}))).await;
+    assert_eq!(after.unwrap(), before);
+    assert_eq!(now.get("a").await.unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_dry_run_shows_what_is_stored() {
+    let (behind, _) = behind().await;
+    let options = PatchOptions {
+        dry_run: true,
+        ..PatchOptions::default()
+    };
+    let patch = apiloom_meta::patch::Patch::parse_merge(br#"{"spec": {"size": 2}}"#).unwrap();
+    let tried = behind
+        .widgets
+        .patch(&behind.ctx, NS, "a", "", &patch, &options)
+        .await;
+    assert_eq!(at(&tried.unwrap(), "/spec/color"), "blue");
+}
+
+#[tokio::test]
+async fn what_is_gone_is_not_found_although_the_cache_has_it() {
+    let (behind, _) = behind().await;
+    let gone = Some(StatusReason::NotFound);
+    let patched = behind.merge("b", json!({"spec": {"size": 2}})).await;
+    assert_eq!(patched.unwrap_err().reason, gone);
+    let put = behind.put("b", widget("b", json!({}))).await;
+    assert_eq!(put.unwrap_err().reason, gone);
+    assert_eq!(behind.delete("b").await.unwrap_err().reason, gone);
+}
+
+#[tokio::test]
+async fn a_deletion_is_judged_by_what_is_stored() {
+    let (behind, now) = behind().await;
+    let present = now.get("a").await.unwrap().resource_version().to_owned();
+    let cached = behind.widgets.present(&key("a"), "get").await.unwrap();
+    let stale = cached.unwrap().revision().to_string();
+    for (version, expected) in [(stale, Some(StatusReason::Conflict)), (present, None)] {
+        let options = DeleteOptions {
+            preconditions: Preconditions {
+                resource_version: Some(version),
+                uid: None,
+            },
+            ..DeleteOptions::default()
+        };
+        let deleted = behind.widgets.delete(&behind.ctx, NS, "a", &options).await;
+        assert_eq!(deleted.err().and_then(|error| error.reason), expected);
+    }
+}

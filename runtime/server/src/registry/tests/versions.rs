@@ -293,7 +293,7 @@ async fn a_default_of_the_stored_version_is_written_and_answered_at_once() {
         .unwrap();
     assert_eq!(at(&created, "/spec/size"), 1);
     let before = f.revision().await;
-    for again in [created, input()] {
+    for again in [created.object, input()] {
         crates
             .update(&f.ctx, NS, "c", "", again, &UpdateOptions::default())
             .await

@@ -1,0 +1,132 @@
+//! An object on its way into the store, encoded once for all who get it: the store, the client and the watch cache.
+//!
+//! What is stored is what is served, without its resourceVersion, which only the store can give. So the bytes are made
+//! once, and whoever wants to show the object puts the number into its place.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use apiloom_meta::{ApiError, Object};
+use apiloom_storage::Revision;
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use super::document::Json;
+use super::kind::KindVersion;
+
+/// What stands around the digits of a resourceVersion.
+const MEMBER: (&str, &str) = ("\"resourceVersion\":\"", "\"");
+
+/// Beyond so many objects that the cache did not fetch, it is not listening, and will read them from the store.
+const MAX_HANDED: usize = 4096;
+
+/// An object in the version it is stored in, as bytes.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    /// The bytes for the store.
+    pub(super) stored: Bytes,
+    /// Where the resourceVersion belongs in them.
+    place: usize,
+    /// What separates it from the members before and behind it.
+    commas: (&'static str, &'static str),
+    /// Where the metadata begins and ends in them.
+    metadata: (usize, usize),
+}
+
+impl Prepared {
+    /// Encodes an object of the storage version.
+    ///
+    /// # Errors
+    /// InternalError for an object without metadata.
+    pub(super) fn new(object: &mut Object, version: &KindVersion) -> Result<Self, ApiError> {
+        let meta = object.meta_mut();
+        // managedFields are not kept yet; they are dropped on the way in, and here once more for hooks that set them.
+        for field in ["selfLink", "managedFields"] {
+            meta.remove(field);
+        }
+        if object.resource_version().is_empty() {
+            object.set_meta_str("resourceVersion", "0");
+        }
+        let json = Json::of(object, &version.schema);
+        let digits = json
+            .version_digits()
+            .ok_or_else(|| ApiError::internal("an object without metadata cannot be stored"))?;
+        let (begin, end) = json.metadata_range();
+        let json = json.whole();
+        let mut member = digits.start - MEMBER.0.len()..digits.end + MEMBER.1.len();
+        let mut commas = ("", "");
+        if json.get(member.end) == Some(&b',') {
+            member.end += 1;
+            commas.1 = ",";
+        } else if json.get(member.start - 1) == Some(&b',') {
+            member.start -= 1;
+            commas.0 = ",";
+        }
+        Ok(Self {
+            place: member.start,
+            metadata: (begin, end - member.len()),
+            stored: [&json[..member.start], &json[member.end..]].concat().into(),
+            commas,
+        })
+    }
+
+    /// Whether a document as it is served at a revision is this one.
+    pub(super) fn shows(&self, json: &[u8], revision: Revision) -> bool {
+        let (before, behind) = self.stored.split_at(self.place);
+        json.starts_with(before) && json.ends_with(behind) && json == self.served(revision).whole()
+    }
+
+    /// The document as it is served when this revision wrote it.
+    pub(super) fn served(&self, revision: Revision) -> Json<'static> {
+        let digits = revision.to_string();
+        let (before, behind) = self.stored.split_at(self.place);
+        let parts = [
+            before,
+            self.commas.0.as_bytes(),
+            MEMBER.0.as_bytes(),
+            digits.as_bytes(),
+            MEMBER.1.as_bytes(),
+            self.commas.1.as_bytes(),
+            behind,
+        ];
+        let json = parts.concat();
+        let (begin, end) = self.metadata;
+        let put_in = json.len() - self.stored.len();
+        Json::with_metadata(json, (begin, end + put_in))
+    }
+}
+
+/// Objects that this server is writing, for its watch cache: it will be told of the bytes that it need not decode then.
+#[derive(Debug, Default)]
+pub(super) struct Handed(Mutex<HashMap<String, Arc<Prepared>>>);
+
+impl Handed {
+    /// Keeps an object for the cache until it comes from the store.
+    pub(super) fn put(&self, key: &str, prepared: Arc<Prepared>) {
+        let mut handed = self.0.lock();
+        if handed.len() >= MAX_HANDED {
+            handed.clear();
+        }
+        handed.insert(key.to_owned(), prepared);
+    }
+
+    /// Forgets an object that was not written.
+    pub(super) fn forget(&self, key: &str, prepared: &Arc<Prepared>) {
+        let mut handed = self.0.lock();
+        if handed
+            .get(key)
+            .is_some_and(|held| Arc::ptr_eq(held, prepared))
+        {
+            handed.remove(key);
+        }
+    }
+
+    /// The object that the store now has under a key, if these are the bytes that were written there.
+    pub(super) fn take(&self, key: &str, stored: &Bytes) -> Option<Arc<Prepared>> {
+        let mut handed = self.0.lock();
+        match handed.get(key)?.stored == *stored {
+            true => handed.remove(key),
+            false => None,
+        }
+    }
+}
