@@ -101,8 +101,10 @@ pub(crate) enum Scenario {
     Create,
     /// GET of one object
     Get,
-    /// GET and PUT of one object
+    /// PUT of one object, whatever its resourceVersion
     Update,
+    /// GET and PUT of one object
+    ReadUpdate,
     /// Merge PATCH of one object
     Patch,
     /// LIST of all objects, however old (resourceVersion=0)

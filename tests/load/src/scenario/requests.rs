@@ -103,6 +103,13 @@ impl Worker {
                 self.connection.drain(Call::get(&path)).await?;
             }
             Scenario::Update => {
+                let name = self.objects.name(mine);
+                let changed = Objects::changed(&self.objects.body(&name), round)?;
+                self.connection
+                    .call(Call::new(Method::PUT, &path, changed))
+                    .await?;
+            }
+            Scenario::ReadUpdate => {
                 let present = self.connection.call(Call::get(&path)).await?;
                 let changed = Objects::changed(&present, round)?;
                 self.connection
