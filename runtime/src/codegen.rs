@@ -2,6 +2,8 @@
 //!
 //! Expansions are thin calls into here, so that a fix of behaviour needs no change of generated files.
 
+#[cfg(feature = "server")]
+mod allocator;
 mod cells;
 mod convert;
 mod hooks;
@@ -31,6 +33,10 @@ pub use hooks::{
     Probe, ProbeApiType, ProbeForeign, ReturnsErrors, Tree, computed_default, typed_check,
 };
 pub use keywords::{Keywords, count, number};
+#[cfg(feature = "server")]
+pub use crate::__allocator as allocator;
+#[cfg(feature = "server")]
+pub use allocator::{ALLOCATOR, Allocator};
 #[cfg(feature = "server")]
 pub use serving::main;
 
