@@ -3,6 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
@@ -12,6 +13,8 @@ use crate::etcd::Place;
 pub struct Proxy {
     address: String,
     open: watch::Sender<bool>,
+    /// Bytes per second from the target, of each connection.
+    limit: watch::Sender<Option<u32>>,
     connections: watch::Sender<usize>,
 }
 
@@ -21,6 +24,7 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (open, opened) = watch::channel(true);
+        let (limit, limited) = watch::channel(None);
         let connections = watch::Sender::new(0);
         let count = connections.clone();
         tokio::spawn(async move {
@@ -32,8 +36,9 @@ impl Proxy {
                 }
                 count.send_modify(|count| *count += 1);
                 let (target, opened, count) = (target.clone(), opened.clone(), count.clone());
+                let limited = limited.clone();
                 tokio::spawn(async move {
-                    pass_on(stream, target, opened).await;
+                    pass_on(stream, target, opened, limited).await;
                     count.send_modify(|count| *count -= 1);
                 });
             }
@@ -41,8 +46,14 @@ impl Proxy {
         Self {
             address,
             open,
+            limit,
             connections,
         }
+    }
+
+    /// Lets no more than so many bytes a second come from the target, or as many as come.
+    pub fn limit(&self, bytes_per_second: Option<u32>) {
+        self.limit.send_replace(bytes_per_second);
     }
 
     /// Where it listens.
@@ -65,14 +76,49 @@ impl Proxy {
     }
 }
 
-async fn pass_on(mut near: TcpStream, target: String, mut open: watch::Receiver<bool>) {
+async fn pass_on(
+    mut near: TcpStream,
+    target: String,
+    mut open: watch::Receiver<bool>,
+    limit: watch::Receiver<Option<u32>>,
+) {
     let Ok(mut far) = TcpStream::connect(target).await else {
         return;
     };
+    let ((near_read, mut near_write), (far_read, mut far_write)) = (near.split(), far.split());
+    let there = async {
+        let mut near_read = near_read;
+        let _ = tokio::io::copy(&mut near_read, &mut far_write).await;
+        far_write.shutdown().await
+    };
+    let back = async {
+        let _ = copy_limited(far_read, &mut near_write, limit).await;
+        near_write.shutdown().await
+    };
     tokio::select! {
         // However it ends, both ends are closed.
-        _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+        _ = async { tokio::join!(there, back) } => {}
         _ = open.wait_for(|open| !open) => {}
+    }
+}
+
+async fn copy_limited(
+    mut from: impl AsyncRead + Unpin,
+    to: &mut (impl AsyncWrite + Unpin),
+    limit: watch::Receiver<Option<u32>>,
+) -> std::io::Result<()> {
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let count = from.read(&mut buffer).await?;
+        if count == 0 {
+            return Ok(());
+        }
+        to.write_all(&buffer[..count]).await?;
+        let limit = *limit.borrow();
+        if let Some(limit) = limit {
+            tokio::time::sleep(Duration::from_secs(1).mul_f64(count as f64 / f64::from(limit)))
+                .await;
+        }
     }
 }
 

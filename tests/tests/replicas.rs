@@ -10,7 +10,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use apiloom_tests::etcd::Etcd;
-use apiloom_tests::{Client, Server, Watch, build};
+use apiloom_tests::network::Proxy;
+use apiloom_tests::{Client, Server, Watch, build, is_cached};
 use serde_json::{Value, json};
 
 const FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
@@ -287,6 +288,77 @@ async fn readiness_follows_etcd() {
     while client.get("/readyz").await.code != 200 {
         assert!(started.elapsed() < PATIENCE, "it does not get ready again");
     }
+}
+
+/// A server that starts on a slow network says of what it has not read yet that it has not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c_124_scans_wait_for_the_watch_cache_and_the_rest_does_not() {
+    if !is_cached() {
+        return;
+    }
+    let etcd = Etcd::start(Etcd::NEWEST);
+    let mut document = flunder("f00");
+    document["metadata"]["namespace"] = json!("default");
+    document["metadata"]["annotations"] = json!({"large": "x".repeat(2 << 20)});
+    for index in 0..30 {
+        let name = format!("f{index:02}");
+        document["metadata"]["name"] = json!(name);
+        let key = format!("/registry/wardle.example.com/flunders/default/{name}");
+        etcd.put(&key, &document);
+    }
+    let proxy = Proxy::start(etcd.address()).await;
+    proxy.limit(Some(4 << 20));
+    let server = Server::start(&["--etcd-servers", proxy.address()]);
+    let client = server.client();
+    let ready = client.get("/readyz?verbose").await;
+    assert_eq!(ready.code, 500);
+    assert!(ready.text().contains("[-]watch-cache"), "{}", ready.text());
+    for query in [
+        "",
+        "?resourceVersion=0",
+        "?limit=1&labelSelector=a%3Db",
+        "?limit=1&fieldSelector=metadata.namespace%3Ddefault",
+        "?watch=1",
+        "?watch=1&resourceVersion=1",
+    ] {
+        let answer = client.get(&format!("{FLUNDERS}{query}")).await;
+        assert_eq!(answer.code, 429, "{query}: {}", answer.text());
+        let status = answer.json();
+        assert_eq!(status["reason"], "TooManyRequests");
+        let message = status["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("storage is (re)initializing"),
+            "{message}"
+        );
+        let seconds: u32 = answer.header("retry-after").parse().unwrap();
+        assert!((1..=30).contains(&seconds), "{seconds}");
+        assert_eq!(status["details"]["retryAfterSeconds"], seconds);
+    }
+    let (item, page, new) = (
+        format!("{FLUNDERS}/f07"),
+        format!("{FLUNDERS}?limit=1"),
+        flunder("new"),
+    );
+    let (item, page, new, idle) = tokio::join!(
+        client.get(&item),
+        client.get(&page),
+        client.post(FLUNDERS, &new),
+        client.get(FISCHERS),
+    );
+    let codes = [&item, &page, &new, &idle].map(|answer| answer.code);
+    assert_eq!(codes, [200, 200, 201, 200]);
+    assert_eq!(
+        client.get("/readyz").await.code,
+        500,
+        "all of this was meanwhile"
+    );
+    proxy.limit(None);
+    let started = std::time::Instant::now();
+    while client.get("/readyz").await.code != 200 {
+        assert!(started.elapsed() < PATIENCE, "it does not get ready");
+    }
+    let list = client.get(FLUNDERS).await.json();
+    assert_eq!(list["items"].as_array().unwrap().len(), 31);
 }
 
 /// What a server that cannot start says.
