@@ -63,6 +63,9 @@ pub(crate) struct Run {
     /// Requests under way at a time
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub(crate) concurrency: usize,
+    /// Lists under way at a time; a list keeps a core busy by itself, so more measure the queue, or what they hold
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) list_concurrency: usize,
     /// Connections that they share; HTTP/1.1 opens one for each request under way
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) connections: usize,

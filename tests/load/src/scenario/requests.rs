@@ -32,9 +32,8 @@ struct Worker {
 pub(super) async fn measure(bench: &Bench, scenario: Scenario) -> Result<Figures> {
     let run = &bench.run;
     let workers = match scenario {
-        // A list keeps a core busy by itself; more at a time than there are cores measure the queue.
         Scenario::List | Scenario::ConsistentList | Scenario::Pages | Scenario::Table => {
-            run.concurrency.min(4)
+            run.list_concurrency
         }
         _ => run.concurrency,
     };
