@@ -44,9 +44,8 @@ impl Prepared {
         for field in ["selfLink", "managedFields"] {
             meta.remove(field);
         }
-        if object.resource_version().is_empty() {
-            object.set_meta_str("resourceVersion", "0");
-        }
+        // Its place is found by a number that stands there.
+        object.set_meta_str("resourceVersion", "0");
         let json = Json::of(object, &version.schema);
         let digits = json
             .version_digits()

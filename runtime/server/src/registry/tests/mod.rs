@@ -13,6 +13,7 @@ mod delete;
 mod list;
 mod namespaces;
 mod patch;
+mod prepared;
 mod races;
 mod registration;
 mod update;

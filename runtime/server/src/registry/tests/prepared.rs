@@ -1,0 +1,89 @@
+//! The one encoding of a written object: what is stored, what is served, and what the watch cache takes over.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use super::*;
+use crate::registry::prepared::Prepared;
+
+/// An object as it is prepared, and as a read would encode it.
+fn check(kind: &kind::Kind, document: Value) {
+    let version = &kind.versions[kind.storage_version];
+    let mut object = object(document);
+    let prepared = kind.encode(&mut object).unwrap();
+
+    object.set_meta_str("resourceVersion", "");
+    let stored: Value = serde_json::from_slice(&prepared.stored).unwrap();
+    assert_eq!(stored, object.clone().into_value());
+
+    object.set_meta_str("resourceVersion", "1234");
+    let (served, read) = (
+        prepared.served(apiloom_storage::Revision(1234)),
+        Json::of(&object, &version.schema),
+    );
+    assert_eq!(served.whole(), read.whole());
+    assert_eq!(served.metadata(), read.metadata());
+    assert!(prepared.shows(read.whole(), apiloom_storage::Revision(1234)));
+    assert!(!prepared.shows(read.whole(), apiloom_storage::Revision(1235)));
+}
+
+#[tokio::test]
+async fn what_is_stored_is_what_is_served_without_its_resource_version() {
+    let f = fixture().await;
+    let kind = &f.alpha.kind;
+    for meta in [
+        json!({}),
+        json!({"name": "a"}),
+        json!({"name": "a", "resourceVersion": "77"}),
+        json!({"resourceVersion": "not a number", "labels": {"a": "b"}}),
+        json!({"uid": "\"resourceVersion\":\"5\"", "generation": 1}),
+        json!({"name": "a", "annotations": {"x": "\"resourceVersion\":\"5\","}}),
+    ] {
+        check(kind, json!({"metadata": meta, "spec": {"colour": "<red>"}}));
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_around_it_is_kept(texts in prop::collection::vec(any::<String>(), 4)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let f = runtime.block_on(fixture());
+        let [name, uid, label, colour] = &texts[..] else { unreachable!("there are four") };
+        check(&f.alpha.kind, json!({
+            "metadata": {"name": name, "uid": uid, "labels": {"a": label}},
+            "spec": {"colour": colour},
+        }));
+    }
+}
+
+fn prepared(f: &Fixture, colour: &str) -> Arc<Prepared> {
+    let mut object = object(widget("a", json!({"colour": colour})));
+    Arc::new(f.alpha.kind.encode(&mut object).unwrap())
+}
+
+#[tokio::test]
+async fn the_cache_takes_over_the_bytes_that_were_written_and_no_others() {
+    let f = fixture().await;
+    let handed = &f.alpha.kind.handed;
+    let (red, blue) = (prepared(&f, "red"), prepared(&f, "blue"));
+    handed.put("/a", Arc::clone(&red));
+    let other: Bytes = blue.stored.clone();
+    assert!(handed.take("/a", &other).is_none(), "somebody else wrote");
+    assert!(handed.take("/b", &red.stored).is_none());
+    assert!(handed.take("/a", &red.stored).is_some());
+    assert!(handed.take("/a", &red.stored).is_none(), "once");
+}
+
+#[tokio::test]
+async fn a_write_that_failed_is_forgotten_but_not_the_one_that_won() {
+    let f = fixture().await;
+    let handed = &f.alpha.kind.handed;
+    let (red, blue) = (prepared(&f, "red"), prepared(&f, "blue"));
+    handed.put("/a", Arc::clone(&red));
+    handed.put("/a", Arc::clone(&blue));
+    handed.forget("/a", &red);
+    assert!(handed.take("/a", &blue.stored).is_some());
+    handed.put("/a", Arc::clone(&red));
+    handed.forget("/a", &red);
+    assert!(handed.take("/a", &red.stored).is_none());
+}
