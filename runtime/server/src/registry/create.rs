@@ -134,11 +134,22 @@ impl Endpoint {
         });
     }
 
-    async fn write_new(&self, target: Target<'_>, object: Object) -> Result<Creation, ApiError> {
+    async fn write_new(
+        &self,
+        target: Target<'_>,
+        mut object: Object,
+    ) -> Result<Creation, ApiError> {
         let key = self.kind.key(target.namespace, target.name)?;
-        let mut stored = self.kind.to_storage(object.clone(), self.version)?;
-        let prepared = Arc::new(self.kind.encode(&mut stored)?);
+        let prepared = match self.version == self.kind.storage_version {
+            true => self.kind.encode(&mut object),
+            false => {
+                let stored = self.kind.to_storage(object.clone(), self.version);
+                self.kind.encode(&mut stored?)
+            }
+        };
+        let prepared = Arc::new(prepared?);
         if target.dry_run {
+            object.set_meta_str("resourceVersion", "");
             return Ok(match self.kind.get(&key, "create").await? {
                 Some(entry) => Creation::Taken(Box::new(entry)),
                 None => Creation::Created(object.into()),

@@ -27,8 +27,11 @@ pub(super) enum Change<'a> {
 
 /// What is to be done for a change.
 enum Step {
-    /// To write a document; the object is what the client will see.
-    Write { object: Object, stored: Object },
+    /// To write the object, or in its place the document that it is in the version that is stored.
+    Write {
+        object: Object,
+        stored: Option<Object>,
+    },
     /// To remove the object, as this state of it has nothing more that holds it back.
     Remove(Object),
     /// Nothing: the change is only tried, or changes nothing.
@@ -147,9 +150,14 @@ impl Endpoint {
     ) -> Result<Attempt, ApiError> {
         let revision = present.revision();
         match self.judge_change(target, change, key, present).await {
-            Ok(Step::Write { object, mut stored }) => {
-                let prepared = Arc::new(self.kind.encode(&mut stored)?);
+            Ok(Step::Write {
+                mut object,
+                mut stored,
+            }) => {
+                let stored = stored.as_mut().unwrap_or(&mut object);
+                let prepared = Arc::new(self.kind.encode(stored)?);
                 if present.holds(&prepared) {
+                    object.set_meta_str("resourceVersion", &revision.to_string());
                     return Ok(self.unchanged(target, object, present));
                 }
                 match self.store(key, &prepared, Some(revision)).await {
@@ -365,7 +373,7 @@ impl Endpoint {
             && (!self.kind.is_namespace || namespace::finalizers(new).is_empty())
     }
 
-    /// The document to store. What the endpoint does not write is taken from the stored document itself: a version that
+    /// The document to store, where it is not the object itself. What the endpoint does not write is taken from the stored document itself: a version that
     /// cannot say everything must not lose, by converting there and back, what the request did not touch.
     fn to_store(
         &self,
@@ -373,10 +381,13 @@ impl Endpoint {
         new: &Object,
         old: &Object,
         present: &Present,
-    ) -> Result<Object, ApiError> {
+    ) -> Result<Option<Object>, ApiError> {
         let storage_version = self.kind.storage_version;
+        if self.version == storage_version {
+            return Ok(None);
+        }
         let mut stored = self.kind.to_storage(new.clone(), self.version)?;
-        if self.version != storage_version && self.def().status {
+        if self.def().status {
             let mut before = self.kind.read_present(present, storage_version)?;
             if subresource == "status" {
                 put_field(&mut before, "status", stored.fields_mut().remove("status"));
@@ -385,7 +396,7 @@ impl Endpoint {
                 put_field(&mut stored, "status", before.fields_mut().remove("status"));
             }
         }
-        Ok(stored)
+        Ok(Some(stored))
     }
 }
 
