@@ -227,6 +227,14 @@ pub trait Storage: Send + Sync + fmt::Debug + 'static {
         self.current_revision().await.map(|_| ())
     }
 
+    /// How many bytes the store takes where it is kept; `None` when there is no such number.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    async fn size_bytes(&self) -> Result<Option<u64>, StorageError> {
+        Ok(None)
+    }
+
     /// Forgets the changes up to and including `revision`; present values and the state at `revision` stay. Backends
     /// also compact by themselves.
     ///

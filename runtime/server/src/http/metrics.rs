@@ -35,6 +35,7 @@ pub struct Metrics {
     deprecated: Family<Deprecated, Gauge>,
     objects: Family<ObjectsOf, Gauge>,
     objects_by_old_name: Family<StoredObjectsOf, Gauge>,
+    store_sizes: Family<Store, Gauge>,
 }
 
 /// Whether a request changes something.
@@ -90,6 +91,12 @@ struct ObjectsOf {
 struct StoredObjectsOf {
     /// `flunders.wardle.example.com`
     resource: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Store {
+    /// `store-0`
+    storage_cluster_id: String,
 }
 
 /// Counts down when the request ends, however it ends.
@@ -156,6 +163,12 @@ impl Metrics {
             "The same as apiserver_resource_objects, which replaces it",
             objects_by_old_name.clone(),
         );
+        let store_sizes = Family::<Store, Gauge>::default();
+        registry.register(
+            "apiserver_storage_size_bytes",
+            "Bytes that a store took when it was last asked, by store",
+            store_sizes.clone(),
+        );
         registry.register_collector(Box::new(process::Process));
         for kind in [RequestKind::ReadOnly, RequestKind::Mutating] {
             drop(inflight.get_or_create(&kind.labels()));
@@ -168,6 +181,7 @@ impl Metrics {
             deprecated,
             objects,
             objects_by_old_name,
+            store_sizes,
         }
     }
 
@@ -191,6 +205,15 @@ impl Metrics {
             resource: resource.to_string(),
         };
         self.objects_by_old_name.get_or_create(&labels).set(count);
+    }
+
+    /// Notes how many bytes a store takes.
+    pub fn set_store_size(&self, number: usize, bytes: u64) {
+        let labels = Store {
+            storage_cluster_id: format!("store-{number}"),
+        };
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.store_sizes.get_or_create(&labels).set(bytes);
     }
 
     /// Counts a finished request. `labels.resource` must be one that the server serves, not what a client wrote.

@@ -1,4 +1,4 @@
-//! Counts stored objects now and then, so that a scrape of `/metrics` costs the store nothing.
+//! Counts stored objects and what stores take now and then, so that a scrape of `/metrics` costs the store nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +23,12 @@ pub(super) async fn keep(registry: Arc<Registry>, metrics: Arc<Metrics>) {
                 tracing::warn!(%resource, %error, "cannot count the objects of a resource");
             }
             metrics.set_objects(&resource, count.ok());
+        }
+        for (number, size) in registry.store_sizes().await.into_iter().enumerate() {
+            match size {
+                Ok(bytes) => metrics.set_store_size(number, bytes),
+                Err(error) => tracing::warn!(%error, "cannot tell the size of a store"),
+            }
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::history::{Change, Interest, Waiter};
+use super::history::{Change, Interest};
+use super::waiters::Waiter;
 use super::{Normalize, WatchCache};
 use crate::Revision;
 
@@ -120,6 +121,10 @@ impl<N: Normalize> Cursor<N> {
 
 impl<N: Normalize> Drop for Cursor<N> {
     fn drop(&mut self) {
+        // Whoever is cut off because he took nothing for so long never learns that he lagged.
+        if self.waiter.is_behind(self.cache.history.read().first()) {
+            self.cache.counters.ended_watchers.add(1);
+        }
         self.cache
             .waiters
             .lock()

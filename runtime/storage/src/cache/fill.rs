@@ -10,8 +10,9 @@ use futures_util::StreamExt;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use super::history::{ALLOCATION, COUNTERS, Change, Interest};
+use super::history::{ALLOCATION, COUNTERS, Change};
 use super::snapshot::{INDEX_BYTES, Item, MAP_BYTES, Snapshot};
+use super::waiters::Marked;
 use super::{Fill, Normalize, WatchCache};
 use crate::{Entry, Event, EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart};
 
@@ -264,29 +265,31 @@ impl<N: Normalize> WatchCache<N> {
         let revision = snapshot.revision();
         let indexed = self.indexed(&changes);
         self.counters.dispatched.add(changes.len() as u64);
+        let waiters = self.waiters.lock();
+        let mut marked = Marked::default();
         {
             let mut history = self.history.write();
             // First the state: who was told of a change finds it in what he reads.
             self.current.store(Arc::new(snapshot));
             // Whoever holds the lock for reading knows that every change in the ring was announced.
-            let waiters = self.waiters.lock();
             let begin = history.end();
             for change in changes {
-                let key = Arc::clone(&change.key);
-                let number = history.push(Arc::new(change));
-                waiters.tell(&key, number);
+                waiters.mark(&change.key, history.end(), &mut marked);
+                history.push(Arc::new(change));
             }
-            for (interest, offset) in indexed {
-                waiters.tell_interest(&interest, begin + offset);
+            for (value, offset) in indexed {
+                waiters.mark_indexed(&value, begin + offset, &mut marked);
             }
             self.past.forget_before(history.oldest());
         }
+        marked.tell();
+        drop(waiters);
         self.seen.send_replace(revision);
     }
 
     /// The index values that changes touch, each with the place of the first change that does; nothing when nobody waits
     /// for an index.
-    fn indexed(&self, changes: &[Change<N::Object>]) -> HashMap<Interest, u64> {
+    fn indexed(&self, changes: &[Change<N::Object>]) -> HashMap<(u16, Arc<str>), u64> {
         let mut found = HashMap::new();
         if !self.waiters.lock().wants_indexes() {
             return found;
@@ -295,9 +298,7 @@ impl<N: Normalize> WatchCache<N> {
             for item in [&change.old, &change.new].into_iter().flatten() {
                 if let Ok(object) = &item.object {
                     self.normalize.index(object, &mut |index, value| {
-                        found
-                            .entry(Interest::Indexed(index, value.into()))
-                            .or_insert(offset);
+                        found.entry((index, value.into())).or_insert(offset);
                     });
                 }
             }

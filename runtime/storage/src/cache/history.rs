@@ -1,11 +1,9 @@
-//! The ring of recent changes, and who waits for which.
+//! The ring of recent changes.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::OutsideWindow;
@@ -68,7 +66,7 @@ impl Interest {
 }
 
 /// A key up to and with its last slash.
-fn folder(key: &str) -> &str {
+pub(super) fn folder(key: &str) -> &str {
     key.rfind('/').map_or("", |end| &key[..=end])
 }
 
@@ -265,109 +263,5 @@ impl<O> Drop for History<O> {
     fn drop(&mut self) {
         self.forget(self.bytes);
         self.budget.leave();
-    }
-}
-
-/// No change is pending.
-const NONE: u64 = u64::MAX;
-
-/// One watcher's seat.
-#[derive(Debug)]
-pub(super) struct Waiter {
-    /// The number of the oldest change that matters and was not taken.
-    pending: AtomicU64,
-    notify: Notify,
-}
-
-impl Waiter {
-    fn tell(&self, number: u64) {
-        self.pending.fetch_min(number, Ordering::AcqRel);
-        self.notify.notify_one();
-    }
-
-    /// The number of the oldest pending change, which from now on is not pending.
-    pub(super) fn take_pending(&self) -> Option<u64> {
-        Some(self.pending.swap(NONE, Ordering::AcqRel)).filter(|number| *number != NONE)
-    }
-
-    /// Says that changes from a number on were left.
-    pub(super) fn leave(&self, number: u64) {
-        self.tell(number);
-    }
-
-    /// Waits to be told of a change, or of the end.
-    pub(super) async fn told(&self) {
-        self.notify.notified().await;
-    }
-}
-
-/// Who waits for what.
-#[derive(Debug, Default)]
-pub(super) struct Waiters {
-    seats: HashMap<Interest, Vec<Arc<Waiter>>>,
-    /// Indexes that somebody waits for: without one, no values need to be read from objects.
-    indexed: usize,
-}
-
-impl Waiters {
-    pub(super) fn register(&mut self, interest: &Interest) -> Arc<Waiter> {
-        let waiter = Arc::new(Waiter {
-            pending: AtomicU64::new(NONE),
-            notify: Notify::new(),
-        });
-        if matches!(interest, Interest::Indexed(..)) {
-            self.indexed += 1;
-        }
-        self.seats
-            .entry(interest.clone())
-            .or_default()
-            .push(Arc::clone(&waiter));
-        waiter
-    }
-
-    pub(super) fn remove(&mut self, interest: &Interest, waiter: &Arc<Waiter>) {
-        let Some(seats) = self.seats.get_mut(interest) else {
-            return;
-        };
-        let Some(seat) = seats.iter().position(|seat| Arc::ptr_eq(seat, waiter)) else {
-            return;
-        };
-        seats.swap_remove(seat);
-        if seats.is_empty() {
-            self.seats.remove(interest);
-        }
-        if matches!(interest, Interest::Indexed(..)) {
-            self.indexed -= 1;
-        }
-    }
-
-    pub(super) fn wants_indexes(&self) -> bool {
-        self.indexed > 0
-    }
-
-    /// Tells everybody who waits for a change of this key.
-    pub(super) fn tell(&self, key: &Arc<str>, number: u64) {
-        let interests = [
-            Interest::Everything,
-            Interest::Below(folder(key).into()),
-            Interest::Key(Arc::clone(key)),
-        ];
-        for interest in &interests {
-            self.tell_interest(interest, number);
-        }
-    }
-
-    /// Tells everybody who waits for an interest.
-    pub(super) fn tell_interest(&self, interest: &Interest, number: u64) {
-        for waiter in self.seats.get(interest).into_iter().flatten() {
-            waiter.tell(number);
-        }
-    }
-
-    /// Wakes everybody, so that each looks for itself.
-    pub(super) fn wake_all(&self) {
-        for waiter in self.seats.values().flatten() {
-            waiter.notify.notify_one();
-        }
     }
 }

@@ -16,6 +16,7 @@ mod fill;
 mod history;
 mod past;
 mod snapshot;
+mod waiters;
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,8 +36,9 @@ pub use history::{Capacity, Change, Interest};
 pub use snapshot::{Item, Snapshot};
 
 use counters::Counters;
-use history::{History, Waiters};
+use history::History;
 use past::Past;
+use waiters::Waiters;
 
 use crate::{Revision, Storage, StorageError};
 
@@ -147,7 +149,7 @@ pub struct WatchCache<N: Normalize> {
     prefix: Arc<str>,
     normalize: N,
     current: ArcSwap<Snapshot<N::Object>>,
-    /// Lock order: history, then waiters.
+    /// Lock order: waiters, then history, then what is remembered of the past.
     history: RwLock<History<N::Object>>,
     waiters: Mutex<Waiters>,
     past: Past<N::Object>,

@@ -333,6 +333,19 @@ impl Storage for Embedded {
         ))
     }
 
+    async fn size_bytes(&self) -> Result<Option<u64>, StorageError> {
+        self.check_open()?;
+        let file = self.place.to_path_buf();
+        let sizes = tokio::task::spawn_blocking(move || {
+            // The log beside it is there while something is in it.
+            let log = std::fs::metadata(file.with_file_name(open::WAL)).map_or(0, |log| log.len());
+            std::fs::metadata(file).map(|file| file.len() + log)
+        });
+        let size = sizes.await.map_err(std::io::Error::other).flatten();
+        size.map(Some)
+            .map_err(|error| StorageError::Unavailable(error.to_string()))
+    }
+
     async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
         self.check_open()?;
         self.ask(|reply| Request::Compact { revision, reply }).await

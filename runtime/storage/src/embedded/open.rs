@@ -26,7 +26,7 @@ const FORMAT: i32 = 2;
 const FILE: &str = "store.db";
 const NEW_FILE: &str = "store.db.new";
 /// SQLite's log of what is not yet written back to the file.
-const WAL: &str = "store.db-wal";
+pub(super) const WAL: &str = "store.db-wal";
 const LOCK: &str = "store.lock";
 
 /// SQLite's cache of the writing connection, in KiB. With those of the readers it stays at 8 MiB.

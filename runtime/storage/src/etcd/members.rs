@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use etcd_client::{Channel, Client, ConnectOptions, KvClient, LeaseClient, WatchClient};
+use etcd_client::{
+    Channel, Client, ConnectOptions, KvClient, LeaseClient, MaintenanceClient, WatchClient,
+};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
@@ -111,6 +113,10 @@ impl Member {
         self.client
             .watch_client()
             .max_decoding_message_size(usize::MAX)
+    }
+
+    pub(super) fn maintenance(&self) -> MaintenanceClient {
+        self.client.maintenance_client()
     }
 
     pub(super) fn lease(&self) -> LeaseClient {

@@ -289,6 +289,17 @@ impl Storage for Etcd {
         })
     }
 
+    async fn size_bytes(&self) -> Result<Option<u64>, StorageError> {
+        self.check_open()?;
+        let status = self
+            .members
+            .call(Safety::Read, async |member| {
+                member.maintenance().status().await
+            })
+            .await?;
+        Ok(Some(status.db_size().unsigned_abs()))
+    }
+
     async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
         self.check_open()?;
         if revision == Revision(0) {

@@ -74,6 +74,24 @@ async fn a_cache_that_keeps_much_gives_to_one_that_keeps_little() {
 }
 
 #[tokio::test]
+async fn watchers_that_take_nothing_are_counted_however_they_end() {
+    let store = Memory::new();
+    let cache = limited(&store, PREFIX, Budget::new(2_000));
+    following(&cache).await;
+    let watch = |interest| cache.watch(interest, None).unwrap();
+    let quiet = watch(Interest::Key("/r/q".into()));
+    let cut_off = watch(Interest::Everything);
+    let mut told = watch(Interest::Everything);
+    put_many(&store, "/r/a", 50).await;
+    caught_up(&cache).await;
+    drop((quiet, cut_off));
+    assert_eq!(cache.counts().ended_watchers, 1);
+    assert_eq!(taken(&mut told), Err(CursorEnd::Lagged));
+    drop(told);
+    assert_eq!(cache.counts().ended_watchers, 2);
+}
+
+#[tokio::test]
 async fn bytes_are_those_of_what_is_there() {
     let store = Memory::new();
     let cache = cache(&store);

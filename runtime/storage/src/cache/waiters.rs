@@ -1,0 +1,170 @@
+//! Who waits for which changes.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::Notify;
+
+use super::history::{Interest, folder};
+
+/// No change is pending.
+const NONE: u64 = u64::MAX;
+
+/// One watcher's seat.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    /// The number of the oldest change that matters and was not taken.
+    pending: AtomicU64,
+    notify: Notify,
+}
+
+impl Waiter {
+    fn mark(&self, number: u64) {
+        self.pending.fetch_min(number, Ordering::AcqRel);
+    }
+
+    /// The number of the oldest pending change, which from now on is not pending.
+    pub(super) fn take_pending(&self) -> Option<u64> {
+        Some(self.pending.swap(NONE, Ordering::AcqRel)).filter(|number| *number != NONE)
+    }
+
+    /// Says that changes from a number on were left.
+    pub(super) fn leave(&self, number: u64) {
+        self.mark(number);
+        self.notify.notify_one();
+    }
+
+    /// Whether a change before this number was announced and not taken.
+    pub(super) fn is_behind(&self, number: u64) -> bool {
+        self.pending.load(Ordering::Acquire) < number
+    }
+
+    /// Waits to be told of a change, or of the end.
+    pub(super) async fn told(&self) {
+        self.notify.notified().await;
+    }
+}
+
+type Seats = Vec<Arc<Waiter>>;
+
+/// Who waits for what. Changes are announced in two steps: marked while the history is locked, so that whoever looks at it
+/// knows of all of them, and told when it is free again, so that nobody is woken to wait for the lock.
+#[derive(Debug, Default)]
+pub(super) struct Waiters {
+    everything: Seats,
+    below: HashMap<Arc<str>, Seats>,
+    keys: HashMap<Arc<str>, Seats>,
+    indexed: HashMap<(u16, Arc<str>), Seats>,
+}
+
+/// The seats that were marked, each once.
+#[derive(Default)]
+pub(super) struct Marked<'a> {
+    known: HashSet<*const Seats>,
+    seats: Vec<&'a Seats>,
+}
+
+impl<'a> Marked<'a> {
+    fn mark(&mut self, seats: &'a Seats, number: u64) {
+        // Numbers only grow: whoever was marked for an earlier one looks at the later ones as well.
+        if self.known.insert(seats) {
+            seats.iter().for_each(|waiter| waiter.mark(number));
+            self.seats.push(seats);
+        }
+    }
+
+    pub(super) fn tell(self) {
+        let waiters = self.seats.into_iter().flatten();
+        waiters.for_each(|waiter| waiter.notify.notify_one());
+    }
+}
+
+impl Waiters {
+    pub(super) fn register(&mut self, interest: &Interest) -> Arc<Waiter> {
+        let waiter = Arc::new(Waiter {
+            pending: AtomicU64::new(NONE),
+            notify: Notify::new(),
+        });
+        let seats = match interest {
+            Interest::Everything => &mut self.everything,
+            Interest::Below(prefix) => self.below.entry(Arc::clone(prefix)).or_default(),
+            Interest::Key(key) => self.keys.entry(Arc::clone(key)).or_default(),
+            Interest::Indexed(index, value) => {
+                let value = (*index, Arc::clone(value));
+                self.indexed.entry(value).or_default()
+            }
+        };
+        seats.push(Arc::clone(&waiter));
+        waiter
+    }
+
+    pub(super) fn remove(&mut self, interest: &Interest, waiter: &Arc<Waiter>) {
+        match interest {
+            Interest::Everything => leave(&mut self.everything, waiter),
+            Interest::Below(prefix) => leave_one_of(&mut self.below, prefix, waiter),
+            Interest::Key(key) => leave_one_of(&mut self.keys, key, waiter),
+            Interest::Indexed(index, value) => {
+                leave_one_of(&mut self.indexed, &(*index, Arc::clone(value)), waiter);
+            }
+        }
+    }
+
+    /// Whether somebody waits for an index: without one, no values need to be read from objects.
+    pub(super) fn wants_indexes(&self) -> bool {
+        !self.indexed.is_empty()
+    }
+
+    /// Marks everybody who waits for a change of this key.
+    pub(super) fn mark<'a>(&'a self, key: &str, number: u64, marked: &mut Marked<'a>) {
+        marked.mark(&self.everything, number);
+        if let Some(seats) = self.keys.get(key) {
+            marked.mark(seats, number);
+        }
+        if !self.below.is_empty()
+            && let Some(seats) = self.below.get(folder(key))
+        {
+            marked.mark(seats, number);
+        }
+    }
+
+    /// Marks everybody who waits for a value of an index.
+    pub(super) fn mark_indexed<'a>(
+        &'a self,
+        value: &(u16, Arc<str>),
+        number: u64,
+        marked: &mut Marked<'a>,
+    ) {
+        if let Some(seats) = self.indexed.get(value) {
+            marked.mark(seats, number);
+        }
+    }
+
+    /// Wakes everybody, so that each looks for itself.
+    pub(super) fn wake_all(&self) {
+        let below = self.below.values().chain(self.keys.values());
+        let seats = below.chain(self.indexed.values()).chain([&self.everything]);
+        seats
+            .flatten()
+            .for_each(|waiter| waiter.notify.notify_one());
+    }
+}
+
+fn leave(seats: &mut Seats, waiter: &Arc<Waiter>) {
+    if let Some(seat) = seats.iter().position(|seat| Arc::ptr_eq(seat, waiter)) {
+        seats.swap_remove(seat);
+    }
+}
+
+fn leave_one_of<K: Eq + std::hash::Hash>(
+    all: &mut HashMap<K, Seats>,
+    key: &K,
+    waiter: &Arc<Waiter>,
+) {
+    if let Some(seats) = all.get_mut(key) {
+        leave(seats, waiter);
+        if seats.is_empty() {
+            all.remove(key);
+        }
+    }
+}
