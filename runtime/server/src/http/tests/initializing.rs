@@ -1,6 +1,6 @@
-//! What clients are told while a watch cache is being filled, and what `/metrics` says of it.
+//! What clients are told while a watch cache is being filled or is behind, and what `/metrics` says of it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use apiloom_storage::{
@@ -17,6 +17,29 @@ struct Gate {
     store: Arc<Memory>,
     seen: AtomicBool,
     open: watch::Receiver<bool>,
+    /// Watches of flunders that deliver nothing.
+    is_silent: bool,
+    progress_requests: AtomicUsize,
+}
+
+impl Gate {
+    fn new(open: watch::Receiver<bool>) -> Self {
+        Self {
+            store: Memory::new(),
+            seen: AtomicBool::new(false),
+            open,
+            is_silent: false,
+            progress_requests: AtomicUsize::new(0),
+        }
+    }
+
+    /// Lets everything through, but no watch of flunders delivers anything.
+    fn silent() -> Self {
+        Self {
+            is_silent: true,
+            ..Self::new(watch::channel(true).1)
+        }
+    }
 }
 
 #[async_trait]
@@ -56,9 +79,13 @@ impl Storage for Gate {
         self.store.delete_if(key, expected).await
     }
     async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError> {
+        if self.is_silent && prefix.ends_with("/flunders/") {
+            return Ok(Box::pin(futures_util::stream::pending()));
+        }
         self.store.watch(prefix, start).await
     }
     async fn request_progress(&self) -> Result<(), StorageError> {
+        self.progress_requests.fetch_add(1, Ordering::Relaxed);
         self.store.request_progress().await
     }
     async fn current_revision(&self) -> Result<Revision, StorageError> {
@@ -75,11 +102,7 @@ impl Storage for Gate {
 #[tokio::test(start_paused = true)]
 async fn c_124_scans_wait_for_the_watch_cache_and_the_rest_does_not() {
     let (gate, open) = watch::channel(false);
-    let mut registry = Registry::builder(Arc::new(Gate {
-        store: Memory::new(),
-        seen: AtomicBool::new(false),
-        open,
-    }));
+    let mut registry = Registry::builder(Arc::new(Gate::new(open)));
     registry.group(GROUP);
     registry.kind::<Flunder>();
     let registry = Arc::new(registry.build().unwrap());
@@ -118,6 +141,54 @@ async fn c_124_scans_wait_for_the_watch_cache_and_the_rest_does_not() {
     }
     let all = get(&api, FLUNDERS).await.expect(200);
     assert_eq!(all.at("/items/1/metadata/name"), "b");
+}
+
+/// Reads of what the cache should have wait for it for 3 s, in which the store is asked for its progress every 100 ms; then
+/// the store answers, except for a state that somebody says there is.
+#[tokio::test(start_paused = true)]
+async fn a_cache_that_stays_behind_is_passed_over() {
+    let store = Arc::new(Gate::silent());
+    let mut registry = Registry::builder(Arc::clone(&store) as _);
+    registry.group(GROUP);
+    registry.kind::<Flunder>();
+    let registry = Arc::new(registry.build().unwrap());
+    registry.start().await.unwrap();
+    let api = Api::new(registry, &ServerInfo::default(), Health::new([]));
+    let created = create_flunder(&api, "a").await;
+    let revision = created.at("/metadata/resourceVersion");
+    let revision = revision.as_str().unwrap();
+    let timed = async |query: &str, code: u16| {
+        let begin = tokio::time::Instant::now();
+        let asked = store.progress_requests.load(Ordering::Relaxed);
+        let answer = get(&api, &format!("{FLUNDERS}{query}")).await.expect(code);
+        let asked = store.progress_requests.load(Ordering::Relaxed) - asked;
+        (answer, begin.elapsed().as_millis(), asked)
+    };
+    for query in ["", "/a"] {
+        let (answer, took, asked) = timed(query, 200).await;
+        assert!(answer.body.contains(r#""name":"a""#), "{query}");
+        assert!((3_000..3_100).contains(&took), "{query}: {took} ms");
+        assert!((29..=31).contains(&asked), "{query}: asked {asked} times");
+    }
+    let (answer, took, _) = timed(&format!("?resourceVersion={revision}"), 504).await;
+    assert!((3_000..3_100).contains(&took), "{took} ms");
+    assert_eq!(answer.header("retry-after"), "1");
+    let (answer, took, asked) = timed("?resourceVersion=0", 200).await;
+    assert_eq!((answer.at("/items/0"), took, asked), (Value::Null, 0, 0));
+    let text = get(&api, "/metrics").await.expect(200).body;
+    let of = r#"group="wardle.example.com",resource="flunders""#;
+    for line in [
+        format!(
+            "apiserver_watch_cache_consistent_read_total{{{of},success=\"true\",fallback=\"true\"}} 2"
+        ),
+        format!("apiserver_storage_list_total{{{of}}} 1"),
+        format!("apiserver_watch_cache_read_wait_seconds_sum{{{of}}} 9."),
+    ] {
+        assert!(
+            text.lines().any(|known| known.starts_with(&line)),
+            "{line}\n{text}"
+        );
+    }
 }
 
 #[tokio::test]
