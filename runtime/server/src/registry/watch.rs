@@ -337,9 +337,10 @@ impl Changes {
                 reached,
             } => loop {
                 if let Some(change) = taken.pop_front() {
-                    let delivered = match taken.is_empty() {
-                        true => change.revision.max(*reached),
-                        false => change.revision,
+                    // One revision may have several changes.
+                    let delivered = match taken.front() {
+                        None => *reached,
+                        Some(next) => Revision(next.revision.0 - 1),
                     };
                     return Next::Cached(change, delivered);
                 }

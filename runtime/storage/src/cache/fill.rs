@@ -1,12 +1,14 @@
 //! The one writer of a cache: lists the store once, then follows it.
 
 use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::stream::Peekable;
+use futures_util::{FutureExt, StreamExt};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -14,7 +16,10 @@ use super::history::{ALLOCATION, COUNTERS, Change};
 use super::snapshot::{INDEX_BYTES, Item, MAP_BYTES, Snapshot};
 use super::waiters::Marked;
 use super::{Fill, Normalize, WatchCache};
-use crate::{Entry, Event, EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart};
+use crate::{
+    Entry, Event, EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart,
+    WatchStream,
+};
 
 /// Objects of a page of the first list: few enough that a page is small, many enough that pages are few.
 const PAGE: usize = 2_000;
@@ -158,30 +163,19 @@ impl<N: Normalize> WatchCache<N> {
             *fill = Fill::Following;
             changed
         });
-        let mut batches = changes.ready_chunks(BATCH);
+        let mut changes = changes.peekable();
         let mut upkeep = tokio::time::interval(UPKEEP);
         upkeep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let batch = tokio::select! {
-                batch = batches.next() => batch,
+            let (items, end) = tokio::select! {
+                batch = batch(&mut changes) => batch,
                 _ = upkeep.tick() => {
                     self.trim();
                     continue;
                 }
             };
-            let Some(batch) = batch else {
-                return StorageError::Unavailable("the watch ended".to_owned());
-            };
-            let mut failed = None;
-            let mut items = Vec::with_capacity(batch.len());
-            for item in batch {
-                match item {
-                    Ok(item) => items.push(item),
-                    Err(error) => failed = Some(error),
-                }
-            }
             self.apply(items);
-            if let Some(error) = failed {
+            if let Some(error) = end {
                 return error;
             }
         }
@@ -341,6 +335,37 @@ impl<N: Normalize> WatchCache<N> {
             });
         }
         bytes as u64
+    }
+}
+
+/// What is there of a watch, up to a bound, but never a part of a revision: keys whose time is over may go together in one.
+/// Also why the watch is over, if it is. Loses nothing when it is dropped before it is done.
+pub(super) async fn batch(
+    changes: &mut Peekable<WatchStream>,
+) -> (Vec<WatchItem>, Option<StorageError>) {
+    let over = || StorageError::Unavailable("the watch ended".to_owned());
+    let mut items = Vec::new();
+    let mut next = changes.next().await;
+    loop {
+        match next {
+            Some(Ok(item)) => items.push(item),
+            Some(Err(error)) => return (items, Some(error)),
+            None => return (items, Some(over())),
+        }
+        let peeked = Pin::new(&mut *changes).peek().now_or_never();
+        let goes_on = match (items.last(), &peeked) {
+            (_, None) => false,
+            (Some(WatchItem::Event(last)), Some(Some(Ok(WatchItem::Event(next)))))
+                if next.revision == last.revision =>
+            {
+                true
+            }
+            _ => items.len() < BATCH,
+        };
+        if !goes_on {
+            return (items, None);
+        }
+        next = changes.next().await;
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod limits;
 mod model;
+mod revisions;
 mod threads;
 mod waits;
 
