@@ -27,16 +27,16 @@ pub use schemars;
 pub use serde;
 pub use serde_json;
 
+#[cfg(feature = "server")]
+pub use crate::__allocator as allocator;
+#[cfg(feature = "server")]
+pub use allocator::{ALLOCATOR, Allocator};
 pub use cells::{cell_with, column_type_of, column_type_with};
 pub use convert::{Conv, ConvertVia, convert_document, convert_json, is_other_version};
 pub use hooks::{
     Probe, ProbeApiType, ProbeForeign, ReturnsErrors, Tree, computed_default, typed_check,
 };
 pub use keywords::{Keywords, count, number};
-#[cfg(feature = "server")]
-pub use crate::__allocator as allocator;
-#[cfg(feature = "server")]
-pub use allocator::{ALLOCATOR, Allocator};
 #[cfg(feature = "server")]
 pub use serving::main;
 

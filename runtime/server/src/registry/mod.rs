@@ -49,9 +49,7 @@ use apiloom_storage::{Storage, StorageError};
 pub use builder::RegistryBuilder;
 use document::Served;
 pub use document::{Document, Encoded, Json};
-pub use endpoint::{
-    Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, WatchEvents, Written,
-};
+pub use endpoint::{Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, WatchEvents, Written};
 pub(crate) use error::{refused_patch, unrecognized};
 pub use items::Items;
 pub use lister::Lister;
