@@ -51,6 +51,7 @@ pub use self::openapi::Metadata;
 #[derive(Clone, Debug)]
 pub struct Schema {
     root: Node,
+    has_singles: bool,
 }
 
 /// Why a type has no structural schema: one line per offending field.
@@ -109,7 +110,8 @@ impl Schema {
         root.index();
         build::check_defaults(&root, "", &mut builder.errors);
         if builder.errors.is_empty() {
-            Ok(Self { root })
+            let has_singles = has_singles(&root);
+            Ok(Self { root, has_singles })
         } else {
             Err(SchemaErrors(builder.errors))
         }
@@ -117,6 +119,12 @@ impl Schema {
 
     pub(crate) fn root(&self) -> &Node {
         &self.root
+    }
+
+    /// Whether there is a field of 32 bits of floating point. Documents hold 64: read from text at once, such a number may
+    /// be rounded otherwise than by way of a document.
+    pub fn has_singles(&self) -> bool {
+        self.has_singles
     }
 
     /// The schema as OpenAPI v3 / `openAPIV3Schema` JSON, defaults and `x-kubernetes-*` included, our private
@@ -179,6 +187,16 @@ impl Schema {
         }
         Child::Node(node)
     }
+}
+
+/// Whether a number of format `float` is here or below.
+fn has_singles(node: &Node) -> bool {
+    let properties = node.properties.iter().map(|property| &property.node);
+    let others = [node.items.as_deref(), node.additional.as_deref()];
+    node.format.as_deref() == Some("float")
+        || properties
+            .chain(others.into_iter().flatten())
+            .any(has_singles)
 }
 
 #[cfg(test)]

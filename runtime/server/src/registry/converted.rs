@@ -62,10 +62,18 @@ fn convert_document(
 }
 
 /// From JSON to JSON, by way of the hub, where the kind's conversions have such a way: the metadata stays the bytes that
-/// it is. `None` where they have not, and for what cannot be converted; then the way of documents decides.
+/// it is. `None` where they have not, where numbers could be rounded otherwise, and for what cannot be converted; then
+/// the way of documents decides.
 fn convert_json(kind: &Kind, stored: &Json<'_>, version: VersionIndex) -> Option<Json<'static>> {
     let (hub, target) = (&kind.versions[kind.hub], &kind.versions[version]);
-    let to_hub = kind.versions[kind.storage_version].def.conversion.as_ref();
+    let source = &kind.versions[kind.storage_version];
+    if [source, hub, target]
+        .iter()
+        .any(|version| version.schema.has_singles())
+    {
+        return None;
+    }
+    let to_hub = source.def.conversion.as_ref();
     let from_hub = target.def.conversion.as_ref();
     let metadata = stored.metadata();
     let mut head = Vec::with_capacity(HEAD_BYTES);

@@ -542,3 +542,23 @@ fn keywords_beside_a_reference_win_over_its_target() {
     );
     assert_eq!(printed["required"], json!(["bare"]));
 }
+
+#[test]
+fn numbers_of_32_bits_are_known_wherever_they_are() {
+    let check = |field: Value, expected: bool| {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "f": field}});
+        let schema = Schema::from_json(&schema, &Hooks::default()).expect("structural");
+        assert_eq!(schema.has_singles(), expected, "{schema:?}");
+    };
+    let number = |format: &str| json!({"type": "number", "format": format});
+    for (format, expected) in [("float", true), ("double", false)] {
+        check(number(format), expected);
+        check(json!({"type": "array", "items": number(format)}), expected);
+        let map = json!({"type": "object", "additionalProperties": number(format)});
+        check(map.clone(), expected);
+        check(
+            json!({"type": "object", "properties": {"m": map}}),
+            expected,
+        );
+    }
+}
