@@ -12,12 +12,12 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use rustls::ServerConfig;
-use tokio::io::BufWriter;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::ServerError;
+use super::coalesce::coalesce;
 use super::filters::Filters;
 use super::stall::Stall;
 use crate::http::Body;
@@ -33,9 +33,6 @@ const MAX_CONCURRENT_STREAMS: u32 = 250;
 const MAX_HEADER_BYTES: u32 = 64 * 1024;
 /// An idle HTTP/2 client is asked whether it is still there after this long.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// What a connection gathers before it is encrypted and sent: two TLS records, and small beside what a connection takes
-/// anyway.
-const WRITE_BUFFER_BYTES: usize = 32 * 1024;
 /// Connections at one time; beyond it new ones wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 20_000;
 /// How long a client may take no bytes although there are some: as long as an ordinary request may take altogether.
@@ -93,12 +90,11 @@ pub(super) async fn serve(
             if let Some(stream) = handshake(&acceptor, stream).await {
                 let service = service_fn(move |request| answer(Arc::clone(&filters), request));
                 let http = http_builder();
-                // HTTP/2 writes frame by frame: without it each event of each watch is a TLS record and a system call.
-                let stream = BufWriter::with_capacity(WRITE_BUFFER_BYTES, stream);
-                let connection = http
-                    .serve_connection(TokioIo::new(stream), service)
-                    .into_owned();
-                if let Err(error) = watcher.watch(connection).await {
+                let connection = coalesce(stream, |stream| {
+                    let connection = http.serve_connection(TokioIo::new(stream), service);
+                    watcher.watch(connection.into_owned())
+                });
+                if let Err(error) = connection.await {
                     tracing::debug!(%error, "connection ended");
                 }
             }

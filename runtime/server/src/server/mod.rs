@@ -6,6 +6,7 @@
 mod auth;
 mod builder;
 mod certificates;
+mod coalesce;
 mod config;
 mod filters;
 mod health;

@@ -1,0 +1,296 @@
+//! Writes that belong together go out together. HTTP/2 flushes behind every frame of data: eight small answers, or an
+//! event for each of fifty watchers, are as many TLS records and system calls. Here a flush is put off until the
+//! connection, and whoever is ready to write to it, has nothing more to do for now.
+//!
+//! The invariant: when [`Coalescing`] waits for something, nothing is held back that the peer could take.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// As much is collected as one TLS record holds.
+const COLLECTED_BYTES: usize = 16 * 1024;
+
+/// Writes from this size on are worth a record of their own, without another copy.
+const LARGE_BYTES: usize = 4 * 1024;
+
+/// A stream for a connection that is driven by [`Coalescing`]; its flushes are promises.
+pub(super) struct Coalesced<S>(Arc<Mutex<Collecting<S>>>);
+
+struct Collecting<S> {
+    stream: S,
+    /// What was written and not passed on. No room is kept while there is nothing: most connections are idle.
+    collected: Vec<u8>,
+    /// How much of it was passed on.
+    passed: usize,
+}
+
+/// A connection over a [`Coalesced`] stream: keeps its promises whenever it has nothing more to do.
+pub(super) struct Coalescing<S, F: Future> {
+    connection: Pin<Box<F>>,
+    stream: Arc<Mutex<Collecting<S>>>,
+    ended: Option<F::Output>,
+    /// Whether others had a turn since something was collected.
+    has_waited: bool,
+}
+
+/// Lets `connect` make a connection over a stream whose small writes are collected.
+pub(super) fn coalesce<S, F: Future>(
+    stream: S,
+    connect: impl FnOnce(Coalesced<S>) -> F,
+) -> Coalescing<S, F> {
+    let stream = Arc::new(Mutex::new(Collecting {
+        stream,
+        collected: Vec::new(),
+        passed: 0,
+    }));
+    Coalescing {
+        connection: Box::pin(connect(Coalesced(Arc::clone(&stream)))),
+        stream,
+        ended: None,
+        has_waited: false,
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Collecting<S> {
+    /// Passes on what was collected.
+    fn poll_pass(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.passed < self.collected.len() {
+            let rest = &self.collected[self.passed..];
+            match ready!(Pin::new(&mut self.stream).poll_write(cx, rest))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                taken => self.passed += taken,
+            }
+        }
+        self.collected = Vec::new();
+        self.passed = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_pass(cx))?;
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    /// Makes room for so many bytes; says whether they are to be collected, or else to be written at once.
+    fn poll_room(&mut self, cx: &mut Context<'_>, bytes: usize) -> Poll<io::Result<bool>> {
+        let collect = bytes < LARGE_BYTES;
+        if !collect || self.collected.len() + bytes > COLLECTED_BYTES {
+            ready!(self.poll_pass(cx))?;
+        }
+        if collect && self.collected.is_empty() {
+            self.collected.reserve(COLLECTED_BYTES);
+        }
+        Poll::Ready(Ok(collect))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Coalesced<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0.lock().stream).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Coalesced<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let bytes = slices.iter().map(|slice| slice.len()).sum();
+        let mut stream = self.0.lock();
+        if !ready!(stream.poll_room(cx, bytes))? {
+            return Pin::new(&mut stream.stream).poll_write_vectored(cx, slices);
+        }
+        for slice in slices {
+            stream.collected.extend_from_slice(slice);
+        }
+        Poll::Ready(Ok(bytes))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// A promise: [`Coalescing`] flushes.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut stream = self.0.lock();
+        ready!(stream.poll_pass(cx))?;
+        Pin::new(&mut stream.stream).poll_shutdown(cx)
+    }
+}
+
+impl<S, F, E> Future for Coalescing<S, F>
+where
+    S: AsyncWrite + Unpin,
+    F: Future<Output = Result<(), E>>,
+    E: From<io::Error> + Unpin,
+{
+    type Output = Result<(), E>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.ended.is_none()
+            && let Poll::Ready(ended) = self.connection.as_mut().poll(cx)
+        {
+            self.ended = Some(ended);
+        }
+        // An answer wakes its connection before the next one is made, although that may be ready to be made: whoever is
+        // ready now gets a turn first.
+        let is_collecting = !self.stream.lock().collected.is_empty();
+        if self.ended.is_none() && is_collecting && !self.has_waited {
+            self.has_waited = true;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.has_waited = false;
+        // Waits for room if the peer takes nothing now, and then the connection is asked again whether there is more.
+        let flushed = self.stream.lock().poll_flush(cx);
+        match (self.ended.take(), flushed) {
+            // A connection that failed has nothing left to say.
+            (Some(Err(error)), _) => Poll::Ready(Err(error)),
+            (_, Poll::Ready(Err(error))) => Poll::Ready(Err(error.into())),
+            (Some(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(Ok(())),
+            (ended, _) => {
+                self.ended = ended;
+                Poll::Pending
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+
+    use super::*;
+
+    /// Runs a connection over one end of a pipe of so many bytes, and gives what the other end reads.
+    async fn through<F>(
+        room: usize,
+        connect: impl FnOnce(Coalesced<DuplexStream>) -> F + Send + 'static,
+    ) -> Vec<u8>
+    where
+        F: Future<Output = Result<(), io::Error>> + Send + 'static,
+    {
+        let (ours, mut theirs) = tokio::io::duplex(room);
+        let connection = tokio::spawn(coalesce(ours, connect));
+        let mut read = Vec::new();
+        theirs.read_to_end(&mut read).await.unwrap();
+        connection.await.unwrap().unwrap();
+        read
+    }
+
+    #[tokio::test]
+    async fn everything_arrives_in_order_whatever_the_sizes() {
+        for room in [1, 1000, 100_000] {
+            let sizes = [
+                1, 9, 5000, 3, 16_384, 100, 4095, 4096, 15_000, 1500, 40_000, 7,
+            ];
+            let expected: Vec<u8> = (0..).map(|n| n as u8).take(sizes.iter().sum()).collect();
+            let sent = expected.clone();
+            let read = through(room, move |mut stream| async move {
+                let mut rest = sent.as_slice();
+                for size in sizes {
+                    let (now, later) = rest.split_at(size);
+                    stream.write_all(now).await?;
+                    stream.flush().await?;
+                    rest = later;
+                }
+                stream.shutdown().await
+            });
+            assert!(read.await == expected, "{room}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_connection_wrote_is_sent_when_it_waits_and_when_it_ends() {
+        let (ours, mut theirs) = tokio::io::duplex(100);
+        let (go_on, waits) = tokio::sync::oneshot::channel::<()>();
+        let connection = coalesce(ours, |mut stream| async move {
+            stream.write_all(b"before").await?;
+            waits.await.unwrap();
+            stream.write_all(b"behind").await?;
+            Ok::<_, io::Error>(())
+        });
+        let connection = tokio::spawn(connection);
+        let mut read = [0; 6];
+        theirs.read_exact(&mut read).await.unwrap();
+        assert_eq!(&read, b"before");
+        go_on.send(()).unwrap();
+        theirs.read_exact(&mut read).await.unwrap();
+        assert_eq!(&read, b"behind");
+        connection.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_connection_ends_only_when_the_peer_has_taken_everything() {
+        let (ours, mut theirs) = tokio::io::duplex(10);
+        let connection = coalesce(ours, |mut stream| async move {
+            stream.write_all(&[7; 3000]).await?;
+            Ok::<_, io::Error>(())
+        });
+        let connection = tokio::spawn(connection);
+        let mut read = Vec::new();
+        theirs.read_to_end(&mut read).await.unwrap();
+        assert_eq!(read, [7; 3000]);
+        connection.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_others_write_in_their_turn_goes_out_together() {
+        let (ours, mut theirs) = tokio::io::duplex(100);
+        let (answers, mut ready) = tokio::sync::mpsc::unbounded_channel::<&[u8]>();
+        let mut connection = coalesce(ours, |mut stream| async move {
+            while let Some(answer) = ready.recv().await {
+                stream.write_all(answer).await?;
+                stream.flush().await?;
+            }
+            Ok::<_, io::Error>(())
+        });
+        let mut read = Vec::with_capacity(100);
+        answers.send(b"one").unwrap();
+        assert!((&mut connection).now_or_never().is_none());
+        assert!(theirs.read_buf(&mut read).now_or_never().is_none());
+        answers.send(b"two").unwrap();
+        assert!((&mut connection).now_or_never().is_none());
+        theirs.read_buf(&mut read).await.unwrap();
+        assert_eq!(read, b"onetwo");
+    }
+
+    #[tokio::test]
+    async fn no_more_is_held_back_than_a_record() {
+        let (ours, theirs) = tokio::io::duplex(10);
+        let mut connection = coalesce(ours, |mut stream| async move {
+            for _ in 0..100 {
+                stream.write_all(&[1; 1000]).await?;
+                stream.flush().await?;
+            }
+            Ok::<_, io::Error>(())
+        });
+        assert!((&mut connection).now_or_never().is_none());
+        assert!(connection.stream.lock().collected.len() <= COLLECTED_BYTES);
+        drop(theirs);
+        connection.await.unwrap_err();
+    }
+}
