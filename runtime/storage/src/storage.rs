@@ -42,6 +42,8 @@ pub struct ListRequest {
     pub limit: usize,
     /// The state at exactly this revision; `None` for the present one.
     pub at: Option<Revision>,
+    /// Nobody asks for [`Page::remaining`]: a store that would have to count for it leaves it out.
+    pub uncounted: bool,
 }
 
 /// A page of a list.

@@ -265,6 +265,7 @@ impl Endpoint {
             start: String::new(),
             limit: 1,
             at: plan.at,
+            uncounted: true,
         };
         let page = self.page(plan, request).await?;
         let entry = page
@@ -297,6 +298,7 @@ impl Endpoint {
                 start: plan.start.clone(),
                 limit: page_size,
                 at: plan.at,
+                uncounted: !selection.is_everything(),
             };
             let page = self.page(&plan, request).await?;
             let revision = page.revision;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::Peekable;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::{FutureExt, StreamExt, future};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -93,23 +93,28 @@ impl<N: Normalize> WatchCache<N> {
         let mut request = ListRequest {
             prefix: self.prefix.to_string(),
             limit: PAGE,
+            uncounted: true,
             ..ListRequest::default()
         };
+        let mut page = self.store.list(request.clone()).await?;
         loop {
-            let page = self.store.list(request.clone()).await?;
             // NUL is the smallest byte, so this is the first key behind the last one.
             let next = page.entries.last().filter(|_| page.more);
             let next = next.map(|last| format!("{}\0", last.key));
-            request.at = Some(page.revision);
             parts.push_back(self.part(page.entries));
-            while parts.len() > PAGES_AHEAD || next.is_none() {
-                let Some(part) = parts.pop_front() else {
-                    self.publish_filled(filling, page.revision);
-                    return Ok(());
-                };
-                filling.add(self, part.items().await?);
-            }
-            request.start = next.unwrap_or_default();
+            let Some(next) = next else {
+                filling.take(self, &mut parts, 0).await?;
+                self.publish_filled(filling, page.revision);
+                return Ok(());
+            };
+            request.at = Some(page.revision);
+            request.start = next;
+            // The store reads while the pages before are worked on.
+            let reading = self.store.list(request.clone());
+            let taking = filling.take(self, &mut parts, PAGES_AHEAD);
+            let (read, taken) = future::join(reading, taking).await;
+            taken?;
+            page = read?;
         }
     }
 
@@ -411,6 +416,21 @@ impl<N: Normalize> Default for Filling<N> {
 }
 
 impl<N: Normalize> Filling<N> {
+    /// Adds pages in their order, until so many are left.
+    async fn take(
+        &mut self,
+        cache: &WatchCache<N>,
+        parts: &mut VecDeque<Part<N>>,
+        left: usize,
+    ) -> Result<(), StorageError> {
+        while parts.len() > left
+            && let Some(part) = parts.pop_front()
+        {
+            self.add(cache, part.items().await?);
+        }
+        Ok(())
+    }
+
     fn add(&mut self, cache: &WatchCache<N>, items: Items<N>) {
         for item in items {
             self.wire_bytes += cache.wire_bytes(&item);

@@ -130,10 +130,11 @@ impl Snapshot<'_> {
             request.limit
         };
         let (keys, next) = self.page(&request.prefix, from, limit, &undone)?;
-        let remaining = next
-            .map(|next| self.remaining(&request.prefix, &next, &undone))
-            .transpose()?
-            .unwrap_or(0);
+        let remaining = match &next {
+            None => Some(0),
+            Some(_) if request.uncounted => None,
+            Some(next) => Some(self.remaining(&request.prefix, next, &undone)?),
+        };
         let entries = keys
             .iter()
             .map(|(key, revision)| self.entry(key, *revision))
@@ -141,8 +142,8 @@ impl Snapshot<'_> {
         Ok(Page {
             entries,
             revision: request.at.unwrap_or(revision),
-            more: remaining > 0,
-            remaining: Some(remaining),
+            more: next.is_some(),
+            remaining,
         })
     }
 
