@@ -3,7 +3,8 @@
 //! Nothing here knows what an object is. The one invariant: every write gets one revision from one counter, and what
 //! was acknowledged is there for every later read, watch and restart.
 //!
-//! The feature `etcd` adds the backend of that name, for several servers over one store. The feature `testing` adds `conformance`, the suite that proves a backend, also one of your own.
+//! The feature `etcd` adds the backend of that name, for several servers over one store. The feature `testing` adds `conformance`, the suite that proves a backend, also one of your own, and `Layer`, for stores
+//! that stand in front of another one.
 
 mod storage;
 
@@ -16,6 +17,8 @@ mod memory;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+#[cfg(any(test, feature = "testing"))]
+mod layer;
 
 mod feed;
 mod keys;
@@ -25,6 +28,8 @@ mod retention;
 pub use embedded::{Checked, Embedded, EmbeddedConfig, MoveError, Moved, OpenError};
 #[cfg(feature = "etcd")]
 pub use etcd::{ConnectError, Etcd, EtcdConfig, EtcdTls};
+#[cfg(any(test, feature = "testing"))]
+pub use layer::Layer;
 pub use memory::Memory;
 pub use retention::Retention;
 pub use storage::{

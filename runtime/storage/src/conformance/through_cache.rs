@@ -16,6 +16,7 @@ use super::*;
 use crate::cache::{
     Budget, Change, Cursor, CursorEnd, Fill, Interest, Item, Normalize, OutsideWindow, WatchCache,
 };
+use crate::layer::Layer;
 
 /// What the suite keeps its objects below; it writes elsewhere too.
 const PREFIX: &str = "/r/";
@@ -108,7 +109,11 @@ fn stored(item: &Item<Bytes>) -> Entry {
 }
 
 #[async_trait]
-impl Storage for Cached {
+impl Layer for Cached {
+    fn behind(&self) -> &dyn Storage {
+        &*self.store
+    }
+
     async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
         if !key.starts_with(PREFIX) {
             return self.store.get(key).await;
@@ -158,29 +163,6 @@ impl Storage for Cached {
         Ok(self.cache.snapshot().range(prefix, "").count() as u64)
     }
 
-    async fn create(
-        &self,
-        key: &str,
-        value: Bytes,
-        ttl: Option<Duration>,
-    ) -> Result<Revision, StorageError> {
-        self.store.create(key, value, ttl).await
-    }
-
-    async fn update_if(
-        &self,
-        key: &str,
-        expected: Revision,
-        value: Bytes,
-        ttl: Option<Duration>,
-    ) -> Result<Revision, StorageError> {
-        self.store.update_if(key, expected, value, ttl).await
-    }
-
-    async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
-        self.store.delete_if(key, expected).await
-    }
-
     async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError> {
         if !prefix.starts_with(PREFIX) {
             return self.store.watch(prefix, start).await;
@@ -208,14 +190,6 @@ impl Storage for Cached {
             Some((watching.next().await?, watching))
         })
         .boxed())
-    }
-
-    async fn request_progress(&self) -> Result<(), StorageError> {
-        self.store.request_progress().await
-    }
-
-    async fn current_revision(&self) -> Result<Revision, StorageError> {
-        self.store.current_revision().await
     }
 
     async fn compact(&self, revision: Revision) -> Result<(), StorageError> {

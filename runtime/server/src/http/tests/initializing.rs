@@ -3,9 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use apiloom_storage::{
-    Entry, ListRequest, Page, Revision, Storage, StorageError, WatchStart, WatchStream,
-};
+use apiloom_storage::{Layer, ListRequest, Page, Storage, StorageError, WatchStart, WatchStream};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
@@ -43,9 +41,9 @@ impl Gate {
 }
 
 #[async_trait]
-impl Storage for Gate {
-    async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
-        self.store.get(key).await
+impl Layer for Gate {
+    fn behind(&self) -> &dyn Storage {
+        &*self.store
     }
     async fn list(&self, request: ListRequest) -> Result<Page, StorageError> {
         let is_flunders = request.prefix.ends_with("/flunders/");
@@ -54,29 +52,6 @@ impl Storage for Gate {
             opened.map_err(|_| StorageError::Unavailable("the test is over".to_owned()))?;
         }
         self.store.list(request).await
-    }
-    async fn count(&self, prefix: &str) -> Result<u64, StorageError> {
-        self.store.count(prefix).await
-    }
-    async fn create(
-        &self,
-        key: &str,
-        value: Bytes,
-        ttl: Option<Duration>,
-    ) -> Result<Revision, StorageError> {
-        self.store.create(key, value, ttl).await
-    }
-    async fn update_if(
-        &self,
-        key: &str,
-        expected: Revision,
-        value: Bytes,
-        ttl: Option<Duration>,
-    ) -> Result<Revision, StorageError> {
-        self.store.update_if(key, expected, value, ttl).await
-    }
-    async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
-        self.store.delete_if(key, expected).await
     }
     async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError> {
         if self.is_silent && prefix.ends_with("/flunders/") {
@@ -87,15 +62,6 @@ impl Storage for Gate {
     async fn request_progress(&self) -> Result<(), StorageError> {
         self.progress_requests.fetch_add(1, Ordering::Relaxed);
         self.store.request_progress().await
-    }
-    async fn current_revision(&self) -> Result<Revision, StorageError> {
-        self.store.current_revision().await
-    }
-    async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
-        self.store.compact(revision).await
-    }
-    async fn close(&self) {
-        self.store.close().await;
     }
 }
 

@@ -1,10 +1,8 @@
 //! Writes that meet another one between their read and their write, and listers that lose their watch.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use apiloom_storage::{Entry, ListRequest, Page, Revision, StorageError, WatchStart, WatchStream};
-use bytes::Bytes;
+use apiloom_storage::{Layer, StorageError, WatchStart, WatchStream};
 use futures_util::StreamExt as _;
 
 use super::*;
@@ -128,50 +126,12 @@ fn silent(_: WatchStream) -> WatchStream {
 }
 
 #[async_trait]
-impl Storage for Tampered {
-    async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
-        self.store.get(key).await
-    }
-    async fn list(&self, request: ListRequest) -> Result<Page, StorageError> {
-        self.store.list(request).await
-    }
-    async fn count(&self, prefix: &str) -> Result<u64, StorageError> {
-        self.store.count(prefix).await
-    }
-    async fn create(
-        &self,
-        key: &str,
-        value: Bytes,
-        ttl: Option<Duration>,
-    ) -> Result<Revision, StorageError> {
-        self.store.create(key, value, ttl).await
-    }
-    async fn update_if(
-        &self,
-        key: &str,
-        expected: Revision,
-        value: Bytes,
-        ttl: Option<Duration>,
-    ) -> Result<Revision, StorageError> {
-        self.store.update_if(key, expected, value, ttl).await
-    }
-    async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
-        self.store.delete_if(key, expected).await
+impl Layer for Tampered {
+    fn behind(&self) -> &dyn Storage {
+        &*self.store
     }
     async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError> {
         self.store.watch(prefix, start).await.map(self.tamper)
-    }
-    async fn request_progress(&self) -> Result<(), StorageError> {
-        self.store.request_progress().await
-    }
-    async fn current_revision(&self) -> Result<Revision, StorageError> {
-        self.store.current_revision().await
-    }
-    async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
-        self.store.compact(revision).await
-    }
-    async fn close(&self) {
-        self.store.close().await;
     }
 }
 

@@ -7,20 +7,12 @@ use std::sync::atomic::AtomicBool;
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 
+use self::random::Random;
 use super::*;
-use crate::{Entry, ListRequest, Page, WatchStart, WatchStream};
+use crate::{Layer, ListRequest, Page, WatchStart, WatchStream};
 
-/// A small generator of the same numbers every time: what fails once fails again.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
+#[path = "../../../tests/random/mod.rs"]
+mod random;
 
 /// A store whose watches can be cut, and which can be away.
 #[derive(Debug)]
@@ -40,36 +32,13 @@ impl Flaky {
 }
 
 #[async_trait]
-impl Storage for Flaky {
-    async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
-        self.store.get(key).await
+impl Layer for Flaky {
+    fn behind(&self) -> &dyn Storage {
+        &*self.store
     }
     async fn list(&self, request: ListRequest) -> Result<Page, StorageError> {
         self.check()?;
         self.store.list(request).await
-    }
-    async fn count(&self, prefix: &str) -> Result<u64, StorageError> {
-        self.store.count(prefix).await
-    }
-    async fn create(
-        &self,
-        key: &str,
-        value: Bytes,
-        ttl: Option<Duration>,
-    ) -> Result<Revision, StorageError> {
-        self.store.create(key, value, ttl).await
-    }
-    async fn update_if(
-        &self,
-        key: &str,
-        expected: Revision,
-        value: Bytes,
-        ttl: Option<Duration>,
-    ) -> Result<Revision, StorageError> {
-        self.store.update_if(key, expected, value, ttl).await
-    }
-    async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
-        self.store.delete_if(key, expected).await
     }
     async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError> {
         self.check()?;
@@ -86,12 +55,6 @@ impl Storage for Flaky {
     async fn current_revision(&self) -> Result<Revision, StorageError> {
         self.check()?;
         self.store.current_revision().await
-    }
-    async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
-        self.store.compact(revision).await
-    }
-    async fn close(&self) {
-        self.store.close().await;
     }
 }
 
@@ -127,7 +90,7 @@ impl Model {
             away: AtomicBool::new(false),
             cut,
         });
-        let bytes = [3_000, Budget::DEFAULT_BYTES][random.below(2) as usize];
+        let bytes = [3_000, Budget::DEFAULT_BYTES][random.below(2)];
         let over = Arc::clone(&store) as Arc<dyn Storage>;
         let cache = WatchCache::new(over, PREFIX, Text, Budget::new(bytes));
         tokio::spawn(Arc::clone(&cache).run());
@@ -155,7 +118,7 @@ impl Model {
                 self.next_state(|state| state.remove(&key));
             }
             10..=12 => tokio::task::yield_now().await,
-            13 => tokio::time::sleep(Duration::from_millis(self.random.below(200))).await,
+            13 => tokio::time::sleep(Duration::from_millis(self.random.below(200) as u64)).await,
             14 => self.store.cut.send_modify(|()| {}),
             15 => {
                 let away = self.random.below(2) == 0;
@@ -163,7 +126,7 @@ impl Model {
             }
             16 if self.random.below(4) == 0 => {
                 let current = Revision(self.states.len() as u64 - 1);
-                self.store.compact(current).await.unwrap();
+                self.store.store.compact(current).await.unwrap();
             }
             17 | 18 => self.watch(&key),
             19..=21 => self.take(5),
@@ -189,7 +152,7 @@ impl Model {
             2 => Interest::Below(key[..5].into()),
             _ => Interest::Indexed(0, self.random.below(5).to_string().into()),
         };
-        let after = self.random.below(self.states.len() as u64 + 2);
+        let after = self.random.below(self.states.len() + 2) as u64;
         let after = (self.random.below(3) > 0).then_some(Revision(after));
         let Ok((state, cursor)) = self.cache.watch_with_state(interest, after) else {
             return;
@@ -204,9 +167,9 @@ impl Model {
     }
 
     /// Every watcher takes something.
-    fn take(&mut self, most: u64) {
+    fn take(&mut self, most: usize) {
         for watcher in self.watchers.iter_mut().filter(|w| w.ended.is_none()) {
-            let most = 1 + self.random.below(most) as usize;
+            let most = 1 + self.random.below(most);
             match watcher.cursor.take(most, &mut watcher.taken) {
                 Ok(reached) => {
                     assert!(reached >= watcher.reached, "seed {}", self.seed);
@@ -224,7 +187,7 @@ impl Model {
         self.seen = newest.revision();
         // Before the first fill there is nothing, at revision 0.
         self.check_state(&newest);
-        let at = Revision(self.random.below(self.states.len() as u64));
+        let at = Revision(self.random.below(self.states.len()) as u64);
         match self.cache.snapshot_at(at) {
             Ok(state) => {
                 assert_eq!(state.revision(), at, "seed {}", self.seed);

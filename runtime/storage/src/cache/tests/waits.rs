@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 
 use super::*;
-use crate::{Entry, ListRequest, Page, WatchItem, WatchStart, WatchStream};
+use crate::{Layer, WatchItem, WatchStart, WatchStream};
 
 /// A store that says nothing of itself, and at the `answers`th request how far it is.
 #[derive(Debug)]
@@ -18,35 +18,9 @@ struct Taciturn {
 }
 
 #[async_trait]
-impl Storage for Taciturn {
-    async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
-        self.store.get(key).await
-    }
-    async fn list(&self, request: ListRequest) -> Result<Page, StorageError> {
-        self.store.list(request).await
-    }
-    async fn count(&self, prefix: &str) -> Result<u64, StorageError> {
-        self.store.count(prefix).await
-    }
-    async fn create(
-        &self,
-        key: &str,
-        value: Bytes,
-        ttl: Option<Duration>,
-    ) -> Result<Revision, StorageError> {
-        self.store.create(key, value, ttl).await
-    }
-    async fn update_if(
-        &self,
-        key: &str,
-        expected: Revision,
-        value: Bytes,
-        ttl: Option<Duration>,
-    ) -> Result<Revision, StorageError> {
-        self.store.update_if(key, expected, value, ttl).await
-    }
-    async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
-        self.store.delete_if(key, expected).await
+impl Layer for Taciturn {
+    fn behind(&self) -> &dyn Storage {
+        &*self.store
     }
     async fn watch(&self, _: &str, _: WatchStart) -> Result<WatchStream, StorageError> {
         let told = futures_util::stream::unfold(self.told.subscribe(), |mut told| async {
@@ -61,15 +35,6 @@ impl Storage for Taciturn {
             self.told.send_replace(self.store.current_revision().await?);
         }
         Ok(())
-    }
-    async fn current_revision(&self) -> Result<Revision, StorageError> {
-        self.store.current_revision().await
-    }
-    async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
-        self.store.compact(revision).await
-    }
-    async fn close(&self) {
-        self.store.close().await;
     }
 }
 

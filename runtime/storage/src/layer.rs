@@ -1,0 +1,102 @@
+//! Stores in front of another store, for tests: what a layer does not do itself, the store behind it does.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::{Entry, ListRequest, Page, Revision, Storage, StorageError, WatchStart, WatchStream};
+
+/// A store over another one. Every method passes the call on unless it says otherwise; [`Storage`] says what it promises.
+#[async_trait]
+#[allow(
+    clippy::missing_errors_doc,
+    reason = "the methods are those of Storage, which says when they fail"
+)]
+pub trait Layer: Send + Sync + fmt::Debug + 'static {
+    /// The store behind this one.
+    fn behind(&self) -> &dyn Storage;
+
+    /// [`Storage::get`].
+    async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
+        self.behind().get(key).await
+    }
+    /// [`Storage::list`].
+    async fn list(&self, request: ListRequest) -> Result<Page, StorageError> {
+        self.behind().list(request).await
+    }
+    /// [`Storage::count`].
+    async fn count(&self, prefix: &str) -> Result<u64, StorageError> {
+        self.behind().count(prefix).await
+    }
+    /// [`Storage::watch`].
+    async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError> {
+        self.behind().watch(prefix, start).await
+    }
+    /// [`Storage::request_progress`].
+    async fn request_progress(&self) -> Result<(), StorageError> {
+        self.behind().request_progress().await
+    }
+    /// [`Storage::current_revision`].
+    async fn current_revision(&self) -> Result<Revision, StorageError> {
+        self.behind().current_revision().await
+    }
+    /// [`Storage::compact`].
+    async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
+        self.behind().compact(revision).await
+    }
+    /// [`Storage::close`].
+    async fn close(&self) {
+        self.behind().close().await;
+    }
+}
+
+/// Writes always pass through.
+#[async_trait]
+impl<L: Layer> Storage for L {
+    async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
+        Layer::get(self, key).await
+    }
+    async fn list(&self, request: ListRequest) -> Result<Page, StorageError> {
+        Layer::list(self, request).await
+    }
+    async fn count(&self, prefix: &str) -> Result<u64, StorageError> {
+        Layer::count(self, prefix).await
+    }
+    async fn create(
+        &self,
+        key: &str,
+        value: Bytes,
+        ttl: Option<Duration>,
+    ) -> Result<Revision, StorageError> {
+        self.behind().create(key, value, ttl).await
+    }
+    async fn update_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+        ttl: Option<Duration>,
+    ) -> Result<Revision, StorageError> {
+        self.behind().update_if(key, expected, value, ttl).await
+    }
+    async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
+        self.behind().delete_if(key, expected).await
+    }
+    async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError> {
+        Layer::watch(self, prefix, start).await
+    }
+    async fn request_progress(&self) -> Result<(), StorageError> {
+        Layer::request_progress(self).await
+    }
+    async fn current_revision(&self) -> Result<Revision, StorageError> {
+        Layer::current_revision(self).await
+    }
+    async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
+        Layer::compact(self, revision).await
+    }
+    async fn close(&self) {
+        Layer::close(self).await;
+    }
+}
