@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use apiloom_meta::{ApiError, GroupResource, Object, StatusDetails};
-use apiloom_storage::{Revision, StorageError};
+use apiloom_storage::Revision;
 use serde_json::Value;
 
 use super::endpoint::{Deleted, Endpoint};
-use super::present::Present;
+use super::present::{Attempt, Present};
 use super::target::Target;
 use super::{DeleteOptions, Preconditions, PropagationPolicy, RequestContext, namespace, stamp};
 
@@ -16,16 +16,6 @@ const ORPHAN: &str = "orphan";
 
 /// The finalizer with which the garbage collector deletes dependents first.
 const FOREGROUND: &str = "foregroundDeletion";
-
-/// What became of one attempt.
-enum Attempt {
-    /// It is done.
-    Done(Deleted),
-    /// Something else was written meanwhile; this is there now.
-    Raced(Option<Present>),
-    /// The deletion is refused, or nothing is to be written for it.
-    Judged(Result<Deleted, ApiError>),
-}
 
 impl Endpoint {
     /// Deletes an object, or begins to.
@@ -47,16 +37,8 @@ impl Endpoint {
             subresource: "",
             dry_run: options.dry_run,
         };
-        let mut present = self.present(&key, "delete").await?;
-        loop {
-            let found = present.ok_or_else(|| self.not_found(name))?;
-            present = match self.attempt_delete(target, options, &key, &found).await? {
-                Attempt::Done(deleted) => return Ok(deleted),
-                Attempt::Raced(present) => present,
-                Attempt::Judged(judged) if found.is_certain() => return judged,
-                Attempt::Judged(_) => self.stored(&key, "delete").await?,
-            };
-        }
+        let attempt = |present| self.attempt_delete(target, options, &key, present);
+        self.carry_out(&key, "delete", attempt).await
     }
 
     async fn attempt_delete(
@@ -64,22 +46,22 @@ impl Endpoint {
         target: Target<'_>,
         options: &DeleteOptions,
         key: &str,
-        present: &Present,
-    ) -> Result<Attempt, ApiError> {
-        match self.judge_deletion(target, options, present).await {
-            Ok((stored, old)) => {
-                let marked = if self.kind.is_namespace {
-                    namespace::marked_for_deletion(&stored)
-                } else {
-                    marked_for_deletion(&stored, options)
-                };
-                let revision = present.revision();
-                match marked {
-                    Some(marked) => self.mark(target, &stored, marked, key, revision).await,
-                    None => self.remove(target, old, key, revision).await,
-                }
-            }
-            Err(error) => Ok(Attempt::Judged(Err(error))),
+        present: Option<Present>,
+    ) -> Result<Attempt<Deleted>, ApiError> {
+        let present = present.ok_or_else(|| self.not_found(target.name))?;
+        let (stored, old) = match self.judge_deletion(target, options, &present).await {
+            Ok(objects) => objects,
+            Err(error) => return Ok(Attempt::Judged(Err(error))),
+        };
+        let marked = if self.kind.is_namespace {
+            namespace::marked_for_deletion(&stored)
+        } else {
+            marked_for_deletion(&stored, options)
+        };
+        let revision = present.revision();
+        match marked {
+            Some(marked) => self.mark(target, &stored, marked, key, revision).await,
+            None => self.remove(target, old, key, revision).await,
         }
     }
 
@@ -139,7 +121,7 @@ impl Endpoint {
         mut marked: Object,
         key: &str,
         revision: Revision,
-    ) -> Result<Attempt, ApiError> {
+    ) -> Result<Attempt<Deleted>, ApiError> {
         let unchanged = marked == *stored;
         let mut answer =
             self.kind
@@ -153,7 +135,7 @@ impl Endpoint {
                 answer.set_meta_str("resourceVersion", &revision.to_string());
                 Ok(Attempt::Done(Deleted::Pending(answer)))
             }
-            Err(error) => self.raced_delete(error),
+            Err(error) => self.raced(error, "delete"),
         }
     }
 
@@ -163,13 +145,13 @@ impl Endpoint {
         old: Object,
         key: &str,
         revision: Revision,
-    ) -> Result<Attempt, ApiError> {
+    ) -> Result<Attempt<Deleted>, ApiError> {
         if target.dry_run {
             return Ok(Attempt::Judged(Ok(self.gone(old, None))));
         }
         match self.kind.store_delete(key, revision).await {
             Ok(revision) => Ok(Attempt::Done(self.gone(old, Some(revision)))),
-            Err(error) => self.raced_delete(error),
+            Err(error) => self.raced(error, "delete"),
         }
     }
 
@@ -187,15 +169,6 @@ impl Endpoint {
             uid: old.uid().to_owned(),
             ..StatusDetails::default()
         })
-    }
-
-    fn raced_delete(&self, error: StorageError) -> Result<Attempt, ApiError> {
-        match error {
-            StorageError::Conflict { present, .. } => {
-                Ok(Attempt::Raced(present.map(Present::Stored)))
-            }
-            other => Err(self.kind.error(other, "delete")),
-        }
     }
 }
 

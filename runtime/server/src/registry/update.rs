@@ -1,19 +1,19 @@
-//! update: a changed object over the present one, and the loop that update and patch share.
+//! update: a changed object over the present one, and what update and patch share.
 //!
-//! The loop reads, changes and writes if nothing else was written meanwhile; else it begins again with what is there
-//! now. Every step, admission included, is repeated, so what is written was judged against what it replaces. It begins
-//! with what the watch cache has, and believes it only as far as the store agrees.
+//! An attempt changes what is there and writes if nothing else was written meanwhile; else there is another one with
+//! what is there now. Every step, admission included, is repeated, so what is written was judged against what it
+//! replaces.
 
 use std::sync::Arc;
 
 use apiloom_meta::kind::GenerationRule;
 use apiloom_meta::patch::Patch;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
-use apiloom_storage::{Revision, StorageError};
+use apiloom_storage::Revision;
 
 use super::create::Creation;
 use super::endpoint::{Endpoint, Written};
-use super::present::Present;
+use super::present::{Attempt, Present};
 use super::target::Target;
 use super::{FieldValidation, RequestContext, UpdateOptions, error, namespace, stamp};
 
@@ -36,16 +36,6 @@ enum Step {
     Remove(Object),
     /// Nothing: the change is only tried, or changes nothing.
     Nothing(Object),
-}
-
-/// What became of one attempt.
-enum Attempt {
-    /// It is done.
-    Done(Written),
-    /// Something else was written meanwhile; this is there now.
-    Raced(Option<Present>),
-    /// What the cache had gave no write; what is stored has to be looked at.
-    Doubtful,
 }
 
 impl Endpoint {
@@ -92,8 +82,7 @@ impl Endpoint {
         )))
     }
 
-    /// The loop of update and patch. It ends because each round lost to a write that succeeded, or with the request's
-    /// deadline. `true` when the object was created.
+    /// What update and patch do; `true` when the object was created.
     pub(super) async fn write(
         &self,
         target: Target<'_>,
@@ -103,19 +92,17 @@ impl Endpoint {
             return Err(ApiError::no_such_resource());
         }
         let key = self.kind.key(target.namespace, target.name)?;
-        let mut present = self.present(&key, "update").await?;
-        loop {
-            let created = present.is_none();
-            let attempt = match &present {
-                Some(present) => self.attempt(target, change, &key, present).await?,
-                None => self.attempt_create(target, change, &key).await?,
-            };
-            present = match attempt {
-                Attempt::Done(written) => return Ok((written, created)),
-                Attempt::Raced(present) => present,
-                Attempt::Doubtful => self.stored(&key, "update").await?,
-            };
+        let mut created = false;
+        let attempt = |present: Option<Present>| {
+            created = present.is_none();
+            self.attempt(target, change, &key, present)
+        };
+        let written = self.carry_out(&key, "update", attempt).await?;
+        // A creation shows its own.
+        if !created {
+            self.warn(target.ctx, &written.object);
         }
+        Ok((written, created))
     }
 
     async fn attempt_create(
@@ -123,7 +110,7 @@ impl Endpoint {
         target: Target<'_>,
         change: &Change<'_>,
         key: &str,
-    ) -> Result<Attempt, ApiError> {
+    ) -> Result<Attempt<Written>, ApiError> {
         let Change::Replace(object) = change else {
             return Err(self.not_found(target.name));
         };
@@ -146,50 +133,41 @@ impl Endpoint {
         target: Target<'_>,
         change: &Change<'_>,
         key: &str,
-        present: &Present,
-    ) -> Result<Attempt, ApiError> {
+        present: Option<Present>,
+    ) -> Result<Attempt<Written>, ApiError> {
+        let Some(present) = present else {
+            return self.attempt_create(target, change, key).await;
+        };
         let revision = present.revision();
-        match self.judge_change(target, change, key, present).await {
-            Ok(Step::Write {
+        let step = match self.judge_change(target, change, key, &present).await {
+            Ok(step) => step,
+            Err(error) => return Ok(Attempt::Judged(Err(error))),
+        };
+        match step {
+            Step::Write {
                 mut object,
                 mut stored,
-            }) => {
+            } => {
                 let stored = stored.as_mut().unwrap_or(&mut object);
                 let prepared = Arc::new(self.kind.encode(stored)?);
                 if present.holds(&prepared) {
                     object.set_meta_str("resourceVersion", &revision.to_string());
-                    return Ok(self.unchanged(target, object, present));
+                    return Ok(Attempt::Judged(Ok(object.into())));
                 }
                 match self.store(key, &prepared, Some(revision)).await {
-                    Ok(revision) => {
-                        let written = self.written(key, &prepared, revision, object)?;
-                        self.warn(target.ctx, &written.object);
-                        Ok(Attempt::Done(written))
-                    }
-                    Err(error) => self.raced(error),
+                    Ok(revision) => self
+                        .written(key, &prepared, revision, object)
+                        .map(Attempt::Done),
+                    Err(error) => self.raced(error, "update"),
                 }
             }
-            Ok(Step::Remove(object)) => match self.kind.store_delete(key, revision).await {
+            Step::Remove(object) => match self.kind.store_delete(key, revision).await {
                 // The change itself is not written, so the answer shows the old resourceVersion.
-                Ok(_) => {
-                    self.warn(target.ctx, &object);
-                    Ok(Attempt::Done(object.into()))
-                }
-                Err(error) => self.raced(error),
+                Ok(_) => Ok(Attempt::Done(object.into())),
+                Err(error) => self.raced(error, "update"),
             },
-            Ok(Step::Nothing(object)) => Ok(self.unchanged(target, object, present)),
-            Err(_) if !present.is_certain() => Ok(Attempt::Doubtful),
-            Err(error) => Err(error),
+            Step::Nothing(object) => Ok(Attempt::Judged(Ok(object.into()))),
         }
-    }
-
-    /// What is there need not be written.
-    fn unchanged(&self, target: Target<'_>, object: Object, present: &Present) -> Attempt {
-        if !present.is_certain() {
-            return Attempt::Doubtful;
-        }
-        self.warn(target.ctx, &object);
-        Attempt::Done(object.into())
     }
 
     /// Everything between what is present and what is to be written.
@@ -354,15 +332,6 @@ impl Endpoint {
             || new
                 .iter()
                 .any(|(name, value)| counts(&name) && old.get(name) != Some(value))
-    }
-
-    fn raced(&self, error: StorageError) -> Result<Attempt, ApiError> {
-        match error {
-            StorageError::Conflict { present, .. } => {
-                Ok(Attempt::Raced(present.map(Present::Stored)))
-            }
-            other => Err(self.kind.error(other, "update")),
-        }
     }
 
     /// Whether the last thing that held back a deletion is gone.
