@@ -5,6 +5,7 @@
 
 pub mod http;
 pub mod options;
+mod recent;
 pub mod registry;
 pub mod server;
 

@@ -1,20 +1,16 @@
 //! Events in other forms than the object's own, made once for all watchers that are sent them at about the same time.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use apiloom_storage::Revision;
 use bytes::Bytes;
-use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::negotiate::Target;
 use super::params::IncludeObject;
+use crate::recent::Recent;
 
-/// How many are kept: more than watchers are apart from each other.
-const KEPT: usize = 64;
-
-/// For how long they are: tables say how old objects are, in seconds.
+/// For how long they are kept: tables say how old objects are, in seconds.
 const KEPT_FOR: Duration = Duration::from_millis(500);
 
 /// What makes two documents the same.
@@ -37,28 +33,20 @@ struct Made {
     at: Instant,
 }
 
-/// Documents, newest last.
+/// Documents, for all watchers.
 #[derive(Debug, Default)]
-pub(super) struct Rendered(Mutex<VecDeque<Made>>);
+pub(super) struct Rendered(Recent<Made>);
 
 impl Rendered {
-    /// The document in a form, made now unless it was lately. Two watchers may make it at the same time, and both be right.
+    /// The document in a form, made now unless it was lately.
     pub(super) fn get(&self, same: Same, make: impl FnOnce() -> Vec<u8>) -> Bytes {
-        let known = {
-            let made = self.0.lock();
-            let mut made = made.iter().rev();
-            let known = made.find(|made| made.same == same);
-            known
-                .filter(|made| made.at.elapsed() < KEPT_FOR)
-                .map(|made| made.json.clone())
-        };
+        let known = self.0.find(|made| {
+            let usable = made.same == same && made.at.elapsed() < KEPT_FOR;
+            usable.then(|| made.json.clone())
+        });
         known.unwrap_or_else(|| {
             let json = Bytes::from(make());
-            let mut made = self.0.lock();
-            if made.len() == KEPT {
-                made.pop_front();
-            }
-            made.push_back(Made {
+            self.0.keep(Made {
                 same,
                 json: json.clone(),
                 at: Instant::now(),
@@ -72,6 +60,7 @@ impl Rendered {
 mod tests {
     use super::*;
     use crate::http::negotiate::MetaVersion;
+    use crate::recent::KEPT;
 
     #[tokio::test(start_paused = true)]
     async fn a_form_is_made_once_and_again_when_it_is_old() {

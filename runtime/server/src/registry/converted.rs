@@ -1,16 +1,15 @@
 //! Objects of the cache in a version that is not stored: converted when they are sent, and not kept.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use apiloom_meta::ApiError;
 use apiloom_meta::codec::append_json;
 use apiloom_meta::kind::ConvertJson;
 use apiloom_storage::cache::Item;
-use parking_lot::Mutex;
 
 use super::document::{CachedObject, Document, Encoded, Json, METADATA, object};
 use super::kind::{Kind, KindVersion, VersionIndex};
+use crate::recent::Recent;
 
 /// An object of the cache in another version than the one it is stored in.
 ///
@@ -138,12 +137,9 @@ pub(super) fn try_once(
     }
 }
 
-/// How many converted objects are kept: more than watchers are apart from each other.
-const CONVERTED: usize = 64;
-
-/// Objects in a version that is not stored, newest last. A revision names one state of one object.
+/// Objects in a version that is not stored, for all watchers. A revision names one state of one object.
 #[derive(Debug, Default)]
-pub(super) struct Converted(Mutex<VecDeque<Arc<Item<CachedObject>>>>);
+pub(super) struct Converted(Recent<Arc<Item<CachedObject>>>);
 
 impl Converted {
     /// The object in a version, converted now unless it was lately.
@@ -153,21 +149,13 @@ impl Converted {
         item: &Arc<Item<CachedObject>>,
         version: VersionIndex,
     ) -> Result<Arc<Item<CachedObject>>, ApiError> {
-        let known = {
-            let known = self.0.lock();
-            let mut known = known.iter().rev();
-            known.find(|known| known.revision == item.revision).cloned()
-        };
-        if let Some(known) = known {
+        let same =
+            |known: &Arc<Item<_>>| (known.revision == item.revision).then(|| Arc::clone(known));
+        if let Some(known) = self.0.find(same) {
             return Ok(known);
         }
-        // Without the lock; two watchers may do it at the same time, and both be right.
         let converted = convert(kind, item, version)?;
-        let mut known = self.0.lock();
-        if known.len() == CONVERTED {
-            known.pop_front();
-        }
-        known.push_back(Arc::clone(&converted));
+        self.0.keep(Arc::clone(&converted));
         Ok(converted)
     }
 }

@@ -1,20 +1,16 @@
 //! How many objects lie behind a page. Counting them costs as much as the rest of a large list's page does, so what the
 //! last pages left is remembered: a client that goes on there has its count without counting.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use apiloom_storage::Revision;
-use parking_lot::Mutex;
 
 use super::cached::State;
+use crate::recent::Recent;
 
-/// How many pages are remembered: one for each client that pages at a time.
-const PAGES: usize = 64;
-
-/// What the last pages left behind them, newest last. Nothing that it says can become wrong: a revision names a state.
+/// What the last pages left behind them. Nothing that it says can become wrong: a revision names a state.
 #[derive(Debug, Default)]
-pub(super) struct Remaining(Mutex<VecDeque<Left>>);
+pub(super) struct Remaining(Recent<Left>);
 
 #[derive(Debug)]
 struct Left {
@@ -43,17 +39,12 @@ impl Remaining {
             Some(left) => left.saturating_sub(page.taken),
             None => page.state.range(page.prefix, page.next).count(),
         };
-        let left = Left {
+        self.0.keep(Left {
             revision: page.state.revision(),
             prefix: page.prefix.to_owned(),
             last: Arc::clone(page.last),
             count,
-        };
-        let mut known = self.0.lock();
-        if known.len() == PAGES {
-            known.pop_front();
-        }
-        known.push_back(left);
+        });
         count
     }
 
@@ -61,12 +52,11 @@ impl Remaining {
     fn left_before(&self, page: &Given<'_>) -> Option<usize> {
         // A page goes on behind the last key of the one before: at the smallest key that is greater.
         let before = page.start.strip_suffix('\0')?;
-        let known = self.0.lock();
-        let known = known.iter().rev().find(|left| {
-            left.revision == page.state.revision()
+        self.0.find(|left| {
+            let same = left.revision == page.state.revision()
                 && *left.last == *before
-                && left.prefix == page.prefix
-        });
-        known.map(|left| left.count)
+                && left.prefix == page.prefix;
+            same.then_some(left.count)
+        })
     }
 }
