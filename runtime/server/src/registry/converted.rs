@@ -7,7 +7,7 @@ use apiloom_meta::codec::append_json;
 use apiloom_meta::kind::ConvertJson;
 use apiloom_storage::cache::Item;
 
-use super::document::{CachedObject, Document, Encoded, Json, METADATA, object};
+use super::document::{CachedObject, Encoded, Json, METADATA, object};
 use super::kind::{Kind, KindVersion, VersionIndex};
 use crate::recent::Recent;
 
@@ -53,10 +53,7 @@ fn convert_document(
     item: &Arc<Item<CachedObject>>,
     version: VersionIndex,
 ) -> Result<Json<'static>, ApiError> {
-    let stored = Document::Encoded(Encoded::new(item, None)?).object()?;
-    let stored = Arc::unwrap_or_clone(stored);
-    let mut converted = kind.convert(stored, kind.storage_version, version)?;
-    converted.set_meta_str("resourceVersion", &item.revision.to_string());
+    let converted = kind.read_cached(&Encoded::new(item, None)?, version)?;
     Ok(Json::of(&converted, &kind.versions[version].schema))
 }
 

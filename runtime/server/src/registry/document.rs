@@ -240,12 +240,11 @@ impl<'a> Json<'a> {
         self.bytes.into_owned()
     }
 
-    fn object(&self) -> Result<Arc<Object>, ApiError> {
+    /// Decodes the document.
+    pub(super) fn object(&self) -> Result<Object, ApiError> {
         let value: Value = serde_json::from_slice(&self.bytes)
             .map_err(|error| ApiError::internal(error.to_string()))?;
-        let object = Object::from_value(value)
-            .ok_or_else(|| ApiError::internal("a cached object is no object"))?;
-        Ok(Arc::new(object))
+        Object::from_value(value).ok_or_else(|| ApiError::internal("a cached object is no object"))
     }
 }
 
@@ -371,8 +370,8 @@ impl Document {
     pub fn object(&self) -> Result<Arc<Object>, ApiError> {
         match self {
             Document::Decoded(object) => Ok(Arc::clone(object)),
-            Document::Encoded(encoded) => encoded.json().object(),
-            Document::Converted(json) => json.object(),
+            Document::Encoded(encoded) => encoded.json().object().map(Arc::new),
+            Document::Converted(json) => json.object().map(Arc::new),
         }
     }
 }

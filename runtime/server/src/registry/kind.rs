@@ -16,7 +16,7 @@ use apiloom_storage::{Entry, Revision, Storage, StorageError};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::document::Document;
+use super::document::Encoded;
 use super::error::from_storage;
 use super::prepared::{Handed, Prepared};
 use super::present::Present;
@@ -291,15 +291,20 @@ impl Kind {
     ) -> Result<Object, ApiError> {
         match present {
             Present::Stored(entry) => self.read_entry(entry, version),
-            Present::Cached(cached) => {
-                let revision = present.revision();
-                let object = Document::Encoded(cached.clone()).object()?;
-                let object = Arc::unwrap_or_clone(object);
-                let mut object = self.convert(object, self.storage_version, version)?;
-                object.set_meta_str("resourceVersion", &revision.to_string());
-                Ok(object)
-            }
+            Present::Cached(cached) => self.read_cached(cached, version),
         }
+    }
+
+    /// An object of the watch cache, in a version.
+    pub(super) fn read_cached(
+        &self,
+        cached: &Encoded,
+        version: VersionIndex,
+    ) -> Result<Object, ApiError> {
+        let object = cached.json().object()?;
+        let mut object = self.convert(object, self.storage_version, version)?;
+        object.set_meta_str("resourceVersion", &cached.revision().to_string());
+        Ok(object)
     }
 
     /// An object of the storage version as it will be stored.
