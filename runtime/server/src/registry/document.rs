@@ -54,7 +54,7 @@ impl CachedObject {
             version: (offset(digits.start)?, offset(digits.end)?),
             convertible: AtomicU32::new(0),
             labels: labels(&json[metadata.0..metadata.1]),
-            fields: fields.map(|value| field_text(value).into()).collect(),
+            fields: fields.map(field_text).collect(),
             // A buffer of just its size: it is kept for long.
             json: json.into(),
         })

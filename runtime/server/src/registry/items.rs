@@ -15,7 +15,7 @@ use apiloom_storage::cache::Item;
 use super::cached::State;
 use super::converted::converted;
 use super::document::{CachedObject, Document, Encoded};
-use super::kind::{Kind, VersionIndex};
+use super::kind::{Kind, VersionIndex, namespace_and_name};
 
 /// How many objects are taken from a state at a time: finding the place again costs little beside so many.
 const TAKEN_AT_ONCE: usize = 64;
@@ -126,17 +126,15 @@ impl Items {
             Source::Cached(cached) => {
                 let mut cached = cached.clone();
                 let items = std::iter::from_fn(|| cached.take());
-                items.map(|item| namespace_and_name(&item.key)).collect()
+                items
+                    .map(|item| {
+                        let (namespace, name) = namespace_and_name(&item.key);
+                        (namespace.to_owned(), name.to_owned())
+                    })
+                    .collect()
             }
         }
     }
-}
-
-fn namespace_and_name(key: &str) -> (String, String) {
-    let mut segments = key.rsplit('/');
-    let name = segments.next().unwrap_or_default().to_owned();
-    let namespace = segments.next().unwrap_or_default().to_owned();
-    (namespace, name)
 }
 
 impl Iterator for Items {

@@ -366,6 +366,13 @@ impl Kind {
     }
 }
 
+/// What the key of an object ends in: its namespace, if its kind has namespaces, and its name.
+pub(super) fn namespace_and_name(key: &str) -> (&str, &str) {
+    let mut segments = key.rsplit('/');
+    let name = segments.next().unwrap_or_default();
+    (segments.next().unwrap_or_default(), name)
+}
+
 /// Checks that a name can stand as one segment of a key. Reads need it too: keys are made from what the client sent.
 fn check_segment(what: &str, segment: &str) -> Result<(), ApiError> {
     if segment.is_empty() {

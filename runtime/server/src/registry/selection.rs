@@ -9,7 +9,7 @@ use apiloom_meta::{ApiError, Object};
 use serde_json::Value;
 
 use super::document::CachedObject;
-use super::kind::KindVersion;
+use super::kind::{KindVersion, namespace_and_name};
 
 /// Selectors that the kind can answer.
 #[derive(Clone, Debug)]
@@ -110,20 +110,23 @@ fn is_selectable(version: &KindVersion, field: &str) -> bool {
     }
 }
 
-/// A field as selectors compare it: strings as they are, other scalars as they print, everything else as empty.
-pub(super) fn field_value<'a>(object: &'a Object, field: &str) -> Cow<'a, str> {
-    let Some(path) = JsonPath::parse(field) else {
-        return Cow::Borrowed("");
-    };
-    let Some((first, rest)) = path.names().split_first() else {
-        return Cow::Borrowed("");
-    };
-    let root = object.fields().get(first);
-    match root.and_then(|root| rest.iter().try_fold(root, |value, name| value.get(name))) {
+/// A value as selectors compare it: strings as they are, other scalars as they print, everything else as empty.
+fn printed(value: Option<&Value>) -> Cow<'_, str> {
+    match value {
         Some(Value::String(text)) => Cow::Borrowed(text),
         Some(scalar @ (Value::Bool(_) | Value::Number(_))) => Cow::Owned(scalar.to_string()),
         _ => Cow::Borrowed(""),
     }
+}
+
+/// A field as selectors compare it.
+fn field_value<'a>(object: &'a Object, field: &str) -> Cow<'a, str> {
+    let path = JsonPath::parse(field);
+    let path = path.as_ref().and_then(|path| path.names().split_first());
+    printed(path.and_then(|(first, rest)| {
+        let root = object.fields().get(first)?;
+        rest.iter().try_fold(root, |value, name| value.get(name))
+    }))
 }
 
 /// The same of an object of the cache.
@@ -133,11 +136,10 @@ fn cached_field<'a>(
     object: &'a CachedObject,
     field: &str,
 ) -> Cow<'a, str> {
-    let mut segments = key.rsplit('/');
-    let name = segments.next().unwrap_or_default();
+    let (namespace, name) = namespace_and_name(key);
     Cow::Borrowed(match field {
         "metadata.name" => name,
-        "metadata.namespace" => segments.next().unwrap_or_default(),
+        "metadata.namespace" => namespace,
         other => {
             let mut declared = version.def.selectable.iter();
             let number = declared.position(|path| path.as_field() == other);
@@ -147,11 +149,7 @@ fn cached_field<'a>(
 }
 
 /// The same of a field as it is encoded.
-pub(super) fn field_text(json: Option<&[u8]>) -> String {
-    let value = json.and_then(|json| serde_json::from_slice(json).ok());
-    match value {
-        Some(Value::String(text)) => text,
-        Some(scalar @ (Value::Bool(_) | Value::Number(_))) => scalar.to_string(),
-        _ => String::new(),
-    }
+pub(super) fn field_text(json: Option<&[u8]>) -> Box<str> {
+    let value: Option<Value> = json.and_then(|json| serde_json::from_slice(json).ok());
+    printed(value.as_ref()).into()
 }
