@@ -10,10 +10,12 @@ mod cluster;
 pub mod etcd;
 mod kubectl;
 pub mod network;
+mod progress;
 mod server;
 pub mod transcript;
 
 pub use client::{Answer, Client, Watch};
 pub use cluster::{Backend, Cluster};
 pub use kubectl::{Kubectl, Output};
+pub use progress::Progress;
 pub use server::{Server, build, is_cached, repository};

@@ -24,11 +24,11 @@ async fn a_killed_etcd_loses_nothing_and_watches_go_on() {
         let store = over([etcd.url()]).await;
         let load = Load::start(&store).await;
         for _ in 0..5 {
-            load.more(100).await;
+            load.progress.more(100).await;
             etcd.kill();
             etcd.restart();
         }
-        load.more(100).await;
+        load.progress.more(100).await;
         load.finish().await;
     }
 }
@@ -39,10 +39,10 @@ async fn a_paused_etcd_fails_requests_in_time_and_nothing_is_lost() {
         let etcd = etcd::Etcd::start(release);
         let store = over([etcd.url()]).await;
         let load = Load::start(&store).await;
-        load.more(100).await;
+        load.progress.more(100).await;
         etcd.pause();
         let started = Instant::now();
-        load.failure().await;
+        load.progress.failures(load.progress.failed()).await;
         let read = store.get("/registry/a").await;
         assert!(
             matches!(read, Err(StorageError::Unavailable(_))),
@@ -50,7 +50,7 @@ async fn a_paused_etcd_fails_requests_in_time_and_nothing_is_lost() {
         );
         assert!(started.elapsed() < Duration::from_secs(40));
         etcd.resume();
-        load.more(100).await;
+        load.progress.more(100).await;
         load.finish().await;
     }
 }
@@ -62,7 +62,7 @@ async fn compaction_of_what_was_delivered_disturbs_no_watch() {
         let store = over([etcd.url()]).await;
         let load = Load::start(&store).await;
         for _ in 0..10 {
-            load.more(50).await;
+            load.progress.more(50).await;
             store.compact(load.seen()).await.unwrap();
         }
         load.finish().await;
@@ -137,9 +137,9 @@ async fn any_of_three_members_may_be_killed() {
     let store = over(members.iter().map(etcd::Etcd::url)).await;
     let load = Load::start(&store).await;
     for member in &mut members {
-        load.more(100).await;
+        load.progress.more(100).await;
         member.kill();
-        load.more(100).await;
+        load.progress.more(100).await;
         member.restart();
     }
     load.finish().await;
@@ -169,13 +169,13 @@ async fn cut_off_in_networks() {
     let store = over(members.iter().map(etcd::Etcd::url)).await;
     let load = Load::start(&store).await;
     for member in 0..3 {
-        load.more(100).await;
+        load.progress.more(100).await;
         networks.cut_from_peers(member);
-        load.more(100).await;
+        load.progress.more(100).await;
         networks.heal(member);
-        load.more(100).await;
+        load.progress.more(100).await;
         networks.cut_from_clients(member);
-        load.more(100).await;
+        load.progress.more(100).await;
         networks.heal(member);
     }
     load.finish().await;
@@ -186,9 +186,9 @@ async fn pause_each() {
     let store = over(members.iter().map(etcd::Etcd::url)).await;
     let load = Load::start(&store).await;
     for member in &members {
-        load.more(100).await;
+        load.progress.more(100).await;
         member.pause();
-        load.more(100).await;
+        load.progress.more(100).await;
         member.resume();
     }
     load.finish().await;

@@ -8,6 +8,7 @@ use apiloom_storage::{
     Event, EventKind, Key, ListRequest, Revision, Storage, StorageError, WatchItem, WatchStart,
     WatchStream,
 };
+use apiloom_tests::Progress;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use tokio::sync::watch;
@@ -19,21 +20,12 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(90);
 
 const WRITERS: usize = 8;
 
-/// What is told of the load while it runs.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
-    /// How many writes were acknowledged.
-    pub(super) acknowledged: usize,
-    /// How many failed, without it being known whether they were done.
-    pub(super) failed: usize,
-}
-
 /// A load on a store to which nobody else writes.
 pub(super) struct Load {
     store: Arc<dyn Storage>,
     start: Revision,
     stop: watch::Sender<bool>,
-    progress: watch::Sender<Progress>,
+    pub(super) progress: Progress,
     seen: watch::Receiver<Revision>,
     writers: JoinSet<Vec<(Key, Revision)>>,
     watcher: JoinHandle<Vec<Event>>,
@@ -53,10 +45,8 @@ impl Load {
             seen_sender,
             end.subscribe(),
         ));
-        let (stop, progress) = (
-            watch::Sender::new(false),
-            watch::Sender::new(Progress::default()),
-        );
+        let stop = watch::Sender::new(false);
+        let progress = Progress::new(PATIENCE);
         let mut writers = JoinSet::new();
         for writer in 0..WRITERS {
             let store = Arc::clone(store);
@@ -74,28 +64,6 @@ impl Load {
         }
     }
 
-    /// Waits until so many more writes are acknowledged.
-    pub(super) async fn more(&self, count: usize) {
-        let mut progress = self.progress.subscribe();
-        let wanted = progress.borrow().acknowledged + count;
-        let enough = progress.wait_for(|progress| progress.acknowledged >= wanted);
-        timeout(PATIENCE, enough)
-            .await
-            .expect("writes go on")
-            .unwrap();
-    }
-
-    /// Waits until a write fails.
-    pub(super) async fn failure(&self) {
-        let mut progress = self.progress.subscribe();
-        let before = progress.borrow().failed;
-        let failed = progress.wait_for(|progress| progress.failed > before);
-        timeout(PATIENCE, failed)
-            .await
-            .expect("a write fails")
-            .unwrap();
-    }
-
     /// The newest revision that the watch has delivered.
     pub(super) fn seen(&self) -> Revision {
         *self.seen.borrow()
@@ -103,7 +71,7 @@ impl Load {
 
     /// Stops the writers and proves that every revision was delivered once and in order, that what was acknowledged is
     /// among them, and that the store holds what they add up to.
-    pub(super) async fn finish(mut self) -> Progress {
+    pub(super) async fn finish(mut self) {
         self.stop.send_replace(true);
         let mut acknowledged = Vec::new();
         while let Some(written) = timeout(PATIENCE, self.writers.join_next()).await.unwrap() {
@@ -143,7 +111,6 @@ impl Load {
         let stored = page.entries.into_iter();
         let stored = stored.map(|entry| (entry.key, (entry.value, entry.revision)));
         assert_eq!(stored.collect::<BTreeMap<_, _>>(), state);
-        *self.progress.borrow()
     }
 }
 
@@ -152,17 +119,17 @@ async fn write(
     store: Arc<dyn Storage>,
     writer: usize,
     stop: watch::Receiver<bool>,
-    progress: watch::Sender<Progress>,
+    progress: Progress,
 ) -> Vec<(Key, Revision)> {
     let mut acknowledged = Vec::new();
     let mut told = |key: &str, answer: Result<Revision, StorageError>| match answer {
         Ok(revision) => {
             acknowledged.push((key.to_owned(), revision));
-            progress.send_modify(|progress| progress.acknowledged += 1);
+            progress.acknowledge();
             Some(revision)
         }
         Err(StorageError::Unavailable(_)) => {
-            progress.send_modify(|progress| progress.failed += 1);
+            progress.fail();
             None
         }
         Err(error) => panic!("{key}: {error}"),

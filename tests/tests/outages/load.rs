@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use apiloom_storage::{Event, EventKind, Revision, Storage, WatchItem, WatchStart};
-use apiloom_tests::{Answer, Client, Cluster};
+use apiloom_tests::{Answer, Client, Cluster, Progress};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -26,13 +26,6 @@ const WRITERS: usize = 4;
 
 /// The object that is changed again and again; its last change ends the load.
 const HOT: &str = "hot";
-
-/// How many writes were answered, and how.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
-    acknowledged: usize,
-    failed: usize,
-}
 
 /// The server as clients find it: how often it was started, and a client of it.
 type Place = (usize, Client);
@@ -90,7 +83,7 @@ pub(super) struct Load {
     start: u64,
     place: watch::Sender<Place>,
     stop: watch::Sender<bool>,
-    progress: watch::Sender<Progress>,
+    pub(super) progress: Progress,
     writers: JoinSet<Vec<Acknowledged>>,
     watchers: JoinSet<(Selection, Vec<Seen>)>,
 }
@@ -103,7 +96,7 @@ impl Load {
         assert_eq!(hot.code, 201, "{}", hot.text());
         let start = revision(&hot.json());
         let place = watch::Sender::new((0, client));
-        let progress = watch::Sender::new(Progress::default());
+        let progress = Progress::new(PATIENCE);
         let stop = watch::Sender::new(false);
         let mut watchers = JoinSet::new();
         for selection in SELECTIONS {
@@ -144,32 +137,6 @@ impl Load {
     pub(super) fn moved(&self, client: Client) {
         self.place
             .send_modify(|place| *place = (place.0 + 1, client));
-    }
-
-    /// Waits until so many more writes are acknowledged.
-    pub(super) async fn more(&self, count: usize) {
-        let mut progress = self.progress.subscribe();
-        let wanted = progress.borrow().acknowledged + count;
-        let enough = progress.wait_for(|progress| progress.acknowledged >= wanted);
-        timeout(PATIENCE, enough)
-            .await
-            .expect("writes go on")
-            .unwrap();
-    }
-
-    /// How many writes have failed so far.
-    pub(super) fn failed(&self) -> usize {
-        self.progress.borrow().failed
-    }
-
-    /// Waits until more writes than these have failed.
-    pub(super) async fn failures(&self, before: usize) {
-        let mut progress = self.progress.subscribe();
-        let failed = progress.wait_for(|progress| progress.failed > before);
-        timeout(PATIENCE, failed)
-            .await
-            .expect("a write fails")
-            .unwrap();
     }
 
     /// Stops the writers and proves that each watcher was told of every change that it wanted, once and in order, that
@@ -256,7 +223,7 @@ fn revision(object: &Value) -> u64 {
 /// A writer's hand: it keeps what was acknowledged, and finds the server again.
 struct Pen {
     place: watch::Receiver<Place>,
-    progress: watch::Sender<Progress>,
+    progress: Progress,
     acknowledged: Vec<Acknowledged>,
 }
 
@@ -282,13 +249,12 @@ impl Pen {
                     .as_str()
                     .map(|text| text.parse().unwrap());
                 self.acknowledged.push((name.to_owned(), revision));
-                self.progress
-                    .send_modify(|progress| progress.acknowledged += 1);
+                self.progress.acknowledge();
                 true
             }
             Ok(answer) => {
                 check_refusal(&answer);
-                self.progress.send_modify(|progress| progress.failed += 1);
+                self.progress.fail();
                 false
             }
             Err(_) => {

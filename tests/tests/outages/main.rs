@@ -23,7 +23,7 @@ async fn restarts(on: Backend, end: End) {
     let mut cluster = Cluster::start_alone(on, &[]);
     let load = Load::start(&cluster, true).await;
     for _ in 0..3 {
-        load.more(100).await;
+        load.progress.more(100).await;
         match end {
             End::Asked => cluster.stop(),
             End::Killed => cluster.kill(),
@@ -31,7 +31,7 @@ async fn restarts(on: Backend, end: End) {
         cluster.start_again();
         load.moved(cluster.client());
     }
-    load.more(100).await;
+    load.progress.more(100).await;
     load.finish(cluster).await;
 }
 
@@ -80,16 +80,16 @@ mod etcd {
         let cluster = Cluster::start_alone(Backend::Etcd, &[]);
         let client = cluster.client();
         let load = Load::start(&cluster, false).await;
-        load.more(200).await;
+        load.progress.more(200).await;
         let ends = Instant::now() + outage_seconds();
         cluster.with_etcd(begin);
-        let failed = load.failed();
+        let failed = load.progress.failed();
         check_while_away(&client).await;
         // Longer than it takes to be noticed.
-        load.failures(failed).await;
+        load.progress.failures(failed).await;
         sleep_until(ends).await;
         cluster.with_etcd(end);
-        load.more(200).await;
+        load.progress.more(200).await;
         let ready = async { while client.get("/readyz").await.code != 200 {} };
         timeout(PATIENCE, ready).await.expect("it gets ready again");
         load.finish(cluster).await;
