@@ -337,3 +337,12 @@ impl Watch {
         }
     }
 }
+
+/// The resourceVersion of an object or a list.
+pub fn revision(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap()
+}

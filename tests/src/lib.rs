@@ -14,7 +14,7 @@ mod progress;
 mod server;
 pub mod transcript;
 
-pub use client::{Answer, Client, Watch};
+pub use client::{Answer, Client, Watch, revision};
 pub use cluster::{Backend, Cluster};
 pub use kubectl::{Kubectl, Output};
 pub use progress::Progress;

@@ -35,7 +35,7 @@ mod storage;
 mod update;
 mod watch;
 
-use apiloom_tests::{Answer, Backend, Client, Cluster};
+use apiloom_tests::{Answer, Backend, Client, Cluster, revision};
 use serde_json::{Value, json};
 
 /// Flunders of the `default` namespace, in the stored version.
@@ -183,14 +183,6 @@ fn is_time(text: &str) -> bool {
             .chars()
             .zip(pattern.chars())
             .all(|(c, p)| if p == 'd' { c.is_ascii_digit() } else { c == p })
-}
-
-fn revision(object: &Value) -> u64 {
-    object["metadata"]["resourceVersion"]
-        .as_str()
-        .unwrap()
-        .parse()
-        .unwrap()
 }
 
 /// A selector or token as it stands in a query.

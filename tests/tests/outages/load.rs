@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use apiloom_storage::{Event, EventKind, Revision, Storage, WatchItem, WatchStart};
-use apiloom_tests::{Answer, Client, Cluster, Progress};
+use apiloom_tests::{Answer, Client, Cluster, Progress, revision};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -210,14 +210,6 @@ fn flunder(name: &str, tier: &str) -> Value {
 
 fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap()
-}
-
-fn revision(object: &Value) -> u64 {
-    object["metadata"]["resourceVersion"]
-        .as_str()
-        .unwrap()
-        .parse()
-        .unwrap()
 }
 
 /// A writer's hand: it keeps what was acknowledged, and finds the server again.
