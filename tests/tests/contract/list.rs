@@ -241,77 +241,53 @@ async fn c_115_continue_excludes_a_resource_version_and_a_match(on: Backend) {
     create_all(&client, &["a", "b"]).await;
     let first = list(&client, "limit=1").await;
     let token = encoded(&token(&first).unwrap());
-    let with = async |query: String| {
-        client
-            .get(&format!("{FLUNDERS}?continue={token}&{query}"))
-            .await
-    };
-    let answer = with(format!("resourceVersion={}", revision(&first))).await;
+    let refused = async |query: &str| client.get(&format!("{FLUNDERS}?{query}")).await;
+    let version = revision(&first);
+    let answer = refused(&format!("continue={token}&resourceVersion={version}")).await;
     let message = "specifying resource version is not allowed when using continue";
     check_failure(&answer, 400, "BadRequest", message, json!(null));
-    let answer = with("resourceVersion=0&resourceVersionMatch=NotOlderThan".to_owned()).await;
-    let why = "resourceVersionMatch is forbidden when continue is provided";
-    check_options(
-        &answer,
-        &[(
-            "Forbidden",
-            "FieldValueForbidden",
-            why,
-            "resourceVersionMatch",
-        )],
-    );
-    // The rest of the table of combinations.
-    let answer = client
-        .get(&format!("{FLUNDERS}?resourceVersionMatch=Exact"))
-        .await;
-    let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-    check_options(
-        &answer,
-        &[(
-            "Forbidden",
-            "FieldValueForbidden",
-            why,
-            "resourceVersionMatch",
-        )],
-    );
-    let answer = client
-        .get(&format!(
-            "{FLUNDERS}?resourceVersionMatch=Foo&resourceVersion=1"
-        ))
-        .await;
-    let why = r#""Foo": supported values: "Exact", "NotOlderThan", """#;
-    check_options(
-        &answer,
-        &[(
-            "Unsupported value",
-            "FieldValueNotSupported",
-            why,
-            "resourceVersionMatch",
-        )],
-    );
-    let answer = client
-        .get(&format!(
-            "{FLUNDERS}?resourceVersionMatch=Exact&resourceVersion=0"
-        ))
-        .await;
-    let why = r#"resourceVersionMatch "exact" is forbidden for resourceVersion "0""#;
-    check_options(
-        &answer,
-        &[(
-            "Forbidden",
-            "FieldValueForbidden",
-            why,
-            "resourceVersionMatch",
-        )],
-    );
-    let answer = client
-        .get(&format!("{FLUNDERS}?sendInitialEvents=true"))
-        .await;
-    let why = "sendInitialEvents is forbidden for list";
-    check_options(
-        &answer,
-        &[("Forbidden", "FieldValueForbidden", why, "sendInitialEvents")],
-    );
+    let continued = format!("continue={token}&resourceVersion=0&resourceVersionMatch=NotOlderThan");
+    let of_match = "resourceVersionMatch";
+    for (query, cause) in [
+        (
+            continued.as_str(),
+            forbidden(
+                "resourceVersionMatch is forbidden when continue is provided",
+                of_match,
+            ),
+        ),
+        // The rest of the table of combinations.
+        (
+            "resourceVersionMatch=Exact",
+            forbidden(
+                "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                of_match,
+            ),
+        ),
+        (
+            "resourceVersionMatch=Foo&resourceVersion=1",
+            unsupported(
+                r#""Foo": supported values: "Exact", "NotOlderThan", """#,
+                of_match,
+            ),
+        ),
+        (
+            "resourceVersionMatch=Exact&resourceVersion=0",
+            forbidden(
+                r#"resourceVersionMatch "exact" is forbidden for resourceVersion "0""#,
+                of_match,
+            ),
+        ),
+        (
+            "sendInitialEvents=true",
+            forbidden(
+                "sendInitialEvents is forbidden for list",
+                "sendInitialEvents",
+            ),
+        ),
+    ] {
+        check_options(&refused(query).await, &[cause]);
+    }
 }
 
 async fn c_116_a_token_of_a_forgotten_state_is_exchanged_for_one_that_works(on: Backend) {

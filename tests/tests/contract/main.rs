@@ -117,9 +117,20 @@ fn invalid(name: &str, causes: &[(&str, &str, &str)]) -> Value {
     details
 }
 
-/// Asserts that list options are refused: causes as `(words of the message, reason, the rest of the message, field)`.
+/// Why list options are refused: the words that the message begins with, the reason, the rest of the message, the field.
+type Cause<'a> = (&'static str, &'static str, &'a str, &'a str);
+
+fn forbidden<'a>(why: &'a str, field: &'a str) -> Cause<'a> {
+    ("Forbidden", "FieldValueForbidden", why, field)
+}
+
+fn unsupported<'a>(why: &'a str, field: &'a str) -> Cause<'a> {
+    ("Unsupported value", "FieldValueNotSupported", why, field)
+}
+
+/// Asserts that list options are refused.
 #[track_caller]
-fn check_options(answer: &Answer, causes: &[(&str, &str, &str, &str)]) {
+fn check_options(answer: &Answer, causes: &[Cause<'_>]) {
     let messages: Vec<String> = causes
         .iter()
         .map(|(words, _, rest, _)| format!("{words}: {rest}"))

@@ -249,17 +249,8 @@ async fn c_127_initial_events_and_not_older_than_go_together(on: Backend) {
     let requires = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
     let unless = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
     let with_continue = "resourceVersionMatch is forbidden when continue is provided";
-    let forbidden = |why| {
-        (
-            "Forbidden",
-            "FieldValueForbidden",
-            why,
-            "resourceVersionMatch",
-        )
-    };
-    let unsupported = (
-        "Unsupported value",
-        "FieldValueNotSupported",
+    let forbidden = |why| forbidden(why, "resourceVersionMatch");
+    let unsupported = unsupported(
         r#""Exact": supported values: "NotOlderThan""#,
         "resourceVersionMatch",
     );
