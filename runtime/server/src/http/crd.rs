@@ -1,12 +1,13 @@
 //! The kinds as documents for people and other tools: CustomResourceDefinitions, and the dump that the generator writes
 //! into files.
 
-use apiloom_meta::kind::{CellSource, Column, ColumnType, Scope};
+use apiloom_meta::kind::{CellSource, Column, Scope};
 use apiloom_meta::schema::Metadata;
 use apiloom_meta::{GroupVersionKind, ResourceDef};
 use serde_json::{Map, Value, json};
 
 use super::openapi::{KindSource, Source, describe_root, forget_required_metadata};
+use super::table::type_name;
 use crate::registry::Registry;
 
 /// Every document that the generator writes: an object from relative paths to documents.
@@ -249,16 +250,6 @@ fn column(column: &Column) -> Option<Value> {
         out["priority"] = column.priority.into();
     }
     Some(out)
-}
-
-fn type_name(column_type: ColumnType) -> &'static str {
-    match column_type {
-        ColumnType::String => "string",
-        ColumnType::Integer => "integer",
-        ColumnType::Number => "number",
-        ColumnType::Boolean => "boolean",
-        ColumnType::Date => "date",
-    }
 }
 
 #[cfg(test)]

@@ -99,7 +99,8 @@ fn definitions(columns: &[Column]) -> Vec<ColumnDefinition<'_>> {
     std::iter::once(NAME).chain(declared).chain(last).collect()
 }
 
-fn type_name(column_type: ColumnType) -> &'static str {
+/// The type of a column, in tables and in CRDs.
+pub(super) fn type_name(column_type: ColumnType) -> &'static str {
     match column_type {
         ColumnType::String => "string",
         ColumnType::Integer => "integer",
