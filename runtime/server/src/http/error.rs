@@ -10,7 +10,7 @@ use http::{HeaderValue, Response, StatusCode};
 use super::Body;
 use super::negotiate::negotiate_error;
 use super::query::Query;
-use super::static_doc::full;
+use super::static_doc::{full, plain};
 
 /// The HTTP status code of a failure; an absent reason is the server's fault.
 pub fn code(reason: Option<StatusReason>) -> StatusCode {
@@ -84,14 +84,10 @@ pub fn respond(error: &ApiError, request: &Parts) -> Response<Body> {
 
 /// The answer for a path that nobody serves: plain text, as Go's mux gives it.
 pub fn page_not_found() -> Response<Body> {
-    let mut response = Response::new(full(Bytes::from_static(b"404 page not found\n")));
-    *response.status_mut() = StatusCode::NOT_FOUND;
-    let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let mut response = plain(StatusCode::NOT_FOUND, "404 page not found\n");
+    response
+        .headers_mut()
+        .insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
 

@@ -17,7 +17,7 @@ use http::{HeaderValue, Response, StatusCode};
 
 use super::Body;
 use super::query::Query;
-use super::static_doc::ok;
+use super::static_doc::plain;
 
 /// One of the three health endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,8 +241,7 @@ fn report<'a>(
 }
 
 fn text(code: StatusCode, text: String) -> Response<Body> {
-    let mut response = ok("text/plain; charset=utf-8", text);
-    *response.status_mut() = code;
+    let mut response = plain(code, text);
     response
         .headers_mut()
         .insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

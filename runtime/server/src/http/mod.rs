@@ -52,7 +52,7 @@ pub use cut_off::CutOff;
 use http_body_util::combinators::UnsyncBoxBody;
 pub use query::Query;
 pub use request_info::{RequestInfo, RequestInfoError};
-pub(crate) use static_doc::full;
+pub(crate) use static_doc::plain;
 pub use stopping::Stopping;
 pub use timeout::Deadline;
 

@@ -137,6 +137,13 @@ pub(crate) fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Response
     response
 }
 
+/// A text for people.
+pub(crate) fn plain(code: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
+    let mut response = ok("text/plain; charset=utf-8", text);
+    *response.status_mut() = code;
+    response
+}
+
 /// An answer without a body.
 pub(crate) fn status(code: StatusCode) -> Response<Body> {
     let mut response = Response::new(full(Bytes::new()));

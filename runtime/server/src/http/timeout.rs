@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use apiloom_meta::field::go_quote;
 use apiloom_meta::{ApiError, StatusDetails, StatusReason};
-use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Response, StatusCode};
+use http::{Response, StatusCode};
 
 use super::query::Query;
-use super::static_doc::full;
+use super::static_doc::plain;
 use super::{Body, RequestInfo};
 
 /// A request that is not long-running gets this much, and never more, as `--request-timeout` of kube-apiserver.
@@ -101,14 +99,8 @@ pub(super) fn handler_timeout() -> ApiError {
 
 /// The answer when a request ran out of time before its handler gave any. It names no kind: that is how it has always been.
 pub fn out_of_time() -> Response<Body> {
-    const BODY: &[u8] = br#"{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}"#;
-    let mut response = Response::new(full(Bytes::from_static(BODY)));
-    *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
-    response.headers_mut().insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
-    response
+    const BODY: &str = r#"{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}"#;
+    plain(StatusCode::GATEWAY_TIMEOUT, BODY)
 }
 
 #[cfg(test)]

@@ -5,9 +5,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use apiloom_meta::ApiError;
-use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, USER_AGENT};
+use http::header::{CACHE_CONTROL, USER_AGENT};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
@@ -17,7 +16,7 @@ use tower::Service as _;
 use super::auth::{Authenticator, authorize};
 use crate::http::error::respond;
 use crate::http::timeout::request_timeout;
-use crate::http::{Api, Body, Deadline, RequestInfo, full};
+use crate::http::{Api, Body, Deadline, RequestInfo, plain};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
@@ -172,16 +171,8 @@ fn refuse_impersonation(headers: &HeaderMap) -> Result<(), ApiError> {
 
 fn panicked() -> Response<Body> {
     tracing::error!("a request panicked; the panic message above says where");
-    let text = Bytes::from_static(
-        b"This request caused apiserver to panic. Look in the logs for details.\n",
-    );
-    let mut response = Response::new(full(text));
-    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-    response.headers_mut().insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
-    response
+    let text = "This request caused apiserver to panic. Look in the logs for details.\n";
+    plain(StatusCode::INTERNAL_SERVER_ERROR, text)
 }
 
 #[cfg(test)]
