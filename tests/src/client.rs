@@ -338,6 +338,13 @@ impl Watch {
     }
 }
 
+/// Creates an object and gives it as the server answered it.
+pub async fn created(client: &Client, path: &str, object: &Value) -> Value {
+    let answer = client.post(path, object).await;
+    assert_eq!(answer.code, 201, "{}", answer.text());
+    answer.json()
+}
+
 /// The resourceVersion of an object or a list.
 pub fn revision(object: &Value) -> u64 {
     object["metadata"]["resourceVersion"]

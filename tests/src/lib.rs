@@ -13,8 +13,9 @@ pub mod network;
 mod progress;
 mod server;
 pub mod transcript;
+pub mod wardle;
 
-pub use client::{Answer, Client, Watch, revision};
+pub use client::{Answer, Client, Watch, created, revision};
 pub use cluster::{Backend, Cluster};
 pub use kubectl::{Kubectl, Output};
 pub use progress::Progress;

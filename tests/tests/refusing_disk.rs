@@ -7,17 +7,13 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use apiloom_tests::wardle::{FLUNDERS, flunder};
 use apiloom_tests::{Server, repository};
-use serde_json::{Value, json};
+use serde_json::json;
 
-const FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
 const ENOSPC: i32 = 28;
 const EROFS: i32 = 30;
 const EIO: i32 = 5;
-
-fn flunder(name: &str) -> Value {
-    json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder", "metadata": {"name": name}})
-}
 
 #[tokio::test]
 async fn a_disk_that_refuses_writes_does_not_stop_reads() {

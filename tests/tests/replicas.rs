@@ -11,18 +11,12 @@ use std::time::Duration;
 
 use apiloom_tests::etcd::Etcd;
 use apiloom_tests::network::Proxy;
-use apiloom_tests::{Client, Server, Watch, build, is_cached};
+use apiloom_tests::wardle::{FISCHERS, FLUNDERS, flunder};
+use apiloom_tests::{Client, Server, Watch, build, created, is_cached};
 use serde_json::{Value, json};
-
-const FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
-const FISCHERS: &str = "/apis/wardle.example.com/v1alpha1/fischers";
 
 /// How long something may take to be seen.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-fn flunder(name: &str) -> Value {
-    json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder", "metadata": {"name": name}})
-}
 
 fn fischer(name: &str) -> Value {
     json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "Fischer", "metadata": {"name": name}})
@@ -30,12 +24,6 @@ fn fischer(name: &str) -> Value {
 
 fn over(etcd: &Etcd) -> Server {
     Server::start(&["--etcd-servers", &etcd.url()])
-}
-
-async fn created(client: &Client, path: &str, object: &Value) -> Value {
-    let answer = client.post(path, object).await;
-    assert_eq!(answer.code, 201, "{}", answer.text());
-    answer.json()
 }
 
 /// Opens a watch of everything after a list.

@@ -26,9 +26,6 @@ on_each_backend![
     a_list_by_name_is_a_list_of_one_or_none,
 ];
 
-/// Flunders of all namespaces.
-const ALL_FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/flunders";
-
 /// A list of flunders of the default namespace, which must be answered with 200.
 async fn list(client: &Client, query: &str) -> Value {
     list_at(client, FLUNDERS, query).await

@@ -35,15 +35,9 @@ mod storage;
 mod update;
 mod watch;
 
-use apiloom_tests::{Answer, Backend, Client, Cluster, revision};
+use apiloom_tests::wardle::{ALL_FLUNDERS, FISCHERS, FLUNDERS, FLUNDERS_BETA, flunder};
+use apiloom_tests::{Answer, Backend, Client, Cluster, created, revision};
 use serde_json::{Value, json};
-
-/// Flunders of the `default` namespace, in the stored version.
-const FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
-/// The same in the hub.
-const FLUNDERS_BETA: &str = "/apis/wardle.example.com/v1beta1/namespaces/default/flunders";
-/// Fischers.
-const FISCHERS: &str = "/apis/wardle.example.com/v1alpha1/fischers";
 
 /// A server of its own for one check, and a client of it.
 fn server(on: Backend) -> (Cluster, Client) {
@@ -52,19 +46,8 @@ fn server(on: Backend) -> (Cluster, Client) {
     (cluster, client)
 }
 
-fn flunder(name: &str) -> Value {
-    json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder", "metadata": {"name": name}})
-}
-
 fn flunder_beta(name: &str) -> Value {
     json!({"apiVersion": "wardle.example.com/v1beta1", "kind": "Flunder", "metadata": {"name": name}})
-}
-
-/// Creates an object and gives it as the server answered it.
-async fn created(client: &Client, path: &str, object: &Value) -> Value {
-    let answer = client.post(path, object).await;
-    assert_eq!(answer.code, 201, "{}", answer.text());
-    answer.json()
 }
 
 /// Asserts code, type and the whole body. In `expected` the strings `$UID`, `$TIME`, `$RV` stand for any value of that

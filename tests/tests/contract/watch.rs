@@ -584,7 +584,7 @@ async fn every_selective_watcher_sees_its_own(on: Backend) {
     let (_cluster, client) = server(on);
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
     let start = revision(&created(&client, "/api/v1/namespaces", &namespace).await);
-    let all = "/apis/wardle.example.com/v1alpha1/flunders";
+    let all = ALL_FLUNDERS;
     let other = "/apis/wardle.example.com/v1alpha1/namespaces/other/flunders";
     let watched = [
         (

@@ -5,16 +5,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use apiloom_storage::{Event, EventKind, Revision, Storage, WatchItem, WatchStart};
+use apiloom_tests::wardle::{ALL_FLUNDERS, FLUNDERS, FLUNDERS_BETA, flunder};
 use apiloom_tests::{Answer, Client, Cluster, Progress, revision};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-
-pub(super) const FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
-const FLUNDERS_BETA: &str = "/apis/wardle.example.com/v1beta1/namespaces/default/flunders";
-const ALL_FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/flunders";
 
 /// How long something that must come may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -92,7 +89,7 @@ impl Load {
     /// Begins. With `resumes` watchers whose stream breaks go on at the server's next start; else none may end.
     pub(super) async fn start(cluster: &Cluster, resumes: bool) -> Self {
         let client = cluster.client();
-        let hot = client.post(FLUNDERS, &flunder(HOT, "front")).await;
+        let hot = client.post(FLUNDERS, &flunder_of("front", HOT)).await;
         assert_eq!(hot.code, 201, "{}", hot.text());
         let start = revision(&hot.json());
         let place = watch::Sender::new((0, client));
@@ -201,11 +198,10 @@ fn assert_same(selection: &Selection, seen: &[Seen], expected: &[Seen]) {
     assert_eq!(seen.len(), expected.len(), "{selection:?}");
 }
 
-fn flunder(name: &str, tier: &str) -> Value {
-    json!({
-        "apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder",
-        "metadata": {"name": name, "labels": {"tier": tier}},
-    })
+fn flunder_of(tier: &str, name: &str) -> Value {
+    let mut object = flunder(name);
+    object["metadata"]["labels"] = json!({"tier": tier});
+    object
 }
 
 fn name(object: &Value) -> &str {
@@ -290,7 +286,7 @@ async fn write(writer: usize, mut pen: Pen, stop: watch::Receiver<bool>) -> Vec<
         } else {
             ["back", "front"]
         };
-        let object = flunder(&name, before);
+        let object = flunder_of(before, &name);
         // Of an object whose creation failed it is not known whether it is there.
         if !pen
             .request("POST", FLUNDERS, "application/json", &object, &name)

@@ -49,11 +49,12 @@ mod etcd {
     use std::time::Duration;
 
     use apiloom_tests::etcd::Etcd;
+    use apiloom_tests::wardle::FLUNDERS;
     use apiloom_tests::{Client, is_cached};
     use serde_json::json;
     use tokio::time::{Instant, sleep_until, timeout};
 
-    use super::load::{FLUNDERS, PATIENCE, check_refusal};
+    use super::load::{PATIENCE, check_refusal};
     use super::*;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
