@@ -323,10 +323,7 @@ async fn c_150_what_the_cache_hands_out_is_never_changed(on: Backend) {
 async fn c_143_a_write_that_begins_with_a_stale_state_is_neither_refused_nor_left_out(on: Backend) {
     let (cluster, one) = server(on);
     // What one server has just written the other's cache does not have yet.
-    let replica = cluster.replica();
-    let other = replica
-        .as_ref()
-        .map_or(one.clone(), |replica| replica.client());
+    let (_replica, other) = another(&cluster, &one);
     let (a, b) = (format!("{FLUNDERS}/a"), format!("{FLUNDERS}/b"));
     created(&one, FLUNDERS, &flunder("a")).await;
     let labelled = |turn: &str| json!({"metadata": {"labels": {"turn": turn}}});
@@ -374,10 +371,7 @@ async fn c_143_a_write_that_begins_with_a_stale_state_is_neither_refused_nor_lef
 
 async fn c_149_a_state_that_another_resource_brought_is_not_waited_for_in_vain(on: Backend) {
     let (cluster, client) = server(on);
-    let replica = cluster.replica();
-    let reader = replica
-        .as_ref()
-        .map_or(client.clone(), |replica| replica.client());
+    let (_replica, reader) = another(&cluster, &client);
     created(&client, FLUNDERS, &flunder("a")).await;
     let began = Instant::now();
     for round in 0..20 {

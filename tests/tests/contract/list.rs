@@ -356,11 +356,7 @@ async fn c_117_an_exact_state_is_gone_when_forgotten_and_too_large_in_the_future
 
 async fn c_118_a_list_shows_every_write_acknowledged_before_it(on: Backend) {
     let (cluster, client) = server(on);
-    // Another server's client, where there can be one.
-    let replica = cluster.replica();
-    let reader = replica
-        .as_ref()
-        .map_or(client.clone(), |replica| replica.client());
+    let (_replica, reader) = another(&cluster, &client);
     for round in 0..30 {
         let name = format!("f{round:02}");
         let object = created(&client, FLUNDERS, &flunder(&name)).await;

@@ -36,7 +36,7 @@ mod update;
 mod watch;
 
 use apiloom_tests::wardle::{ALL_FLUNDERS, FISCHERS, FLUNDERS, FLUNDERS_BETA, flunder};
-use apiloom_tests::{Answer, Backend, Client, Cluster, created, revision};
+use apiloom_tests::{Answer, Backend, Client, Cluster, Server, created, revision};
 use serde_json::{Value, json};
 
 /// A server of its own for one check, and a client of it.
@@ -44,6 +44,13 @@ fn server(on: Backend) -> (Cluster, Client) {
     let cluster = Cluster::start(on);
     let client = cluster.client();
     (cluster, client)
+}
+
+/// Another server over the same store and a client of it; where there can be none, the client of the one there is.
+fn another(cluster: &Cluster, client: &Client) -> (Option<Server>, Client) {
+    let replica = cluster.replica();
+    let client = replica.as_ref().map_or(client.clone(), Server::client);
+    (replica, client)
 }
 
 fn flunder_beta(name: &str) -> Value {
