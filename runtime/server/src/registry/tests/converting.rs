@@ -55,13 +55,7 @@ fn to_hub(value: Value) -> Result<Value, String> {
 /// Drafts of these colors, named a, b and so on, with their colors as labels; and their endpoint in the version that is
 /// not stored.
 async fn drafts(colors: &[&str]) -> (Fixture, Arc<Endpoint>) {
-    let store = Memory::new();
-    let mut builder = builder(&store);
-    builder.kind::<Draft>();
-    builder.kind::<StoredDraft>();
-    let f = started(builder, store).await;
-    let endpoint = |version| Arc::clone(f.registry.endpoint(GROUP, version, "drafts").unwrap());
-    let (hub, stored) = (endpoint("v1"), endpoint("v1alpha1"));
+    let (f, [hub, stored]) = two_versions::<Draft, StoredDraft>().await;
     for (name, color) in ('a'..).zip(colors) {
         let metadata = json!({"name": name.to_string(), "labels": {"color": color}});
         let input = object(json!({"metadata": metadata, "spec": {"color": color}}));

@@ -348,6 +348,18 @@ pub(super) async fn started(builder: RegistryBuilder, store: Arc<Memory>) -> Fix
     }
 }
 
+/// A fixture that also serves a kind in two versions, and its endpoints in them.
+pub(super) async fn two_versions<A: Resource, B: Resource>() -> (Fixture, [Arc<Endpoint>; 2]) {
+    let store = Memory::new();
+    let mut builder = builder(&store);
+    builder.kind::<A>();
+    builder.kind::<B>();
+    let f = started(builder, store).await;
+    let endpoints = [(A::VERSION, A::PLURAL), (B::VERSION, B::PLURAL)]
+        .map(|(version, plural)| Arc::clone(f.registry.endpoint(GROUP, version, plural).unwrap()));
+    (f, endpoints)
+}
+
 pub(super) const NS: Option<&str> = Some("default");
 
 impl Fixture {

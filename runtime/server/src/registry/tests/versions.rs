@@ -215,13 +215,7 @@ resource!(PlainSketch, "v1alpha1", "Sketch", "sketches", |def| {
 
 #[tokio::test]
 async fn status_and_deletion_through_a_version_that_knows_less_lose_nothing() {
-    let store = Memory::new();
-    let mut builder = builder(&store);
-    builder.kind::<Sketch>();
-    builder.kind::<PlainSketch>();
-    let f = started(builder, store).await;
-    let endpoint = |version| Arc::clone(f.registry.endpoint(GROUP, version, "sketches").unwrap());
-    let (full, plain) = (endpoint("v1"), endpoint("v1alpha1"));
+    let (f, [full, plain]) = two_versions::<Sketch, PlainSketch>().await;
     let color = async || {
         let got = full.get(&f.ctx, NS, "s", &GetOptions::default()).await;
         at(&decoded(&got.unwrap()), "/spec/color")
@@ -280,12 +274,7 @@ resource!(StoredCrate, "v1alpha1", "Crate", "crates", |def| {
 
 #[tokio::test]
 async fn a_default_of_the_stored_version_is_written_and_answered_at_once() {
-    let store = Memory::new();
-    let mut builder = builder(&store);
-    builder.kind::<Crate>();
-    builder.kind::<StoredCrate>();
-    let f = started(builder, store).await;
-    let crates = f.registry.endpoint(GROUP, "v1", "crates").unwrap();
+    let (f, [crates, _]) = two_versions::<Crate, StoredCrate>().await;
     let input = || object(json!({"metadata": {"name": "c"}, "spec": {}}));
     let created = crates
         .create(&f.ctx, NS, input(), &CreateOptions::default())
