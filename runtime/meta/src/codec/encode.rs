@@ -3,19 +3,18 @@
 use std::io::{self, Write};
 
 use bytes::Bytes;
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
-use serde_json::Value;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::ser::{CharEscape, Formatter};
+use serde_json::{Map, Value};
 
 use crate::object::Object;
 use crate::schema::node::{Child, Node};
 
 /// An object in the order of its schema.
 pub(super) fn object(object: &Object, node: &Node) -> Bytes {
-    json(&Fields {
-        fields: object.fields(),
-        node: Some(node),
-    })
+    let mut out = Vec::with_capacity(2048);
+    fields(object.fields(), Some(node), &mut out);
+    out.into()
 }
 
 /// Any value, compact.
@@ -50,73 +49,146 @@ pub(super) fn append_key(
     Ok(())
 }
 
-/// A value with the node that knows the order of its fields.
-struct Ordered<'a> {
-    value: &'a Value,
-    node: Option<&'a Node>,
+/// Appends a string with its quotes.
+pub(super) fn append_string(text: &str, out: &mut Vec<u8>) {
+    out.reserve(text.len() + 2);
+    out.push(b'"');
+    // Writing to memory cannot fail.
+    let _ = escaped(text.as_bytes(), out);
+    out.push(b'"');
 }
 
-struct Fields<'a> {
-    fields: &'a serde_json::Map<String, Value>,
-    node: Option<&'a Node>,
-}
-
-impl Serialize for Ordered<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match (self.value, self.node) {
-            (Value::Object(fields), Some(_)) => Fields {
-                fields,
-                node: self.node,
-            }
-            .serialize(serializer),
-            (Value::Array(elements), Some(node)) => {
-                let mut list = serializer.serialize_seq(Some(elements.len()))?;
-                for value in elements {
-                    list.serialize_element(&Ordered {
-                        value,
-                        node: node.items.as_deref(),
-                    })?;
+/// Appends a value; the node knows the order of its fields.
+fn value(value: &Value, node: Option<&Node>, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Number(number) => append(number, out),
+        Value::String(text) => append_string(text, out),
+        Value::Array(elements) => {
+            let node = node.and_then(|node| node.items.as_deref());
+            out.push(b'[');
+            for (at, element) in elements.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
                 }
-                list.end()
+                self::value(element, node, out);
             }
-            (value, _) => value.serialize(serializer),
+            out.push(b']');
         }
+        Value::Object(members) => fields(members, node, out),
     }
 }
 
-impl Serialize for Fields<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some(node) = self.node else {
-            return self.fields.serialize(serializer);
+/// Appends an object: the properties of its node in their order, then the rest sorted.
+fn fields(members: &Map<String, Value>, node: Option<&Node>, out: &mut Vec<u8>) {
+    out.push(b'{');
+    let mut separator: &[u8] = b"";
+    let mut member = |name: &str, value: &Value, node: Option<&Node>| {
+        out.extend_from_slice(std::mem::replace(&mut separator, b","));
+        append_string(name, out);
+        out.push(b':');
+        self::value(value, node, out);
+    };
+    let mut left = members.len();
+    for property in node.iter().flat_map(|node| &node.properties) {
+        if left == 0 {
+            break;
+        }
+        if let Some(value) = members.get(&property.name) {
+            member(&property.name, value, Some(&property.node));
+            left -= 1;
+        }
+    }
+    if left > 0 {
+        for (name, value) in members {
+            match node {
+                Some(node) if node.property(name).is_some() => {}
+                _ => member(name, value, node.and_then(|node| child(node, name))),
+            }
+        }
+    }
+    out.push(b'}');
+}
+
+/// The node of a field that its object does not list.
+pub(super) fn child<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
+    match node.child(name) {
+        Child::Node(node) => Some(node),
+        Child::Free | Child::Unknown => None,
+    }
+}
+
+/// How many bytes of UTF-8 from the beginning on stand for themselves in a string. It ends at a byte that does not, or
+/// might not: the line separators begin with 0xe2.
+pub(super) fn plain_len(bytes: &[u8]) -> usize {
+    let (words, rest) = bytes.as_chunks();
+    for (at, word) in words.iter().enumerate() {
+        let found = special(*word);
+        if found < WORD {
+            return at * WORD + found;
+        }
+    }
+    let mut last = [b' '; WORD];
+    last[..rest.len()].copy_from_slice(rest);
+    words.len() * WORD + special(last).min(rest.len())
+}
+
+/// How many bytes are looked at together.
+const WORD: usize = size_of::<u64>();
+
+/// Where the first byte is that might need an escape; the length of the word if there is none.
+fn special(word: [u8; WORD]) -> usize {
+    const fn all(byte: u8) -> u64 {
+        u64::from_ne_bytes([byte; WORD])
+    }
+    // The highest bit of each byte below a bound, which is at most 0x80. The borrow of such a byte may mark bytes behind
+    // it too, so only the first mark counts.
+    const fn below(word: u64, bound: u8) -> u64 {
+        word.wrapping_sub(all(bound)) & !word & all(0x80)
+    }
+    // The same for bytes that, but for the bits in `either`, are this one.
+    const fn equal(word: u64, byte: u8, either: u8) -> u64 {
+        below((word ^ all(byte)) & !all(either), 1)
+    }
+    let word = u64::from_le_bytes(word);
+    let marks = below(word, b' ')
+        | equal(word, b'"', b'"' ^ b'&')
+        | equal(word, b'<', b'<' ^ b'>')
+        | equal(word, b'\\', 0)
+        | equal(word, 0xe2, 0);
+    marks.trailing_zeros() as usize / WORD
+}
+
+/// Writes the inside of a string as Go's `encoding/json` escapes it.
+fn escaped<W: ?Sized + Write>(mut bytes: &[u8], out: &mut W) -> io::Result<()> {
+    loop {
+        let (plain, rest) = bytes.split_at(plain_len(bytes));
+        out.write_all(plain)?;
+        let Some(&byte) = rest.first() else {
+            return Ok(());
         };
-        let mut map = serializer.serialize_map(Some(self.fields.len()))?;
-        let mut written = 0;
-        for property in &node.properties {
-            if let Some(value) = self.fields.get(&property.name) {
-                map.serialize_entry(
-                    &property.name,
-                    &Ordered {
-                        value,
-                        node: Some(&property.node),
-                    },
-                )?;
-                written += 1;
+        let mut len = 1;
+        match byte {
+            b'"' => out.write_all(br#"\""#)?,
+            b'\\' => out.write_all(br"\\")?,
+            0x08 => out.write_all(br"\b")?,
+            0x0c => out.write_all(br"\f")?,
+            b'\n' => out.write_all(br"\n")?,
+            b'\r' => out.write_all(br"\r")?,
+            b'\t' => out.write_all(br"\t")?,
+            0xe2 => {
+                len = 3.min(rest.len());
+                match &rest[..len] {
+                    b"\xe2\x80\xa8" => out.write_all(br"\u2028")?,
+                    b"\xe2\x80\xa9" => out.write_all(br"\u2029")?,
+                    other => out.write_all(other)?,
+                }
             }
+            _ => write!(out, "\\u{byte:04x}")?,
         }
-        if written < self.fields.len() {
-            for (name, value) in self
-                .fields
-                .iter()
-                .filter(|(name, _)| node.property(name).is_none())
-            {
-                let node = match node.child(name) {
-                    Child::Node(node) => Some(node),
-                    Child::Free | Child::Unknown => None,
-                };
-                map.serialize_entry(name, &Ordered { value, node })?;
-            }
-        }
-        map.end()
+        bytes = &rest[len..];
     }
 }
 
@@ -129,22 +201,7 @@ impl Formatter for Go {
         out: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        let bytes = fragment.as_bytes();
-        let mut start = 0;
-        for (at, byte) in bytes.iter().enumerate() {
-            let (escape, len): (&[u8], usize) = match byte {
-                b'<' => (br"\u003c", 1),
-                b'>' => (br"\u003e", 1),
-                b'&' => (br"\u0026", 1),
-                0xe2 if bytes[at..].starts_with("\u{2028}".as_bytes()) => (br"\u2028", 3),
-                0xe2 if bytes[at..].starts_with("\u{2029}".as_bytes()) => (br"\u2029", 3),
-                _ => continue,
-            };
-            out.write_all(&bytes[start..at])?;
-            out.write_all(escape)?;
-            start = at + len;
-        }
-        out.write_all(&bytes[start..])
+        escaped(fragment.as_bytes(), out)
     }
 
     fn write_char_escape<W: ?Sized + Write>(
@@ -152,18 +209,18 @@ impl Formatter for Go {
         out: &mut W,
         escape: CharEscape,
     ) -> io::Result<()> {
-        let text: &[u8] = match escape {
-            CharEscape::Quote => br#"\""#,
-            CharEscape::ReverseSolidus => br"\\",
-            CharEscape::Solidus => b"/",
-            CharEscape::Backspace => br"\b",
-            CharEscape::FormFeed => br"\f",
-            CharEscape::LineFeed => br"\n",
-            CharEscape::CarriageReturn => br"\r",
-            CharEscape::Tab => br"\t",
-            CharEscape::AsciiControl(byte) => return write!(out, "\\u{byte:04x}"),
+        let byte = match escape {
+            CharEscape::Quote => b'"',
+            CharEscape::ReverseSolidus => b'\\',
+            CharEscape::Solidus => b'/',
+            CharEscape::Backspace => 0x08,
+            CharEscape::FormFeed => 0x0c,
+            CharEscape::LineFeed => b'\n',
+            CharEscape::CarriageReturn => b'\r',
+            CharEscape::Tab => b'\t',
+            CharEscape::AsciiControl(byte) => byte,
         };
-        out.write_all(text)
+        escaped(&[byte], out)
     }
 
     fn write_f64<W: ?Sized + Write>(&mut self, out: &mut W, value: f64) -> io::Result<()> {

@@ -385,6 +385,36 @@ fn a_document_in_memory_is_decoded_like_bytes() {
 }
 
 #[test]
+fn escapes_are_found_wherever_they_stand() {
+    for code in (0..0x300).chain(0x2000..0x2100).filter_map(char::from_u32) {
+        let escaped = match code {
+            '"' | '\\' => format!("\\{code}"),
+            '\u{8}' => "\\b".to_owned(),
+            '\t' => "\\t".to_owned(),
+            '\n' => "\\n".to_owned(),
+            '\u{c}' => "\\f".to_owned(),
+            '\r' => "\\r".to_owned(),
+            '\0'..' ' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                format!("\\u{:04x}", u32::from(code))
+            }
+            plain => plain.to_string(),
+        };
+        for before in 0..18 {
+            for behind in [0, 1, 9] {
+                let (before, behind) = ("é".repeat(before), "z".repeat(behind));
+                let text = format!("x{before}{code}{code}{behind}");
+                let expected = format!("\"x{before}{escaped}{escaped}{behind}\"");
+                assert_eq!(encode_json(&text), expected.as_bytes());
+                assert_eq!(
+                    encode_json(&json!({ &text: &text })),
+                    format!("{{{expected}:{expected}}}").as_bytes()
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn numbers_are_printed_as_go_prints_them() {
     for (value, expected) in [
         (json!(1.0), "1"),

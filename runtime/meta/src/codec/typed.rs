@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use serde::ser::{self, Error as _, Serialize};
 use serde_json::Error;
 
-use super::encode::{append, append_key};
+use super::encode::{append, append_key, append_string, child};
 use super::peek::member_name;
-use crate::schema::node::{Child, Node};
+use crate::schema::node::Node;
 
 /// Appends a document as an object of all its fields but some of the outermost.
 pub(super) fn append_without(
@@ -67,20 +67,13 @@ impl<'a> Writer<'a> {
     /// The only member of an object, up to its value.
     fn variant(self, name: &'static str) -> Self {
         self.out.push(b'{');
-        append(&name, self.out);
+        append_string(name, self.out);
         self.out.push(b':');
         Writer {
             node: self.node.and_then(|node| child(node, name)),
             out: self.out,
             without: &[],
         }
-    }
-}
-
-fn child<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
-    match node.child(name) {
-        Child::Node(node) => Some(node),
-        Child::Free | Child::Unknown => None,
     }
 }
 
@@ -104,12 +97,16 @@ impl<'a> ser::Serializer for Writer<'a> {
     type SerializeStructVariant = Members<'a>;
 
     plain!(
-        serialize_bool: bool, serialize_char: char, serialize_str: &str, serialize_bytes: &[u8],
+        serialize_bool: bool, serialize_char: char, serialize_bytes: &[u8],
         serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
         serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64,
         serialize_f64: f64,
     );
 
+    fn serialize_str(self, value: &str) -> Result<(), Error> {
+        append_string(value, self.out);
+        Ok(())
+    }
     fn serialize_i128(self, _: i128) -> Result<(), Error> {
         Err(Error::custom("a number of 128 bits"))
     }
@@ -135,7 +132,7 @@ impl<'a> ser::Serializer for Writer<'a> {
         _: u32,
         name: &'static str,
     ) -> Result<(), Error> {
-        self.plain(name)
+        self.serialize_str(name)
     }
     fn serialize_some<T: ?Sized + Serialize>(self, value: &T) -> Result<(), Error> {
         value.serialize(self)
@@ -400,7 +397,7 @@ macro_rules! fields {
                     return Ok(());
                 }
                 self.begin();
-                append(&name, self.out);
+                append_string(name, self.out);
                 self.value(value)
             }
             fn end(self) -> Result<(), Error> {
