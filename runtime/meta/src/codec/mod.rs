@@ -5,6 +5,7 @@ mod encode;
 mod peek;
 mod syntax;
 mod typed;
+mod verbatim;
 mod yaml;
 
 use bytes::Bytes;
@@ -16,6 +17,7 @@ use crate::schema::node::Node;
 
 pub use encode::Indenter;
 pub use peek::{Finder, value_end};
+pub use verbatim::Verbatim;
 
 /// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,6 +102,15 @@ pub fn decode_document(document: Value, schema: &Schema) -> Result<Decoded, Deco
 /// rest in the schema's order; `<`, `>`, `&`, U+2028 and U+2029 escaped. No trailing newline.
 pub fn encode_object(object: &Object, schema: &Schema) -> Bytes {
     encode::object(object, schema.root())
+}
+
+/// Looks whether a stored document without resourceVersion is what would come out if it were decoded, pruned, defaulted
+/// and encoded again; says where the resourceVersion belongs in it then.
+///
+/// `None` if it is not, or if that cannot be told at a glance; decoding tells then. Neither the types of values nor the
+/// rules of the schema are looked at: what is stored is served even if the schema would refuse it today.
+pub fn verbatim(json: &[u8], schema: &Schema) -> Option<Verbatim> {
+    verbatim::verbatim(json, schema.root())
 }
 
 /// Appends a typed document as [`encode_object`] would encode it, without some of its outermost fields; much faster than

@@ -13,7 +13,7 @@ pub(crate) mod number;
 mod openapi;
 pub(crate) mod path;
 mod pattern;
-pub(crate) use self::default::drops_null;
+pub(crate) use self::default::{default as default_value, drops_null};
 mod root;
 mod transition;
 mod union;

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::{CellSource, GroupDef, Release, Resource, ResourceDef};
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use apiloom_storage::Storage;
@@ -499,13 +498,7 @@ impl Kinds<'_> {
             )
         }));
         self.problems.extend(lines);
-        Some(KindVersion {
-            api_version: def.api_version(),
-            schema: Arc::new(schema),
-            selectable: Finder::new(def.selectable.iter().cloned()),
-            strategy,
-            def,
-        })
+        Some(KindVersion::new(def, schema, strategy))
     }
 }
 

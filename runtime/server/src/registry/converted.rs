@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use apiloom_meta::ApiError;
-use apiloom_meta::codec::append_json;
 use apiloom_meta::kind::ConvertJson;
 use apiloom_storage::cache::Item;
 
@@ -72,29 +71,22 @@ fn convert_json(kind: &Kind, stored: &Json<'_>, version: VersionIndex) -> Option
     let to_hub = source.def.conversion.as_ref();
     let from_hub = target.def.conversion.as_ref();
     let metadata = stored.metadata();
-    let mut head = Vec::with_capacity(HEAD_BYTES);
-    head.extend_from_slice(b"{\"kind\":");
-    append_json(&target.def.kind, &mut head);
-    head.extend_from_slice(b",\"apiVersion\":");
-    append_json(&target.api_version, &mut head);
-    head.push(b',');
+    let head = target.head.as_slice();
     let bare = [b"{", stored.item()].concat();
     match (to_hub, from_hub) {
-        (Some(to_hub), None) => hop(to_hub.json?.to_hub, &bare, metadata, hub, &head),
-        (None, Some(from_hub)) => hop(from_hub.json?.from_hub, &bare, metadata, target, &head),
+        (Some(to_hub), None) => hop(to_hub.json?.to_hub, &bare, metadata, hub, head),
+        (None, Some(from_hub)) => hop(from_hub.json?.from_hub, &bare, metadata, target, head),
         (Some(to_hub), Some(from_hub)) => {
-            let between = hop(to_hub.json?.to_hub, &bare, metadata, hub, b"{")?;
+            let head_between = [b"{", METADATA].concat();
+            let between = hop(to_hub.json?.to_hub, &bare, metadata, hub, &head_between)?;
             let between = between.whole();
-            hop(from_hub.json?.from_hub, between, metadata, target, &head)
+            hop(from_hub.json?.from_hub, between, metadata, target, head)
         }
         (None, None) => None,
     }
 }
 
-/// About what stands in front of an object's metadata.
-const HEAD_BYTES: usize = 128;
-
-/// One step of a conversion: a document that begins with `head` and the same metadata.
+/// One step of a conversion: a document of a head, the same metadata behind it, and what is converted.
 fn hop(
     convert: ConvertJson,
     document: &[u8],
@@ -102,9 +94,10 @@ fn hop(
     target: &KindVersion,
     head: &[u8],
 ) -> Option<Json<'static>> {
-    let mut out = Vec::with_capacity(head.len() + document.len() + HEAD_BYTES);
+    // Room for fields that the conversion adds.
+    const MORE_BYTES: usize = 128;
+    let mut out = Vec::with_capacity(head.len() + document.len() + MORE_BYTES);
     out.extend_from_slice(head);
-    out.extend_from_slice(METADATA);
     let start = out.len();
     out.extend_from_slice(metadata);
     let rest = out.len();

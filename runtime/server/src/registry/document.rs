@@ -14,6 +14,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::kind::{Kind, KindVersion, VersionIndex};
+use super::prepared::Prepared;
 use super::selection::field_text;
 
 /// What stands before the metadata of a document.
@@ -132,8 +133,10 @@ impl Normalize for Served {
     ) -> Result<CachedObject, String> {
         let kind = &self.0;
         let version = &kind.versions[kind.storage_version];
-        if let Some(written) = kind.handed.take(key, stored) {
-            return CachedObject::new(&written.served(revision), version);
+        let written = kind.handed.take(key, stored);
+        let known = written.or_else(|| Prepared::recognize(stored, kind).map(Arc::new));
+        if let Some(known) = known {
+            return CachedObject::new(&known.served(revision), version);
         }
         let object = kind
             .read(key, stored, revision, kind.storage_version)

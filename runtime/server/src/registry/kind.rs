@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use apiloom_meta::codec::Finder;
+use apiloom_meta::codec::{Finder, append_json};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::kind::{ResourceDef, Scope};
 use apiloom_meta::schema::Schema;
@@ -16,7 +16,7 @@ use apiloom_storage::{Entry, Revision, Storage, StorageError};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::document::Encoded;
+use super::document::{Encoded, METADATA};
 use super::error::from_storage;
 use super::prepared::{Handed, Prepared};
 use super::present::Present;
@@ -29,12 +29,40 @@ pub(super) struct KindVersion {
     pub(super) def: ResourceDef,
     /// Its `apiVersion`.
     pub(super) api_version: String,
+    /// What the JSON of an object begins with, up to the value of its metadata.
+    pub(super) head: Vec<u8>,
     /// Its schema.
     pub(super) schema: Arc<Schema>,
     /// Finds the fields that it can be selected by, in the order of their declaration.
     pub(super) selectable: Finder,
     /// Its own rules.
     pub(super) strategy: Option<Box<dyn ErasedStrategy>>,
+}
+
+impl KindVersion {
+    /// A version that declares this.
+    pub(super) fn new(
+        def: ResourceDef,
+        schema: Schema,
+        strategy: Option<Box<dyn ErasedStrategy>>,
+    ) -> Self {
+        let mut head = Vec::new();
+        let api_version = def.api_version();
+        for (name, value) in [("{\"kind\":", def.kind), (",\"apiVersion\":", &api_version)] {
+            head.extend_from_slice(name.as_bytes());
+            append_json(&value, &mut head);
+        }
+        head.push(b',');
+        head.extend_from_slice(METADATA);
+        Self {
+            api_version,
+            head,
+            schema: Arc::new(schema),
+            selectable: Finder::new(def.selectable.iter().cloned()),
+            strategy,
+            def,
+        }
+    }
 }
 
 impl fmt::Debug for KindVersion {

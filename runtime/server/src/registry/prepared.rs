@@ -1,18 +1,20 @@
-//! An object on its way into the store, encoded once for all who get it: the store, the client and the watch cache.
+//! An object as it is stored, encoded once for all who get it: the store, the client and the watch cache.
 //!
 //! What is stored is what is served, without its resourceVersion, which only the store can give. So the bytes are made
-//! once, and whoever wants to show the object puts the number into its place.
+//! once, and whoever wants to show the object puts the number into its place. Bytes that come out of the store are looked
+//! at, and only decoded when today's schema would serve something else.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use apiloom_meta::codec::{Verbatim, verbatim};
 use apiloom_meta::{ApiError, Object};
 use apiloom_storage::Revision;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::document::Json;
-use super::kind::KindVersion;
+use super::kind::{Kind, KindVersion};
 
 /// What stands around the digits of a resourceVersion.
 const MEMBER: (&str, &str) = ("\"resourceVersion\":\"", "\"");
@@ -26,11 +28,7 @@ pub(super) struct Prepared {
     /// The bytes for the store.
     pub(super) stored: Bytes,
     /// Where the resourceVersion belongs in them.
-    place: usize,
-    /// What separates it from the members before and behind it.
-    commas: (&'static str, &'static str),
-    /// Where the metadata begins and ends in them.
-    metadata: (usize, usize),
+    places: Verbatim,
 }
 
 impl Prepared {
@@ -53,43 +51,60 @@ impl Prepared {
         let (begin, end) = json.metadata_range();
         let json = json.whole();
         let mut member = digits.start - MEMBER.0.len()..digits.end + MEMBER.1.len();
-        let mut commas = ("", "");
-        if json.get(member.end) == Some(&b',') {
-            member.end += 1;
-            commas.1 = ",";
-        } else if json.get(member.start - 1) == Some(&b',') {
-            member.start -= 1;
-            commas.0 = ",";
-        }
+        let precedes = json.get(member.end) == Some(&b',');
+        let follows = !precedes && json.get(member.start - 1) == Some(&b',');
+        member.end += usize::from(precedes);
+        member.start -= usize::from(follows);
         Ok(Self {
-            place: member.start,
-            metadata: (begin, end - member.len()),
             stored: [&json[..member.start], &json[member.end..]].concat().into(),
-            commas,
+            places: Verbatim {
+                place: member.start,
+                follows,
+                precedes,
+                metadata: (begin, end - member.len()),
+            },
+        })
+    }
+
+    /// Stored bytes that are just what they would be if the object were read and written again; `None` if they are not,
+    /// or if that takes decoding to tell.
+    pub(super) fn recognize(stored: &Bytes, kind: &Kind) -> Option<Self> {
+        let version = &kind.versions[kind.storage_version];
+        let metadata = stored.strip_prefix(version.head.as_slice())?;
+        // Without a name it is no object.
+        let name = metadata.strip_prefix(b"{\"name\":\"")?.first()?;
+        // The defaults of a strategy are code, which takes objects.
+        if *name == b'"' || kind.strategy(kind.storage_version).is_some() {
+            return None;
+        }
+        Some(Self {
+            stored: stored.clone(),
+            places: verbatim(stored, &version.schema)?,
         })
     }
 
     /// Whether a document as it is served at a revision is this one.
     pub(super) fn shows(&self, json: &[u8], revision: Revision) -> bool {
-        let (before, behind) = self.stored.split_at(self.place);
+        let (before, behind) = self.stored.split_at(self.places.place);
         json.starts_with(before) && json.ends_with(behind) && json == self.served(revision).whole()
     }
 
     /// The document as it is served when this revision wrote it.
     pub(super) fn served(&self, revision: Revision) -> Json<'static> {
         let digits = revision.to_string();
-        let (before, behind) = self.stored.split_at(self.place);
+        let (before, behind) = self.stored.split_at(self.places.place);
+        let comma = |is_there: bool| if is_there { &b","[..] } else { b"" };
         let parts = [
             before,
-            self.commas.0.as_bytes(),
+            comma(self.places.follows),
             MEMBER.0.as_bytes(),
             digits.as_bytes(),
             MEMBER.1.as_bytes(),
-            self.commas.1.as_bytes(),
+            comma(self.places.precedes),
             behind,
         ];
         let json = parts.concat();
-        let (begin, end) = self.metadata;
+        let (begin, end) = self.places.metadata;
         let put_in = json.len() - self.stored.len();
         Json::with_metadata(json, (begin, end + put_in))
     }

@@ -1,9 +1,12 @@
 //! The one encoding of a written object: what is stored, what is served, and what the watch cache takes over.
 
+use apiloom_storage::Revision;
+use apiloom_storage::cache::Normalize;
 use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
+use crate::registry::document::Served;
 use crate::registry::prepared::Prepared;
 
 /// An object as it is prepared, and as a read would encode it.
@@ -18,13 +21,13 @@ fn check(kind: &kind::Kind, document: Value) {
 
     object.set_meta_str("resourceVersion", "1234");
     let (served, read) = (
-        prepared.served(apiloom_storage::Revision(1234)),
+        prepared.served(Revision(1234)),
         Json::of(&object, &version.schema),
     );
     assert_eq!(served.whole(), read.whole());
     assert_eq!(served.metadata(), read.metadata());
-    assert!(prepared.shows(read.whole(), apiloom_storage::Revision(1234)));
-    assert!(!prepared.shows(read.whole(), apiloom_storage::Revision(1235)));
+    assert!(prepared.shows(read.whole(), Revision(1234)));
+    assert!(!prepared.shows(read.whole(), Revision(1235)));
 }
 
 #[tokio::test]
@@ -86,4 +89,77 @@ async fn a_write_that_failed_is_forgotten_but_not_the_one_that_won() {
     handed.put("/a", Arc::clone(&red));
     handed.forget("/a", &red);
     assert!(handed.take("/a", &red.stored).is_none());
+}
+
+/// Whether stored bytes need no decoding. However they are read, the watch cache must come to hold the same.
+fn is_recognized(kind: &Arc<kind::Kind>, stored: &[u8]) -> bool {
+    let (stored, revision) = (Bytes::copy_from_slice(stored), Revision(1234));
+    let decoded = kind
+        .read("/a", &stored, revision, kind.storage_version)
+        .map(|object| Json::of(&object, &kind.versions[kind.storage_version].schema));
+    let text = |json: &[u8]| String::from_utf8_lossy(json).into_owned();
+
+    let cached = Served(Arc::clone(kind)).normalize("/a", &stored, revision);
+    assert_eq!(
+        cached
+            .as_ref()
+            .ok()
+            .map(|cached| text(cached.json().whole())),
+        decoded.as_ref().ok().map(|json| text(json.whole())),
+        "of {}",
+        text(&stored)
+    );
+    let recognized = Prepared::recognize(&stored, kind);
+    if let (Some(recognized), Ok(decoded)) = (&recognized, &decoded) {
+        let served = recognized.served(revision);
+        assert_eq!(served.metadata(), decoded.metadata());
+    }
+    recognized.is_some()
+}
+
+#[tokio::test]
+async fn stored_bytes_that_are_served_as_they_are_need_no_decoding() {
+    let f = fixture().await;
+    let kind = &f.gadgets.kind;
+    let head = r#"{"kind":"Gadget","apiVersion":"test.example.com/v1","metadata":"#;
+    for (rest, recognized) in [
+        (r#"{"name":"a"}}"#, true),
+        (r#"{"name":"a"},"note":"x"}"#, true),
+        (
+            r#"{"name":"a","uid":"u","labels":{"a":"b"}},"note":""}"#,
+            true,
+        ),
+        (
+            r#"{"name":"a","creationTimestamp":"2026-01-01T00:00:00Z"}}"#,
+            true,
+        ),
+        // An unknown field, a name that is none, another order, a space, no JSON.
+        (r#"{"name":"a"},"size":1}"#, false),
+        (r#"{"name":""},"note":"x"}"#, false),
+        (r#"{"uid":"u"},"note":"x"}"#, false),
+        (r#"{"uid":"u","name":"a"}}"#, false),
+        (r#"{"name":"a"} }"#, false),
+        (r#"{"name":"a"}"#, false),
+    ] {
+        let stored = [head, rest].concat();
+        assert_eq!(is_recognized(kind, stored.as_bytes()), recognized, "{rest}");
+    }
+    for stored in [
+        r#"{"kind":"Gadget","apiVersion":"test.example.com/v2","metadata":{"name":"a"}}"#,
+        r#"{"kind":"Widget","apiVersion":"test.example.com/v1","metadata":{"name":"a"}}"#,
+        r#"{"apiVersion":"test.example.com/v1","kind":"Gadget","metadata":{"name":"a"}}"#,
+    ] {
+        assert!(!is_recognized(kind, stored.as_bytes()), "{stored}");
+    }
+}
+
+#[tokio::test]
+async fn objects_whose_defaults_are_code_are_decoded() {
+    let f = fixture().await;
+    let head =
+        r#"{"kind":"Widget","apiVersion":"test.example.com/v1alpha1","metadata":{"name":"a"},"#;
+    for spec in [r#""spec":{"size":1,"weight":2}}"#, r#""spec":{"size":1}}"#] {
+        let stored = [head, spec].concat();
+        assert!(!is_recognized(&f.alpha.kind, stored.as_bytes()), "{spec}");
+    }
 }

@@ -1,0 +1,287 @@
+//! Recognizes stored documents that reading would give back byte for byte, so that nobody has to decode them.
+//!
+//! Most of what a store holds was written by the same schema that reads it. One look over the bytes, against the schema,
+//! tells: whatever is not certain at a glance counts as different, and is decoded, pruned, defaulted and encoded.
+
+use serde_json::Value;
+
+use super::encode::{append, plain_len};
+use super::peek::{member_name, value_end};
+use crate::schema::drops_null;
+use crate::schema::node::{Child, Node};
+
+/// Far below what a decoder takes, far above what people nest.
+const MAX_DEPTH: usize = 64;
+
+/// Where the resourceVersion belongs in a document that has none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verbatim {
+    /// Where the member is to be put.
+    pub place: usize,
+    /// Whether a comma belongs in front of it.
+    pub follows: bool,
+    /// Whether a comma belongs behind it.
+    pub precedes: bool,
+    /// Where the value of `metadata` begins and ends.
+    pub metadata: (usize, usize),
+}
+
+/// See [`super::verbatim`].
+pub(super) fn verbatim(json: &[u8], root: &Node) -> Option<Verbatim> {
+    std::str::from_utf8(json).ok()?;
+    let mut walk = Walk {
+        json,
+        metadata: None,
+    };
+    if walk.object(0, Some(root), 0)? != json.len() {
+        return None;
+    }
+    version_place(json, walk.metadata?, &root.property(METADATA)?.node)
+}
+
+const METADATA: &str = "metadata";
+const RESOURCE_VERSION: &str = "resourceVersion";
+
+/// Where the resourceVersion belongs in the metadata that begins at `start`; `None` if there is one.
+fn version_place(json: &[u8], start: usize, node: &Node) -> Option<Verbatim> {
+    let order = |name: &str| node.properties.iter().position(|p| p.name == name);
+    let own = order(RESOURCE_VERSION)?;
+    let first = (json.get(start) == Some(&b'{')).then_some(start + 1)?;
+    let mut place = first;
+    while json.get(place) == Some(&b'"') {
+        let name = member_name(json, place)?;
+        match order(&name) {
+            Some(order) if order < own => {}
+            Some(order) if order == own => return None,
+            _ => break,
+        }
+        // The name, its quotes and the colon.
+        place = value_end(json, place + name.len() + 3)?;
+        if json.get(place) == Some(&b',') {
+            place += 1;
+        }
+    }
+    let precedes = json.get(place) == Some(&b'"');
+    Some(Verbatim {
+        place,
+        follows: !precedes && place > first,
+        precedes,
+        metadata: (start, value_end(json, start)?),
+    })
+}
+
+/// One look over a document. Every method takes a position and gives the one behind what it is named for; `None` says
+/// that the document is, or may be, not what the encoder would write.
+struct Walk<'a> {
+    json: &'a [u8],
+    /// Where the value of the outermost `metadata` begins.
+    metadata: Option<usize>,
+}
+
+impl<'a> Walk<'a> {
+    fn literal(&self, at: usize, literal: &[u8]) -> Option<usize> {
+        let end = at.checked_add(literal.len())?;
+        (self.json.get(at..end)? == literal).then_some(end)
+    }
+
+    fn value(&mut self, at: usize, node: Option<&Node>, depth: usize) -> Option<usize> {
+        match self.json.get(at)? {
+            b'"' => self.string(at),
+            b'{' => self.object(at, node, depth),
+            b'[' => self.array(at, node, depth),
+            b't' => self.literal(at, b"true"),
+            b'f' => self.literal(at, b"false"),
+            b'n' => self.literal(at, b"null"),
+            _ => self.number(at),
+        }
+    }
+
+    fn string(&self, at: usize) -> Option<usize> {
+        let mut at = self.literal(at, b"\"")?;
+        loop {
+            at += plain_len(self.json.get(at..)?);
+            match self.json.get(at)? {
+                b'"' => return Some(at + 1),
+                b'\\' => at = self.escape(at)?,
+                // Not U+2028 and U+2029, which are escaped.
+                0xe2 if !matches!(self.json.get(at + 1..at + 3)?, [0x80, 0xa8 | 0xa9]) => at += 3,
+                _ => return None,
+            }
+        }
+    }
+
+    fn escape(&self, at: usize) -> Option<usize> {
+        match self.json.get(at + 1)? {
+            b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 2),
+            b'u' => {
+                let is_escaped = match self.json.get(at + 2..at + 6)? {
+                    b"003c" | b"003e" | b"0026" | b"2028" | b"2029" => true,
+                    [b'0', b'0', b'0', low] => {
+                        // The others have shorter escapes.
+                        matches!(low, b'0'..=b'7' | b'b' | b'e' | b'f')
+                    }
+                    [b'0', b'0', b'1', low] => matches!(low, b'0'..=b'9' | b'a'..=b'f'),
+                    _ => false,
+                };
+                is_escaped.then_some(at + 6)
+            }
+            _ => None,
+        }
+    }
+
+    fn number(&self, at: usize) -> Option<usize> {
+        let rest = self.json.get(at..)?;
+        let len = rest
+            .iter()
+            .take_while(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'))
+            .count();
+        let number = &rest[..len];
+        let digits = number.strip_prefix(b"-").unwrap_or(number);
+        let is_short_integer = digits.len() <= 18
+            && digits.iter().all(u8::is_ascii_digit)
+            && digits.first().is_some_and(|first| *first != b'0');
+        if is_short_integer || number == b"0" {
+            return Some(at + len);
+        }
+        let value: Value = serde_json::from_slice(number).ok()?;
+        let mut written = Vec::new();
+        append(&value, &mut written);
+        (written == number).then_some(at + len)
+    }
+
+    fn array(&mut self, at: usize, node: Option<&Node>, depth: usize) -> Option<usize> {
+        let node = node.and_then(|node| node.items.as_deref());
+        let mut at = self.literal(at, b"[")?;
+        if let Some(end) = self.literal(at, b"]") {
+            return Some(end);
+        }
+        let depth = Some(depth + 1).filter(|depth| *depth < MAX_DEPTH)?;
+        loop {
+            at = self.value(at, node, depth)?;
+            match self.literal(at, b",") {
+                Some(next) => at = next,
+                None => return self.literal(at, b"]"),
+            }
+        }
+    }
+
+    /// The name of the member at a position, and where its value begins.
+    fn name(&self, at: usize) -> Option<(&'a [u8], usize)> {
+        let start = self.literal(at, b"\"")?;
+        let end = start + plain_len(&self.json[start..]);
+        // Names that need escapes are sorted by what they mean.
+        let value = self.literal(end, b"\":")?;
+        Some((&self.json[start..end], value))
+    }
+
+    fn object(&mut self, start: usize, node: Option<&Node>, depth: usize) -> Option<usize> {
+        let inside = Some(depth + 1).filter(|depth| *depth < MAX_DEPTH)?;
+        let mut order = Order::of(node);
+        let mut at = self.literal(start, b"{")?;
+        while self.json.get(at) != Some(&b'}') {
+            let (name, value) = self.name(at)?;
+            let is_null = self.json.get(value) == Some(&b'n');
+            let node = order.take(name, is_null)?;
+            if is_null && node.is_some_and(is_absent) {
+                return None;
+            }
+            if depth == 0 && name == METADATA.as_bytes() {
+                self.metadata = Some(value);
+            }
+            at = self.value(value, node, inside)?;
+            if let Some(next) = self.literal(at, b",") {
+                // One that follows nothing would not be printed.
+                self.literal(next, b"\"")?;
+                at = next;
+            } else {
+                break;
+            }
+        }
+        let end = self.literal(at, b"}")?;
+        order.finish(&self.json[start..end])?;
+        Some(end)
+    }
+}
+
+/// Whether a null under this node is dropped, or gives way to a default.
+fn is_absent(node: &Node) -> bool {
+    drops_null(node) || node.default.is_some() && !node.nullable
+}
+
+/// The order of the members of one object: the properties of its node, of which none with a default is left out, then the
+/// rest sorted.
+struct Order<'n, 'a> {
+    node: Option<&'n Node>,
+    /// The properties behind the last member.
+    next: usize,
+    /// The last member, if it was none of the properties.
+    last: Option<&'a [u8]>,
+    /// How many of the fields with computed defaults are set.
+    computed: usize,
+}
+
+impl<'n, 'a> Order<'n, 'a> {
+    fn of(node: Option<&'n Node>) -> Self {
+        Self {
+            node,
+            next: 0,
+            last: None,
+            computed: 0,
+        }
+    }
+
+    /// Takes the next member; gives what its value must be like.
+    fn take(&mut self, name: &'a [u8], is_null: bool) -> Option<Option<&'n Node>> {
+        if let Some(node) = self.node {
+            let is_set = |(field, _): &&(&str, _)| field.as_bytes() == name && !is_null;
+            self.computed += node.computed.iter().filter(is_set).count();
+            for property in node.properties.iter().skip(self.next) {
+                self.next += 1;
+                if property.name.as_bytes() == name {
+                    return Some(Some(&property.node));
+                }
+                if property.node.default.is_some() {
+                    return None;
+                }
+            }
+        }
+        if self.last.replace(name).is_some_and(|last| last >= name) {
+            return None;
+        }
+        let Some(node) = self.node else {
+            return Some(None);
+        };
+        let name = std::str::from_utf8(name).ok()?;
+        if node.property(name).is_some() {
+            return None;
+        }
+        match node.child(name) {
+            Child::Node(node) => Some(Some(node)),
+            Child::Free => Some(None),
+            Child::Unknown => None,
+        }
+    }
+
+    /// Ends the object, which is this.
+    fn finish(self, json: &[u8]) -> Option<()> {
+        let Some(node) = self.node else {
+            return Some(());
+        };
+        let mut absent = node.properties.iter().skip(self.next);
+        if absent.any(|property| property.node.default.is_some()) {
+            return None;
+        }
+        if self.computed < node.computed.len() {
+            let value: Value = serde_json::from_slice(json).ok()?;
+            let mut defaulted = value.clone();
+            crate::schema::default_value(node, &mut defaulted);
+            if value != defaulted {
+                return None;
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
