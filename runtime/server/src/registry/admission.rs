@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use apiloom_meta::{ApiError, GroupResource, Object, Resource};
@@ -40,11 +41,47 @@ pub struct AdmissionRequest<'a> {
     /// Whether nothing will be written.
     pub dry_run: bool,
     /// The new object; `None` on delete.
-    pub object: Option<&'a mut Object>,
+    pub object: Option<AdmittedObject<'a>>,
     /// The present object; `None` on create.
     pub old_object: Option<&'a Object>,
     /// Who asks, and where warnings go.
     pub ctx: &'a RequestContext,
+}
+
+/// The new object of a request, to read or to change. It knows whether somebody took hold of it for a change: what
+/// nobody touched need not be defaulted again.
+#[derive(Debug)]
+pub struct AdmittedObject<'a> {
+    object: &'a mut Object,
+    is_touched: bool,
+}
+
+impl<'a> AdmittedObject<'a> {
+    pub(super) fn new(object: &'a mut Object) -> Self {
+        Self {
+            object,
+            is_touched: false,
+        }
+    }
+
+    /// Whether the object may have been changed.
+    pub(super) fn is_touched(&self) -> bool {
+        self.is_touched
+    }
+}
+
+impl Deref for AdmittedObject<'_> {
+    type Target = Object;
+    fn deref(&self) -> &Object {
+        self.object
+    }
+}
+
+impl DerefMut for AdmittedObject<'_> {
+    fn deref_mut(&mut self) -> &mut Object {
+        self.is_touched = true;
+        self.object
+    }
 }
 
 impl AdmissionRequest<'_> {
@@ -169,11 +206,6 @@ impl fmt::Debug for Chain {
 impl Chain {
     pub(super) fn new(plugins: Vec<Box<dyn Admission>>) -> Self {
         Self { plugins }
-    }
-
-    /// Whether nobody judges.
-    pub(super) fn is_empty(&self) -> bool {
-        self.plugins.is_empty()
     }
 
     /// The mutating phase.

@@ -42,7 +42,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use admission::{Admission, AdmissionContext, AdmissionRequest, Operation};
+pub use admission::{Admission, AdmissionContext, AdmissionRequest, AdmittedObject, Operation};
 use apiloom_meta::{ApiError, GroupResource, Object, StatusReason};
 use apiloom_storage::cache::WatchCache;
 use apiloom_storage::{Storage, StorageError};

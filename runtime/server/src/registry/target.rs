@@ -3,7 +3,7 @@
 use apiloom_meta::{ApiError, Object};
 
 use super::RequestContext;
-use super::admission::{AdmissionRequest, Operation};
+use super::admission::{AdmissionRequest, AdmittedObject, Operation};
 use super::endpoint::Endpoint;
 use super::stamp;
 
@@ -34,7 +34,7 @@ impl Endpoint {
             namespace: target.namespace.unwrap_or_default(),
             name: target.name,
             dry_run: target.dry_run,
-            object,
+            object: object.map(AdmittedObject::new),
             old_object,
             ctx: target.ctx,
         }
@@ -56,15 +56,10 @@ impl Endpoint {
         } else {
             Operation::Create
         };
-        if self.shared.chain.is_empty() {
-            return Ok(());
-        }
-        let before = object.clone();
-        self.shared
-            .chain
-            .mutate(&mut self.admission_request(target, operation, Some(object), old_object))
-            .await?;
-        if *object != before {
+        let mut request = self.admission_request(target, operation, Some(object), old_object);
+        self.shared.chain.mutate(&mut request).await?;
+        let is_touched = request.object.is_some_and(|object| object.is_touched());
+        if is_touched {
             self.set_type(object);
             stamp::dedup_owner_references(target.ctx, object, true);
             self.kind.default(object, self.version);
