@@ -13,6 +13,7 @@ mod lease;
 mod list;
 mod members;
 mod pump;
+mod together;
 mod version;
 mod wire;
 mod write;
@@ -36,6 +37,7 @@ use self::history::History;
 use self::lease::Leases;
 use self::members::{Members, Safety};
 use self::pump::Pump;
+use self::together::Together;
 use self::wire::Range;
 use self::write::Expected;
 use crate::feed::Feed;
@@ -64,6 +66,7 @@ pub struct Etcd {
     history: Arc<History>,
     feed: Arc<Feed>,
     leases: Leases,
+    present: Arc<Together<Result<Revision, Failure>>>,
     wanted: Arc<Notify>,
     reached: watch::Receiver<Revision>,
     closed: Arc<AtomicBool>,
@@ -104,6 +107,7 @@ impl Etcd {
             members,
             history,
             feed,
+            present: Together::new(),
             wanted,
             reached,
             closed,
@@ -116,6 +120,14 @@ impl Etcd {
             true => Err(StorageError::Unavailable("the store is closed".into())),
             false => Ok(()),
         }
+    }
+
+    /// The revision of the newest write, agreed by the majority. Every consistent read asks, so those of one moment ask
+    /// together.
+    async fn present(&self) -> Result<Revision, Failure> {
+        let history = Arc::clone(&self.history);
+        let ask = || async move { history.current_revision().await };
+        self.present.ask(ask).await
     }
 
     async fn range(&self, range: &Range, options: GetOptions) -> Result<PbRangeResponse, Failure> {
@@ -269,15 +281,14 @@ impl Storage for Etcd {
 
     async fn request_progress(&self) -> Result<(), StorageError> {
         self.check_open()?;
-        self.catch_up(self.history.current_revision().await?)
-            .await?;
+        self.catch_up(self.present().await?).await?;
         self.feed.request_progress();
         Ok(())
     }
 
     async fn current_revision(&self) -> Result<Revision, StorageError> {
         self.check_open()?;
-        Ok(self.history.current_revision().await?)
+        Ok(self.present().await?)
     }
 
     async fn health(&self) -> Result<(), StorageError> {

@@ -1,0 +1,93 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::future::join_all;
+use tokio::time::{Instant, sleep};
+
+use super::*;
+
+/// A clock that is asked for its time, which takes a while.
+struct Clock {
+    together: Arc<Together<u64>>,
+    asked: Arc<AtomicU64>,
+    takes: Duration,
+}
+
+impl Clock {
+    fn new(takes: Duration) -> Self {
+        Self {
+            together: Together::new(),
+            asked: Arc::default(),
+            takes,
+        }
+    }
+
+    /// The number of the question that was answered.
+    async fn ask(&self) -> u64 {
+        let (asked, takes) = (Arc::clone(&self.asked), self.takes);
+        let question = || async move {
+            let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
+            sleep(takes).await;
+            number
+        };
+        self.together.ask(question).await
+    }
+
+    fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+#[tokio::test(start_paused = true)]
+async fn those_who_ask_together_share_an_answer() {
+    let clock = Clock::new(MILLISECOND);
+    let mut answers = join_all((0..10).map(|_| clock.ask())).await;
+    // The first one does not know that others will come.
+    assert_eq!(answers.remove(0), 1);
+    assert_eq!(answers, [2; 9]);
+    assert_eq!(clock.ask().await, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_never_older_than_its_question() {
+    let clock = Clock::new(10 * MILLISECOND);
+    let late = async {
+        sleep(MILLISECOND).await;
+        assert_eq!(clock.asked(), 1, "the first is on its way");
+        join_all((0..10).map(|_| clock.ask())).await
+    };
+    let (first, late) = tokio::join!(clock.ask(), late);
+    assert_eq!(first, 1);
+    assert_eq!(late, [2; 10]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_answer_holds_others_up_for_no_longer_than_patience() {
+    let clock = Clock::new(3_600_000 * MILLISECOND);
+    let begin = Instant::now();
+    let (first, second) = tokio::join!(clock.ask(), async {
+        sleep(MILLISECOND).await;
+        clock.ask().await
+    });
+    assert_eq!((first, second), (1, 2));
+    assert_eq!(begin.elapsed(), clock.takes + MILLISECOND + PATIENCE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_no_longer_wants_to_know_takes_the_answer_from_nobody() {
+    let clock = Clock::new(10 * MILLISECOND);
+    // The one that would ask leaves before it is its turn, or while it is answered; another one goes on.
+    for leaves_after in [5, 15] {
+        let before = clock.asked();
+        let leaves = timeout(leaves_after * MILLISECOND, clock.ask());
+        let (first, left, stayed) = tokio::join!(biased; clock.ask(), leaves, clock.ask());
+        assert_eq!(first, before + 1);
+        assert!(left.is_err());
+        assert_eq!(stayed, before + 2);
+    }
+    // Nobody is left: the next one asks anew.
+    let before = clock.asked();
+    assert!(timeout(MILLISECOND, clock.ask()).await.is_err());
+    assert_eq!(clock.ask().await, before + 2);
+}
