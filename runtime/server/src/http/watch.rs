@@ -11,13 +11,12 @@ use apiloom_meta::kind::Verb;
 use apiloom_meta::selector::FieldSelector;
 use apiloom_meta::selector::field::FieldRequirement;
 use bytes::Bytes;
-use futures_util::stream::BoxStream;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::{FutureExt, Stream};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response};
+use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 
-use super::Body;
 use super::call::Call;
 use super::encode::{Form, Reply};
 use super::error::status;
@@ -25,10 +24,15 @@ use super::metrics;
 use super::negotiate::{Target, negotiate_stream};
 use super::params::{ListUse, list_options};
 use super::rendered::{Rendered, Same};
-use crate::registry::{Document, ListOptions, WatchEvent, WatchEventKind};
+use super::stopping::Stopping;
+use super::{Body, CutOff};
+use crate::registry::{Document, ListOptions, WatchEvent, WatchEventKind, WatchEvents};
 
 /// Events that are ready together are sent together, up to about this size.
 const FRAME_BYTES: usize = 32 * 1024;
+
+/// What stands around the object of an event, at most.
+const ENVELOPE_BYTES: usize = 64;
 
 /// Marks an answer that goes on while the client reads it: never compressed, never delayed.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +58,6 @@ pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         .endpoint
         .watch(call.ctx, call.namespace, &options)
         .await?;
-    let events = events.take_until(call.stopping.wait().boxed()).boxed();
     let sent = call
         .metrics
         .watch_events(def.group, def.version, def.plural);
@@ -65,11 +68,12 @@ pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         rendered: Arc::clone(call.rendered),
         sent_columns: false,
     };
-    Ok(respond(frames(events, writer)))
+    Ok(respond(frames(events, writer, call.stopping)))
 }
 
-fn respond(frames: BoxStream<'static, Bytes>) -> Response<Body> {
-    let frames = frames.map(|bytes| Ok(http_body::Frame::data(bytes)));
+fn respond(
+    frames: impl Stream<Item = Result<Frame<Bytes>, CutOff>> + Send + 'static,
+) -> Response<Body> {
     let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
     response
         .headers_mut()
@@ -97,34 +101,31 @@ fn select_name(options: &mut ListOptions, name: &str) -> Result<(), ApiError> {
     ))
 }
 
-type Events = BoxStream<'static, Result<WatchEvent, ApiError>>;
-
-/// Events as pieces of the body. Ends after an ERROR event.
-fn frames(events: Events, writer: EventWriter) -> BoxStream<'static, Bytes> {
-    futures_util::stream::unfold(Some((events, writer)), |state| async move {
-        let (mut events, mut writer) = state?;
+/// Events as pieces of the body. They end with an ERROR event, and when the server stops.
+fn frames(
+    events: WatchEvents,
+    writer: EventWriter,
+    stopping: Stopping,
+) -> impl Stream<Item = Result<Frame<Bytes>, CutOff>> {
+    let stopping = Box::pin(stopping.wait());
+    futures_util::stream::unfold(Some((events, writer, stopping)), |state| async move {
+        let (mut events, mut writer, mut stopping) = state?;
+        let first = tokio::select! {
+            biased;
+            () = &mut stopping => None,
+            first = events.next() => first,
+        };
         let mut out = Vec::new();
-        let mut next = events.next().await;
-        loop {
-            match next {
-                None => return (!out.is_empty()).then_some((Bytes::from(out), None)),
-                Some(Err(error)) => {
-                    writer.write_error(&error, &mut out);
-                    return Some((out.into(), None));
-                }
-                Some(Ok(event)) => writer.write(&event, &mut out),
-            }
-            if out.len() >= FRAME_BYTES {
-                break;
-            }
+        let mut goes_on = writer.write(first?, &mut out);
+        while goes_on && out.len() < FRAME_BYTES && events.is_ready() {
             match events.next().now_or_never() {
-                Some(ready) => next = ready,
+                Some(next) => goes_on = next.is_some_and(|next| writer.write(next, &mut out)),
                 None => break,
             }
         }
-        Some((out.into(), Some((events, writer))))
+        let frame = Ok(Frame::data(Bytes::from(out)));
+        Some((frame, goes_on.then_some((events, writer, stopping))))
     })
-    .boxed()
 }
 
 /// Writes events in the form asked for.
@@ -138,8 +139,23 @@ struct EventWriter {
 }
 
 impl EventWriter {
-    fn write(&mut self, event: &WatchEvent, out: &mut Vec<u8>) {
+    /// Writes an event; says whether others may follow.
+    fn write(&mut self, event: Result<WatchEvent, ApiError>, out: &mut Vec<u8>) -> bool {
+        match &event {
+            Ok(event) => self.write_event(event, out),
+            Err(error) => self.write_error(error, out),
+        }
+        event.is_ok()
+    }
+
+    fn write_event(&mut self, event: &WatchEvent, out: &mut Vec<u8>) {
         self.sent.sent();
+        // At once and not in steps: most frames hold one event, as it lies in the cache.
+        let object_bytes = match &event.object {
+            Document::Encoded(encoded) if self.form.is_object() => encoded.len(),
+            _ => 0,
+        };
+        out.reserve(object_bytes + ENVELOPE_BYTES);
         let name = match event.kind {
             WatchEventKind::Added => "ADDED",
             WatchEventKind::Modified => "MODIFIED",

@@ -310,6 +310,12 @@ impl Encoded {
         (self.item.revision, self.shown.unwrap_or(self.item.revision))
     }
 
+    /// How long the document is, or a byte or two off when it shows another revision than its own.
+    pub(crate) fn len(&self) -> usize {
+        let object = self.item.object.as_ref();
+        object.map_or(0, |object| object.json.len())
+    }
+
     /// The document.
     pub fn json(&self) -> Json<'_> {
         let Ok(object) = &self.item.object else {

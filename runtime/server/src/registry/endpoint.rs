@@ -8,7 +8,6 @@ use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, GroupVersionKind, Object, ResourceDef, StatusDetails};
 use apiloom_storage::cache::WatchCache;
 use apiloom_storage::{Revision, StorageError};
-use futures_util::stream::BoxStream;
 
 use super::RequestContext;
 use super::admission::Chain;
@@ -118,9 +117,6 @@ pub struct WatchEvent {
     /// `k8s.io/initial-events-end` on the one that ends the initial events.
     pub object: Document,
 }
-
-/// Events in order. An `Err` is sent as an ERROR event and ends the stream.
-pub type WatchEvents = BoxStream<'static, Result<WatchEvent, ApiError>>;
 
 impl Endpoint {
     /// What the kind declares.

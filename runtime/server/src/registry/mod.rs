@@ -49,7 +49,7 @@ use apiloom_storage::{Storage, StorageError};
 pub use builder::RegistryBuilder;
 use document::Served;
 pub use document::{Document, Encoded, Json};
-pub use endpoint::{Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, WatchEvents, Written};
+pub use endpoint::{Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, Written};
 pub(crate) use error::{refused_patch, unrecognized};
 pub use items::Items;
 pub use lister::Lister;
@@ -63,6 +63,7 @@ use parking_lot::Mutex;
 pub use report::{CacheReport, ListCounts, ResourceReport};
 pub use strategy::Strategy;
 use tokio::task::JoinSet;
+pub use watch::WatchEvents;
 
 /// How long the start waits for caches: more than a store of 100,000 objects takes.
 const FILL_PATIENCE: Duration = Duration::from_secs(2);

@@ -4,7 +4,8 @@
 //! bookmark names a revision up to which everything was sent.
 
 use std::collections::VecDeque;
-use std::future::pending;
+use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +15,13 @@ use apiloom_storage::{
     Entry, Event, EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart,
     WatchStream,
 };
-use futures_util::{StreamExt as _, stream};
+use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::cached::{self, State, Wanted};
 use super::document::{CachedObject, Document, Served};
-use super::endpoint::{Endpoint, WatchEvent, WatchEventKind, WatchEvents};
+use super::endpoint::{Endpoint, WatchEvent, WatchEventKind};
 use super::selection::Selection;
 use super::{ListOptions, RequestContext, error};
 
@@ -85,21 +86,12 @@ impl Endpoint {
             }
             Ok(None) => self.open_after(&prefix, version).await,
         };
-        let opened = match opened {
-            Ok(opened) => opened,
-            Err(error) => return Ok(stream::once(async { Err(error) }).boxed()),
-        };
-        let watcher = Watcher {
+        Ok(WatchEvents {
             endpoint: Arc::clone(self),
             selection,
             lifetime,
-            opened,
-            ended: false,
-        };
-        Ok(stream::unfold(watcher, |mut watcher| async {
-            watcher.next().await.map(|item| (item, watcher))
+            opened: opened.map_err(Some),
         })
-        .boxed())
     }
 
     /// The same from the watch cache; `None` when its window does not reach back so far.
@@ -234,9 +226,9 @@ impl Endpoint {
 /// When a stream sends bookmarks and when it ends.
 struct Lifetime {
     end: Instant,
-    /// `None` when the client wants no bookmarks, or the stream ends before the next is due.
-    next_bookmark: Option<Instant>,
     bookmarks: bool,
+    /// For the next bookmark, or for the end. One for the whole life: most often it is only looked at.
+    timer: Pin<Box<Sleep>>,
 }
 
 impl Lifetime {
@@ -249,20 +241,31 @@ impl Lifetime {
         let end = now + Duration::from_secs(seconds.min(MAX_LIFE_SECONDS));
         let mut lifetime = Self {
             end,
-            next_bookmark: None,
             bookmarks,
+            timer: Box::pin(sleep_until(end)),
         };
         lifetime.schedule(now);
         lifetime
     }
 
-    /// Plans the bookmark after `now`: about a minute later, or shortly before the end if that comes first.
+    /// Plans the bookmark after `now`: about a minute later, or shortly before the end if that comes first. None when the
+    /// client wants none, or the stream ends before.
     fn schedule(&mut self, now: Instant) {
         let jitter = Duration::from_millis(random_below(1000));
         let last = self.end.checked_sub(BEFORE_END).filter(|last| *last > now);
-        self.next_bookmark = last
+        let bookmark = last
             .filter(|_| self.bookmarks)
             .map(|last| last.min(now + BOOKMARK_PERIOD + jitter));
+        self.timer.as_mut().reset(bookmark.unwrap_or(self.end));
+    }
+
+    /// Waits for the next bookmark or for the end.
+    async fn due(&mut self) -> Next {
+        self.timer.as_mut().await;
+        match self.timer.deadline() < self.end {
+            true => Next::Bookmark,
+            false => Next::End,
+        }
     }
 }
 
@@ -358,6 +361,14 @@ impl Changes {
         }
     }
 
+    /// Whether a change was taken and not sent. What the store has to send is not known without asking.
+    fn is_ready(&self) -> bool {
+        match self {
+            Self::Stored(_) => false,
+            Self::Cached { taken, .. } => !taken.is_empty(),
+        }
+    }
+
     /// Up to where nothing is left to send, as far as is known without asking the store.
     fn reached(&mut self) -> Option<Revision> {
         match self {
@@ -368,12 +379,21 @@ impl Changes {
     }
 }
 
-struct Watcher {
+/// The events of a watch, in order. An `Err` is sent as an ERROR event and ends them.
+pub struct WatchEvents {
     endpoint: Arc<Endpoint>,
     selection: Selection,
     lifetime: Lifetime,
-    opened: Opened,
-    ended: bool,
+    /// What is left to send; the error that is, or `None`, at the end.
+    opened: Result<Opened, Option<ApiError>>,
+}
+
+impl fmt::Debug for WatchEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchEvents")
+            .field("kind", &self.endpoint.kind.group_kind)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What happens next to a stream.
@@ -386,17 +406,45 @@ enum Next {
     End,
 }
 
-impl Watcher {
-    async fn next(&mut self) -> Option<Result<WatchEvent, ApiError>> {
-        if self.ended {
-            return None;
+impl WatchEvents {
+    /// The next event; waits for it. Nothing is lost when the wait is given up.
+    pub async fn next(&mut self) -> Option<Result<WatchEvent, ApiError>> {
+        let opened = match &mut self.opened {
+            Ok(opened) => opened,
+            Err(error) => return error.take().map(Err),
+        };
+        let watcher = Watcher {
+            endpoint: &self.endpoint,
+            selection: &self.selection,
+            lifetime: &mut self.lifetime,
+            opened,
+        };
+        let item = watcher.next().await;
+        if !matches!(item, Some(Ok(_))) {
+            self.opened = Err(None);
         }
-        let item = self.next_item().await;
-        self.ended = !matches!(item, Some(Ok(_)));
         item
     }
 
-    async fn next_item(&mut self) -> Option<Result<WatchEvent, ApiError>> {
+    /// Whether there is more to look at before the next event has to be waited for.
+    pub fn is_ready(&self) -> bool {
+        self.opened.as_ref().is_ok_and(|opened| {
+            let is_initial = !matches!(opened.initial, Initial::None);
+            is_initial || opened.end_bookmark.is_some() || opened.changes.is_ready()
+        })
+    }
+}
+
+/// A watch that has not ended, while it looks for its next event.
+struct Watcher<'a> {
+    endpoint: &'a Arc<Endpoint>,
+    selection: &'a Selection,
+    lifetime: &'a mut Lifetime,
+    opened: &'a mut Opened,
+}
+
+impl Watcher<'_> {
+    async fn next(mut self) -> Option<Result<WatchEvent, ApiError>> {
         while let Some(document) = self.next_initial() {
             match document {
                 Ok(None) => {}
@@ -451,38 +499,32 @@ impl Watcher {
 
     /// The next object that was there when the watch began, if it is selected; `None` when there is none left.
     fn next_initial(&mut self) -> Option<Result<Option<Document>, ApiError>> {
-        let endpoint = &self.endpoint;
-        if !matches!(self.opened.initial, Initial::None) {
-            endpoint.kind.reads.initial_event();
-        }
-        match &mut self.opened.initial {
-            Initial::None => None,
-            Initial::Stored(entries) => {
-                let entry = entries.pop_front()?;
-                let object = endpoint.kind.read_entry(&entry, endpoint.version);
-                Some(object.map(|object| {
-                    let selected = self.selection.matches(&object);
-                    selected.then(|| object.into())
-                }))
+        let endpoint = self.endpoint;
+        let next = match &mut self.opened.initial {
+            Initial::None => return None,
+            Initial::Stored(entries) => entries.pop_front().map(|entry| {
+                let object = endpoint.kind.read_entry(&entry, endpoint.version)?;
+                let selected = self.selection.matches(&object);
+                Ok(selected.then(|| object.into()))
+            }),
+            Initial::Cached(items) => {
+                let item = items.pop_front();
+                item.map(|item| endpoint.select(&item, self.selection))
             }
-            Initial::Cached(items) => Some(endpoint.select(&items.pop_front()?, &self.selection)),
+        };
+        match next {
+            Some(_) => endpoint.kind.reads.initial_event(),
+            None => self.opened.initial = Initial::None,
         }
+        next
     }
 
     async fn wait(&mut self) -> Next {
-        let next_bookmark = self.lifetime.next_bookmark;
-        let bookmark = async {
-            match next_bookmark {
-                Some(at) => sleep_until(at).await,
-                None => pending().await,
-            }
-        };
         // In this order: a stream of changes that the selectors leave out must not keep the client from hearing how far
         // it is.
         tokio::select! {
             biased;
-            () = sleep_until(self.lifetime.end) => Next::End,
-            () = bookmark => Next::Bookmark,
+            due = self.lifetime.due() => due,
             next = self.opened.changes.next() => next,
         }
     }
@@ -526,7 +568,7 @@ impl Watcher {
         shown: Revision,
     ) -> Result<Option<Document>, ApiError> {
         match item {
-            Some(item) => self.endpoint.select_changed(item, shown, &self.selection),
+            Some(item) => self.endpoint.select_changed(item, shown, self.selection),
             None => Ok(None),
         }
     }

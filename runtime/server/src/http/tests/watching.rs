@@ -99,6 +99,25 @@ async fn the_initial_events_end_with_a_bookmark() {
 }
 
 #[tokio::test]
+async fn each_initial_event_is_counted_once() {
+    let api = api().await;
+    for name in ["a", "b"] {
+        create_flunder(&api, name).await;
+    }
+    let mut watch = Watching::open(&api, "", &format!("{FLUNDERS}?watch=1")).await;
+    for name in ["a", "b"] {
+        assert_eq!(watch.event().await.1["metadata"]["name"], name);
+    }
+    for name in ["c", "d"] {
+        create_flunder(&api, name).await;
+        assert_eq!(watch.event().await.1["metadata"]["name"], name);
+    }
+    let text = get(&api, "/metrics").await.expect(200).body;
+    let line = r#"apiserver_init_events_total{group="wardle.example.com",resource="flunders"} 2"#;
+    assert!(text.lines().any(|known| known == line), "{text}");
+}
+
+#[tokio::test]
 async fn a_table_watch_sends_its_columns_once() {
     let api = api().await;
     create_flunder(&api, "a").await;

@@ -1,7 +1,6 @@
 //! Several versions of one kind, and objects that were stored before.
 
 use apiloom_storage::Storage as _;
-use futures_util::StreamExt as _;
 
 use super::*;
 

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-
 use super::*;
 
 fn from(version: impl ToString) -> ListOptions {
