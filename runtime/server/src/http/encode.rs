@@ -235,11 +235,6 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Whether documents are written as they are.
-    pub(super) fn is_object(&self) -> bool {
-        matches!(self, Self::Object)
-    }
-
     /// Appends one object, which is no item of a list.
     pub(super) fn write(&self, json: &Json<'_>, with_columns: bool, out: &mut Vec<u8>) {
         match self {

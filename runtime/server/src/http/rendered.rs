@@ -1,4 +1,4 @@
-//! Events in other forms than the object's own, made once for all watchers that are sent them at about the same time.
+//! Events as they are sent, made once for all watchers that are sent them at about the same time.
 
 use std::time::Duration;
 
@@ -9,15 +9,17 @@ use tokio::time::Instant;
 use super::negotiate::Target;
 use super::params::IncludeObject;
 use crate::recent::Recent;
+use crate::registry::WatchEventKind;
 
 /// For how long they are kept: tables say how old objects are, in seconds.
 const KEPT_FOR: Duration = Duration::from_millis(500);
 
-/// What makes two documents the same.
+/// What makes two events the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Same {
     /// The resource and its version, by where the endpoint is.
     pub(super) endpoint: usize,
+    pub(super) kind: WatchEventKind,
     /// The revision that wrote the state, and the one that is shown.
     pub(super) state: (Revision, Revision),
     pub(super) target: Target,
@@ -29,29 +31,29 @@ pub(super) struct Same {
 #[derive(Debug)]
 struct Made {
     same: Same,
-    json: Bytes,
+    line: Bytes,
     at: Instant,
 }
 
-/// Documents, for all watchers.
+/// Events, for all watchers.
 #[derive(Debug, Default)]
 pub(super) struct Rendered(Recent<Made>);
 
 impl Rendered {
-    /// The document in a form, made now unless it was lately.
+    /// The event as a line, made now unless it was lately.
     pub(super) fn get(&self, same: Same, make: impl FnOnce() -> Vec<u8>) -> Bytes {
         let known = self.0.find(|made| {
             let usable = made.same == same && made.at.elapsed() < KEPT_FOR;
-            usable.then(|| made.json.clone())
+            usable.then(|| made.line.clone())
         });
         known.unwrap_or_else(|| {
-            let json = Bytes::from(make());
+            let line = Bytes::from(make());
             self.0.keep(Made {
                 same,
-                json: json.clone(),
+                line: line.clone(),
                 at: Instant::now(),
             });
-            json
+            line
         })
     }
 }
@@ -69,6 +71,7 @@ mod tests {
         let mut get = |revision, columns| {
             let same = Same {
                 endpoint: 1,
+                kind: WatchEventKind::Modified,
                 state: (Revision(revision), Revision(revision)),
                 target: Target::Table(MetaVersion::V1),
                 include: IncludeObject::Metadata,

@@ -31,6 +31,9 @@ use crate::registry::{Document, ListOptions, WatchEvent, WatchEventKind, WatchEv
 /// Events that are ready together are sent together, up to about this size.
 const FRAME_BYTES: usize = 32 * 1024;
 
+/// Events of objects up to this size are kept for other watchers for a moment.
+const SHARED_BYTES: usize = 16 * 1024;
+
 /// What stands around the object of an event, at most.
 const ENVELOPE_BYTES: usize = 64;
 
@@ -115,7 +118,7 @@ fn frames(
             () = &mut stopping => None,
             first = events.next() => first,
         };
-        let mut out = Vec::new();
+        let mut out = Pieces::default();
         let mut goes_on = writer.write(first?, &mut out);
         while goes_on && out.len() < FRAME_BYTES && events.is_ready() {
             match events.next().now_or_never() {
@@ -123,9 +126,44 @@ fn frames(
                 None => break,
             }
         }
-        let frame = Ok(Frame::data(Bytes::from(out)));
+        let frame = Ok(Frame::data(out.into_bytes()));
         Some((frame, goes_on.then_some((events, writer, stopping))))
     })
+}
+
+/// The events of one piece of the body: most often one, whose bytes other watchers are sent too.
+#[derive(Default)]
+struct Pieces {
+    /// The only event, as long as there is no other.
+    shared: Bytes,
+    own: Vec<u8>,
+}
+
+impl Pieces {
+    fn len(&self) -> usize {
+        self.shared.len() + self.own.len()
+    }
+
+    fn push(&mut self, event: Bytes) {
+        match self.len() {
+            0 => self.shared = event,
+            _ => self.own().extend_from_slice(&event),
+        }
+    }
+
+    /// To be written behind what is there.
+    fn own(&mut self) -> &mut Vec<u8> {
+        self.own
+            .extend_from_slice(&std::mem::take(&mut self.shared));
+        &mut self.own
+    }
+
+    fn into_bytes(self) -> Bytes {
+        match self.own.is_empty() {
+            true => self.shared,
+            false => self.own.into(),
+        }
+    }
 }
 
 /// Writes events in the form asked for.
@@ -140,57 +178,57 @@ struct EventWriter {
 
 impl EventWriter {
     /// Writes an event; says whether others may follow.
-    fn write(&mut self, event: Result<WatchEvent, ApiError>, out: &mut Vec<u8>) -> bool {
+    fn write(&mut self, event: Result<WatchEvent, ApiError>, out: &mut Pieces) -> bool {
         match &event {
             Ok(event) => self.write_event(event, out),
-            Err(error) => self.write_error(error, out),
+            Err(error) => self.write_error(error, out.own()),
         }
         event.is_ok()
     }
 
-    fn write_event(&mut self, event: &WatchEvent, out: &mut Vec<u8>) {
+    fn write_event(&mut self, event: &WatchEvent, out: &mut Pieces) {
         self.sent.sent();
-        // At once and not in steps: most frames hold one event, as it lies in the cache.
-        let object_bytes = match &event.object {
-            Document::Encoded(encoded) if self.form.is_object() => encoded.len(),
-            _ => 0,
+        let columns = !std::mem::replace(&mut self.sent_columns, true);
+        match self.same(event, columns) {
+            Some(same) => out.push(self.rendered.get(same, || {
+                let mut line = Vec::new();
+                self.write_line(event, columns, &mut line);
+                line
+            })),
+            None => self.write_line(event, columns, out.own()),
+        }
+    }
+
+    /// What makes an event the same for other watchers; `None` for one that is not kept for them.
+    fn same(&self, event: &WatchEvent, columns: bool) -> Option<Same> {
+        let Document::Encoded(encoded) = &event.object else {
+            return None;
         };
-        out.reserve(object_bytes + ENVELOPE_BYTES);
+        let target = self.reply.accepted.target;
+        (target != Target::Object || encoded.len() <= SHARED_BYTES).then(|| Same {
+            endpoint: Arc::as_ptr(&self.reply.endpoint).addr(),
+            kind: event.kind,
+            state: encoded.state(),
+            target,
+            include: self.reply.include,
+            columns: columns && matches!(target, Target::Table(_)),
+        })
+    }
+
+    fn write_line(&self, event: &WatchEvent, columns: bool, out: &mut Vec<u8>) {
         let name = match event.kind {
             WatchEventKind::Added => "ADDED",
             WatchEventKind::Modified => "MODIFIED",
             WatchEventKind::Deleted => "DELETED",
             WatchEventKind::Bookmark => "BOOKMARK",
         };
+        let json = event.object.json(self.reply.endpoint.schema());
+        out.reserve(json.whole().len() + ENVELOPE_BYTES);
         out.extend_from_slice(b"{\"type\":\"");
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\",\"object\":");
-        self.write_object(&event.object, out);
+        self.form.write(&json, columns, out);
         out.extend_from_slice(b"}\n");
-    }
-
-    fn write_object(&mut self, document: &Document, out: &mut Vec<u8>) {
-        let columns = !std::mem::replace(&mut self.sent_columns, true);
-        let schema = self.reply.endpoint.schema();
-        let target = self.reply.accepted.target;
-        match document {
-            Document::Encoded(encoded) if target != Target::Object => {
-                let same = Same {
-                    endpoint: Arc::as_ptr(&self.reply.endpoint).addr(),
-                    state: encoded.state(),
-                    target,
-                    include: self.reply.include,
-                    columns: columns && matches!(target, Target::Table(_)),
-                };
-                let json = self.rendered.get(same, || {
-                    let mut json = Vec::new();
-                    self.form.write(&document.json(schema), columns, &mut json);
-                    json
-                });
-                out.extend_from_slice(&json);
-            }
-            _ => self.form.write(&document.json(schema), columns, out),
-        }
     }
 
     fn write_error(&self, error: &ApiError, out: &mut Vec<u8>) {
