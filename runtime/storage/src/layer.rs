@@ -52,7 +52,7 @@ pub trait Layer: Send + Sync + fmt::Debug + 'static {
     }
 }
 
-/// Writes always pass through.
+/// Writes, and what operators ask, always pass through.
 #[async_trait]
 impl<L: Layer> Storage for L {
     async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
@@ -95,6 +95,12 @@ impl<L: Layer> Storage for L {
     }
     async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
         Layer::compact(self, revision).await
+    }
+    async fn health(&self) -> Result<(), StorageError> {
+        self.behind().health().await
+    }
+    async fn size_bytes(&self) -> Result<Option<u64>, StorageError> {
+        self.behind().size_bytes().await
     }
     async fn close(&self) {
         Layer::close(self).await;

@@ -126,7 +126,7 @@ impl Etcd {
     /// together.
     async fn present(&self) -> Result<Revision, Failure> {
         let history = Arc::clone(&self.history);
-        let ask = || async move { history.current_revision().await };
+        let ask = move || async move { history.current_revision().await };
         self.present.ask(ask).await
     }
 

@@ -1,6 +1,7 @@
 //! One answer for all who ask the same at the same time.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use futures_util::future::{BoxFuture, WeakShared};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-/// So long those who ask wait for the answer to an earlier question; a slow one delays others no longer.
+/// So long a question keeps its turn. One whose answer is slow delays others no longer.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Asks a question once for all who ask it while an earlier one is being answered. No answer is older than the moment
@@ -28,8 +29,8 @@ impl<T: Clone + Send + Sync + 'static> Together<T> {
         })
     }
 
-    /// Gives the answer to a question that is asked after this call.
-    pub(super) async fn ask<F>(self: &Arc<Self>, question: impl FnOnce() -> F) -> T
+    /// Gives the answer to a question that is asked after this call; `question` asks it.
+    pub(super) async fn ask<F>(self: &Arc<Self>, question: impl FnOnce() -> F + Send + 'static) -> T
     where
         F: Future<Output = T> + Send + 'static,
     {
@@ -37,19 +38,29 @@ impl<T: Clone + Send + Sync + 'static> Together<T> {
             let mut next = self.next.lock();
             let joined = next.as_ref().and_then(WeakShared::upgrade);
             joined.unwrap_or_else(|| {
-                let (together, question) = (Arc::clone(self), question());
-                let shared = async move {
-                    let _turn = timeout(PATIENCE, together.turn.lock()).await;
-                    // Whoever comes from now on comes too late for this one.
-                    together.next.lock().take();
-                    question.await
-                };
-                let shared = shared.boxed().shared();
+                let shared = Arc::clone(self).ask_alone(question).boxed().shared();
                 *next = shared.downgrade();
                 shared
             })
         };
         shared.await
+    }
+
+    async fn ask_alone<F>(self: Arc<Self>, question: impl FnOnce() -> F) -> T
+    where
+        F: Future<Output = T>,
+    {
+        let turn = timeout(PATIENCE, self.turn.lock()).await;
+        // Whoever comes from now on comes too late for this one.
+        self.next.lock().take();
+        let mut answer = pin!(question());
+        if let Ok(turn) = turn {
+            if let Ok(answer) = timeout(PATIENCE, &mut answer).await {
+                return answer;
+            }
+            drop(turn);
+        }
+        answer.await
     }
 }
 

@@ -24,7 +24,7 @@ impl Clock {
     /// The number of the question that was answered.
     async fn ask(&self) -> u64 {
         let (asked, takes) = (Arc::clone(&self.asked), self.takes);
-        let question = || async move {
+        let question = move || async move {
             let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
             sleep(takes).await;
             number
@@ -65,13 +65,20 @@ async fn an_answer_is_never_older_than_its_question() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_answer_holds_others_up_for_no_longer_than_patience() {
     let clock = Clock::new(3_600_000 * MILLISECOND);
-    let begin = Instant::now();
-    let (first, second) = tokio::join!(clock.ask(), async {
-        sleep(MILLISECOND).await;
-        clock.ask().await
-    });
-    assert_eq!((first, second), (1, 2));
-    assert_eq!(begin.elapsed(), clock.takes + MILLISECOND + PATIENCE);
+    let asks_after = async |pause: Duration| {
+        sleep(pause).await;
+        let begin = Instant::now();
+        clock.ask().await;
+        begin.elapsed() - clock.takes
+    };
+    let (first, second, third) = tokio::join!(
+        asks_after(Duration::ZERO),
+        asks_after(MILLISECOND),
+        asks_after(Duration::from_secs(1)),
+    );
+    assert_eq!(first, Duration::ZERO);
+    assert_eq!(second, PATIENCE - MILLISECOND);
+    assert_eq!(third, Duration::ZERO, "nobody has the turn any more");
 }
 
 #[tokio::test(start_paused = true)]
