@@ -123,9 +123,11 @@ impl Endpoint {
         revision: Revision,
     ) -> Result<Attempt<Deleted>, ApiError> {
         let unchanged = marked == *stored;
-        let mut answer =
-            self.kind
-                .convert(marked.clone(), self.kind.storage_version, self.version)?;
+        let (from, to) = (self.kind.storage_version, self.version);
+        let mut answer = match self.kind.convert(marked.clone(), from, to) {
+            Ok(answer) => answer,
+            Err(error) => return Ok(Attempt::Judged(Err(error))),
+        };
         if unchanged || target.dry_run {
             return Ok(Attempt::Judged(Ok(Deleted::Pending(answer))));
         }

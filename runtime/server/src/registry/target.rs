@@ -58,7 +58,8 @@ impl Endpoint {
         };
         let mut request = self.admission_request(target, operation, Some(object), old_object);
         self.shared.chain.mutate(&mut request).await?;
-        let is_touched = request.object.is_some_and(|object| object.is_touched());
+        // A plugin may take it out, and change it then.
+        let is_touched = request.object.is_none_or(|object| object.is_touched());
         if is_touched {
             self.set_type(object);
             stamp::dedup_owner_references(target.ctx, object, true);

@@ -149,7 +149,10 @@ impl Endpoint {
                 mut stored,
             } => {
                 let stored = stored.as_mut().unwrap_or(&mut object);
-                let prepared = Arc::new(self.kind.encode(stored)?);
+                let prepared = match self.kind.encode(stored) {
+                    Ok(prepared) => Arc::new(prepared),
+                    Err(error) => return Ok(Attempt::Judged(Err(error))),
+                };
                 if present.holds(&prepared) {
                     object.set_meta_str("resourceVersion", &revision.to_string());
                     return Ok(Attempt::Judged(Ok(object.into())));

@@ -361,10 +361,11 @@ impl Changes {
         }
     }
 
-    /// Whether a change was taken and not sent. What the store has to send is not known without asking.
+    /// Whether it is worth asking for the next change without waiting. What the cache has is taken in batches; what the
+    /// store has is not known without asking.
     fn is_ready(&self) -> bool {
         match self {
-            Self::Stored(_) => false,
+            Self::Stored(_) => true,
             Self::Cached { taken, .. } => !taken.is_empty(),
         }
     }
@@ -426,7 +427,7 @@ impl WatchEvents {
         item
     }
 
-    /// Whether there is more to look at before the next event has to be waited for.
+    /// Whether there may be an event that need not be waited for.
     pub fn is_ready(&self) -> bool {
         self.opened.as_ref().is_ok_and(|opened| {
             let is_initial = !matches!(opened.initial, Initial::None);

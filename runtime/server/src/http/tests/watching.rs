@@ -99,6 +99,30 @@ async fn the_initial_events_end_with_a_bookmark() {
 }
 
 #[tokio::test]
+async fn events_that_are_ready_together_are_sent_together() {
+    let resource = apiloom_meta::GroupResource::new("wardle.example.com", "flunders");
+    for has_cache in [true, false] {
+        let api = api_of(|registry| {
+            registry.kind::<Flunder>();
+            if !has_cache {
+                registry.watch_cache_size(&resource, 0);
+            }
+        })
+        .await;
+        let version =
+            create_flunder(&api, "first").await.json()["metadata"]["resourceVersion"].clone();
+        for name in ["a", "b", "c"] {
+            create_flunder(&api, name).await;
+        }
+        let version = version.as_str().unwrap();
+        let url = format!("{FLUNDERS}?watch=1&resourceVersion={version}");
+        let mut watch = Watching::open(&api, "", &url).await;
+        watch.line().await.unwrap();
+        assert_eq!(watch.lines.len(), 2, "with a cache: {has_cache}");
+    }
+}
+
+#[tokio::test]
 async fn each_initial_event_is_counted_once() {
     let api = api().await;
     for name in ["a", "b"] {

@@ -289,11 +289,13 @@ async fn plugins_change_objects_and_list_what_was_acknowledged() {
 #[tokio::test]
 async fn owner_references_that_a_plugin_doubles_are_kept_once() {
     let f = fixture().await;
-    let input = json!({"metadata": {"name": "a", "labels": {"owned": "twice"}}});
-    let created = f.create(input).await.unwrap();
-    let owners = at(&created, "/metadata/ownerReferences");
-    assert_eq!(owners.as_array().unwrap().len(), 1);
-    let prefix = ".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server";
-    let warnings = f.ctx.take_warnings();
-    assert!(warnings[0].starts_with(prefix), "{warnings:?}");
+    for owned in ["twice", "by-taking"] {
+        let input = json!({"metadata": {"name": owned, "labels": {"owned": owned}}});
+        let created = f.create(input).await.unwrap();
+        let owners = at(&created, "/metadata/ownerReferences");
+        assert_eq!(owners.as_array().unwrap().len(), 1, "{owned}");
+        let prefix = ".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server";
+        let warnings = f.ctx.take_warnings();
+        assert!(warnings[0].starts_with(prefix), "{warnings:?}");
+    }
 }

@@ -244,14 +244,24 @@ impl Admission for Judge {
         "Judge"
     }
     async fn mutate(&self, request: &mut AdmissionRequest<'_>) -> Result<(), ApiError> {
-        if let Some(object) = request.object.as_deref_mut()
-            && object.label("owned") == Some("twice")
-        {
-            let owner = json!({"apiVersion": "v1", "kind": "A", "name": "a", "uid": "u1"});
+        let owner = json!({"apiVersion": "v1", "kind": "A", "name": "a", "uid": "u1"});
+        let double = |object: &mut Object| {
             let owners = json!([owner, owner]);
             object
                 .meta_mut()
                 .insert("ownerReferences".to_owned(), owners);
+        };
+        let owned = request.object.as_deref().and_then(|o| o.label("owned"));
+        match owned {
+            Some("twice") => request.object.as_deref_mut().into_iter().for_each(double),
+            // A plugin need not leave the object where it was.
+            Some("by-taking") => request
+                .object
+                .take()
+                .as_deref_mut()
+                .into_iter()
+                .for_each(double),
+            _ => {}
         }
         if request.is::<Widget>()
             && request
