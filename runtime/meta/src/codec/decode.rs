@@ -26,6 +26,10 @@ const MAX_DEPTH: usize = 127;
 /// Enough stack for YAML of [`MAX_DEPTH`] levels, of which each takes its parser 20 KiB in a build without optimization.
 const YAML_STACK_BYTES: usize = 8 << 20;
 
+/// The key by which serde_json knows wrapped JSON. A typed hook or conversion would read an object that begins with it as
+/// what is in it, or not at all; free JSON is the only place that such a type has no field for.
+const WRAPPED: &str = "$serde_json::private::RawValue";
+
 /// As many strict errors as Kubernetes collects.
 const MAX_STRICT: usize = 100;
 
@@ -107,6 +111,7 @@ struct Walk<'a> {
     /// The type of the innermost struct around the walk, for the texts of type errors.
     owner: &'a str,
     is_yaml: bool,
+    has_schema: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -117,6 +122,7 @@ impl<'a> Walk<'a> {
             type_error: None,
             owner: owner.unwrap_or_default(),
             is_yaml: format == Format::Yaml,
+            has_schema: node.is_some(),
         }
     }
 
@@ -417,6 +423,10 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
             is_yaml: self.walk.is_yaml,
         })? {
             let child = self.node.map_or(Child::Free, |node| node.child(&key));
+            if self.walk.has_schema && matches!(child, Child::Free) && key == WRAPPED {
+                let problem = || format!("json: a field cannot have the name {}", go_quote(&key));
+                self.walk.type_error.get_or_insert_with(problem);
+            }
             let is_data = self.node.is_none_or(Node::is_map);
             let at = path.step(is_data, &key);
             if !matches!(child, Child::Unknown)

@@ -158,7 +158,7 @@ fn special(word: [u8; WORD]) -> usize {
         | equal(word, b'<', b'<' ^ b'>')
         | equal(word, b'\\', 0)
         | equal(word, 0xe2, 0);
-    marks.trailing_zeros() as usize / WORD
+    (marks.trailing_zeros() / u8::BITS) as usize
 }
 
 /// Writes the inside of a string as Go's `encoding/json` escapes it.

@@ -17,7 +17,7 @@ use crate::schema::node::Node;
 
 pub use encode::Indenter;
 pub use peek::{Finder, value_end};
-pub use verbatim::Verbatim;
+pub use verbatim::VersionPlace;
 
 /// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,7 +72,7 @@ pub fn decode(body: &[u8], format: Format, schema: &Schema) -> Result<Decoded, D
 }
 
 /// Decodes a body without a schema (apiVersion and kind are looked up so before the schema is known). Of duplicate keys
-/// the last one wins.
+/// the last one wins. Unlike serde_json's own way to a [`Value`], it takes every key for a key.
 ///
 /// # Errors
 /// [`DecodeError::Syntax`].
@@ -109,8 +109,14 @@ pub fn encode_object(object: &Object, schema: &Schema) -> Bytes {
 ///
 /// `None` if it is not, or if that cannot be told at a glance; decoding tells then. Neither the types of values nor the
 /// rules of the schema are looked at: what is stored is served even if the schema would refuse it today.
-pub fn verbatim(json: &[u8], schema: &Schema) -> Option<Verbatim> {
+pub fn verbatim(json: &[u8], schema: &Schema) -> Option<VersionPlace> {
     verbatim::verbatim(json, schema.root())
+}
+
+/// Where the resourceVersion belongs in what [`encode_object`] made of an object without one; `None` if there is one, or
+/// no metadata.
+pub fn version_place(json: &[u8], schema: &Schema) -> Option<VersionPlace> {
+    verbatim::version_place(json, schema.root())
 }
 
 /// Appends a typed document as [`encode_object`] would encode it, without some of its outermost fields; much faster than

@@ -100,10 +100,23 @@ fn ones(mut set: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-struct Member<'a> {
-    name: Cow<'a, str>,
+pub(super) struct Member<'a> {
+    /// Where it begins.
+    pub(super) start: usize,
+    pub(super) name: Cow<'a, str>,
     /// Where its value begins.
-    value: usize,
+    pub(super) value: usize,
+}
+
+/// The members of the object at a position.
+pub(super) fn members(json: &[u8], at: usize) -> impl Iterator<Item = Member<'_>> {
+    let mut next = open(json, at);
+    std::iter::from_fn(move || {
+        let member = member(json, next?)?;
+        let end = value_end(json, member.value)?;
+        next = (json.get(end) == Some(&b',')).then_some(end + 1);
+        Some(member)
+    })
 }
 
 /// Where the first member of the object at `at` begins.
@@ -116,6 +129,7 @@ fn member(json: &[u8], at: usize) -> Option<Member<'_>> {
     let end = string_end(json, at)?;
     let name = unquoted(json.get(at..end)?)?;
     (json.get(end) == Some(&b':')).then_some(Member {
+        start: at,
         name,
         value: end + 1,
     })

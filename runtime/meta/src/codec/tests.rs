@@ -385,6 +385,23 @@ fn a_document_in_memory_is_decoded_like_bytes() {
 }
 
 #[test]
+fn free_json_cannot_pass_for_wrapped_json() {
+    let wrapped = "{\"$serde_json::private::RawValue\":\"[1]\"}";
+    let text = "json: a field cannot have the name \"$serde_json::private::RawValue\"";
+    for free in [wrapped, &format!("{{\"a\":[{wrapped}]}}")] {
+        assert_eq!(refused(&format!("{{\"spec\":{{\"free\":{free}}}}}")), text);
+    }
+    // A map whose type is known holds it as any other key.
+    let data = format!("{{\"data\":{wrapped}}}");
+    assert_eq!(
+        decoded(&data).value["data"]["$serde_json::private::RawValue"],
+        "[1]"
+    );
+    let value = decode_value(wrapped.as_bytes(), Format::Json).expect("decodes");
+    assert_eq!(encode_json(&value), wrapped.as_bytes());
+}
+
+#[test]
 fn escapes_are_found_wherever_they_stand() {
     for code in (0..0x300).chain(0x2000..0x2100).filter_map(char::from_u32) {
         let escaped = match code {

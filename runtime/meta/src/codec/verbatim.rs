@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::encode::{append, plain_len};
-use super::peek::{member_name, value_end};
+use super::peek::{members, value_end};
 use crate::schema::drops_null;
 use crate::schema::node::{Child, Node};
 
@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 64;
 
 /// Where the resourceVersion belongs in a document that has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verbatim {
+pub struct VersionPlace {
     /// Where the member is to be put.
     pub place: usize,
     /// Whether a comma belongs in front of it.
@@ -27,46 +27,34 @@ pub struct Verbatim {
 }
 
 /// See [`super::verbatim`].
-pub(super) fn verbatim(json: &[u8], root: &Node) -> Option<Verbatim> {
+pub(super) fn verbatim(json: &[u8], root: &Node) -> Option<VersionPlace> {
     std::str::from_utf8(json).ok()?;
-    let mut walk = Walk {
-        json,
-        metadata: None,
-    };
-    if walk.object(0, Some(root), 0)? != json.len() {
-        return None;
-    }
-    version_place(json, walk.metadata?, &root.property(METADATA)?.node)
+    let end = Walk { json }.object(0, Some(root), 0)?;
+    (end == json.len()).then(|| version_place(json, root))?
 }
 
-const METADATA: &str = "metadata";
-const RESOURCE_VERSION: &str = "resourceVersion";
-
-/// Where the resourceVersion belongs in the metadata that begins at `start`; `None` if there is one.
-fn version_place(json: &[u8], start: usize, node: &Node) -> Option<Verbatim> {
-    let order = |name: &str| node.properties.iter().position(|p| p.name == name);
-    let own = order(RESOURCE_VERSION)?;
-    let first = (json.get(start) == Some(&b'{')).then_some(start + 1)?;
-    let mut place = first;
-    while json.get(place) == Some(&b'"') {
-        let name = member_name(json, place)?;
-        match order(&name) {
-            Some(order) if order < own => {}
-            Some(order) if order == own => return None,
-            _ => break,
-        }
-        // The name, its quotes and the colon.
-        place = value_end(json, place + name.len() + 3)?;
-        if json.get(place) == Some(&b',') {
-            place += 1;
-        }
+/// See [`super::version_place`].
+pub(super) fn version_place(json: &[u8], root: &Node) -> Option<VersionPlace> {
+    let start = members(json, 0)
+        .find(|member| member.name == "metadata")?
+        .value;
+    let end = value_end(json, start).filter(|_| json.get(start) == Some(&b'{'))?;
+    let properties = &root.property("metadata")?.node.properties;
+    let order = |name: &str| properties.iter().position(|p| p.name == name);
+    let own = order("resourceVersion")?;
+    let behind = members(json, start).find(|member| {
+        let order = order(&member.name);
+        order.is_none_or(|order| order >= own)
+    });
+    if behind.as_ref().is_some_and(|m| m.name == "resourceVersion") {
+        return None;
     }
-    let precedes = json.get(place) == Some(&b'"');
-    Some(Verbatim {
+    let place = behind.as_ref().map_or(end - 1, |member| member.start);
+    Some(VersionPlace {
         place,
-        follows: !precedes && place > first,
-        precedes,
-        metadata: (start, value_end(json, start)?),
+        follows: behind.is_none() && place > start + 1,
+        precedes: behind.is_some(),
+        metadata: (start, end),
     })
 }
 
@@ -74,8 +62,6 @@ fn version_place(json: &[u8], start: usize, node: &Node) -> Option<Verbatim> {
 /// that the document is, or may be, not what the encoder would write.
 struct Walk<'a> {
     json: &'a [u8],
-    /// Where the value of the outermost `metadata` begins.
-    metadata: Option<usize>,
 }
 
 impl<'a> Walk<'a> {
@@ -84,7 +70,7 @@ impl<'a> Walk<'a> {
         (self.json.get(at..end)? == literal).then_some(end)
     }
 
-    fn value(&mut self, at: usize, node: Option<&Node>, depth: usize) -> Option<usize> {
+    fn value(&self, at: usize, node: Option<&Node>, depth: usize) -> Option<usize> {
         match self.json.get(at)? {
             b'"' => self.string(at),
             b'{' => self.object(at, node, depth),
@@ -149,7 +135,7 @@ impl<'a> Walk<'a> {
         (written == number).then_some(at + len)
     }
 
-    fn array(&mut self, at: usize, node: Option<&Node>, depth: usize) -> Option<usize> {
+    fn array(&self, at: usize, node: Option<&Node>, depth: usize) -> Option<usize> {
         let node = node.and_then(|node| node.items.as_deref());
         let mut at = self.literal(at, b"[")?;
         if let Some(end) = self.literal(at, b"]") {
@@ -174,7 +160,7 @@ impl<'a> Walk<'a> {
         Some((&self.json[start..end], value))
     }
 
-    fn object(&mut self, start: usize, node: Option<&Node>, depth: usize) -> Option<usize> {
+    fn object(&self, start: usize, node: Option<&Node>, depth: usize) -> Option<usize> {
         let inside = Some(depth + 1).filter(|depth| *depth < MAX_DEPTH)?;
         let mut order = Order::of(node);
         let mut at = self.literal(start, b"{")?;
@@ -184,9 +170,6 @@ impl<'a> Walk<'a> {
             let node = order.take(name, is_null)?;
             if is_null && node.is_some_and(is_absent) {
                 return None;
-            }
-            if depth == 0 && name == METADATA.as_bytes() {
-                self.metadata = Some(value);
             }
             at = self.value(value, node, inside)?;
             if let Some(next) = self.literal(at, b",") {
@@ -272,7 +255,7 @@ impl<'n, 'a> Order<'n, 'a> {
             return None;
         }
         if self.computed < node.computed.len() {
-            let value: Value = serde_json::from_slice(json).ok()?;
+            let value = super::decode_value(json, super::Format::Json).ok()?;
             let mut defaulted = value.clone();
             crate::schema::default_value(node, &mut defaulted);
             if value != defaulted {

@@ -5,13 +5,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use apiloom_meta::codec::{Finder, encode_object, value_end};
+use apiloom_meta::codec::{Finder, Format, decode_value, encode_object, value_end};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, JsonPath, Object};
 use apiloom_storage::Revision;
 use apiloom_storage::cache::{Item, Normalize};
 use bytes::Bytes;
-use serde_json::Value;
 
 use super::kind::{Kind, KindVersion, VersionIndex};
 use super::prepared::Prepared;
@@ -108,7 +107,7 @@ fn labels(metadata: &[u8]) -> Box<[(Box<str>, Box<str>)]> {
     let Some(labels) = LABELS.find(metadata).pop().flatten() else {
         return Box::default();
     };
-    let labels: Value = serde_json::from_slice(labels).unwrap_or_default();
+    let labels = decode_value(labels, Format::Json).unwrap_or_default();
     let labels = labels.as_object().into_iter().flatten();
     // A map of serde_json is sorted by its keys.
     labels
@@ -133,9 +132,10 @@ impl Normalize for Served {
     ) -> Result<CachedObject, String> {
         let kind = &self.0;
         let version = &kind.versions[kind.storage_version];
-        let written = kind.handed.take(key, stored);
-        let known = written.or_else(|| Prepared::recognize(stored, kind).map(Arc::new));
-        if let Some(known) = known {
+        if let Some(written) = kind.handed.take(key, stored) {
+            return CachedObject::new(&written.served(revision), version);
+        }
+        if let Some(known) = Prepared::recognize(stored, kind) {
             return CachedObject::new(&known.served(revision), version);
         }
         let object = kind
@@ -223,11 +223,6 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Where the metadata begins and ends, without its name.
-    pub(super) fn metadata_range(&self) -> (usize, usize) {
-        self.metadata
-    }
-
     /// Where the resourceVersion is, without its quotes.
     pub(super) fn version_digits(&self) -> Option<Range<usize>> {
         // Whatever stands in front of it in the metadata holds no quotes that JSON would not escape.
@@ -245,7 +240,7 @@ impl<'a> Json<'a> {
 
     /// Decodes the document.
     pub(super) fn object(&self) -> Result<Object, ApiError> {
-        let value: Value = serde_json::from_slice(&self.bytes)
+        let value = decode_value(&self.bytes, Format::Json)
             .map_err(|error| ApiError::internal(error.to_string()))?;
         Object::from_value(value).ok_or_else(|| ApiError::internal("a cached object is no object"))
     }

@@ -1,13 +1,14 @@
 //! What the registry knows of a kind in all its versions: schemas, conversion, hooks, and where its objects are stored.
 //!
-//! Documents enter and leave the store here and nowhere else. The invariant: stored bytes hold the storage version
-//! without resourceVersion; what is read is pruned and defaulted by today's schema, whenever it was written.
+//! Documents enter and leave the store here, and by way of `prepared.rs`, which recognizes those that a read would not
+//! change. The invariant: stored bytes hold the storage version without resourceVersion; what is read is pruned and
+//! defaulted by today's schema, whenever it was written.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use apiloom_meta::codec::{Finder, append_json};
+use apiloom_meta::codec::{Finder, Format, append_json, decode_value};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::kind::{ResourceDef, Scope};
 use apiloom_meta::schema::Schema;
@@ -277,7 +278,8 @@ impl Kind {
                 go_quote(key)
             ))
         };
-        let value: Value = serde_json::from_slice(bytes).map_err(|e| damaged(&e.to_string()))?;
+        let value =
+            decode_value(bytes, Format::Json).map_err(|error| damaged(&error.to_string()))?;
         let mut object =
             Object::from_value(value).ok_or_else(|| damaged("it is not a JSON object"))?;
         let stored = self

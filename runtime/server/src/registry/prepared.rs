@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use apiloom_meta::codec::{Verbatim, verbatim};
+use apiloom_meta::codec::{VersionPlace, encode_object, verbatim, version_place};
 use apiloom_meta::{ApiError, Object};
 use apiloom_storage::Revision;
 use bytes::Bytes;
@@ -28,7 +28,7 @@ pub(super) struct Prepared {
     /// The bytes for the store.
     pub(super) stored: Bytes,
     /// Where the resourceVersion belongs in them.
-    places: Verbatim,
+    place: VersionPlace,
 }
 
 impl Prepared {
@@ -42,28 +42,11 @@ impl Prepared {
         for field in ["selfLink", "managedFields"] {
             meta.remove(field);
         }
-        // Its place is found by a number that stands there.
-        object.set_meta_str("resourceVersion", "0");
-        let json = Json::of(object, &version.schema);
-        let digits = json
-            .version_digits()
+        object.set_meta_str("resourceVersion", "");
+        let stored = encode_object(object, &version.schema);
+        let place = version_place(&stored, &version.schema)
             .ok_or_else(|| ApiError::internal("an object without metadata cannot be stored"))?;
-        let (begin, end) = json.metadata_range();
-        let json = json.whole();
-        let mut member = digits.start - MEMBER.0.len()..digits.end + MEMBER.1.len();
-        let precedes = json.get(member.end) == Some(&b',');
-        let follows = !precedes && json.get(member.start - 1) == Some(&b',');
-        member.end += usize::from(precedes);
-        member.start -= usize::from(follows);
-        Ok(Self {
-            stored: [&json[..member.start], &json[member.end..]].concat().into(),
-            places: Verbatim {
-                place: member.start,
-                follows,
-                precedes,
-                metadata: (begin, end - member.len()),
-            },
-        })
+        Ok(Self { stored, place })
     }
 
     /// Stored bytes that are just what they would be if the object were read and written again; `None` if they are not,
@@ -79,32 +62,32 @@ impl Prepared {
         }
         Some(Self {
             stored: stored.clone(),
-            places: verbatim(stored, &version.schema)?,
+            place: verbatim(stored, &version.schema)?,
         })
     }
 
     /// Whether a document as it is served at a revision is this one.
     pub(super) fn shows(&self, json: &[u8], revision: Revision) -> bool {
-        let (before, behind) = self.stored.split_at(self.places.place);
+        let (before, behind) = self.stored.split_at(self.place.place);
         json.starts_with(before) && json.ends_with(behind) && json == self.served(revision).whole()
     }
 
     /// The document as it is served when this revision wrote it.
     pub(super) fn served(&self, revision: Revision) -> Json<'static> {
         let digits = revision.to_string();
-        let (before, behind) = self.stored.split_at(self.places.place);
+        let (before, behind) = self.stored.split_at(self.place.place);
         let comma = |is_there: bool| if is_there { &b","[..] } else { b"" };
         let parts = [
             before,
-            comma(self.places.follows),
+            comma(self.place.follows),
             MEMBER.0.as_bytes(),
             digits.as_bytes(),
             MEMBER.1.as_bytes(),
-            comma(self.places.precedes),
+            comma(self.place.precedes),
             behind,
         ];
         let json = parts.concat();
-        let (begin, end) = self.places.metadata;
+        let (begin, end) = self.place.metadata;
         let put_in = json.len() - self.stored.len();
         Json::with_metadata(json, (begin, end + put_in))
     }

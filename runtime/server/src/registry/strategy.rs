@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use apiloom_meta::codec::{Format, decode_value};
 use apiloom_meta::{FieldError, Object, Resource};
 use serde_json::Value;
 
@@ -128,7 +129,7 @@ fn edit<K: Resource>(object: &mut Object, change: impl FnOnce(&mut K)) -> bool {
         return false;
     }
     match (
-        serde_json::from_slice(&before),
+        decode_value(&before, Format::Json),
         serde_json::to_value(&typed),
     ) {
         (Ok(Value::Object(before)), Ok(Value::Object(after))) if before != after => {

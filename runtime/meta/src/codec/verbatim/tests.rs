@@ -1,9 +1,11 @@
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use schemars::JsonSchema;
 use serde_json::{Map, json};
 
 use super::*;
-use crate::codec::{encode_object, verbatim};
+use crate::codec::{Format, decode_value, encode_object, verbatim};
 use crate::kind::{ApiType, Hooks};
 use crate::object::Object;
 use crate::schema::Schema;
@@ -23,16 +25,20 @@ struct Kind {
 
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only the schema counts")]
-#[schemars(extend("x-apiloom-order" = ["b", "first", "computed", "nil", "list", "map", "a"]))]
+#[schemars(extend("x-apiloom-order" = ["b", "first", "computed", "again", "nil", "list", "map", "lists", "nils", "open", "a"]))]
 struct Spec {
     b: Option<i64>,
     #[schemars(extend("x-apiloom-default" = 7))]
     first: Option<i64>,
     computed: Option<String>,
+    again: Option<String>,
     #[schemars(extend("x-apiloom-default" = "d", "x-apiloom-nullable" = true))]
     nil: Option<String>,
     list: Option<Vec<Port>>,
-    map: Option<std::collections::BTreeMap<String, Port>>,
+    map: Option<BTreeMap<String, Port>>,
+    lists: Option<Vec<Vec<Port>>>,
+    nils: Option<BTreeMap<String, Nil>>,
+    open: Option<Open>,
     a: Option<f64>,
 }
 
@@ -44,13 +50,32 @@ struct Port {
     b: Option<u16>,
 }
 
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only the schema counts")]
+#[schemars(extend("x-apiloom-nullable" = true))]
+struct Nil {
+    a: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only the schema counts")]
+#[schemars(extend("x-apiloom-order" = ["b", "a"], "x-kubernetes-preserve-unknown-fields" = true))]
+struct Open {
+    b: Option<i64>,
+    #[schemars(extend("x-apiloom-default" = "open"))]
+    a: Option<String>,
+}
+
 impl ApiType for Kind {
     fn hooks() -> Hooks {
         let spec = Hooks {
-            defaults: vec![("computed", |spec| {
+            defaults: vec![
                 // Only objects that have a `b` get one.
-                spec.get("b").map(|b| json!(format!("of {b}")))
-            })],
+                ("computed", |spec| {
+                    spec.get("b").map(|b| json!(format!("of {b}")))
+                }),
+                ("again", |spec| spec.get("computed").cloned()),
+            ],
             ..Hooks::default()
         };
         Hooks {
@@ -67,7 +92,7 @@ fn schema() -> Schema {
 /// What reading makes of a stored document, the long way.
 fn read(json: &[u8], revision: &str) -> Option<Vec<u8>> {
     let schema = schema();
-    let mut value: Value = serde_json::from_slice(json).ok()?;
+    let mut value = decode_value(json, Format::Json).ok()?;
     schema.prune(&mut value);
     schema.default(&mut value);
     let mut object = Object::from_value(value)?;
@@ -76,13 +101,13 @@ fn read(json: &[u8], revision: &str) -> Option<Vec<u8>> {
 }
 
 /// A document with its resourceVersion put in.
-fn put_in(json: &[u8], verbatim: &Verbatim, revision: &str) -> Vec<u8> {
-    let (before, behind) = json.split_at(verbatim.place);
+fn put_in(json: &[u8], place: &VersionPlace, revision: &str) -> Vec<u8> {
+    let (before, behind) = json.split_at(place.place);
     let comma = |there: bool| if there { "," } else { "" };
     let member = format!(
         "{}\"resourceVersion\":\"{revision}\"{}",
-        comma(verbatim.follows),
-        comma(verbatim.precedes)
+        comma(place.follows),
+        comma(place.precedes)
     );
     [before, member.as_bytes(), behind].concat()
 }
@@ -99,9 +124,9 @@ fn is_recognized(json: &[u8]) -> bool {
         Some(String::from_utf8_lossy(&whole).into_owned()),
         "of {text}"
     );
-    let metadata: Value =
-        serde_json::from_slice(&json[found.metadata.0..found.metadata.1]).expect("JSON");
-    let document: Value = serde_json::from_slice(json).expect("JSON");
+    let value = |json: &[u8]| decode_value(json, Format::Json).expect("JSON");
+    let metadata = value(&json[found.metadata.0..found.metadata.1]);
+    let document = value(json);
     assert_eq!(metadata, document["metadata"], "of {text}");
     true
 }
@@ -123,7 +148,7 @@ fn documents_that_come_out_as_they_are_need_no_decoding() {
     recognized(r#"{"metadata":{"name":"a","uid":"u","labels":{"a":"1","b":"2"}},"after":"x"}"#);
     recognized(r#"{"metadata":{"labels":{}},"after":"x"}"#);
     recognized(
-        r#"{"kind":"Kind","apiVersion":"v1","metadata":{"name":"a"},"spec":{"b":-3,"first":0,"computed":"of","nil":null,"list":[{"a":"x"},{"a":"","b":1}],"map":{"a":{"a":"x"},"b":{"a":"y"}},"a":1.5},"free":{"a":null,"z":[1,{"b":{},"c":[]}]},"after":"x"}"#,
+        r#"{"kind":"Kind","apiVersion":"v1","metadata":{"name":"a"},"spec":{"b":-3,"first":0,"computed":"of","again":"of","nil":null,"list":[{"a":"x"},{"a":"","b":1}],"map":{"a":{"a":"x"},"b":{"a":"y"}},"a":1.5},"free":{"a":null,"z":[1,{"b":{},"c":[]}]},"after":"x"}"#,
     );
     // Without a `b` nothing is computed.
     recognized(r#"{"metadata":{"name":"a"},"spec":{"first":1,"nil":"x"},"after":"x"}"#);
@@ -220,6 +245,11 @@ fn documents() -> impl Strategy<Value = Value> {
         "z",
         "é",
         "a<b",
+        "again",
+        "lists",
+        "nils",
+        "open",
+        "$serde_json::private::RawValue",
     ]);
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -20,6 +20,7 @@ mod update;
 mod versions;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use apiloom_meta::kind::{
@@ -102,6 +103,8 @@ pub(super) struct Gadget {
     pub(super) metadata: ObjectMeta,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) data: BTreeMap<String, String>,
 }
 
 impl ApiType for Widget {}

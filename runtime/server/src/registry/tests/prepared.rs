@@ -133,6 +133,14 @@ async fn stored_bytes_that_are_served_as_they_are_need_no_decoding() {
             r#"{"name":"a","creationTimestamp":"2026-01-01T00:00:00Z"}}"#,
             true,
         ),
+        (
+            r#"{"name":"a"},"data":{"$serde_json::private::RawValue":"[1]"}}"#,
+            true,
+        ),
+        (
+            r#"{"name":"a"},"data":{"$serde_json::private::RawValue":"{","b":""}}"#,
+            true,
+        ),
         // An unknown field, a name that is none, another order, a space, no JSON.
         (r#"{"name":"a"},"size":1}"#, false),
         (r#"{"name":""},"note":"x"}"#, false),
