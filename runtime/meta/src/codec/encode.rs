@@ -14,7 +14,8 @@ use crate::schema::node::{Child, Node};
 pub(super) fn object(object: &Object, node: &Node) -> Bytes {
     let mut out = Vec::with_capacity(2048);
     fields(object.fields(), Some(node), &mut out);
-    out.into()
+    // Stores and histories keep it, and count what is in it.
+    out.into_boxed_slice().into()
 }
 
 /// Any value, compact.
