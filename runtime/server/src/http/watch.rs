@@ -223,7 +223,10 @@ impl EventWriter {
             WatchEventKind::Bookmark => "BOOKMARK",
         };
         let json = event.object.json(self.reply.endpoint.schema());
-        out.reserve(json.whole().len() + ENVELOPE_BYTES);
+        // At once and not in steps. Other forms may be far smaller than their objects, and are kept.
+        if self.reply.accepted.target == Target::Object {
+            out.reserve(json.whole().len() + ENVELOPE_BYTES);
+        }
         out.extend_from_slice(b"{\"type\":\"");
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\",\"object\":");
