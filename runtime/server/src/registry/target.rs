@@ -22,12 +22,15 @@ impl Endpoint {
     fn admission_request<'a>(
         &'a self,
         target: Target<'a>,
-        operation: Operation,
         object: Option<&'a mut Object>,
         old_object: Option<&'a Object>,
     ) -> AdmissionRequest<'a> {
         AdmissionRequest {
-            operation,
+            operation: match (&object, old_object) {
+                (None, _) => Operation::Delete,
+                (Some(_), None) => Operation::Create,
+                (Some(_), Some(_)) => Operation::Update,
+            },
             resource: &self.kind.resource,
             version: self.def().version,
             subresource: target.subresource,
@@ -51,12 +54,7 @@ impl Endpoint {
         stamp::wipe(object);
         stamp::dedup_owner_references(target.ctx, object, false);
         self.kind.default(object, self.version);
-        let operation = if old_object.is_some() {
-            Operation::Update
-        } else {
-            Operation::Create
-        };
-        let mut request = self.admission_request(target, operation, Some(object), old_object);
+        let mut request = self.admission_request(target, Some(object), old_object);
         self.shared.chain.mutate(&mut request).await?;
         // A plugin may take it out, and change it then.
         let is_touched = request.object.is_none_or(|object| object.is_touched());
@@ -75,14 +73,9 @@ impl Endpoint {
         object: &mut Object,
         old_object: Option<&Object>,
     ) -> Result<(), ApiError> {
-        let operation = if old_object.is_some() {
-            Operation::Update
-        } else {
-            Operation::Create
-        };
         self.shared
             .chain
-            .validate(&self.admission_request(target, operation, Some(object), old_object))
+            .validate(&self.admission_request(target, Some(object), old_object))
             .await
     }
 
@@ -92,7 +85,7 @@ impl Endpoint {
         target: Target<'_>,
         old_object: &Object,
     ) -> Result<(), ApiError> {
-        let mut request = self.admission_request(target, Operation::Delete, None, Some(old_object));
+        let mut request = self.admission_request(target, None, Some(old_object));
         self.shared.chain.mutate(&mut request).await?;
         self.shared.chain.validate(&request).await
     }
