@@ -57,8 +57,7 @@ impl Walk<'_, '_, '_> {
     /// Walks the object at a position, to which `set` of the paths lead in `depth` steps. `None` when nothing is left to
     /// be found, here or behind it.
     fn object(&mut self, at: usize, depth: usize, set: u64) -> Option<()> {
-        let mut at = open(self.json, at)?;
-        while let Some(member) = member(self.json, at) {
+        for member in members(self.json, at) {
             let (mut here, mut below) = (0, 0);
             for number in ones(set) {
                 let names = self.paths[number].names();
@@ -72,18 +71,18 @@ impl Walk<'_, '_, '_> {
             if below != 0 && self.json.get(member.value) == Some(&b'{') {
                 self.object(member.value, depth + 1, below)?;
             }
-            let end = value_end(self.json, member.value)?;
-            for number in ones(here) {
-                self.found[number] = self.json.get(member.value..end);
-                self.left -= 1;
+            if here != 0 {
+                let value = self
+                    .json
+                    .get(member.value..value_end(self.json, member.value)?);
+                for number in ones(here) {
+                    self.found[number] = value;
+                    self.left -= 1;
+                }
             }
             if self.left == 0 {
                 return None;
             }
-            if self.json.get(end) != Some(&b',') {
-                break;
-            }
-            at = end + 1;
         }
         Some(())
     }
@@ -108,20 +107,18 @@ pub(super) struct Member<'a> {
     pub(super) value: usize,
 }
 
-/// The members of the object at a position.
+/// The members of the object at a position. A value is read over only if there is more to find behind it.
 pub(super) fn members(json: &[u8], at: usize) -> impl Iterator<Item = Member<'_>> {
-    let mut next = open(json, at);
+    let mut value: Option<usize> = None;
     std::iter::from_fn(move || {
-        let member = member(json, next?)?;
-        let end = value_end(json, member.value)?;
-        next = (json.get(end) == Some(&b',')).then_some(end + 1);
+        let (separator, end) = match value {
+            None => (b'{', at),
+            Some(value) => (b',', value_end(json, value)?),
+        };
+        let member = (json.get(end) == Some(&separator)).then(|| member(json, end + 1))??;
+        value = Some(member.value);
         Some(member)
     })
-}
-
-/// Where the first member of the object at `at` begins.
-fn open(json: &[u8], at: usize) -> Option<usize> {
-    (json.get(at) == Some(&b'{')).then_some(at + 1)
 }
 
 /// The member that begins at `at`; `None` at the end of the object.

@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionPlace {
     /// Where the member is to be put.
-    pub place: usize,
+    pub at: usize,
     /// Whether a comma belongs in front of it.
     pub follows: bool,
     /// Whether a comma belongs behind it.
@@ -49,10 +49,10 @@ pub(super) fn version_place(json: &[u8], root: &Node) -> Option<VersionPlace> {
     if behind.as_ref().is_some_and(|m| m.name == "resourceVersion") {
         return None;
     }
-    let place = behind.as_ref().map_or(end - 1, |member| member.start);
+    let at = behind.as_ref().map_or(end - 1, |member| member.start);
     Some(VersionPlace {
-        place,
-        follows: behind.is_none() && place > start + 1,
+        at,
+        follows: behind.is_none() && at > start + 1,
         precedes: behind.is_some(),
         metadata: (start, end),
     })

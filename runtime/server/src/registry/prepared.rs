@@ -68,14 +68,14 @@ impl Prepared {
 
     /// Whether a document as it is served at a revision is this one.
     pub(super) fn shows(&self, json: &[u8], revision: Revision) -> bool {
-        let (before, behind) = self.stored.split_at(self.place.place);
+        let (before, behind) = self.stored.split_at(self.place.at);
         json.starts_with(before) && json.ends_with(behind) && json == self.served(revision).whole()
     }
 
     /// The document as it is served when this revision wrote it.
     pub(super) fn served(&self, revision: Revision) -> Json<'static> {
         let digits = revision.to_string();
-        let (before, behind) = self.stored.split_at(self.place.place);
+        let (before, behind) = self.stored.split_at(self.place.at);
         let comma = |is_there: bool| if is_there { &b","[..] } else { b"" };
         let parts = [
             before,

@@ -1,3 +1,5 @@
+//! What is recognized comes out as it is; what would come out otherwise is never recognized.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -102,7 +104,7 @@ fn read(json: &[u8], revision: &str) -> Option<Vec<u8>> {
 
 /// A document with its resourceVersion put in.
 fn put_in(json: &[u8], place: &VersionPlace, revision: &str) -> Vec<u8> {
-    let (before, behind) = json.split_at(place.place);
+    let (before, behind) = json.split_at(place.at);
     let comma = |there: bool| if there { "," } else { "" };
     let member = format!(
         "{}\"resourceVersion\":\"{revision}\"{}",

@@ -1,3 +1,5 @@
+//! Who shares an answer, and how old it may be.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::join_all;
