@@ -200,7 +200,10 @@ impl Layer for Cached {
     }
 
     async fn close(&self) {
-        let last = self.store.current_revision().await;
+        // A cache is filled before it watches the store. One that has not begun to watch when the store closes would never
+        // be told of what was written in between.
+        let caught_up = self.catch_up().await;
+        let last = caught_up.and(self.store.current_revision().await);
         self.store.close().await;
         if let Ok(last) = last {
             self.cache.wait_for(last, patience()).await;
