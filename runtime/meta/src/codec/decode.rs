@@ -23,7 +23,11 @@ pub(super) const TOO_DEEP: &str = "exceeded max depth";
 /// The deepest nesting taken: that of serde_json, so that every walk over a document fits onto a small stack.
 const MAX_DEPTH: usize = 127;
 
-/// Enough stack for YAML of [`MAX_DEPTH`] levels, of which each takes its parser 20 KiB in a build without optimization.
+/// The deepest nesting of YAML that is decoded on the stack of a request. In a build without optimization the parser and
+/// this walk take 20 KiB of it for each level, of the 2 MiB that a thread of tokio has.
+const SHALLOW_DEPTH: usize = 25;
+
+/// Enough stack for YAML of [`MAX_DEPTH`] levels.
 const YAML_STACK_BYTES: usize = 8 << 20;
 
 /// The key by which serde_json knows wrapped JSON. A typed hook or conversion would read an object that begins with it as
@@ -67,16 +71,23 @@ fn json<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
     value.map_err(|error| syntax::json(&error, text.as_bytes()))
 }
 
-/// Deep YAML gets a thread with a stack for it; what people write is shallow and does not pay for one.
+/// Deep YAML gets a thread with a stack for it; what people write is shallow and does not pay for one. The parser itself
+/// counts the levels, as it alone knows what is one: a document that turns out to be deep is read again from its start.
 fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<Value, String> {
     let text = super::yaml::first_document(text);
-    if super::yaml::is_shallow(text) {
-        return yaml_here(text, node, walk);
+    match yaml_here(text, node, walk, SHALLOW_DEPTH) {
+        Err(error) if syntax::is_over_depth(&error) => {}
+        decoded => return decoded.map_err(|error| syntax::yaml(&error)),
     }
+    *walk = Walk::new(node, Format::Yaml);
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(YAML_STACK_BYTES);
-        let spawned = thread.spawn_scoped(scope, || yaml_here(text, node, walk));
-        let joined = spawned
+        let decode = || {
+            let decoded = yaml_here(text, node, walk, MAX_DEPTH + 1);
+            decoded.map_err(|error| syntax::yaml(&error))
+        };
+        let joined = thread
+            .spawn_scoped(scope, decode)
             .map_err(|error| format!("error converting YAML to JSON: {error}"))?
             .join();
         joined
@@ -84,11 +95,16 @@ fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
     })
 }
 
-fn yaml_here<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<Value, String> {
+fn yaml_here<'k>(
+    text: &str,
+    node: Option<&'k Node>,
+    walk: &mut Walk<'k>,
+    max_depth: usize,
+) -> Result<Value, serde_saphyr::Error> {
     // A body of 3 MiB, the most the server takes, must fit; aliases may not blow it up much beyond that.
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_depth: MAX_DEPTH + 1,
+            max_depth: max_depth,
             max_events: 5_000_000,
             max_nodes: 2_000_000,
         },
@@ -96,11 +112,9 @@ fn yaml_here<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Res
         legacy_octal_numbers: true,
         with_snippet: false,
     };
-    let value =
-        serde_saphyr::with_deserializer_from_str_with_options(text, options, |deserializer| {
-            Seed::root(node, walk).deserialize(deserializer)
-        });
-    value.map_err(|error| syntax::yaml(&error))
+    serde_saphyr::with_deserializer_from_str_with_options(text, options, |deserializer| {
+        Seed::root(node, walk).deserialize(deserializer)
+    })
 }
 
 /// What a walk finds besides the document.

@@ -156,6 +156,8 @@ pub fn encode_yaml(value: &Value) -> Bytes {
 }
 
 #[cfg(test)]
+mod depth_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod typed_tests;

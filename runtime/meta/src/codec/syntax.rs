@@ -35,14 +35,22 @@ pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
     }
 }
 
+/// Whether the parser stopped because values nest deeper than it was allowed to go.
+pub(super) fn is_over_depth(error: &serde_saphyr::Error) -> bool {
+    use serde_saphyr::{Error, budget::BudgetBreach};
+    match error {
+        Error::AliasError { error, .. } => is_over_depth(error),
+        Error::Budget { breach, .. } => matches!(breach, BudgetBreach::Depth { .. }),
+        _ => false,
+    }
+}
+
 /// The text of an error that the YAML parser found: Go's YAML names the line first.
 pub(super) fn yaml(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let text = text.lines().next().unwrap_or_default();
-    if ["recursion limit", "Depth {", super::decode::TOO_DEEP]
-        .iter()
-        .any(|deep| text.contains(deep))
-    {
+    let limits = ["recursion limit", super::decode::TOO_DEEP];
+    if is_over_depth(error) || limits.iter().any(|deep| text.contains(deep)) {
         return super::decode::TOO_DEEP.to_owned();
     }
     let (text, place) = text.rsplit_once(" at line ").unwrap_or((text, ""));

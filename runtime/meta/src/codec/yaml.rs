@@ -225,7 +225,8 @@ fn is_word(text: &str) -> bool {
 pub(super) fn first_document(text: &str) -> &str {
     let mut begun = false;
     let mut start = 0;
-    for line in text.split_inclusive('\n') {
+    // A carriage return ends a line too, whatever follows it.
+    for line in text.split_inclusive(['\n', '\r']) {
         let bare = line.trim_end_matches(['\n', '\r']);
         let rest = bare
             .strip_prefix("---")
@@ -246,28 +247,4 @@ pub(super) fn first_document(text: &str) -> &str {
         start += line.len();
     }
     text
-}
-
-/// Whether the text surely nests so little that any stack is enough for it. Each level of a block takes a column or is a
-/// list below its key; brackets are counted where they stand, in strings too; aliases could nest anything.
-pub(super) fn is_shallow(text: &str) -> bool {
-    const LEVELS: usize = 24;
-    let (mut column, mut indent, mut open, mut deepest) = (0, 0, 0_usize, 0);
-    let mut is_indent = true;
-    for byte in text.bytes() {
-        match byte {
-            b'&' => return false,
-            b'\n' => (column, is_indent) = (0, true),
-            b'[' | b'{' => open += 1,
-            b']' | b'}' => open = open.saturating_sub(1),
-            _ => {}
-        }
-        is_indent &= matches!(byte, b' ' | b'-' | b'?' | b'\n');
-        if is_indent {
-            column += usize::from(byte != b'\n');
-            indent = indent.max(column);
-        }
-        deepest = deepest.max(open);
-    }
-    indent + deepest <= LEVELS
 }
