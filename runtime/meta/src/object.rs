@@ -128,9 +128,13 @@ impl Object {
         list.map(|l| l.iter().filter_map(Value::as_str).collect())
             .unwrap_or_default()
     }
+    /// The labels, if there are any.
+    pub(crate) fn labels(&self) -> Option<&Map<String, Value>> {
+        self.meta()?.get("labels")?.as_object()
+    }
     /// The value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
-        self.meta()?.get("labels")?.get(key)?.as_str()
+        self.labels()?.get(key)?.as_str()
     }
     /// The metadata as its type.
     ///

@@ -3,8 +3,12 @@
 //! A backslash in a value escapes a backslash, a comma or an equals sign; fields know no escapes. Which fields there
 //! are is the kind's business, not the grammar's.
 
+mod matcher;
+
 use std::borrow::Cow;
 use std::fmt;
+
+pub use matcher::FieldMatcher;
 
 /// A parsed field selector; the empty one selects everything. Requirements are kept sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

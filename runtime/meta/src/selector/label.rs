@@ -3,12 +3,18 @@
 //! A requirement that no well-formed label could be held against is refused when the selector is read, so matching
 //! never fails. Texts and tokens are those of `k8s.io/apimachinery/pkg/labels`.
 
+mod matcher;
 mod parse;
 
 use std::fmt;
 
+pub use matcher::{LabelMatcher, Labels};
+
 use crate::field::{FieldError, FieldPath, aggregate};
 use crate::names;
+
+/// How many errors of one requirement are told.
+const MAX_ERRORS: usize = 64;
 
 /// A parsed label selector; the empty one selects everything. Requirements are kept sorted by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,7 +49,7 @@ impl LabelSelector {
         self.requirements.is_empty()
     }
 
-    /// Whether an object with these labels (looked up by key) is selected.
+    /// Whether an object with these labels (looked up by key) is selected. [`LabelMatcher`] asks many objects for less.
     pub fn matches<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|r| r.matches(label(&r.key)))
     }
@@ -199,6 +205,10 @@ impl Requirement {
             }
         }
         for (i, value) in self.values.iter().enumerate() {
+            // Each text repeats the rule: thousands of bad values would make a hundred times as much of them.
+            if errors.len() >= MAX_ERRORS {
+                break;
+            }
             let complaints = names::label_value(value);
             if !complaints.is_empty() {
                 errors.push(FieldError::invalid(

@@ -3,5 +3,5 @@
 pub mod field;
 pub mod label;
 
-pub use field::{FieldRequirement, FieldSelector};
-pub use label::LabelSelector as LabelQuery;
+pub use field::{FieldMatcher, FieldRequirement, FieldSelector};
+pub use label::{LabelMatcher, LabelSelector as LabelQuery, Labels};

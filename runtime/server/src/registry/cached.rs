@@ -144,7 +144,7 @@ impl Endpoint {
         shown: Option<Revision>,
         selection: &Selection,
     ) -> Result<Option<Document>, ApiError> {
-        match selection.matches_cached(self.version(), &item.key, object(item)?) {
+        match selection.matches_cached(&item.key, object(item)?) {
             true => Ok(Some(Document::Encoded(Encoded::new(item, shown)?))),
             false => Ok(None),
         }
@@ -162,7 +162,7 @@ impl Endpoint {
         if !self.is_stored() && !selection.is_of_metadata() {
             return self.select(item, selection).map(|found| found.is_some());
         }
-        let selected = selection.matches_cached(self.version(), &item.key, object(item)?);
+        let selected = selection.matches_cached(&item.key, object(item)?);
         if selected {
             try_once(&self.kind, item, self.version)?;
         }
@@ -172,8 +172,7 @@ impl Endpoint {
     /// The index of the cache that finds what is selected, and the value to look for, if there is one.
     pub(super) fn index_of<'a>(&self, selection: &'a Selection) -> Option<(u16, &'a str)> {
         // The index holds the fields of the version that is stored.
-        let version = self.is_stored().then(|| self.version())?;
-        selection.indexed(version)
+        selection.indexed().filter(|_| self.is_stored())
     }
 
     pub(super) fn is_stored(&self) -> bool {

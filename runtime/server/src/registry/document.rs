@@ -60,6 +60,11 @@ impl CachedObject {
         })
     }
 
+    /// The labels, sorted.
+    pub(super) fn labels(&self) -> &[(Box<str>, Box<str>)] {
+        &self.labels
+    }
+
     pub(super) fn label(&self, key: &str) -> Option<&str> {
         let at = self
             .labels

@@ -4,19 +4,59 @@ use std::borrow::Cow;
 
 use apiloom_meta::kind::Scope;
 use apiloom_meta::path::JsonPath;
-use apiloom_meta::selector::{FieldSelector, LabelQuery};
+use apiloom_meta::selector::{FieldMatcher, FieldSelector, LabelMatcher, LabelQuery, Labels};
 use apiloom_meta::{ApiError, Object};
 use serde_json::Value;
 
 use super::document::CachedObject;
 use super::kind::{KindVersion, namespace_and_name};
 
-/// Selectors that the kind can answer.
-#[derive(Clone, Debug)]
+/// Selectors that the kind can answer, compiled: an object costs what its own labels and the kind's selectable fields
+/// cost, however many requirements there are.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Selection {
-    labels: LabelQuery,
-    fields: FieldSelector,
-    everything: bool,
+    labels: LabelMatcher,
+    fields: FieldMatcher<Field>,
+}
+
+/// A field that a kind can be selected by.
+#[derive(Clone, Debug)]
+struct Field {
+    place: Place,
+    path: JsonPath,
+}
+
+/// Where a field is found in what the cache keeps of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Name,
+    Namespace,
+    /// The selectable field with this number.
+    Declared(u16),
+}
+
+impl Field {
+    /// The field that a kind declares under this name.
+    fn of(version: &KindVersion, name: &str) -> Option<Self> {
+        let metadata = |place, name| Field {
+            place,
+            path: JsonPath::new(["metadata", name]),
+        };
+        match name {
+            "metadata.name" => Some(metadata(Place::Name, "name")),
+            "metadata.namespace" if version.def.scope == Scope::Namespaced => {
+                Some(metadata(Place::Namespace, "namespace"))
+            }
+            other => {
+                let mut declared = (0..).zip(&version.def.selectable);
+                let (number, path) = declared.find(|(_, path)| path.as_field() == other)?;
+                Some(Field {
+                    place: Place::Declared(number),
+                    path: path.clone(),
+                })
+            }
+        }
+    }
 }
 
 impl Selection {
@@ -26,87 +66,85 @@ impl Selection {
         labels: &LabelQuery,
         fields: &FieldSelector,
     ) -> Result<Self, ApiError> {
-        for requirement in fields.requirements() {
-            if !is_selectable(version, &requirement.field) {
-                return Err(ApiError::bad_request(format!(
-                    "field label not supported: {}",
-                    requirement.field
-                )));
-            }
-        }
-        let everything = labels.is_everything() && fields.is_everything();
+        let resolve = |name: &str| {
+            Field::of(version, name)
+                .ok_or_else(|| ApiError::bad_request(format!("field label not supported: {name}")))
+        };
         Ok(Self {
-            labels: labels.clone(),
-            fields: fields.clone(),
-            everything,
+            fields: FieldMatcher::new(fields, resolve)?,
+            labels: LabelMatcher::new(labels),
         })
     }
 
     /// Leaves nothing out.
     pub(super) fn everything() -> Self {
-        Self {
-            labels: LabelQuery::default(),
-            fields: FieldSelector::default(),
-            everything: true,
-        }
+        Self::default()
     }
 
     /// Whether nothing is left out.
     pub(super) fn is_everything(&self) -> bool {
-        self.everything
+        self.labels.is_everything() && self.fields.is_everything()
     }
 
     /// The one name that the selector allows, if it does.
     pub(super) fn name(&self) -> Option<&str> {
-        self.fields.requires("metadata.name")
+        self.required(|place| (place == Place::Name).then_some(()))
+            .map(|((), name)| name)
     }
 
     /// Whether nothing is selected by but what every version of an object has alike: its name, namespace and labels.
     pub(super) fn is_of_metadata(&self) -> bool {
-        let fields = self.fields.requirements().iter();
-        let mut names = fields.map(|requirement| requirement.field.as_str());
-        names.all(|name| matches!(name, "metadata.name" | "metadata.namespace"))
+        let mut fields = self.fields.fields();
+        fields.all(|field| matches!(field.place, Place::Name | Place::Namespace))
     }
 
     /// Whether an object of the cache is selected, when it is in the version that the selector is about, or the
     /// selector is of metadata alone.
-    pub(super) fn matches_cached(
-        &self,
-        version: &KindVersion,
-        key: &str,
-        object: &CachedObject,
-    ) -> bool {
-        self.everything
-            || (self.labels.matches(|label| object.label(label))
-                && self
-                    .fields
-                    .matches(|field| cached_field(version, key, object, field)))
+    pub(super) fn matches_cached(&self, key: &str, object: &CachedObject) -> bool {
+        self.labels.matches(object)
+            && self.fields.matches(|field| {
+                let (namespace, name) = namespace_and_name(key);
+                Cow::Borrowed(match field.place {
+                    Place::Name => name,
+                    Place::Namespace => namespace,
+                    Place::Declared(number) => object.field(usize::from(number)),
+                })
+            })
     }
 
     /// The number and the value of a selectable field that must have one value, which an index then finds.
-    pub(super) fn indexed<'a>(&'a self, version: &KindVersion) -> Option<(u16, &'a str)> {
-        (0..)
-            .zip(&version.def.selectable)
-            .find_map(|(number, path)| Some((number, self.fields.requires(&path.as_field())?)))
+    pub(super) fn indexed(&self) -> Option<(u16, &str)> {
+        self.required(|place| match place {
+            Place::Declared(number) => Some(number),
+            Place::Name | Place::Namespace => None,
+        })
     }
 
     /// Whether an object, in the version that the selector is about, is selected.
     pub(super) fn matches(&self, object: &Object) -> bool {
-        self.everything
-            || (self.labels.matches(|key| object.label(key))
-                && self.fields.matches(|field| field_value(object, field)))
+        self.labels.matches(object)
+            && self
+                .fields
+                .matches(|field| field_value(object, &field.path))
+    }
+
+    /// The first field that must have one value and is found at a place of this sort, and the value.
+    fn required<T>(&self, sort: impl Fn(Place) -> Option<T>) -> Option<(T, &str)> {
+        let mut required = self.fields.required();
+        required.find_map(|(field, value)| Some((sort(field.place)?, value)))
     }
 }
 
-fn is_selectable(version: &KindVersion, field: &str) -> bool {
-    match field {
-        "metadata.name" => true,
-        "metadata.namespace" => version.def.scope == Scope::Namespaced,
-        other => version
-            .def
-            .selectable
-            .iter()
-            .any(|path| path.as_field() == other),
+impl Labels for CachedObject {
+    fn value(&self, key: &str) -> Option<&str> {
+        self.label(key)
+    }
+    fn count(&self) -> usize {
+        self.labels().len()
+    }
+    fn all(&self, mut holds: impl FnMut(&str, &str) -> bool) -> bool {
+        let mut labels = self.labels().iter();
+        labels.all(|(key, value)| holds(key, value))
     }
 }
 
@@ -120,32 +158,11 @@ fn printed(value: Option<&Value>) -> Cow<'_, str> {
 }
 
 /// A field as selectors compare it.
-fn field_value<'a>(object: &'a Object, field: &str) -> Cow<'a, str> {
-    let path = JsonPath::parse(field);
-    let path = path.as_ref().and_then(|path| path.names().split_first());
-    printed(path.and_then(|(first, rest)| {
+fn field_value<'a>(object: &'a Object, path: &JsonPath) -> Cow<'a, str> {
+    printed(path.names().split_first().and_then(|(first, rest)| {
         let root = object.fields().get(first)?;
         rest.iter().try_fold(root, |value, name| value.get(name))
     }))
-}
-
-/// The same of an object of the cache.
-fn cached_field<'a>(
-    version: &KindVersion,
-    key: &'a str,
-    object: &'a CachedObject,
-    field: &str,
-) -> Cow<'a, str> {
-    let (namespace, name) = namespace_and_name(key);
-    Cow::Borrowed(match field {
-        "metadata.name" => name,
-        "metadata.namespace" => namespace,
-        other => {
-            let mut declared = version.def.selectable.iter();
-            let number = declared.position(|path| path.as_field() == other);
-            number.map_or("", |number| object.field(number))
-        }
-    })
 }
 
 /// The same of a field as it is encoded.

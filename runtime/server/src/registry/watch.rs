@@ -446,7 +446,11 @@ struct Watcher<'a> {
 
 impl Watcher<'_> {
     async fn next(mut self) -> Option<Result<WatchEvent, ApiError>> {
-        while let Some(document) = self.next_initial() {
+        loop {
+            take_turns().await;
+            let Some(document) = self.next_initial() else {
+                break;
+            };
             match document {
                 Ok(None) => {}
                 Ok(Some(object)) => return Some(Ok(event(WatchEventKind::Added, object))),
@@ -457,6 +461,7 @@ impl Watcher<'_> {
             return Some(Ok(self.bookmark(revision, true)));
         }
         loop {
+            take_turns().await;
             let seen = match self.wait().await {
                 // A slow watcher is not told why its stream ends; it resumes from what it saw last.
                 Next::End | Next::Failed(StorageError::Lagged) => return None,
@@ -594,6 +599,12 @@ impl Watcher<'_> {
         }
         event(WatchEventKind::Bookmark, object.into())
     }
+}
+
+/// Lets others have the thread after a bounded number of objects, however many of them the selectors leave out. Called
+/// before the next one is taken: a wait that is given up here loses nothing.
+async fn take_turns() {
+    tokio::task::coop::consume_budget().await;
 }
 
 /// What a change is to a watcher who saw `old` and would see `new`.

@@ -16,6 +16,7 @@ mod patch;
 mod prepared;
 mod races;
 mod registration;
+mod turns;
 mod update;
 mod versions;
 mod watch;

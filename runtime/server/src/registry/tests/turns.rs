@@ -1,0 +1,99 @@
+//! Issue 9, point 11: requests that look at many objects let others have the thread in between.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use super::*;
+
+/// As many objects as make several turns.
+const OBJECTS: usize = 300;
+/// How many may be looked at in one turn.
+const IN_ONE_TURN: usize = 150;
+
+/// Widgets `0000` to the last, with their number's parity as a label; with and without a watch cache.
+async fn fixtures() -> [Fixture; 2] {
+    let stores = [Memory::new(), Memory::new()];
+    let cached = started(builder(&stores[0]), Arc::clone(&stores[0])).await;
+    let mut uncached = builder(&stores[1]);
+    uncached.watch_cache(None);
+    let uncached = started(uncached, Arc::clone(&stores[1])).await;
+    for f in [&cached, &uncached] {
+        for number in 0..OBJECTS {
+            let object =
+                json!({"metadata": {"name": format!("{number:04}"), "labels": {"n": "x"}}});
+            f.create(object).await.unwrap();
+        }
+    }
+    [cached, uncached]
+}
+
+/// Runs a future to its end and counts the turns that it took.
+async fn turns<T>(future: impl Future<Output = T>) -> (T, usize) {
+    let mut future = pin!(future);
+    let mut turns = 1;
+    loop {
+        let polled = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await;
+        if let Poll::Ready(done) = polled {
+            return (done, turns);
+        }
+        turns += 1;
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Selectors that select nothing of the fixture, each in its own way.
+fn selections() -> Vec<ListOptions> {
+    vec![
+        labels("n=y"),
+        labels("!n"),
+        fields("metadata.namespace=other"),
+        labels("a,b,!c"),
+    ]
+}
+
+#[tokio::test]
+async fn a_watch_takes_turns_over_initial_objects_that_it_leaves_out() {
+    for f in fixtures().await {
+        for selection in selections() {
+            let options = ListOptions {
+                send_initial_events: Some(true),
+                allow_watch_bookmarks: true,
+                ..selection
+            };
+            let mut events = f.widgets.watch(&f.ctx, NS, &options).await.unwrap();
+            let (event, turns) = turns(events.next()).await;
+            assert_eq!(event.unwrap().unwrap().kind, WatchEventKind::Bookmark);
+            assert!(turns >= OBJECTS / IN_ONE_TURN, "{turns} {options:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_watch_takes_turns_over_changes_that_it_leaves_out() {
+    for f in fixtures().await {
+        let last = json!({"metadata": {"name": "last", "labels": {"n": "y"}}});
+        f.create(last).await.unwrap();
+        f.cached().await;
+        let options = ListOptions {
+            resource_version: "1".to_owned(),
+            send_initial_events: Some(false),
+            ..labels("n=y")
+        };
+        let mut events = f.widgets.watch(&f.ctx, NS, &options).await.unwrap();
+        let (event, turns) = turns(events.next()).await;
+        assert_eq!(decoded(&event.unwrap().unwrap().object).name(), "last");
+        assert!(turns >= OBJECTS / IN_ONE_TURN, "{turns}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_takes_turns_over_objects_that_it_leaves_out() {
+    for f in fixtures().await {
+        for options in selections() {
+            let (listed, turns) = turns(f.list(&options)).await;
+            assert_eq!(names(&listed.unwrap()), [""; 0]);
+            assert!(turns >= OBJECTS / IN_ONE_TURN, "{turns} {options:?}");
+        }
+    }
+}
