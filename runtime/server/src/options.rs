@@ -18,6 +18,8 @@ use crate::server::{Backend, Config, EtcdOptions, EtcdOverride, TlsFiles, WatchC
 #[command(disable_help_subcommand = true)]
 pub struct Options {
     #[command(flatten)]
+    generic: Generic,
+    #[command(flatten)]
     serving: SecureServing,
     #[command(flatten)]
     storage: Storage,
@@ -31,6 +33,18 @@ pub struct Options {
     api: ApiEnablement,
     #[command(flatten)]
     logs: Logs,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Generic flags")]
+struct Generic {
+    /// Maximum number of non-mutating requests in flight at a time, watches left aside; requests beyond it are answered
+    /// with 429. 0 for no limit.
+    #[arg(long, value_name = "NUMBER", default_value_t = 400)]
+    max_requests_inflight: usize,
+    /// Maximum number of mutating requests in flight at a time; requests beyond it are answered with 429. 0 for no limit.
+    #[arg(long, value_name = "NUMBER", default_value_t = 200)]
+    max_mutating_requests_inflight: usize,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -246,6 +260,8 @@ impl Options {
             watch_cache_history_bytes: Some(self.watch_cache.watch_cache_history_bytes)
                 .filter(|_| self.watch_cache.watch_cache),
             watch_cache_sizes: self.watch_cache.watch_cache_sizes,
+            max_requests_inflight: self.generic.max_requests_inflight,
+            max_mutating_requests_inflight: self.generic.max_mutating_requests_inflight,
             disabled_admission: self.admission.disable_admission_plugins,
             runtime_config: self.api.runtime_config,
             verbosity: self.logs.verbosity,
@@ -428,6 +444,23 @@ mod tests {
     }
 
     #[test]
+    fn limits_on_requests_in_flight_are_those_of_kube_apiserver() {
+        let limits = |args| {
+            let config = config(args).unwrap();
+            (
+                config.max_requests_inflight,
+                config.max_mutating_requests_inflight,
+            )
+        };
+        assert_eq!(limits(&[]), (400, 200));
+        let flags = [
+            "--max-requests-inflight=7",
+            "--max-mutating-requests-inflight=0",
+        ];
+        assert_eq!(limits(&flags), (7, 0));
+    }
+
+    #[test]
     fn a_certificate_without_its_key_is_refused() {
         assert!(
             config(&["--tls-cert-file=a.pem"])
@@ -453,6 +486,7 @@ mod tests {
             panic!()
         };
         for heading in [
+            "Generic flags:",
             "Secure serving flags:",
             "Storage flags:",
             "Etcd flags:",

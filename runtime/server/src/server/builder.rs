@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use super::auth::Authenticator;
 use super::certificates::{self, Certificates};
 use super::filters::Filters;
+use super::in_flight::InFlight;
 use super::stores::Stores;
 use super::{
     Backend, Config, ServerError, health, kubeconfig, listener, object_counts, private_file,
@@ -189,7 +190,12 @@ impl Server {
         )
         .stopping(stopped);
         let metrics = Arc::clone(api.metrics());
-        let filters = Arc::new(Filters::new(api, Authenticator::new(&token)));
+        let in_flight = InFlight::new(
+            config.max_requests_inflight,
+            config.max_mutating_requests_inflight,
+        );
+        let filters = Filters::new(api, Authenticator::new(&token), in_flight);
+        let filters = Arc::new(filters);
         Ok(Ready {
             listener,
             url,

@@ -191,6 +191,11 @@ pub struct Config {
     pub watch_cache_history_bytes: Option<usize>,
     /// Resources whose watch caches are bounded in another way, or left out.
     pub watch_cache_sizes: Vec<WatchCacheSize>,
+    /// Non-mutating requests in flight at one time, beyond which requests are refused with 429; 0 for no limit. Default
+    /// 400.
+    pub max_requests_inflight: usize,
+    /// The same for mutating requests. Default 200.
+    pub max_mutating_requests_inflight: usize,
     /// Admission plugins to leave out.
     pub disabled_admission: Vec<String>,
     /// Versions and resources to serve or not.
@@ -215,6 +220,8 @@ impl Config {
             data_dir,
             watch_cache_history_bytes: Some(Budget::DEFAULT_BYTES),
             watch_cache_sizes: Vec::new(),
+            max_requests_inflight: 400,
+            max_mutating_requests_inflight: 200,
             disabled_admission: Vec::new(),
             runtime_config: Vec::new(),
             verbosity: 0,

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tower::Service as _;
 
 use super::auth::{Authenticator, authorize};
+use super::in_flight::{InFlight, too_many};
 use crate::http::error::respond;
 use crate::http::timeout::request_timeout;
 use crate::http::{Api, Body, Deadline, RequestInfo, plain};
@@ -24,11 +25,16 @@ const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 pub(super) struct Filters {
     api: Api,
     authenticator: Authenticator,
+    in_flight: InFlight,
 }
 
 impl Filters {
-    pub(super) fn new(api: Api, authenticator: Authenticator) -> Self {
-        Self { api, authenticator }
+    pub(super) fn new(api: Api, authenticator: Authenticator, in_flight: InFlight) -> Self {
+        Self {
+            api,
+            authenticator,
+            in_flight,
+        }
     }
 
     /// Request id, panic guard, then the rest.
@@ -53,7 +59,8 @@ impl Filters {
         response
     }
 
-    /// Request info, deadline, authentication, impersonation, authorization, and the API, which keeps to the deadline.
+    /// Request info, deadline, authentication, impersonation, requests in flight, authorization, and the API, which keeps to
+    /// the deadline.
     async fn guarded(&self, request: Request<Incoming>) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         let info = match RequestInfo::parse(&parts.method, &parts.uri) {
@@ -71,9 +78,13 @@ impl Filters {
             Ok(user) => user,
             Err(error) => return respond(&error, &parts),
         };
-        if let Err(error) =
-            refuse_impersonation(&parts.headers).and_then(|()| authorize(&user, &info))
-        {
+        if let Err(error) = refuse_impersonation(&parts.headers) {
+            return respond(&error, &parts);
+        }
+        let Ok(permit) = self.in_flight.admit(&info) else {
+            return too_many();
+        };
+        if let Err(error) = authorize(&user, &info) {
             return respond(&error, &parts);
         }
         parts.extensions.insert(user.0);
@@ -83,7 +94,7 @@ impl Filters {
             .clone()
             .call(Request::from_parts(parts, body))
             .await;
-        response
+        permit.hold(response)
     }
 }
 

@@ -10,6 +10,7 @@ mod coalesce;
 mod config;
 mod filters;
 mod health;
+mod in_flight;
 mod kubeconfig;
 mod listener;
 mod main;

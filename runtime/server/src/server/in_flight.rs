@@ -1,0 +1,226 @@
+//! How many requests are worked on at one time: kube-apiserver's two limits, for reads and for writes.
+//!
+//! A request counts until its answer is sent, so that slow readers of lists count as long as their lists are kept for
+//! them. Watches and other long-running requests are not counted. Everybody else is: kube-apiserver lets the group
+//! system:masters through, but here the only user that is authorized at all is the administrator, and a limit that
+//! knows no other user would be none. Health checks are answered always, or whoever asks would end a busy server.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::{RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Response, StatusCode};
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+
+use crate::http::{Body, CutOff, RequestInfo, plain};
+
+/// The limits on requests in flight.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    reads: Arc<Slots>,
+    writes: Arc<Slots>,
+}
+
+/// A number of requests, and how many there may be.
+#[derive(Debug)]
+struct Slots {
+    used: AtomicUsize,
+    /// 0 for no limit.
+    most: usize,
+}
+
+/// One request; it is in flight until this is dropped.
+#[derive(Debug)]
+#[must_use = "the request counts as answered when this is dropped"]
+pub(super) struct Permit(Option<Arc<Slots>>);
+
+/// The server has as many requests of this kind as it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooMany;
+
+impl InFlight {
+    /// At most so many reads and writes; 0 for no limit.
+    pub(super) fn new(reads: usize, writes: usize) -> Self {
+        let slots = |most| {
+            Arc::new(Slots {
+                used: AtomicUsize::new(0),
+                most,
+            })
+        };
+        Self {
+            reads: slots(reads),
+            writes: slots(writes),
+        }
+    }
+
+    /// Counts a request in.
+    ///
+    /// # Errors
+    /// When there are as many of its kind as there may be.
+    pub(super) fn admit(&self, info: &RequestInfo) -> Result<Permit, TooMany> {
+        if info.is_long_running() || is_health_check(info) {
+            return Ok(Permit(None));
+        }
+        let slots = match info.verb.as_str() {
+            "get" | "list" | "watch" => &self.reads,
+            _ => &self.writes,
+        };
+        if slots.most == 0 {
+            return Ok(Permit(None));
+        }
+        let permit = Permit(Some(Arc::clone(slots)));
+        // Dropped again, the permit takes its count back.
+        match slots.used.fetch_add(1, Ordering::AcqRel) < slots.most {
+            true => Ok(permit),
+            false => Err(TooMany),
+        }
+    }
+}
+
+/// Whether the path is one of those that load balancers and supervisors ask.
+fn is_health_check(info: &RequestInfo) -> bool {
+    let first = info.path.split('/').nth(1);
+    !info.is_resource_request && matches!(first, Some("livez" | "readyz" | "healthz"))
+}
+
+impl Permit {
+    /// Keeps the request in flight until its answer is sent. One whose bytes are all here is sent as far as the server's
+    /// work is concerned.
+    pub(super) fn hold(self, response: Response<Body>) -> Response<Body> {
+        if self.0.is_none() || response.body().size_hint().exact().is_some() {
+            return response;
+        }
+        response.map(|body| {
+            Held {
+                body,
+                _permit: self,
+            }
+            .boxed_unsync()
+        })
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(slots) = &self.0 {
+            slots.used.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// A body whose request is in flight as long as it lives.
+struct Held {
+    body: Body,
+    _permit: Permit,
+}
+
+impl http_body::Body for Held {
+    type Data = Bytes;
+    type Error = CutOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The answer to a request that is one too many.
+pub(super) fn too_many() -> Response<Body> {
+    const TEXT: &str = "Too many requests, please try again later.\n";
+    let mut response = plain(StatusCode::TOO_MANY_REQUESTS, TEXT);
+    let headers = response.headers_mut();
+    headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use http_body_util::StreamBody;
+
+    use super::*;
+
+    fn info(method: &str, uri: &str) -> RequestInfo {
+        RequestInfo::parse(&method.parse::<Method>().unwrap(), &uri.parse().unwrap()).unwrap()
+    }
+
+    const PODS: &str = "/api/v1/namespaces/n/pods";
+
+    // Issue 9, point 12.
+    #[test]
+    fn reads_and_writes_have_limits_of_their_own() {
+        let limits = InFlight::new(2, 1);
+        let list = [
+            limits.admit(&info("GET", PODS)),
+            limits.admit(&info("GET", "/version")),
+        ];
+        assert!(list.iter().all(Result::is_ok));
+        assert_eq!(limits.admit(&info("GET", PODS)).err(), Some(TooMany));
+        let create = limits.admit(&info("POST", PODS));
+        assert!(create.is_ok());
+        for method in ["POST", "PUT", "PATCH", "DELETE"] {
+            assert_eq!(
+                limits.admit(&info(method, PODS)).err(),
+                Some(TooMany),
+                "{method}"
+            );
+        }
+        drop((list, create));
+        assert!(
+            limits.admit(&info("GET", PODS)).is_ok() && limits.admit(&info("PUT", PODS)).is_ok()
+        );
+    }
+
+    #[test]
+    fn watches_and_health_checks_are_not_counted_and_0_is_no_limit() {
+        let limits = InFlight::new(1, 0);
+        let _read = limits.admit(&info("GET", PODS)).unwrap();
+        for uri in [
+            "/api/v1/pods?watch=1",
+            "/api/v1/watch/pods",
+            "/livez",
+            "/readyz?verbose",
+            "/healthz/ping",
+        ] {
+            assert!(limits.admit(&info("GET", uri)).is_ok(), "{uri}");
+        }
+        let writes: Vec<_> = (0..10).map(|_| limits.admit(&info("POST", PODS))).collect();
+        assert!(writes.iter().all(Result::is_ok));
+    }
+
+    #[tokio::test]
+    async fn a_list_is_in_flight_until_it_is_read_or_given_up() {
+        let limits = InFlight::new(1, 1);
+        let list = || {
+            let piece = Ok(Frame::data(Bytes::from_static(b"x")));
+            let body = StreamBody::new(futures_util::stream::iter([piece])).boxed_unsync();
+            limits
+                .admit(&info("GET", PODS))
+                .map(|permit| permit.hold(Response::new(body)))
+        };
+        let answer = list().unwrap();
+        assert!(list().is_err());
+        assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "x");
+        drop(list().unwrap());
+        // What is all here is not waited for.
+        let permit = limits.admit(&info("GET", PODS)).unwrap();
+        let whole = permit.hold(plain(StatusCode::OK, "x"));
+        assert!(list().is_ok());
+        drop(whole);
+    }
+}
