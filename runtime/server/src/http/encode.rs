@@ -1,16 +1,19 @@
 //! Objects and lists on their way out: as they are, as a Table, as PartialObjectMetadata; as JSON, indented JSON or YAML.
 //!
-//! Lists are encoded item by item while the client reads, so that a long list is never held twice.
+//! Lists are encoded item by item while the client reads, in every form and format, so that a long list is never held
+//! twice.
 
 use std::sync::Arc;
 
-use apiloom_meta::codec::{Format, Indenter, append_json, encode_json, indent_json};
+use apiloom_meta::codec::{Format, Indenter, append_json, encode_json, encode_yaml, indent_json};
 use apiloom_meta::{ApiError, ListMeta, Object, ResourceDef, Status, StatusDetails, StatusReason};
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
+use serde_json::Value;
 
 use super::compress::THRESHOLD_BYTES;
 use super::error::yaml;
@@ -28,10 +31,6 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// An object from this size on goes out of the cache without being copied. Smaller ones are copied together: a frame for
 /// each would cost more.
 const LARGE_BYTES: usize = 16 * 1024;
-
-/// YAML, whose keys are sorted, needs the whole list at once. Beyond so many items it is made off the async threads, so
-/// that nobody else waits for it.
-const MANY_ITEMS: usize = 500;
 
 /// How this request's objects are answered.
 #[derive(Clone, Debug)]
@@ -137,32 +136,26 @@ impl Reply {
                 ),
             ));
         }
-        let many = listed.items.at_most() > MANY_ITEMS;
         let pieces = ListPieces::new(self, listed);
-        if self.accepted.format == Format::Yaml {
-            let whole = move || {
-                let json = pieces.collect::<Result<Vec<Bytes>, ApiError>>()?.concat();
-                Ok(respond(
-                    StatusCode::OK,
-                    "application/yaml",
-                    full(yaml(&json)),
-                ))
-            };
-            if !many {
-                return whole();
-            }
-            let done = tokio::task::spawn_blocking(whole).await;
-            return done.map_err(|error| ApiError::internal(error.to_string()))?;
-        }
+        let is_yaml = self.accepted.format == Format::Yaml;
         let mut pieces: Box<dyn Iterator<Item = Result<Bytes, ApiError>> + Send> =
             match self.accepted.pretty {
+                _ if is_yaml => Box::new(pieces),
                 true => Box::new(indented(pieces)),
                 false => Box::new(pieces.chain(std::iter::once(Ok(Bytes::from_static(b"\n"))))),
             };
+        let content_type = match self.accepted.format {
+            Format::Yaml => "application/yaml",
+            Format::Json => "application/json",
+        };
         // What fits into the threshold is sent in one go, with its length; it is never compressed.
         let mut begin = Vec::new();
         let mut len = 0;
         while len <= THRESHOLD_BYTES {
+            if is_yaml {
+                // A piece takes about a millisecond to make, during which nobody else has the thread.
+                tokio::task::yield_now().await;
+            }
             match pieces.next().transpose()? {
                 Some(piece) => {
                     len += piece.len();
@@ -170,7 +163,7 @@ impl Reply {
                 }
                 None => {
                     let whole = full(begin.concat().into());
-                    return Ok(respond(StatusCode::OK, "application/json", whole));
+                    return Ok(respond(StatusCode::OK, content_type, whole));
                 }
             }
         }
@@ -183,11 +176,16 @@ impl Reply {
                 Err(CutOff::Unfinished)
             }
         });
-        Ok(respond(
-            StatusCode::OK,
-            "application/json",
-            StreamBody::new(futures_util::stream::iter(frames)).boxed_unsync(),
-        ))
+        let frames = futures_util::stream::iter(frames);
+        let body = match is_yaml {
+            true => StreamBody::new(frames.then(async |frame| {
+                tokio::task::yield_now().await;
+                frame
+            }))
+            .boxed_unsync(),
+            false => StreamBody::new(frames).boxed_unsync(),
+        };
+        Ok(respond(StatusCode::OK, content_type, body))
     }
 
     /// An answer whose compact JSON is all here.
@@ -255,6 +253,14 @@ impl Form {
         }
     }
 
+    /// What the items of a list stand behind in YAML. Nothing before them can hold this: text of several lines is indented.
+    fn items_in_yaml(&self) -> &'static [u8] {
+        match self {
+            Self::Table(_) => b"\nrows:",
+            Self::Object | Self::Partial(_) => b"\nitems:",
+        }
+    }
+
     fn write_list_head(&self, def: &ResourceDef, meta: &ListMeta, out: &mut Vec<u8>) {
         let (kind, api_version) = match self {
             Self::Table(tables) => return tables.write_head(meta, true, out),
@@ -274,13 +280,16 @@ impl Form {
     }
 }
 
-/// The JSON of a list in pieces of at most [`PIECE_BYTES`] or one object, without a final newline. Nothing follows an error.
+/// A list in pieces of at most [`PIECE_BYTES`] or one object; JSON without a final newline. Nothing follows an error.
 struct ListPieces {
     endpoint: Arc<Endpoint>,
     form: Form,
+    format: Format,
     items: Items,
     meta: ListMeta,
     stage: Stage,
+    /// What follows the items.
+    tail: Bytes,
     /// What did not fit into the last piece.
     rest: Vec<u8>,
     /// An object that goes out as it lies in the cache, behind what was written before it.
@@ -307,9 +316,11 @@ impl ListPieces {
         Self {
             endpoint: Arc::clone(&reply.endpoint),
             form: reply.form(),
+            format: reply.accepted.format,
             items: listed.items,
             meta,
             stage: Stage::Head,
+            tail: Bytes::new(),
             rest: Vec::new(),
             large: None,
         }
@@ -318,23 +329,68 @@ impl ListPieces {
     /// Writes until the piece is full, a large object is to go out by itself, or nothing is left.
     fn write(&mut self, out: &mut Vec<u8>) -> Result<(), ApiError> {
         if self.stage == Stage::Head {
-            self.form
-                .write_list_head(self.endpoint.def(), &self.meta, out);
+            self.write_head(out);
             self.stage = Stage::FirstItem;
         }
         while out.len() < PIECE_BYTES && self.large.is_none() && self.stage != Stage::Ended {
             let Some(item) = self.items.next().transpose()? else {
-                out.extend_from_slice(b"]}");
+                if self.format == Format::Yaml && self.stage == Stage::FirstItem {
+                    out.extend_from_slice(b" []\n");
+                }
+                out.extend_from_slice(&self.tail);
                 self.stage = Stage::Ended;
                 return Ok(());
             };
-            if self.stage == Stage::MoreItems {
-                out.push(b',');
+            match (self.format, self.stage) {
+                (Format::Json, Stage::MoreItems) => out.push(b','),
+                (Format::Yaml, Stage::FirstItem) => out.push(b'\n'),
+                _ => {}
             }
             self.stage = Stage::MoreItems;
-            self.write_item(&item, out);
+            match self.format {
+                Format::Json => self.write_item(&item, out),
+                Format::Yaml => self.write_yaml_item(&item, out),
+            }
         }
         Ok(())
+    }
+
+    /// Writes what stands before the items, and keeps what stands behind them.
+    fn write_head(&mut self, out: &mut Vec<u8>) {
+        const END: &[u8] = b"]}";
+        let def = self.endpoint.def();
+        if self.format == Format::Json {
+            self.form.write_list_head(def, &self.meta, out);
+            self.tail = Bytes::from_static(END);
+            return;
+        }
+        // YAML, whose keys are sorted, has keys behind the items too: those of a list that has none.
+        let mut empty = Vec::new();
+        self.form.write_list_head(def, &self.meta, &mut empty);
+        empty.extend_from_slice(END);
+        let mut head = yaml(&empty);
+        let items = self.form.items_in_yaml();
+        let found = head.windows(items.len()).position(|window| window == items);
+        let at = found.map_or(head.len(), |at| at + items.len());
+        let tail = head.split_off(at);
+        out.extend_from_slice(&head);
+        self.tail = tail.slice(tail.len().min(b" []\n".len())..);
+    }
+
+    /// Writes an item as it stands in the YAML of the whole list.
+    fn write_yaml_item(&self, item: &Document, out: &mut Vec<u8>) {
+        let mut json = Vec::new();
+        self.form
+            .write_item(&item.json(self.endpoint.schema()), &mut json);
+        match serde_json::from_slice(&json) {
+            Ok(value) => out.extend_from_slice(&encode_yaml(&Value::Array(vec![value]))),
+            // It nests deeper than the parser goes. JSON is YAML too.
+            Err(_) => {
+                out.extend_from_slice(b"- ");
+                out.extend_from_slice(&json);
+                out.push(b'\n');
+            }
+        }
     }
 
     fn write_item(&mut self, item: &Document, out: &mut Vec<u8>) {

@@ -1,6 +1,11 @@
 //! GET of items and collections, in every representation.
 
-use apiloom_meta::codec::indent_json;
+use std::pin::Pin;
+use std::task::Poll;
+
+use apiloom_meta::codec::{Format, decode_value, indent_json};
+use http_body::Body as _;
+use serde_json::json;
 
 use super::*;
 
@@ -125,8 +130,81 @@ async fn a_long_list_is_the_same_in_pieces() {
     let pretty = get(&api, &format!("{FLUNDERS}?pretty=1")).await.expect(200);
     assert!(pretty.body.starts_with("{\n  \"kind\""), "{}", pretty.body);
     assert!(pretty.body.as_bytes() == indent_json(plain.body.as_bytes()));
-    let yaml = get_as(&api, "application/yaml", FLUNDERS).await.expect(200);
-    assert_eq!(yaml.body.matches("\n- metadata:").count(), 600);
+}
+
+// Issue 9, point 12.
+#[tokio::test]
+async fn yaml_lists_are_made_while_they_are_read_and_say_what_json_says() {
+    const PIECE: usize = 64 * 1024;
+    let api = api().await;
+    let targets = [
+        "",
+        ";as=Table;v=v1;g=meta.k8s.io",
+        ";as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+    ];
+    let mut made = 0;
+    for objects in [0, 1, 600] {
+        for n in made..objects {
+            let reference = format!("line {n}\nitems: []\n{}", "x".repeat(1000));
+            let body =
+                json!({"metadata": {"name": format!("f-{n:03}"), "annotations": {"a": reference}}});
+            post(&api, FLUNDERS, &body.to_string()).await.expect(201);
+        }
+        made = objects;
+        for target in targets {
+            let url = format!("{FLUNDERS}?limit=599");
+            let json = get_as(&api, &format!("application/json{target}"), &url).await;
+            let accept = format!("application/yaml{target}");
+            let response = open(&api, "GET", &url, &[("accept", &accept)], "").await;
+            assert_eq!(
+                testing::header(&response, "content-type"),
+                "application/yaml"
+            );
+            // Ages grow from one answer to the next, and are shown in seconds.
+            let is_table = target.contains("Table");
+            let is_long = objects == 600;
+            assert_eq!(
+                response.body().size_hint().exact().is_none(),
+                is_long,
+                "{target}"
+            );
+            let mut body = response.into_body();
+            let mut whole = Vec::new();
+            while let Some(frame) = body.frame().await {
+                let data = frame.unwrap().into_data().unwrap();
+                assert!(!is_long || data.len() <= PIECE, "{target}: {}", data.len());
+                whole.extend_from_slice(&data);
+            }
+            let expected = super::super::error::yaml(json.expect(200).body.as_bytes());
+            if !is_table {
+                assert!(whole == expected, "{target} {objects}");
+            }
+            let value: Value = decode_value(&whole, Format::Yaml).unwrap();
+            let items = if is_table { "rows" } else { "items" };
+            let count = value[items].as_array().map(Vec::len);
+            assert_eq!(count, Some(objects.min(599)), "{target}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn gzip_takes_turns_over_text_that_it_makes_nothing_of() {
+    let text = crate::http::plain(StatusCode::OK, vec![b'x'; 10 << 20]);
+    let headers = testing::get("/", &[("accept-encoding", "gzip")]).headers;
+    let mut body = crate::http::compress::compress(&headers, text).into_body();
+    let mut turns = 0;
+    while let Some(polled) = std::future::poll_fn(|cx| {
+        Poll::Ready(match Pin::new(&mut body).poll_frame(cx) {
+            Poll::Ready(None) => None,
+            other => Some(other),
+        })
+    })
+    .await
+    {
+        assert!(!matches!(polled, Poll::Ready(Some(Err(_)))));
+        turns += 1;
+    }
+    assert!(turns >= 160, "{turns}");
 }
 
 #[tokio::test]
