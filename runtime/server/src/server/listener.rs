@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use rustls::ServerConfig;
@@ -20,7 +20,7 @@ use super::ServerError;
 use super::coalesce::coalesce;
 use super::filters::Filters;
 use super::stall::Stall;
-use crate::http::Body;
+use super::streams::{Paced, Streams};
 use crate::http::timeout::REQUEST_TIMEOUT;
 
 /// How long a client may take over its TLS handshake before its connection is closed.
@@ -130,8 +130,8 @@ async fn handshake(
     }
 }
 
-fn http_builder() -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+fn http_builder() -> auto::Builder<Streams> {
+    let mut builder = auto::Builder::new(Streams::new(STALL));
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -148,6 +148,6 @@ fn http_builder() -> auto::Builder<TokioExecutor> {
 async fn answer(
     filters: Arc<Filters>,
     request: Request<Incoming>,
-) -> Result<Response<Body>, Infallible> {
-    Ok(filters.serve(request).await)
+) -> Result<Response<Paced>, Infallible> {
+    Ok(filters.serve(request).await.map(Paced::new))
 }

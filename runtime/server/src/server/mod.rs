@@ -18,6 +18,7 @@ mod object_counts;
 mod private_file;
 mod stall;
 mod stores;
+mod streams;
 
 pub use builder::{Builder, Ready, Server};
 pub use config::{
