@@ -16,8 +16,8 @@ pub fn repository() -> PathBuf {
 }
 
 /// The path of a binary of the workspace, built. Cargo finds out that nothing changed in no time, so a test never runs
-/// against yesterday's server; it builds what `tests/all` builds, since fewer packages would mean other features and
-/// everything once more.
+/// against yesterday's server. Every package takes part, and one test with it, since fewer packages or no development
+/// dependencies would mean other features and a second build of everything.
 pub fn build(binary: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let profile = BUILT.get_or_init(|| {
@@ -30,7 +30,8 @@ pub fn build(binary: &str) -> PathBuf {
             .to_owned();
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo
-            .args(["build", "--quiet", "--workspace", "--all-targets"])
+            .args(["build", "--quiet", "--workspace"])
+            .args(["--bins", "--test", "filters"])
             .args(cfg!(feature = "etcd").then_some("--features=etcd"))
             .current_dir(repository());
         if profile.ends_with("release") {
