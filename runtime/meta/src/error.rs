@@ -77,6 +77,9 @@ impl StatusReason {
 /// The most errors that one `Invalid` tells: a body full of mistakes must not make an answer many times its size.
 pub const MAX_CAUSES: usize = 1_000;
 
+/// The most bytes that the errors of one `Invalid` have together; the first is told whatever it has.
+const MAX_CAUSES_BYTES: usize = 256 * 1024;
+
 /// A failed request, before it becomes a `Status` on the wire.
 ///
 /// `reason` is absent for internal errors whose text is passed through (the wire then has code 500 and no reason).
@@ -210,9 +213,9 @@ impl ApiError {
 
     /// `Kind.group "name" is invalid: ERRORS`, one cause per error, as the API conventions print it:
     /// one error bare, several in brackets, identical texts once in the message but kept in the causes. Errors behind
-    /// the first [`MAX_CAUSES`] are left out.
+    /// the first [`MAX_CAUSES`], or behind 256 KiB of them, are left out.
     pub fn invalid(kind: &GroupKind, name: &str, errors: &[FieldError]) -> Self {
-        let errors = &errors[..errors.len().min(MAX_CAUSES)];
+        let errors = &errors[..told(errors)];
         let aggregate = aggregate(errors);
         Self::new(
             StatusReason::Invalid,
@@ -226,6 +229,16 @@ impl ApiError {
             ..StatusDetails::default()
         })
     }
+}
+
+/// How many of these errors are told.
+fn told(errors: &[FieldError]) -> usize {
+    let mut bytes = 0;
+    let fit = errors.iter().take(MAX_CAUSES).take_while(|error| {
+        bytes += error.path.as_str().len() + error.body.len();
+        bytes <= MAX_CAUSES_BYTES
+    });
+    fit.count().max(1).min(errors.len())
 }
 
 #[cfg(test)]

@@ -2,15 +2,26 @@
 //!
 //! Bodies and cause reasons are those of `k8s.io/apimachinery/pkg/util/validation/field`, which clients match on.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::types::StatusCause;
 
-/// A path such as `spec.containers[0].name` or `metadata.annotations[foo]`. The root path is empty.
+/// The most bytes of a path in an error. Keys of maps are part of it, and those of a body may be as long as the body:
+/// many errors below one such key must not make an answer many times its size.
+pub(crate) const MAX_PATH_BYTES: usize = 1024;
+
+/// The most bytes of a value, and of a detail, that one error shows.
+const MAX_SHOWN_BYTES: usize = 8 * 1024;
+
+/// Stands where a text was cut.
+pub(crate) const CUT: &str = "...";
+
+/// A path such as `spec.containers[0].name` or `metadata.annotations[foo]`. The root path is empty. A path of more than
+/// 1024 bytes is cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldPath(String);
 
@@ -27,20 +38,30 @@ impl FieldPath {
     #[must_use]
     pub fn child(&self, field: &str) -> Self {
         if self.0.is_empty() {
-            Self(field.to_owned())
+            Self(shortened(field, MAX_PATH_BYTES).into_owned())
         } else {
-            Self(format!("{}.{field}", self.0))
+            self.followed_by(format_args!(".{}", beginning(field, MAX_PATH_BYTES)))
         }
     }
     /// An element of the list at this path.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
-        Self(format!("{}[{index}]", self.0))
+        self.followed_by(format_args!("[{index}]"))
     }
     /// An entry of the map at this path.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
-        Self(format!("{}[{key}]", self.0))
+        self.followed_by(format_args!("[{}]", beginning(key, MAX_PATH_BYTES)))
+    }
+    fn followed_by(&self, step: fmt::Arguments<'_>) -> Self {
+        if self.0.len() > MAX_PATH_BYTES {
+            return self.clone();
+        }
+        let path = format!("{}{step}", self.0);
+        Self(match shortened(&path, MAX_PATH_BYTES) {
+            Cow::Borrowed(_) => path,
+            Cow::Owned(cut) => cut,
+        })
     }
     /// The path as text; empty for the root.
     pub fn as_str(&self) -> &str {
@@ -121,15 +142,33 @@ pub struct FieldError {
 }
 
 /// Prints a value as error texts print it: strings quoted, numbers and booleans bare, the rest as JSON with the fields
-/// of structs in declared order.
+/// of structs in declared order. What is too long to be read is cut.
 fn shown(value: impl Serialize) -> String {
     let Ok(json) = serde_json::to_string(&value) else {
         return "null".to_owned();
     };
-    match serde_json::from_str::<Value>(&json) {
-        Ok(Value::String(text)) => go_quote(&text),
-        Ok(Value::Object(_) | Value::Array(_)) => html_escaped(&json),
-        _ => json,
+    if json.starts_with('"') {
+        let text: String = serde_json::from_str(&json).unwrap_or_default();
+        return go_quote(&shortened(&text, MAX_SHOWN_BYTES));
+    }
+    html_escaped(&shortened(&json, MAX_SHOWN_BYTES))
+}
+
+/// The beginning of a text: at most so many bytes.
+pub(crate) fn beginning(text: &str, max_bytes: usize) -> &str {
+    let mut end = max_bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// A text of at most so many bytes, and a mark behind it where something was cut off.
+pub(crate) fn shortened(text: &str, max_bytes: usize) -> Cow<'_, str> {
+    if text.len() <= max_bytes {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned([beginning(text, max_bytes), CUT].concat())
     }
 }
 
@@ -201,6 +240,11 @@ pub fn aggregate(errors: &[FieldError]) -> String {
 
 impl FieldError {
     fn new(kind: FieldErrorKind, path: &FieldPath, body: String) -> Self {
+        // The value that it shows is cut already, so this is for details that are made from what a client sent.
+        let body = match shortened(&body, 2 * MAX_SHOWN_BYTES) {
+            Cow::Borrowed(_) => body,
+            Cow::Owned(cut) => cut,
+        };
         Self {
             kind,
             path: path.clone(),

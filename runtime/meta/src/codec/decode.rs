@@ -3,6 +3,7 @@
 //! A serde visitor walks the document and the schema together, so JSON and YAML differ only in the parser that drives
 //! it. Like Go's decoder it does not stop at a value of the wrong type, as a syntax error further on counts more.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{
@@ -11,7 +12,7 @@ use serde::de::{
 use serde_json::{Map, Number, Value};
 
 use super::{DecodeError, Decoded, Format, syntax};
-use crate::field::go_quote;
+use crate::field::{MAX_PATH_BYTES, go_quote, shortened};
 use crate::schema::build::QUANTITY;
 use crate::schema::node::{Child, Node, Types};
 use crate::schema::path::Path;
@@ -36,6 +37,9 @@ const WRAPPED: &str = "$serde_json::private::RawValue";
 
 /// As many strict errors as Kubernetes collects.
 const MAX_STRICT: usize = 100;
+
+/// After so many repetitions of strict errors that are known no others are looked for: each takes a text to compare.
+const MAX_REPEATED: usize = 10_000;
 
 /// Decodes bytes against a node, or as they are.
 pub(super) fn decode(
@@ -107,6 +111,8 @@ fn yaml_here<'k>(
             max_depth: max_depth,
             max_events: 5_000_000,
             max_nodes: 2_000_000,
+            // A manifest may well have a hundred lines of comments in a row.
+            max_buffered_comment_events: 5_000_000,
         },
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::PassThrough,
         legacy_octal_numbers: true,
@@ -120,6 +126,8 @@ fn yaml_here<'k>(
 /// What a walk finds besides the document.
 struct Walk<'a> {
     strict: Vec<String>,
+    /// How many strict errors were found again.
+    repeated: usize,
     /// The first value of a wrong type.
     type_error: Option<String>,
     /// The type of the innermost struct around the walk, for the texts of type errors.
@@ -133,6 +141,7 @@ impl<'a> Walk<'a> {
         let owner = node.and_then(|node| node.type_name.as_deref());
         Self {
             strict: Vec::new(),
+            repeated: 0,
             type_error: None,
             owner: owner.unwrap_or_default(),
             is_yaml: format == Format::Yaml,
@@ -151,9 +160,11 @@ impl<'a> Walk<'a> {
     }
 
     fn strict(&mut self, problem: impl FnOnce() -> String) {
-        if self.strict.len() < MAX_STRICT {
+        if self.strict.len() < MAX_STRICT && self.repeated < MAX_REPEATED {
             let problem = problem();
-            if !self.strict.contains(&problem) {
+            if self.strict.contains(&problem) {
+                self.repeated += 1;
+            } else {
                 self.strict.push(problem);
             }
         }
@@ -431,7 +442,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         }
         let mut fields = Map::new();
         // Fields that were null, which means absent: a second one is a duplicate all the same.
-        let mut absent: Vec<String> = Vec::new();
+        let mut absent: HashSet<String> = HashSet::new();
         let path = self.path;
         while let Some((key, line)) = access.next_key_seed(Key {
             is_yaml: self.walk.is_yaml,
@@ -447,7 +458,10 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
                 && (fields.contains_key(&key) || absent.contains(&key))
             {
                 self.walk.strict(|| match line {
-                    Some(line) => format!("line {line}: key {} already set in map", go_quote(&key)),
+                    Some(line) => {
+                        let key = go_quote(&shortened(&key, MAX_PATH_BYTES));
+                        format!("line {line}: key {key} already set in map")
+                    }
                     None => format!("duplicate field {}", go_quote(&at.strict())),
                 });
             }
@@ -475,7 +489,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
                 }
                 Some(_) => {
                     fields.remove(&key);
-                    absent.push(key);
+                    absent.insert(key);
                 }
             }
         }

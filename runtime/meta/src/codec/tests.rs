@@ -367,6 +367,41 @@ fn many_problems_are_cut_at_a_hundred_and_told_once() {
     assert_eq!(decoded(r#"{"x":1,"x":2}"#).strict, [r#"unknown field "x""#]);
 }
 
+// Issue 9, point 10: with the whole path in each text, a body of 3 MB made an answer of 600 MB.
+#[test]
+fn problems_below_a_long_key_are_told_in_few_bytes() {
+    let key = "k".repeat(100_000);
+    let twice = (0..200).map(|i| format!("\"d{i}\":1,\"d{i}\":1"));
+    let twice = twice.collect::<Vec<_>>().join(",");
+    let free = format!("{{\"spec\":{{\"free\":{{\"{key}\":{{{twice}}}}}}}}}");
+    let strict = decoded(&free).strict;
+    // Texts that are cut at the same place are the same.
+    assert_eq!(strict.len(), 1);
+    assert!(
+        strict[0].starts_with("duplicate field \"spec.free.kkk"),
+        "{strict:?}"
+    );
+    assert!(
+        strict[0].ends_with("kkk...\"") && strict[0].len() < 1100,
+        "{strict:?}"
+    );
+    let free = format!("{{\"data\":{{\"{key}\":1}}}}");
+    let problem = refused(&free);
+    assert!(problem.len() < 1200, "{problem}");
+    let yaml = format!("data:\n  {key}: a\n  {key}: b\n").replace(&key, "k");
+    let line = decode(yaml.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+    assert_eq!(line.strict, ["line 3: key \"k\" already set in map"]);
+}
+
+// Issue 9, point 10: of many comments in a row, as manifests begin with, more than 32 were refused.
+#[test]
+fn yaml_may_have_many_comments_in_a_row() {
+    let comments = "  # a comment\n".repeat(1_000);
+    let yaml = format!("data:\n{comments}  k: v\n");
+    let decoded = decode(yaml.as_bytes(), Format::Yaml, &schema()).expect("decodes");
+    assert_eq!(decoded.value, json!({"data": {"k": "v"}}));
+}
+
 #[test]
 fn bytes_that_are_no_utf8_are_refused() {
     let error = decode_value(b"{\"a\":\"\xff\"}", Format::Json).expect_err("bytes");

@@ -138,6 +138,36 @@ fn equal_field_errors_stand_once_in_the_message_and_twice_in_the_causes() {
     );
 }
 
+// Issue 9, point 10.
+#[test]
+fn field_errors_are_told_in_few_bytes() {
+    let long = "\u{1}é".repeat(1_000_000);
+    let key = FieldPath::new("data").key(&long);
+    let errors = vec![FieldError::invalid(&key, &long, &long); 2_000];
+    let size = |errors: &[FieldError]| {
+        let error = ApiError::invalid(&GroupKind::default(), "", errors);
+        let causes = error.details.unwrap().causes;
+        let causes = causes
+            .iter()
+            .map(|cause| cause.message.len() + cause.field.len());
+        error.message.len() + causes.sum::<usize>()
+    };
+    assert!(
+        (1..64 * 1024).contains(&size(&errors[..1])),
+        "{}",
+        size(&errors[..1])
+    );
+    assert!(
+        (1..512 * 1024).contains(&size(&errors)),
+        "{}",
+        size(&errors)
+    );
+    assert!(errors[0].to_string().starts_with("data[\u{1}é\u{1}é"));
+    let listed = FieldError::invalid(&FieldPath::new("a"), vec![1; 100_000], "is long");
+    assert!(listed.body.starts_with("Invalid value: [1,1,"), "{listed}");
+    assert!(listed.body.ends_with("1...: is long"), "{listed}");
+}
+
 #[test]
 fn a_thousand_field_errors_are_told() {
     let error = FieldError::required(&FieldPath::new("a"), "");

@@ -1,8 +1,6 @@
 //! Where a walk stands: a chain of borrowed steps on the stack, turned into text only when there is an error.
 
-use std::fmt::Write;
-
-use crate::field::FieldPath;
+use crate::field::{CUT, FieldPath, MAX_PATH_BYTES, beginning};
 
 /// One step of the chain, from the value back to the root.
 #[derive(Clone, Copy, Debug)]
@@ -25,49 +23,49 @@ impl<'a> Path<'a> {
 
     /// As field errors print it: `spec.ports[0].name`, `data[key]`.
     pub(crate) fn field(&self) -> FieldPath {
-        let mut text = String::new();
-        self.write(&mut text, &|out, key| write!(out, "[{key}]").is_ok());
-        if text.is_empty() {
+        let mut text = Text::default();
+        self.write(&mut text, &|out, key| {
+            out.push("[");
+            out.push(key);
+            out.push("]");
+        });
+        if text.path.is_empty() {
             FieldPath::root()
         } else {
-            FieldPath::new(text)
+            FieldPath::new(text.path)
         }
     }
 
     /// As strict decoding errors print it: map keys are steps like fields, `data.key`.
     pub(crate) fn strict(&self) -> String {
-        let mut text = String::new();
-        self.write(&mut text, &|out, key| {
-            if !out.is_empty() {
-                out.push('.');
-            }
-            out.push_str(key);
-            true
-        });
-        text
+        let mut text = Text::default();
+        self.write(&mut text, &Text::push_step);
+        text.path
     }
 
     /// As Go's type errors print it: the fields alone.
     pub(crate) fn fields_only(&self) -> String {
-        match self {
-            Path::Root => String::new(),
-            Path::Key(parent, _) | Path::Index(parent, _) => parent.fields_only(),
-            Path::Field(parent, name) => match parent.fields_only() {
-                above if above.is_empty() => (*name).to_owned(),
-                above => format!("{above}.{name}"),
-            },
+        fn write(path: &Path<'_>, out: &mut Text) {
+            match path {
+                Path::Root => {}
+                Path::Key(parent, _) | Path::Index(parent, _) => write(parent, out),
+                Path::Field(parent, name) => {
+                    write(parent, out);
+                    out.push_step(name);
+                }
+            }
         }
+        let mut text = Text::default();
+        write(self, &mut text);
+        text.path
     }
 
-    fn write(&self, out: &mut String, key: &dyn Fn(&mut String, &str) -> bool) {
+    fn write(&self, out: &mut Text, key: &dyn Fn(&mut Text, &str)) {
         match self {
             Path::Root => {}
             Path::Field(parent, name) => {
                 parent.write(out, key);
-                if !out.is_empty() {
-                    out.push('.');
-                }
-                out.push_str(name);
+                out.push_step(name);
             }
             Path::Key(parent, name) => {
                 parent.write(out, key);
@@ -75,9 +73,38 @@ impl<'a> Path<'a> {
             }
             Path::Index(parent, index) => {
                 parent.write(out, key);
-                out.push_str(&format!("[{index}]"));
+                out.push(&format!("[{index}]"));
             }
         }
+    }
+}
+
+/// The text of a path. It is cut at [`MAX_PATH_BYTES`], and a cut text takes nothing more: thousands of errors may stand
+/// below one key that is as long as a body.
+#[derive(Default)]
+struct Text {
+    path: String,
+    is_cut: bool,
+}
+
+impl Text {
+    fn push(&mut self, part: &str) {
+        if self.is_cut {
+            return;
+        }
+        let fitting = beginning(part, MAX_PATH_BYTES - self.path.len());
+        self.path.push_str(fitting);
+        if fitting.len() < part.len() {
+            self.path.push_str(CUT);
+            self.is_cut = true;
+        }
+    }
+
+    fn push_step(&mut self, name: &str) {
+        if !self.path.is_empty() {
+            self.push(".");
+        }
+        self.push(name);
     }
 }
 
@@ -96,5 +123,27 @@ mod tests {
         assert_eq!(name.strict(), "spec.data.a.b[2].name");
         assert_eq!(name.fields_only(), "spec.data.name");
         assert_eq!(Path::Root.field(), FieldPath::root());
+    }
+
+    // Issue 9, point 10.
+    #[test]
+    fn a_path_that_is_too_long_is_cut_once() {
+        let long = "é".repeat(3000);
+        let spec = Path::Field(&Path::Root, "spec");
+        let key = Path::Key(&spec, &long);
+        let name = Path::Field(&key, "name");
+        for text in [name.field().as_str(), &name.strict()] {
+            let (kept, behind) = text.split_at(text.len() - CUT.len());
+            assert!(text.len() <= MAX_PATH_BYTES + CUT.len(), "{}", text.len());
+            assert!(kept.ends_with('é') && behind == CUT, "{text}");
+        }
+        let fields = Path::Field(&Path::Root, &long);
+        assert!(fields.fields_only().ends_with(CUT));
+        let below = fields.field().child("a").key(&long).index(1);
+        assert_eq!(below, fields.field());
+        assert_eq!(
+            FieldPath::new("a").key(&long).key(&long).as_str().len(),
+            1027
+        );
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::node::{Choice, ListType, Node, Property, Rules, Types, is_empty};
 use super::path::Path;
 use super::{format, number, transition, union};
+use crate::error::MAX_CAUSES;
 use crate::field::{FieldError, FieldErrorKind, go_quote};
 
 /// All that is wrong with a value, in the order of the schema.
@@ -28,10 +29,11 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Notes an error; its text and path are made only when somebody will read them.
+    /// Notes an error; its text and path are made only when somebody will read them, which is not the case behind as
+    /// many as an answer tells.
     pub(crate) fn fail(&mut self, error: impl FnOnce() -> FieldError) {
         self.found += 1;
-        if !self.probing {
+        if !self.probing && self.errors.len() < MAX_CAUSES {
             self.errors.push(error());
         }
     }
@@ -462,7 +464,8 @@ impl Walk {
         if matching == 1 || (matching > 1 && !choice.exactly_one) {
             return;
         }
-        if self.probing {
+        // Nothing is told of what follows, so it need not be found out what is wrong.
+        if self.probing || self.errors.len() >= MAX_CAUSES {
             self.found += 1;
             return;
         }
@@ -557,7 +560,11 @@ fn meant<'a>(choice: &'a Choice, value: &Value) -> Option<&'a Node> {
         .branches
         .iter()
         .filter(|branch| branch.types.accepts(value));
-    of_type.min_by_key(|branch| validate(branch, value, None).len())
+    of_type.min_by_key(|branch| {
+        let mut walk = Walk::default();
+        walk.node(branch, value, None, &Path::Root);
+        walk.found
+    })
 }
 
 /// Whether a field is there and not empty.

@@ -2,6 +2,7 @@
 
 mod counting;
 mod crud;
+mod doubling;
 mod initializing;
 mod kinds;
 mod read;

@@ -5,6 +5,7 @@
 //! objects and its finalizers is the work of the namespace controller, which comes with the garbage collector: until
 //! then a deleted namespace stays Terminating until someone finalizes it.
 
+use apiloom_meta::error::MAX_CAUSES;
 use apiloom_meta::kind::CellSource;
 use apiloom_meta::kind::{ApiType, Column, ColumnType, GenerationRule, NameFormat, Scope, Verb};
 use apiloom_meta::schema::Schema;
@@ -189,6 +190,7 @@ impl Strategy<Namespace> for NamespaceRules {
             .enumerate()
             .filter(|(_, name)| *name != KUBERNETES && !name.contains('/'));
         foreign
+            .take(MAX_CAUSES)
             .map(|(i, name)| {
                 let detail = "name is neither a standard finalizer name nor is it fully qualified";
                 FieldError::invalid(&path.index(i), name, detail)

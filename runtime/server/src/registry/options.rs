@@ -11,6 +11,9 @@ pub struct UserInfo {
     pub groups: Vec<String>,
 }
 
+/// More texts than an answer carries, whose warnings have 4096 characters together.
+const MAX_WARNINGS: usize = 1024;
+
 /// What every operation gets besides its options: who asks, and where warnings go.
 #[derive(Debug, Default)]
 pub struct RequestContext {
@@ -27,11 +30,12 @@ impl RequestContext {
             warnings: Mutex::new(Vec::new()),
         }
     }
-    /// Adds a text that the client is shown as a `Warning`; a text already there is not added again.
+    /// Adds a text that the client is shown as a `Warning`; a text already there is not added again, nor is any behind as
+    /// many as an answer could carry.
     pub fn warn(&self, text: impl Into<String>) {
         let text = text.into();
         let mut warnings = self.warnings.lock();
-        if !warnings.contains(&text) {
+        if warnings.len() < MAX_WARNINGS && !warnings.contains(&text) {
             warnings.push(text);
         }
     }

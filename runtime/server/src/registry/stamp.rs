@@ -1,5 +1,7 @@
 //! What the server itself writes into metadata: identity, times, generated names, and what it takes out of requests.
 
+use std::collections::HashSet;
+
 use apiloom_meta::{Object, Time};
 use serde_json::Value;
 
@@ -87,23 +89,7 @@ pub(super) fn dedup_owner_references(
     let Some(Value::Array(references)) = object.meta_mut().get_mut("ownerReferences") else {
         return;
     };
-    let mut kept: Vec<Value> = Vec::with_capacity(references.len());
-    let mut duplicates: Vec<String> = Vec::new();
-    for reference in std::mem::take(references) {
-        if kept.contains(&reference) {
-            let uid = reference
-                .get("uid")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned();
-            if !duplicates.contains(&uid) {
-                duplicates.push(uid);
-            }
-        } else {
-            kept.push(reference);
-        }
-    }
-    *references = kept;
+    let duplicates = take_duplicates(references);
     if duplicates.is_empty() {
         return;
     }
@@ -117,6 +103,34 @@ pub(super) fn dedup_owner_references(
          requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
         duplicates.join(", ")
     ));
+}
+
+/// Takes out of a list what stands there twice; gives the uids of that, each once, in their order. Both are looked up and
+/// not searched for: a body has room for tens of thousands of references.
+fn take_duplicates(references: &mut Vec<Value>) -> Vec<String> {
+    if references.len() < 2 {
+        return Vec::new();
+    }
+    let mut seen = HashSet::with_capacity(references.len());
+    let is_first: Vec<bool> = references.iter().map(|r| seen.insert(r)).collect();
+    if seen.len() == references.len() {
+        return Vec::new();
+    }
+    drop(seen);
+    let (mut duplicates, mut uids) = (Vec::new(), HashSet::new());
+    let mut is_first = is_first.into_iter();
+    references.retain(|reference| {
+        let keeps = is_first.next().unwrap_or(true);
+        if !keeps {
+            let uid = reference.get("uid").and_then(Value::as_str);
+            let uid = uid.unwrap_or_default().to_owned();
+            if uids.insert(uid.clone()) {
+                duplicates.push(uid);
+            }
+        }
+        keeps
+    });
+    duplicates
 }
 
 /// A number of the metadata.
