@@ -9,12 +9,12 @@ use futures_util::FutureExt as _;
 use http::header::{CACHE_CONTROL, USER_AGENT};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
-use hyper::body::Incoming;
 use tokio::time::Instant;
 use tower::Service as _;
 
 use super::auth::{Authenticator, authorize};
 use super::in_flight::{InFlight, too_many};
+use super::unread::RequestBody;
 use crate::http::error::respond;
 use crate::http::timeout::request_timeout;
 use crate::http::{Api, Body, Deadline, RequestInfo, plain};
@@ -38,7 +38,7 @@ impl Filters {
     }
 
     /// Request id, panic guard, then the rest.
-    pub(super) async fn serve(&self, request: Request<Incoming>) -> Response<Body> {
+    pub(super) async fn serve(&self, request: Request<RequestBody>) -> Response<Body> {
         let id = request_id(request.headers());
         let line = tracing::enabled!(tracing::Level::DEBUG).then(|| RequestLine::new(&request));
         // What a panic leaves behind is this request's own: the state it shares with others is behind locks that do not
@@ -61,7 +61,7 @@ impl Filters {
 
     /// Request info, deadline, authentication, impersonation, requests in flight, authorization, and the API, which keeps to
     /// the deadline.
-    async fn guarded(&self, request: Request<Incoming>) -> Response<Body> {
+    async fn guarded(&self, request: Request<RequestBody>) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         let info = match RequestInfo::parse(&parts.method, &parts.uri) {
             Ok(info) => info,
@@ -107,7 +107,7 @@ struct RequestLine {
 }
 
 impl RequestLine {
-    fn new(request: &Request<Incoming>) -> Self {
+    fn new(request: &Request<RequestBody>) -> Self {
         Self {
             began: Instant::now(),
             method: request.method().clone(),

@@ -1,44 +1,37 @@
 //! The listening socket: TLS, HTTP/1.1 and HTTP/2 on one port, bounded, and drained at shutdown.
+//!
+//! Every connection holds a file. Their number is bounded below the limit of open files, so that the store can always
+//! open what it needs; a client beyond the bound is refused at once, and those that are connected are served.
 
-use std::convert::Infallible;
+use std::fs::File;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
-use super::ServerError;
-use super::coalesce::coalesce;
+use super::connection::{self, Protocol};
 use super::filters::Filters;
 use super::stall::Stall;
-use super::streams::{Paced, Streams};
+use super::{ServerError, open_files};
 use crate::http::timeout::REQUEST_TIMEOUT;
 
 /// How long a client may take over its TLS handshake before its connection is closed.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an HTTP/1.1 client may take over a request's headers.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
-/// Requests in flight on one HTTP/2 connection; above kube-apiserver's 100, since watches of one client share one.
-const MAX_CONCURRENT_STREAMS: u32 = 250;
-/// All request headers together, per request.
-const MAX_HEADER_BYTES: u32 = 64 * 1024;
-/// An idle HTTP/2 client is asked whether it is still there after this long.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// Connections at one time; beyond it new ones wait in the kernel's queue.
+/// Connections at one time, if so many files may be open.
 const MAX_CONNECTIONS: usize = 20_000;
+/// Files that are not for connections: the store's, the listener, the event loop.
+const RESERVED_FILES: u64 = 128;
 /// How long a client may take no bytes although there are some: as long as an ordinary request may take altogether.
-const STALL: Duration = REQUEST_TIMEOUT;
+pub(super) const STALL: Duration = REQUEST_TIMEOUT;
 /// How long requests in flight may go on after shutdown has begun.
 const DRAIN: Duration = Duration::from_secs(10);
+/// How long accepting waits after the system failed to accept a connection.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// Binds the address; the error says what to do about a port that is taken.
 pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, ServerError> {
@@ -65,49 +58,69 @@ pub(super) async fn serve(
     mut stop: watch::Receiver<bool>,
 ) {
     let acceptor = TlsAcceptor::from(tls);
-    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let graceful = GracefulShutdown::new();
+    let mut door = Door::new(max_connections(open_files::limit()));
+    // Every connection has a receiver as long as it lasts.
+    let (shutdown, _) = watch::channel(());
     loop {
-        let permit = tokio::select! {
+        let accepted = tokio::select! {
             _ = stop.changed() => break,
-            permit = Arc::clone(&connections).acquire_owned() => permit.expect("the semaphore is never closed"),
+            accepted = listener.accept() => accepted,
         };
-        let stream = tokio::select! {
-            _ = stop.changed() => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    // Out of file descriptors, mostly: others must end before accepting again makes sense.
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                if open_files::is_too_many(&error) {
+                    door.refuse_without_a_file(&listener).await;
+                } else {
+                    // Most often the client has gone already, which says nothing about the next one.
+                    tracing::debug!(%error, "cannot accept a connection");
                 }
-            },
-        };
-        let (acceptor, filters, watcher) =
-            (acceptor.clone(), Arc::clone(&filters), graceful.watcher());
-        tokio::spawn(async move {
-            if let Some(stream) = handshake(&acceptor, stream).await {
-                let service = service_fn(move |request| answer(Arc::clone(&filters), request));
-                let http = http_builder();
-                let connection = coalesce(stream, |stream| {
-                    let connection = http.serve_connection(TokioIo::new(stream), service);
-                    watcher.watch(connection.into_owned())
-                });
-                if let Err(error) = connection.await {
-                    tracing::debug!(%error, "connection ended");
-                }
+                tokio::time::sleep(RETRY).await;
+                continue;
             }
-            drop(permit);
+        };
+        let Some(place) = door.admit() else {
+            // Dropping the stream closes it.
+            continue;
+        };
+        let (acceptor, filters, stop) =
+            (acceptor.clone(), Arc::clone(&filters), shutdown.subscribe());
+        tokio::spawn(async move {
+            serve_one(stream, &acceptor, filters, stop).await;
+            drop(place);
         });
     }
     // Nobody new gets in while the others finish.
     drop(listener);
-    if tokio::time::timeout(DRAIN, graceful.shutdown())
+    // An error means that there is no connection.
+    let _ = shutdown.send(());
+    if tokio::time::timeout(DRAIN, shutdown.closed())
         .await
         .is_err()
     {
         tracing::warn!("requests still in flight after {DRAIN:?} are cut off");
+    }
+}
+
+async fn serve_one(
+    stream: TcpStream,
+    acceptor: &TlsAcceptor,
+    filters: Arc<Filters>,
+    mut stop: watch::Receiver<()>,
+) {
+    let stream = tokio::select! {
+        // A client that is not yet let in has nothing to wait for.
+        _ = stop.changed() => return,
+        stream = handshake(acceptor, stream) => stream,
+    };
+    let Some(stream) = stream else { return };
+    let protocol = Protocol::of_alpn(stream.get_ref().1.alpn_protocol());
+    let handle = move |request| {
+        let filters = Arc::clone(&filters);
+        async move { filters.serve(request).await }
+    };
+    if let Err(error) = connection::serve(stream, protocol, stop, handle).await {
+        tracing::debug!(%error, "connection ended");
     }
 }
 
@@ -130,24 +143,113 @@ async fn handshake(
     }
 }
 
-fn http_builder() -> auto::Builder<Streams> {
-    let mut builder = auto::Builder::new(Streams::new(STALL));
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
-        .max_header_list_size(MAX_HEADER_BYTES)
-        .keep_alive_interval(KEEP_ALIVE);
-    builder
+/// The most connections of a process that may have so many files open.
+fn max_connections(open_files: Option<u64>) -> usize {
+    let files = open_files.unwrap_or(u64::MAX);
+    // Where even the reserve is more than half, the half is shared.
+    let connections = files.saturating_sub(RESERVED_FILES).max(files / 2);
+    usize::try_from(connections).map_or(MAX_CONNECTIONS, |connections| {
+        connections.clamp(1, MAX_CONNECTIONS)
+    })
 }
 
-async fn answer(
-    filters: Arc<Filters>,
-    request: Request<Incoming>,
-) -> Result<Response<Paced>, Infallible> {
-    Ok(filters.serve(request).await.map(Paced::new))
+/// Lets in as many connections as there are places. The log says once when new ones are refused, and once when they no
+/// longer are, however many come.
+struct Door {
+    places: Arc<Semaphore>,
+    limit: usize,
+    /// Connections refused since the log said so; `None` when none are.
+    refused: Option<u64>,
+    /// An open file that is given up to accept, and to close, a connection when no other file can be opened.
+    spare: Option<File>,
+}
+
+impl Door {
+    fn new(limit: usize) -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(limit)),
+            limit,
+            refused: None,
+            spare: spare_file(),
+        }
+    }
+
+    /// A place for a new connection, kept until it is dropped; `None` when it is to be refused.
+    fn admit(&mut self) -> Option<tokio::sync::OwnedSemaphorePermit> {
+        let place = Arc::clone(&self.places).try_acquire_owned().ok();
+        if place.is_none() {
+            self.refuse("too many connections");
+        // A place that is given up and taken again at once does not end the shortage.
+        } else if self.places.available_permits() > self.limit / 10
+            && let Some(refused) = self.refused.take()
+        {
+            tracing::warn!(refused, "accepting new connections again");
+        }
+        place
+    }
+
+    fn refuse(&mut self, why: &str) {
+        let refused = self.refused.get_or_insert(0);
+        if *refused == 0 {
+            let limit = self.limit;
+            tracing::warn!(
+                limit,
+                "{why}: new connections are refused, those that are open are served"
+            );
+        }
+        *refused += 1;
+    }
+
+    /// Refuses the next connection although no file can be opened: otherwise it would wait, and those behind it.
+    async fn refuse_without_a_file(&mut self, listener: &TcpListener) {
+        self.refuse("too many open files");
+        drop(self.spare.take());
+        // Another part of the process may have taken the file: then the client waits for the next time.
+        let _ = futures_util::FutureExt::now_or_never(listener.accept());
+        self.spare = spare_file();
+    }
+}
+
+fn spare_file() -> Option<File> {
+    let file: io::Result<File> = File::open(if cfg!(windows) { "NUL" } else { "/dev/null" });
+    file.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 9, point 13.
+    #[test]
+    fn connections_leave_files_for_the_store() {
+        let check = |files, expected| assert_eq!(max_connections(files), expected, "{files:?}");
+        check(None, MAX_CONNECTIONS);
+        check(Some(1_000_000), MAX_CONNECTIONS);
+        check(Some(1024), 1024 - 128);
+        check(Some(200), 100);
+        check(Some(1), 1);
+        check(Some(0), 1);
+    }
+
+    /// Issue 9, point 13.
+    #[test]
+    fn a_shortage_is_one_episode_until_a_tenth_is_free() {
+        let mut door = Door::new(20);
+        let mut places: Vec<_> = (0..20).map(|_| door.admit().unwrap()).collect();
+        assert_eq!(door.refused, None);
+        for refused in 1..5 {
+            assert!(door.admit().is_none());
+            assert_eq!(door.refused, Some(refused));
+        }
+        places.pop();
+        places.push(door.admit().unwrap());
+        assert_eq!(
+            door.refused,
+            Some(4),
+            "a place that changes hands is not enough"
+        );
+        places.truncate(16);
+        places.push(door.admit().unwrap());
+        assert_eq!(door.refused, None);
+    }
 }

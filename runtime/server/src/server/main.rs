@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tracing_subscriber::EnvFilter;
 
-use super::{Backend, Builder, Config, Ready, Server, ServerError};
+use super::{Backend, Builder, Config, Ready, Server, ServerError, open_files};
 use crate::options::{Options, Parsed};
 
 /// Runs a server called `name` with the process' arguments until it is told to stop: SIGTERM or SIGINT end it
@@ -23,6 +23,7 @@ pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode 
                 .map_err(Outcome::Usage)
                 .and_then(|config| {
                     start_logs(config.verbosity);
+                    open_files::raise_limit();
                     run(async { serve(config, configure, started).await })
                 }),
         ),

@@ -8,6 +8,7 @@ mod builder;
 mod certificates;
 mod coalesce;
 mod config;
+mod connection;
 mod filters;
 mod health;
 mod in_flight;
@@ -15,10 +16,12 @@ mod kubeconfig;
 mod listener;
 mod main;
 mod object_counts;
+mod open_files;
 mod private_file;
 mod stall;
 mod stores;
 mod streams;
+mod unread;
 
 pub use builder::{Builder, Ready, Server};
 pub use config::{

@@ -1,0 +1,420 @@
+//! One connection: speaks the protocol that TLS has agreed on, and is closed when its client does nothing with it.
+//!
+//! Times are those of Go's `http.Server` as kube-apiserver sets it up. A request in progress has a deadline of its own
+//! (`http/timeout.rs`), so only a connection without requests is timed here.
+
+use std::convert::Infallible;
+use std::io::{self, IoSlice};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::task::AtomicWaker;
+use http::header::CONNECTION;
+use http::{Request, Response};
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulConnection;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::coalesce::coalesce;
+use super::listener::STALL;
+use super::streams::{Paced, Streams};
+use super::unread::{RequestBody, Unread};
+use crate::http::{Body, CutOff};
+
+/// How long a client may take over its first bytes, or over the headers of an HTTP/1.1 request.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
+/// A connection without requests is closed after this long, at the latest after twice as long.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// How long a client that was told to go away may still open streams, which it may have done before it was told.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Requests in flight on one HTTP/2 connection; above kube-apiserver's 100, since watches of one client share one.
+const MAX_CONCURRENT_STREAMS: u32 = 250;
+/// All request headers together, per request.
+const MAX_HEADER_BYTES: u32 = 64 * 1024;
+/// An idle HTTP/2 client is asked whether it is still there after this long.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// Why a connection ended.
+pub(super) type ConnectionError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What TLS has agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Http1,
+    Http2,
+}
+
+impl Protocol {
+    /// The protocol of ALPN; HTTP/1.1 for a client that names none, as in Go.
+    pub(super) fn of_alpn(name: Option<&[u8]>) -> Self {
+        match name {
+            Some(b"h2") => Self::Http2,
+            _ => Self::Http1,
+        }
+    }
+}
+
+/// Serves one connection until it ends, its client does nothing with it for too long, or `stop` changes and the requests
+/// in progress have ended.
+///
+/// An answer over HTTP/2 with `Connection: close` ends the connection with GOAWAY, as Go does it.
+pub(super) async fn serve<S, H, F>(
+    stream: S,
+    protocol: Protocol,
+    stop: watch::Receiver<()>,
+    handle: H,
+) -> Result<(), ConnectionError>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    H: Fn(Request<RequestBody>) -> F + Send + 'static,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
+    let activity = Arc::new(Activity::default());
+    let stream = Counted {
+        stream,
+        activity: Arc::clone(&activity),
+    };
+    let counted = Arc::clone(&activity);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let in_progress = InProgress::begin(&counted);
+        let (request, unread) = Unread::of(request);
+        let answer = handle(request);
+        async move {
+            let mut response = answer.await;
+            unread.discard(&mut response, &in_progress);
+            if protocol == Protocol::Http2 && closes(&response) {
+                in_progress.go_away();
+            }
+            Ok::<_, Infallible>(response.map(|body| Answer {
+                body: Paced::new(body),
+                _in_progress: in_progress,
+            }))
+        }
+    });
+    match protocol {
+        Protocol::Http1 => {
+            let mut builder = http1::Builder::new();
+            // The header timeout is ours, because this one would also count the time between requests.
+            builder.timer(TokioTimer::new()).header_read_timeout(None);
+            coalesce(stream, |stream| {
+                let connection = builder.serve_connection(TokioIo::new(stream), service);
+                run(connection, protocol, activity, stop)
+            })
+            .await
+        }
+        Protocol::Http2 => {
+            let mut builder = http2::Builder::new(Streams::new(STALL));
+            builder
+                .timer(TokioTimer::new())
+                .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
+                .max_header_list_size(MAX_HEADER_BYTES)
+                .keep_alive_interval(KEEP_ALIVE);
+            coalesce(stream, |stream| {
+                let connection = builder.serve_connection(TokioIo::new(stream), service);
+                run(connection, protocol, activity, stop)
+            })
+            .await
+        }
+    }
+}
+
+/// Whether an answer says that it is the last one of its connection.
+fn closes(response: &Response<Body>) -> bool {
+    response
+        .headers()
+        .get(CONNECTION)
+        .is_some_and(|value| value == "close")
+}
+
+/// Drives a connection, and ends it in time. The server waits for it, when it stops, as long as `stop` is held here.
+async fn run<C>(
+    connection: C,
+    protocol: Protocol,
+    activity: Arc<Activity>,
+    mut stop: watch::Receiver<()>,
+) -> Result<(), ConnectionError>
+where
+    C: GracefulConnection,
+    C::Error: Into<ConnectionError>,
+{
+    let mut connection = pin!(connection);
+    let mut timing = Timing::new(protocol, &activity);
+    let mut timer = pin!(tokio::time::sleep(HEADER_TIMEOUT));
+    let mut stopped = pin!(stop.changed());
+    let mut is_stopping = false;
+    let ended = std::future::poll_fn(|cx| {
+        activity.waker.register(cx.waker());
+        if !is_stopping && stopped.as_mut().poll(cx).is_ready() {
+            is_stopping = true;
+            connection.as_mut().graceful_shutdown();
+        }
+        if activity.goes_away.swap(false, Ordering::Relaxed)
+            && let Some(until) = timing.close()
+        {
+            connection.as_mut().graceful_shutdown();
+            timer.as_mut().reset(until);
+        }
+        loop {
+            if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
+                return Poll::Ready(ended);
+            }
+            if let Some(until) = timing.begin_headers() {
+                timer.as_mut().reset(until);
+            }
+            if timer.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            match timing.expire() {
+                Expired::Wait(until) => timer.as_mut().reset(until),
+                Expired::Close(until) => {
+                    connection.as_mut().graceful_shutdown();
+                    timer.as_mut().reset(until);
+                }
+                Expired::End => return Poll::Ready(Ok(())),
+            }
+        }
+    });
+    ended.await.map_err(Into::into)
+}
+
+/// What happens on a connection, as its requests tell it.
+#[derive(Default)]
+struct Activity {
+    /// Requests that were begun, ever.
+    begun: AtomicUsize,
+    /// Requests that are not yet answered, or not yet read, to the end.
+    in_progress: AtomicUsize,
+    /// Reads that gave bytes, ever.
+    reads: AtomicUsize,
+    /// An answer said that the client is to connect anew.
+    goes_away: AtomicBool,
+    /// Of the connection, which is to look at `goes_away`.
+    waker: AtomicWaker,
+}
+
+/// When to close a connection. Requests set no timer, which would cost each of them; what they did is looked at when the
+/// timer expires.
+struct Timing<'a> {
+    protocol: Protocol,
+    activity: &'a Activity,
+    phase: Phase,
+    /// Requests begun when the timer expired last.
+    begun_before: usize,
+    /// Requests begun and reads when the connection was polled last without headers in progress.
+    begun: usize,
+    reads: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nothing has been received.
+    New,
+    Open,
+    /// The headers of an HTTP/1.1 request have begun.
+    Headers,
+    /// The client was told to go away.
+    Closing,
+    /// It has had the time to notice.
+    Closed,
+}
+
+/// What to do when the timer has expired, and how to set it again.
+enum Expired {
+    Wait(Instant),
+    /// Tell the client to go away.
+    Close(Instant),
+    End,
+}
+
+impl<'a> Timing<'a> {
+    fn new(protocol: Protocol, activity: &'a Activity) -> Self {
+        Self {
+            protocol,
+            activity,
+            phase: Phase::New,
+            begun_before: 0,
+            begun: 0,
+            reads: 0,
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.activity.in_progress.load(Ordering::Relaxed) > 0
+    }
+
+    /// When the timer expires next for a client that is told now to go away; `None` when it was told before.
+    fn close(&mut self) -> Option<Instant> {
+        let is_first = !matches!(self.phase, Phase::Closing | Phase::Closed);
+        is_first.then(|| {
+            self.phase = Phase::Closing;
+            Instant::now() + CLOSE_TIMEOUT
+        })
+    }
+
+    /// The time by which the headers of an HTTP/1.1 request must be complete, when they have begun to arrive.
+    fn begin_headers(&mut self) -> Option<Instant> {
+        let reads = self.activity.reads.load(Ordering::Relaxed);
+        if self.protocol == Protocol::Http2 || reads == self.reads {
+            return None;
+        }
+        let begun = self.activity.begun.load(Ordering::Relaxed);
+        if self.is_busy() || begun != self.begun {
+            (self.begun, self.reads) = (begun, reads);
+            if self.phase == Phase::Headers {
+                self.phase = Phase::Open;
+            }
+            return None;
+        }
+        if !matches!(self.phase, Phase::New | Phase::Open) {
+            return None;
+        }
+        self.phase = Phase::Headers;
+        Some(Instant::now() + HEADER_TIMEOUT)
+    }
+
+    fn expire(&mut self) -> Expired {
+        let begun = self.activity.begun.load(Ordering::Relaxed);
+        let was_active = begun != self.begun_before;
+        self.begun_before = begun;
+        let is_busy = self.is_busy();
+        let now = Instant::now();
+        match self.phase {
+            Phase::Headers if begun == self.begun => Expired::End,
+            Phase::New if self.activity.reads.load(Ordering::Relaxed) == 0 => Expired::End,
+            Phase::Open if !is_busy && !was_active => Expired::Close(now + CLOSE_TIMEOUT),
+            Phase::New | Phase::Open | Phase::Headers => {
+                self.phase = Phase::Open;
+                Expired::Wait(now + IDLE_TIMEOUT)
+            }
+            Phase::Closing if is_busy => {
+                self.phase = Phase::Closed;
+                Expired::Wait(now + CLOSE_TIMEOUT)
+            }
+            // What is in progress may end; a client that still opens streams has not heeded the GOAWAY.
+            Phase::Closed if is_busy && !was_active => Expired::Wait(now + CLOSE_TIMEOUT),
+            Phase::Closing | Phase::Closed => Expired::End,
+        }
+    }
+}
+
+/// A request in progress.
+pub(super) struct InProgress(Arc<Activity>);
+
+impl InProgress {
+    fn begin(activity: &Arc<Activity>) -> Self {
+        activity.begun.fetch_add(1, Ordering::Relaxed);
+        Self::more(activity)
+    }
+
+    fn more(activity: &Arc<Activity>) -> Self {
+        activity.in_progress.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(activity))
+    }
+
+    fn go_away(&self) {
+        self.0.goes_away.store(true, Ordering::Relaxed);
+        self.0.waker.wake();
+    }
+}
+
+impl Clone for InProgress {
+    fn clone(&self) -> Self {
+        Self::more(&self.0)
+    }
+}
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        self.0.in_progress.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The body of an answer, whose request is in progress until it is sent or given up.
+struct Answer {
+    body: Paced,
+    _in_progress: InProgress,
+}
+
+impl http_body::Body for Answer {
+    type Data = Bytes;
+    type Error = CutOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A stream whose reads are counted.
+struct Counted<S> {
+    stream: S,
+    activity: Arc<Activity>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.activity.reads.fetch_add(1, Ordering::Relaxed);
+        }
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests;

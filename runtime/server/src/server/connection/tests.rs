@@ -1,0 +1,285 @@
+//! Connections over pipes, with paused time: when they are closed, and what of a request is read.
+
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::rt::TokioExecutor;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::task::JoinHandle;
+
+use super::*;
+
+/// A connection that is served: its client's end, and the end of serving it.
+struct Served {
+    client: DuplexStream,
+    ended: JoinHandle<Instant>,
+    _shutdown: watch::Sender<()>,
+}
+
+/// Serves `GET /slow` after an hour, answers other requests at once without reading their bodies, and closes behind
+/// `/last`.
+fn serving(protocol: Protocol) -> Served {
+    let (client, ours) = tokio::io::duplex(64 * 1024);
+    let (shutdown, stop) = watch::channel(());
+    let handle = |request: Request<RequestBody>| async move {
+        let path = request.uri().path().to_owned();
+        drop(request);
+        if path == "/slow" {
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+        }
+        let body = Full::new(Bytes::from_static(b"answer")).map_err(|never| match never {});
+        let mut response = Response::new(body.boxed_unsync());
+        if path == "/last" {
+            let close = http::HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+        }
+        response
+    };
+    let ended = tokio::spawn(async move {
+        // How it ends says nothing here, only when.
+        let _ = serve(ours, protocol, stop, handle).await;
+        Instant::now()
+    });
+    Served {
+        client,
+        ended,
+        _shutdown: shutdown,
+    }
+}
+
+/// Reads up to the end of the first answer over HTTP/1.1, and gives it.
+async fn answer(client: &mut DuplexStream) -> String {
+    let mut read = Vec::new();
+    while !read.ends_with(b"answer") {
+        assert_ne!(client.read_buf(&mut read).await.unwrap(), 0);
+    }
+    String::from_utf8(read).unwrap()
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Issue 9, point 13.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_sends_nothing_is_closed() {
+    for protocol in [Protocol::Http1, Protocol::Http2] {
+        let begun = Instant::now();
+        let served = serving(protocol);
+        let after = served.ended.await.unwrap() - begun;
+        assert!(after < HEADER_TIMEOUT + SECOND, "{protocol:?} {after:?}");
+    }
+}
+
+/// Issue 9, point 13.
+#[tokio::test(start_paused = true)]
+async fn headers_that_do_not_end_are_closed() {
+    let begun = Instant::now();
+    let mut served = serving(Protocol::Http1);
+    served
+        .client
+        .write_all(b"GET / HTTP/1.1\r\n")
+        .await
+        .unwrap();
+    // A line now and then does not help.
+    let dribble = async {
+        loop {
+            tokio::time::sleep(10 * SECOND).await;
+            if served.client.write_all(b"a: b\r\n").await.is_err() {
+                return;
+            }
+        }
+    };
+    dribble.await;
+    let after = served.ended.await.unwrap() - begun;
+    assert!(after < HEADER_TIMEOUT + SECOND, "{after:?}");
+}
+
+/// Issue 9, point 13.
+#[tokio::test(start_paused = true)]
+async fn an_idle_http1_connection_is_kept_for_a_while_and_then_closed() {
+    let mut served = serving(Protocol::Http1);
+    for _ in 0..4 {
+        // More often than the limit, for longer than the limit.
+        served
+            .client
+            .write_all(b"GET / HTTP/1.1\r\n\r\n")
+            .await
+            .unwrap();
+        answer(&mut served.client).await;
+        tokio::time::sleep(IDLE_TIMEOUT - SECOND).await;
+        assert!(!served.ended.is_finished());
+    }
+    let idle = Instant::now();
+    // The end is one that a client can tell from a failure.
+    assert_eq!(served.client.read(&mut [0; 10]).await.unwrap(), 0);
+    assert!(served.ended.await.unwrap() - idle <= IDLE_TIMEOUT + SECOND);
+}
+
+/// Issue 9, point 13.
+#[tokio::test(start_paused = true)]
+async fn headers_after_an_idle_time_have_their_own_limit() {
+    let mut served = serving(Protocol::Http1);
+    served
+        .client
+        .write_all(b"GET / HTTP/1.1\r\n\r\n")
+        .await
+        .unwrap();
+    answer(&mut served.client).await;
+    tokio::time::sleep(80 * SECOND).await;
+    let begun = Instant::now();
+    served.client.write_all(b"GET /").await.unwrap();
+    let after = served.ended.await.unwrap() - begun;
+    assert!(after < HEADER_TIMEOUT + SECOND, "{after:?}");
+}
+
+/// Issue 9, point 13: a request in progress has a deadline of its own, and a watch has none.
+#[tokio::test(start_paused = true)]
+async fn a_request_in_progress_keeps_its_connection() {
+    let mut served = serving(Protocol::Http1);
+    served
+        .client
+        .write_all(b"GET /slow HTTP/1.1\r\n\r\n")
+        .await
+        .unwrap();
+    let answer = answer(&mut served.client).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+type Sender = hyper::client::conn::http2::SendRequest<Full<Bytes>>;
+
+async fn http2(client: DuplexStream) -> (Sender, JoinHandle<Result<(), hyper::Error>>) {
+    let (sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(client))
+            .await
+            .unwrap();
+    (sender, tokio::spawn(connection))
+}
+
+async fn get(sender: &mut Sender, path: &str) -> Result<Bytes, hyper::Error> {
+    let request = Request::get(format!("https://host{path}"));
+    let request = request.body(Full::default()).unwrap();
+    let response = sender.send_request(request).await?;
+    Ok(response.into_body().collect().await?.to_bytes())
+}
+
+/// Issue 9, point 13: a client that answers pings and opens no stream is idle.
+#[tokio::test(start_paused = true)]
+async fn an_idle_http2_connection_ends_with_goaway() {
+    let served = serving(Protocol::Http2);
+    let (mut sender, connection) = http2(served.client).await;
+    for _ in 0..4 {
+        assert_eq!(get(&mut sender, "/").await.unwrap(), "answer");
+        tokio::time::sleep(IDLE_TIMEOUT - SECOND).await;
+        assert!(!served.ended.is_finished());
+    }
+    let idle = Instant::now();
+    connection.await.unwrap().unwrap();
+    assert!(served.ended.await.unwrap() - idle <= IDLE_TIMEOUT + SECOND);
+}
+
+/// Contract 10.1, row 13.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_closes_ends_an_http2_connection_when_others_have_ended() {
+    let served = serving(Protocol::Http2);
+    let (mut sender, connection) = http2(served.client).await;
+    let mut other = sender.clone();
+    let slow = tokio::spawn(async move { get(&mut other, "/slow").await.unwrap() });
+    tokio::task::yield_now().await;
+    assert_eq!(get(&mut sender, "/last").await.unwrap(), "answer");
+    tokio::time::sleep(SECOND).await;
+    assert!(sender.is_closed() || get(&mut sender, "/").await.is_err());
+    assert_eq!(slow.await.unwrap(), "answer");
+    connection.await.unwrap().unwrap();
+    served.ended.await.unwrap();
+}
+
+/// Issue 9, point 13: a client that does not heed GOAWAY is closed, with what it has in progress.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_go_away_is_closed() {
+    let activity = Arc::new(Activity::default());
+    let mut timing = Timing::new(Protocol::Http2, &activity);
+    let _request = InProgress::begin(&activity);
+    timing.close().unwrap();
+    assert!(timing.close().is_none(), "it is told once");
+    assert!(matches!(timing.expire(), Expired::Wait(_)));
+    assert!(matches!(timing.expire(), Expired::Wait(_)));
+    let _another = InProgress::begin(&activity);
+    assert!(matches!(timing.expire(), Expired::End));
+}
+
+async fn post(head: &str, bytes: usize) -> (String, Served) {
+    let mut served = serving(Protocol::Http1);
+    let request = format!("POST / HTTP/1.1\r\n{head}\r\n\r\n");
+    served.client.write_all(request.as_bytes()).await.unwrap();
+    // All is sent before anything is read, through a pipe that holds much less.
+    let body = vec![b' '; 16 * 1024];
+    for _ in 0..bytes / body.len() {
+        served.client.write_all(&body).await.unwrap();
+    }
+    (answer(&mut served.client).await, served)
+}
+
+/// Issue 9, points 13 and 18.
+#[tokio::test(start_paused = true)]
+async fn a_short_body_that_is_not_read_does_not_cost_the_connection() {
+    let length = KEPT_BYTES;
+    let (answer_1, mut served) = post(&format!("content-length: {length}"), length).await;
+    assert!(!answer_1.contains("connection: close"), "{answer_1}");
+    served
+        .client
+        .write_all(b"GET / HTTP/1.1\r\n\r\n")
+        .await
+        .unwrap();
+    answer(&mut served.client).await;
+}
+
+const KEPT_BYTES: usize = 256 * 1024;
+
+/// Issue 9, points 13 and 18.
+#[tokio::test(start_paused = true)]
+async fn a_long_body_that_is_not_read_is_discarded_and_the_client_told_to_close() {
+    let length = 50 * 1024 * 1024;
+    let (answer, mut served) = post(&format!("content-length: {length}"), length).await;
+    assert!(answer.contains("connection: close"), "{answer}");
+    assert_eq!(served.client.read(&mut [0; 10]).await.unwrap(), 0);
+    served.ended.await.unwrap();
+}
+
+/// Issue 9, points 13 and 18.
+#[tokio::test(start_paused = true)]
+async fn a_body_of_unknown_length_that_is_not_read_is_told_to_close() {
+    let (answer, _served) = post("transfer-encoding: chunked", 0).await;
+    assert!(answer.contains("connection: close"), "{answer}");
+}
+
+/// Issue 9, point 13: what is discarded is bounded, in bytes and in time.
+#[tokio::test(start_paused = true)]
+async fn a_body_without_end_is_not_discarded_for_ever() {
+    let mut served = serving(Protocol::Http1);
+    let head = b"POST / HTTP/1.1\r\ncontent-length: 1000000000000\r\n\r\n";
+    served.client.write_all(head).await.unwrap();
+    let mut sent = 0;
+    let body = vec![b' '; 64 * 1024];
+    while served.client.write_all(&body).await.is_ok() {
+        sent += body.len();
+        assert!(sent < 70 * 1024 * 1024);
+    }
+    served.ended.await.unwrap();
+
+    let begun = Instant::now();
+    let mut served = serving(Protocol::Http1);
+    served.client.write_all(head).await.unwrap();
+    while served.client.write_all(b"x").await.is_ok() {
+        tokio::time::sleep(SECOND).await;
+    }
+    assert!(served.ended.await.unwrap() - begun < Duration::from_secs(90));
+}
+
+/// Issue 9, point 13: a client that waits to be told to send its body is not told, and does not wait.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_was_not_asked_for_is_not_waited_for() {
+    let head = "content-length: 100\r\nexpect: 100-continue";
+    let (answer, mut served) = post(head, 0).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
+    let begun = Instant::now();
+    assert_eq!(served.client.read(&mut [0; 10]).await.unwrap(), 0);
+    assert!(begun.elapsed() < SECOND);
+}
