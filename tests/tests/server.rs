@@ -113,6 +113,49 @@ async fn sigterm_ends_watches_and_the_process_well() {
     stopped.await.unwrap();
 }
 
+// Issue 9, point 12.
+#[tokio::test]
+async fn a_list_that_is_not_read_counts_as_a_request_in_flight() {
+    const FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
+    let server = Server::start(&[
+        "--max-requests-inflight=1",
+        "--max-mutating-requests-inflight=1",
+    ]);
+    let client = server.client();
+    // More than windows and buffers hold.
+    for n in 0..60 {
+        let annotations = json!({"a": "x".repeat(200_000)});
+        let object = json!({"metadata": {"name": format!("f-{n}"), "annotations": annotations}});
+        assert_eq!(client.post(FLUNDERS, &object).await.code, 201);
+    }
+    for accept in ["application/json", "application/yaml"] {
+        let unread = client.watch_as(FLUNDERS, accept).await;
+        let other = server.client();
+        let refused = other.get(FLUNDERS).await;
+        assert_eq!(refused.code, 429, "{accept}");
+        assert_eq!(
+            refused.text(),
+            "Too many requests, please try again later.\n"
+        );
+        assert_eq!(refused.header("retry-after"), "1");
+        assert_eq!(refused.header("content-type"), "text/plain; charset=utf-8");
+        // Writes, watches and health checks are not behind it.
+        let fischer = json!({"metadata": {"generateName": "f-"}});
+        let fischers = "/apis/wardle.example.com/v1alpha1/fischers";
+        assert_eq!(other.post(fischers, &fischer).await.code, 201);
+        other
+            .watch(&format!("{fischers}?watch=1"))
+            .await
+            .event()
+            .await;
+        assert_eq!(other.get("/readyz").await.code, 200);
+        drop(unread);
+        while other.get(FLUNDERS).await.code == 429 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    }
+}
+
 #[test]
 fn every_request_is_a_line_of_the_log_where_it_is_asked_for() {
     let dir = tempfile::tempdir().unwrap();

@@ -32,6 +32,9 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// each would cost more.
 const LARGE_BYTES: usize = 16 * 1024;
 
+/// No more bytes of objects are looked at for a piece: rows of large objects may be short.
+const LOOKED_AT_BYTES: usize = 256 * 1024;
+
 /// How this request's objects are answered.
 #[derive(Clone, Debug)]
 pub(super) struct Reply {
@@ -138,6 +141,8 @@ impl Reply {
         }
         let pieces = ListPieces::new(self, listed);
         let is_yaml = self.accepted.format == Format::Yaml;
+        // A piece takes about a millisecond to make then, during which nobody else has the thread.
+        let is_costly = is_yaml || matches!(pieces.form, Form::Table(_));
         let mut pieces: Box<dyn Iterator<Item = Result<Bytes, ApiError>> + Send> =
             match self.accepted.pretty {
                 _ if is_yaml => Box::new(pieces),
@@ -152,8 +157,7 @@ impl Reply {
         let mut begin = Vec::new();
         let mut len = 0;
         while len <= THRESHOLD_BYTES {
-            if is_yaml {
-                // A piece takes about a millisecond to make, during which nobody else has the thread.
+            if is_costly {
                 tokio::task::yield_now().await;
             }
             match pieces.next().transpose()? {
@@ -177,7 +181,7 @@ impl Reply {
             }
         });
         let frames = futures_util::stream::iter(frames);
-        let body = match is_yaml {
+        let body = match is_costly {
             true => StreamBody::new(frames.then(async |frame| {
                 tokio::task::yield_now().await;
                 frame
@@ -332,7 +336,12 @@ impl ListPieces {
             self.write_head(out);
             self.stage = Stage::FirstItem;
         }
-        while out.len() < PIECE_BYTES && self.large.is_none() && self.stage != Stage::Ended {
+        let mut looked_at = 0;
+        while out.len() < PIECE_BYTES
+            && looked_at < LOOKED_AT_BYTES
+            && self.large.is_none()
+            && self.stage != Stage::Ended
+        {
             let Some(item) = self.items.next().transpose()? else {
                 if self.format == Format::Yaml && self.stage == Stage::FirstItem {
                     out.extend_from_slice(b" []\n");
@@ -347,10 +356,10 @@ impl ListPieces {
                 _ => {}
             }
             self.stage = Stage::MoreItems;
-            match self.format {
+            looked_at += match self.format {
                 Format::Json => self.write_item(&item, out),
                 Format::Yaml => self.write_yaml_item(&item, out),
-            }
+            };
         }
         Ok(())
     }
@@ -377,11 +386,11 @@ impl ListPieces {
         self.tail = tail.slice(tail.len().min(b" []\n".len())..);
     }
 
-    /// Writes an item as it stands in the YAML of the whole list.
-    fn write_yaml_item(&self, item: &Document, out: &mut Vec<u8>) {
+    /// Writes an item as it stands in the YAML of the whole list; gives how many bytes were looked at.
+    fn write_yaml_item(&self, item: &Document, out: &mut Vec<u8>) -> usize {
+        let item = item.json(self.endpoint.schema());
         let mut json = Vec::new();
-        self.form
-            .write_item(&item.json(self.endpoint.schema()), &mut json);
+        self.form.write_item(&item, &mut json);
         match serde_json::from_slice(&json) {
             Ok(value) => out.extend_from_slice(&encode_yaml(&Value::Array(vec![value]))),
             // It nests deeper than the parser goes. JSON is YAML too.
@@ -391,9 +400,11 @@ impl ListPieces {
                 out.push(b'\n');
             }
         }
+        item.whole().len()
     }
 
-    fn write_item(&mut self, item: &Document, out: &mut Vec<u8>) {
+    /// Writes an item as JSON; gives how many bytes were looked at.
+    fn write_item(&mut self, item: &Document, out: &mut Vec<u8>) -> usize {
         let json = item.json(self.endpoint.schema());
         match (&self.form, item) {
             (Form::Object, Document::Encoded(encoded)) if json.item().len() >= LARGE_BYTES => {
@@ -403,6 +414,7 @@ impl ListPieces {
             }
             (form, _) => form.write_item(&json, out),
         }
+        json.whole().len()
     }
 }
 

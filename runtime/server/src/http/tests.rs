@@ -7,6 +7,7 @@ mod initializing;
 mod kinds;
 mod read;
 mod routing;
+mod slow;
 mod verbs;
 mod watching;
 

@@ -3,6 +3,7 @@
 //! The body is a stream that is polled by the connection: a client that does not read is not written to, and what
 //! then happens to its events is the registry's decision, as is how long a watch lasts.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use apiloom_meta::ApiError;
@@ -111,8 +112,12 @@ fn frames(
     stopping: Stopping,
 ) -> impl Stream<Item = Result<Frame<Bytes>, CutOff>> {
     let stopping = Box::pin(stopping.wait());
-    futures_util::stream::unfold(Some((events, writer, stopping)), |state| async move {
-        let (mut events, mut writer, mut stopping) = state?;
+    let state = (VecDeque::new(), Some((events, writer, stopping)));
+    futures_util::stream::unfold(state, |(mut made, running)| async move {
+        if let Some(bytes) = made.pop_front() {
+            return Some((Ok(Frame::data(bytes)), (made, running)));
+        }
+        let (mut events, mut writer, mut stopping) = running?;
         let first = tokio::select! {
             biased;
             () = &mut stopping => None,
@@ -126,14 +131,16 @@ fn frames(
                 None => break,
             }
         }
-        let frame = Ok(Frame::data(out.into_bytes()));
-        Some((frame, goes_on.then_some((events, writer, stopping))))
+        let frame = Ok(Frame::data(out.into_first(&mut made)));
+        Some((frame, (made, goes_on.then_some((events, writer, stopping)))))
     })
 }
 
 /// The events of one piece of the body: most often one, whose bytes other watchers are sent too.
 #[derive(Default)]
 struct Pieces {
+    /// What goes before the rest, frame by frame: large objects as they lie in the cache, and what stands around them.
+    large: Vec<Bytes>,
     /// The only event, as long as there is no other.
     shared: Bytes,
     own: Vec<u8>,
@@ -141,7 +148,8 @@ struct Pieces {
 
 impl Pieces {
     fn len(&self) -> usize {
-        self.shared.len() + self.own.len()
+        let large: usize = self.large.iter().map(Bytes::len).sum();
+        large + self.shared.len() + self.own.len()
     }
 
     fn push(&mut self, event: Bytes) {
@@ -151,6 +159,12 @@ impl Pieces {
         }
     }
 
+    /// Adds an object without a copy of it, behind what was written.
+    fn push_large(&mut self, object: Bytes) {
+        let before = std::mem::take(self.own());
+        self.large.extend([before.into(), object]);
+    }
+
     /// To be written behind what is there.
     fn own(&mut self) -> &mut Vec<u8> {
         self.own
@@ -158,11 +172,18 @@ impl Pieces {
         &mut self.own
     }
 
-    fn into_bytes(self) -> Bytes {
-        match self.own.is_empty() {
+    /// The first frame; `others` is given those behind it.
+    fn into_first(self, others: &mut VecDeque<Bytes>) -> Bytes {
+        let last = match self.own.is_empty() {
             true => self.shared,
             false => self.own.into(),
+        };
+        if self.large.is_empty() {
+            return last;
         }
+        others.extend(self.large);
+        others.push_back(last);
+        others.pop_front().unwrap_or_default()
     }
 }
 
@@ -195,7 +216,15 @@ impl EventWriter {
                 self.write_line(event, columns, &mut line);
                 line
             })),
-            None => self.write_line(event, columns, out.own()),
+            None => match &event.object {
+                // So much is not copied for each of many watchers that may not read it.
+                Document::Encoded(encoded) if self.reply.accepted.target == Target::Object => {
+                    write_begin(event.kind, out.own());
+                    out.push_large(encoded.shared());
+                    out.own().extend_from_slice(END);
+                }
+                _ => self.write_line(event, columns, out.own()),
+            },
         }
     }
 
@@ -216,22 +245,14 @@ impl EventWriter {
     }
 
     fn write_line(&self, event: &WatchEvent, columns: bool, out: &mut Vec<u8>) {
-        let name = match event.kind {
-            WatchEventKind::Added => "ADDED",
-            WatchEventKind::Modified => "MODIFIED",
-            WatchEventKind::Deleted => "DELETED",
-            WatchEventKind::Bookmark => "BOOKMARK",
-        };
         let json = event.object.json(self.reply.endpoint.schema());
         // At once and not in steps. Other forms may be far smaller than their objects, and are kept.
         if self.reply.accepted.target == Target::Object {
             out.reserve(json.whole().len() + ENVELOPE_BYTES);
         }
-        out.extend_from_slice(b"{\"type\":\"");
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b"\",\"object\":");
+        write_begin(event.kind, out);
         self.form.write(&json, columns, out);
-        out.extend_from_slice(b"}\n");
+        out.extend_from_slice(END);
     }
 
     fn write_error(&self, error: &ApiError, out: &mut Vec<u8>) {
@@ -239,6 +260,22 @@ impl EventWriter {
         out.extend_from_slice(&encode_json(&status(error)));
         out.extend_from_slice(b"}\n");
     }
+}
+
+/// What stands behind the object of an event.
+const END: &[u8] = b"}\n";
+
+/// Writes what stands before the object of an event.
+fn write_begin(kind: WatchEventKind, out: &mut Vec<u8>) {
+    let name = match kind {
+        WatchEventKind::Added => "ADDED",
+        WatchEventKind::Modified => "MODIFIED",
+        WatchEventKind::Deleted => "DELETED",
+        WatchEventKind::Bookmark => "BOOKMARK",
+    };
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
 }
 
 #[cfg(test)]

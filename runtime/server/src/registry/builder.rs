@@ -17,6 +17,7 @@ use super::endpoint::{Endpoint, Shared};
 use super::kind::{Kind, KindVersion};
 use super::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
 use super::prepared::Handed;
+use super::readers::Readers;
 use super::remaining::Remaining;
 use super::report::ReadCounts;
 use super::runtime_config::RuntimeConfig;
@@ -157,6 +158,7 @@ impl RegistryBuilder {
             stores: self.stores,
             key_prefix: self.key_prefix,
             strategies: self.strategies,
+            readers_bytes: self.history_bytes.unwrap_or(Budget::DEFAULT_BYTES),
             problems: &mut problems,
         };
         let (order, kinds) = kinds.build(self.defs);
@@ -293,6 +295,8 @@ struct Kinds<'a> {
     stores: Vec<(KindId, Arc<dyn Storage>)>,
     key_prefix: String,
     strategies: Vec<(KindId, &'static str, Box<dyn ErasedStrategy>)>,
+    /// How many bytes slow readers of a kind may keep: as many as its history.
+    readers_bytes: usize,
     problems: &'a mut Vec<String>,
 }
 
@@ -360,6 +364,7 @@ impl Kinds<'_> {
             newest_write: AtomicU64::new(0),
             reads,
             handed: Handed::default(),
+            readers: Readers::new(self.readers_bytes),
         })
     }
 

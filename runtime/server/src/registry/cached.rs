@@ -175,6 +175,16 @@ impl Endpoint {
         selection.indexed().filter(|_| self.is_stored())
     }
 
+    /// Cuts off the readers of this kind that keep too much alive.
+    pub(super) fn cut_off_slow_readers(&self) {
+        let Some(cache) = &self.cache else { return };
+        let present = cache.size().object_bytes as u64;
+        let cut_off = self.kind.readers.cut_off(cache.replaced_bytes(), present);
+        if cut_off > 0 {
+            tracing::warn!(resource = %self.kind.resource, cut_off, "clients that read too slowly are cut off");
+        }
+    }
+
     pub(super) fn is_stored(&self) -> bool {
         self.version == self.kind.storage_version
     }
@@ -190,13 +200,7 @@ pub(super) fn candidates<'a>(
     start: &'a str,
 ) -> Box<dyn Iterator<Item = &'a Arc<Item<CachedObject>>> + Send + 'a> {
     match endpoint.index_of(selection) {
-        Some((index, value)) => {
-            let found = state.indexed(index, value);
-            Box::new(
-                found
-                    .filter(move |item| item.key.starts_with(prefix) && item.key.as_ref() >= start),
-            )
-        }
+        Some((index, value)) => Box::new(state.indexed_below(index, value, prefix, start)),
         None => Box::new(state.range(prefix, start)),
     }
 }

@@ -23,7 +23,7 @@ impl Endpoint {
         options: &DeleteOptions,
     ) -> Result<Listed, ApiError> {
         let listed = self.list(ctx, namespace, list).await?;
-        stream::iter(listed.items.names())
+        stream::iter(listed.items.names()?)
             .map(|(namespace, name)| async move {
                 let namespace =
                     (self.kind.scope == Scope::Namespaced).then_some(namespace.as_str());

@@ -264,7 +264,7 @@ impl Json<'static> {
 pub enum Document {
     /// As it lies in the cache; it is in the version that is asked for.
     Encoded(Encoded),
-    /// Made from what lies in the cache, in another version.
+    /// Encoded for this answer: what lies in the cache in another version, and what was read from the store for a list.
     Converted(Json<'static>),
     /// Decoded.
     Decoded(Arc<Object>),

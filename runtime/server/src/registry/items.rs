@@ -4,7 +4,6 @@
 //! The invariant: whatever could be in the way of an object was tried before the list began, so that a list is answered
 //! whole or with an error. A list of which a part cannot be made after all says so by an error, never by ending early.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::vec;
@@ -15,10 +14,9 @@ use apiloom_storage::cache::Item;
 use super::cached::State;
 use super::converted::converted;
 use super::document::{CachedObject, Document, Encoded};
+use super::endpoint::Endpoint;
 use super::kind::{Kind, VersionIndex, namespace_and_name};
-
-/// How many objects are taken from a state at a time: finding the place again costs little beside so many.
-const TAKEN_AT_ONCE: usize = 64;
+use super::readers::{Objects, Reader, TooSlow};
 
 /// The objects of a list, in key order.
 #[derive(Clone, Debug, Default)]
@@ -41,26 +39,16 @@ impl Default for Source {
 struct Cached {
     kind: Arc<Kind>,
     version: VersionIndex,
-    next: VecDeque<Arc<Item<CachedObject>>>,
-    /// Where more are.
-    rest: Option<Rest>,
+    reader: Reader,
 }
 
 impl fmt::Debug for Cached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cached")
             .field("kind", &self.kind.resource)
-            .field("next", &self.next.len())
+            .field("reader", &self.reader)
             .finish_non_exhaustive()
     }
-}
-
-/// The objects of a state below a prefix, from a key on.
-#[derive(Clone)]
-struct Rest {
-    state: State,
-    prefix: String,
-    start: String,
 }
 
 impl Items {
@@ -69,67 +57,61 @@ impl Items {
         Self(Source::Read(documents.into_iter()))
     }
 
-    /// These objects of the cache.
+    /// These objects of the cache, which had replaced so many bytes before.
     pub(super) fn chosen(
-        kind: &Arc<Kind>,
-        version: VersionIndex,
+        endpoint: &Endpoint,
         items: Vec<Arc<Item<CachedObject>>>,
+        replaced: u64,
     ) -> Self {
-        Self(Source::Cached(Cached {
-            kind: Arc::clone(kind),
-            version,
-            next: items.into(),
-            rest: None,
-        }))
+        Self::cached(endpoint, Objects::Chosen(items.into()), replaced)
     }
 
-    /// All objects of a state below a prefix, from a key on.
+    /// All objects of a state below a prefix, from a key on; the cache had replaced so many bytes before.
     pub(super) fn all(
-        kind: &Arc<Kind>,
-        version: VersionIndex,
+        endpoint: &Endpoint,
         state: State,
-        prefix: &str,
-        start: &str,
+        (prefix, start): (&str, &str),
+        replaced: u64,
     ) -> Self {
-        Self(Source::Cached(Cached {
-            kind: Arc::clone(kind),
-            version,
-            next: VecDeque::new(),
-            rest: Some(Rest {
-                state,
-                prefix: prefix.to_owned(),
-                start: start.to_owned(),
-            }),
-        }))
+        let objects = Objects::Below {
+            state,
+            prefix: prefix.to_owned(),
+            start: start.to_owned(),
+        };
+        Self::cached(endpoint, objects, replaced)
     }
 
-    /// As many objects as there may be.
-    pub fn at_most(&self) -> usize {
-        match &self.0 {
-            Source::Read(documents) => documents.len(),
-            Source::Cached(cached) => {
-                let rest = cached.rest.as_ref();
-                cached.next.len() + rest.map_or(0, |rest| rest.state.len())
-            }
-        }
+    fn cached(endpoint: &Endpoint, objects: Objects, replaced: u64) -> Self {
+        Self(Source::Cached(Cached {
+            kind: Arc::clone(&endpoint.kind),
+            version: endpoint.version,
+            reader: endpoint.kind.readers.read(objects, replaced),
+        }))
     }
 
     /// The namespaces, of a kind that has them, and the names.
-    pub(super) fn names(&self) -> Vec<(String, String)> {
+    ///
+    /// # Errors
+    /// As the items themselves.
+    pub(super) fn names(&self) -> Result<Vec<(String, String)>, ApiError> {
         match &self.0 {
             Source::Read(documents) => {
-                let objects = documents.as_slice().iter().filter_map(|d| d.object().ok());
+                let objects = documents.as_slice().iter().map(Document::object);
                 objects
-                    .map(|object| (object.namespace().to_owned(), object.name().to_owned()))
+                    .map(|object| {
+                        let object = object?;
+                        Ok((object.namespace().to_owned(), object.name().to_owned()))
+                    })
                     .collect()
             }
             Source::Cached(cached) => {
-                let mut cached = cached.clone();
-                let items = std::iter::from_fn(|| cached.take());
+                let mut reader = cached.reader.clone();
+                let items = std::iter::from_fn(|| reader.take());
                 items
                     .map(|item| {
+                        let item = item?;
                         let (namespace, name) = namespace_and_name(&item.key);
-                        (namespace.to_owned(), name.to_owned())
+                        Ok((namespace.to_owned(), name.to_owned()))
                     })
                     .collect()
             }
@@ -144,34 +126,23 @@ impl Iterator for Items {
         match &mut self.0 {
             Source::Read(documents) => documents.next().map(Ok),
             Source::Cached(cached) => {
-                let item = cached.take()?;
-                Some(cached.document(&item))
+                let item = cached.reader.take()?;
+                Some(
+                    item.map_err(ApiError::from)
+                        .and_then(|item| cached.document(&item)),
+                )
             }
         }
     }
 }
 
-impl Cached {
-    fn take(&mut self) -> Option<Arc<Item<CachedObject>>> {
-        if self.next.is_empty()
-            && let Some(rest) = &mut self.rest
-        {
-            let items = rest.state.range(&rest.prefix, &rest.start);
-            self.next.extend(items.take(TAKEN_AT_ONCE).cloned());
-            match self.next.back() {
-                Some(last) if self.next.len() == TAKEN_AT_ONCE => {
-                    // NUL is the smallest byte, so this is the first key behind the last.
-                    rest.start.clear();
-                    rest.start.push_str(&last.key);
-                    rest.start.push('\0');
-                }
-                // Nothing keeps the state alive that is not sent any more.
-                _ => self.rest = None,
-            }
-        }
-        self.next.pop_front()
+impl From<TooSlow> for ApiError {
+    fn from(error: TooSlow) -> Self {
+        ApiError::internal_text(error.to_string())
     }
+}
 
+impl Cached {
     fn document(&self, item: &Arc<Item<CachedObject>>) -> Result<Document, ApiError> {
         match self.version == self.kind.storage_version {
             true => Encoded::new(item, None).map(Document::Encoded),

@@ -21,6 +21,7 @@ use super::document::{Encoded, METADATA};
 use super::error::from_storage;
 use super::prepared::{Handed, Prepared};
 use super::present::Present;
+use super::readers::Readers;
 use super::report::ReadCounts;
 use super::strategy::ErasedStrategy;
 
@@ -98,6 +99,8 @@ pub(super) struct Kind {
     pub(super) reads: ReadCounts,
     /// What is being written, for the watch cache.
     pub(super) handed: Handed,
+    /// The lists and initial events that are being sent.
+    pub(super) readers: Readers,
 }
 
 /// What most keys have room in.

@@ -7,7 +7,7 @@ use apiloom_storage::cache::{Item, WatchCache};
 use apiloom_storage::{Entry, ListRequest, Page, Revision, StorageError};
 
 use super::cached::{self, State, Wanted};
-use super::document::{self, CachedObject, Document, Served};
+use super::document::{self, CachedObject, Document, Json, Served};
 use super::endpoint::{Endpoint, Listed};
 use super::items::Items;
 use super::remaining::Given;
@@ -92,6 +92,7 @@ impl Endpoint {
             None if plan.any || plan.at_least > 0 => Wanted::AtLeast(plan.at_least),
             None => Wanted::Present,
         };
+        let replaced = cache.replaced_bytes();
         let Some(state) = self.state(cache, wanted, "list").await? else {
             return Ok(None);
         };
@@ -106,24 +107,26 @@ impl Endpoint {
                 items.push(Arc::clone(item));
             }
             self.kind.reads.cached(None, 1, items.len());
-            return Ok(Some(self.listed(&state, items)));
+            return Ok(Some(self.listed(&state, items, replaced)));
         }
         if plan.limit == 0 && selection.is_everything() {
-            return self.list_all(state, plan).await.map(Some);
+            return self.list_all(state, plan, replaced).await.map(Some);
         }
-        self.list_chosen(state, plan, selection).await.map(Some)
+        self.list_chosen(state, plan, selection, replaced)
+            .await
+            .map(Some)
     }
 
-    fn listed(&self, state: &State, items: Vec<Arc<Item<CachedObject>>>) -> Listed {
+    fn listed(&self, state: &State, items: Vec<Arc<Item<CachedObject>>>, replaced: u64) -> Listed {
         Listed {
-            items: Items::chosen(&self.kind, self.version, items),
+            items: Items::chosen(self, items, replaced),
             resource_version: state.revision().to_string(),
             ..Listed::default()
         }
     }
 
     /// Everything below a prefix, which is read from the state while it is sent.
-    async fn list_all(&self, state: State, plan: &Plan) -> Result<Listed, ApiError> {
+    async fn list_all(&self, state: State, plan: &Plan, replaced: u64) -> Result<Listed, ApiError> {
         if let Some(damaged) = state.damaged(&plan.prefix, &plan.start).next() {
             document::object(damaged)?;
         }
@@ -140,9 +143,9 @@ impl Endpoint {
         };
         self.kind.reads.cached(None, objects, objects);
         let resource_version = state.revision().to_string();
-        let (prefix, start) = (&plan.prefix, &plan.start);
+        let range = (plan.prefix.as_str(), plan.start.as_str());
         Ok(Listed {
-            items: Items::all(&self.kind, self.version, state, prefix, start),
+            items: Items::all(self, state, range, replaced),
             resource_version,
             ..Listed::default()
         })
@@ -154,6 +157,7 @@ impl Endpoint {
         state: State,
         plan: &Plan,
         selection: &Selection,
+        replaced: u64,
     ) -> Result<Listed, ApiError> {
         let mut chosen = Vec::new();
         let mut following = None;
@@ -175,7 +179,7 @@ impl Endpoint {
         let taken = chosen.len();
         let index = self.index_of(selection).map(|(index, _)| index);
         self.kind.reads.cached(index, fetched, taken);
-        let mut listed = self.listed(&state, chosen);
+        let mut listed = self.listed(&state, chosen, replaced);
         if let Some((last, next)) = following {
             listed.continue_token = continue_token::encode(&plan.prefix, last, state.revision().0);
             if selection.is_everything() {
@@ -352,7 +356,11 @@ impl Endpoint {
             work.rest().await;
             let object = self.kind.read_entry(entry, self.version)?;
             if selection.matches(&object) {
-                items.push(object.into());
+                // As the JSON that is sent, which takes a fraction of the object's own memory.
+                items.push(Document::Converted(Json::of(
+                    &object,
+                    &self.version().schema,
+                )));
                 if limit > 0 && items.len() >= limit {
                     return Ok(Some(entry.key.clone()));
                 }

@@ -201,13 +201,15 @@ impl ListerCore {
                 ..ListRequest::default()
             })
             .await?;
-        let decoded = page.entries.iter().filter_map(|entry| {
-            Some((
-                entry.key.clone(),
-                source.decode(&entry.key, &entry.value, entry.revision)?,
-            ))
-        });
-        *self.objects.write() = decoded.collect();
+        let mut decoded = BTreeMap::new();
+        for entry in &page.entries {
+            // Others have their turn on the thread in between.
+            tokio::task::coop::consume_budget().await;
+            if let Some(object) = source.decode(&entry.key, &entry.value, entry.revision) {
+                decoded.insert(entry.key.clone(), object);
+            }
+        }
+        *self.objects.write() = decoded;
         // An empty store is at revision 0, which would read as "not listed yet".
         self.seen.send_replace(page.revision.max(Revision(1)));
         let mut events = store

@@ -27,6 +27,7 @@ mod options;
 mod patch;
 mod prepared;
 mod present;
+mod readers;
 mod remaining;
 mod report;
 mod runtime_config;
@@ -63,10 +64,14 @@ use parking_lot::Mutex;
 pub use report::{CacheReport, ListCounts, ResourceReport};
 pub use strategy::Strategy;
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 pub use watch::WatchEvents;
 
 /// How long the start waits for caches: more than a store of 100,000 objects takes.
 const FILL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether clients that read slowly keep too much alive.
+const LOOK_AT_READERS: Duration = Duration::from_secs(1);
 
 /// Every resource of a server over one store.
 #[derive(Debug)]
@@ -145,6 +150,7 @@ impl Registry {
                 for (_, cache) in &self.caches {
                     tasks.spawn(Arc::clone(cache).run());
                 }
+                tasks.spawn(cut_off_slow_readers(self.endpoints.clone()));
             }
         }
         self.make_default_namespace().await?;
@@ -192,6 +198,18 @@ impl Registry {
                 ..
             }) => Ok(()),
             Err(error) => Err(StorageError::Unavailable(error.message)),
+        }
+    }
+}
+
+/// Cuts off readers that keep too much alive; never returns.
+async fn cut_off_slow_readers(endpoints: Vec<Arc<Endpoint>>) {
+    let mut looks = tokio::time::interval(LOOK_AT_READERS);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        looks.tick().await;
+        for endpoint in &endpoints {
+            endpoint.cut_off_slow_readers();
         }
     }
 }

@@ -22,6 +22,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::cached::{self, State, Wanted};
 use super::document::{CachedObject, Document, Served};
 use super::endpoint::{Endpoint, WatchEvent, WatchEventKind};
+use super::readers::{Objects, Reader, TooSlow};
 use super::selection::Selection;
 use super::{ListOptions, RequestContext, error};
 
@@ -123,12 +124,13 @@ impl Endpoint {
         if self.state(cache, wanted, "watch").await?.is_none() {
             return Ok(None);
         }
+        let replaced = cache.replaced_bytes();
         let Ok((state, cursor)) = cache.watch_with_state(interest, None) else {
             return Ok(None);
         };
         let from = state.revision();
         let objects = match initial {
-            true => Initial::of_state(self, state, selection, prefix),
+            true => Initial::of_state(self, state, selection, prefix, replaced),
             false => Initial::None,
         };
         Ok(Some(Opened {
@@ -291,17 +293,33 @@ struct Opened {
 enum Initial {
     None,
     Stored(VecDeque<Entry>),
-    Cached(VecDeque<Arc<Item<CachedObject>>>),
+    Cached(Reader),
+    /// The client was too slow, so that the watch ends.
+    CutOff,
 }
 
 impl Initial {
-    /// The objects of a state that may be selected. They are shared with it, so this costs a pointer for each.
-    fn of_state(endpoint: &Endpoint, state: State, selection: &Selection, prefix: &str) -> Self {
-        if !prefix.ends_with('/') {
-            return Self::Cached(state.get(prefix).cloned().into_iter().collect());
-        }
-        let objects = cached::candidates(endpoint, &state, selection, prefix, "");
-        Self::Cached(objects.cloned().collect())
+    /// The objects of a state that may be selected, taken from it while they are sent.
+    fn of_state(
+        endpoint: &Endpoint,
+        state: State,
+        selection: &Selection,
+        prefix: &str,
+        replaced: u64,
+    ) -> Self {
+        let objects = if !prefix.ends_with('/') {
+            Objects::Chosen(state.get(prefix).cloned().into_iter().collect())
+        } else if endpoint.index_of(selection).is_some() {
+            let found = cached::candidates(endpoint, &state, selection, prefix, "");
+            Objects::Chosen(found.cloned().collect())
+        } else {
+            Objects::Below {
+                state,
+                prefix: prefix.to_owned(),
+                start: String::new(),
+            }
+        };
+        Self::Cached(endpoint.kind.readers.read(objects, replaced))
     }
 }
 
@@ -457,6 +475,9 @@ impl Watcher<'_> {
                 Err(error) => return Some(Err(error)),
             }
         }
+        if matches!(self.opened.initial, Initial::CutOff) {
+            return None;
+        }
         if let Some(revision) = self.opened.end_bookmark.take() {
             return Some(Ok(self.bookmark(revision, true)));
         }
@@ -507,16 +528,21 @@ impl Watcher<'_> {
     fn next_initial(&mut self) -> Option<Result<Option<Document>, ApiError>> {
         let endpoint = self.endpoint;
         let next = match &mut self.opened.initial {
-            Initial::None => return None,
+            Initial::None | Initial::CutOff => return None,
             Initial::Stored(entries) => entries.pop_front().map(|entry| {
                 let object = endpoint.kind.read_entry(&entry, endpoint.version)?;
                 let selected = self.selection.matches(&object);
                 Ok(selected.then(|| object.into()))
             }),
-            Initial::Cached(items) => {
-                let item = items.pop_front();
-                item.map(|item| endpoint.select(&item, self.selection))
-            }
+            Initial::Cached(reader) => match reader.take() {
+                Some(Ok(item)) => Some(endpoint.select(&item, self.selection)),
+                // As a watcher that is behind the changes: it is not told why, and begins anew.
+                Some(Err(TooSlow)) => {
+                    self.opened.initial = Initial::CutOff;
+                    return None;
+                }
+                None => None,
+            },
         };
         match next {
             Some(_) => endpoint.kind.reads.initial_event(),

@@ -18,6 +18,9 @@ use http_body_util::BodyExt as _;
 
 use crate::http::{Body, CutOff, RequestInfo, plain};
 
+/// Answers up to this length are not worth counting until they are read.
+const SHORT_BYTES: u64 = 64 * 1024;
+
 /// The limits on requests in flight.
 #[derive(Debug)]
 pub(super) struct InFlight {
@@ -88,10 +91,10 @@ fn is_health_check(info: &RequestInfo) -> bool {
 }
 
 impl Permit {
-    /// Keeps the request in flight until its answer is sent. One whose bytes are all here is sent as far as the server's
-    /// work is concerned.
+    /// Keeps the request in flight until its answer is sent. A short one whose bytes are all here counts as sent.
     pub(super) fn hold(self, response: Response<Body>) -> Response<Body> {
-        if self.0.is_none() || response.body().size_hint().exact().is_some() {
+        let length = response.body().size_hint().exact();
+        if self.0.is_none() || length.is_some_and(|length| length <= SHORT_BYTES) {
             return response;
         }
         response.map(|body| {
@@ -217,10 +220,12 @@ mod tests {
         assert!(list().is_err());
         assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "x");
         drop(list().unwrap());
-        // What is all here is not waited for.
-        let permit = limits.admit(&info("GET", PODS)).unwrap();
-        let whole = permit.hold(plain(StatusCode::OK, "x"));
-        assert!(list().is_ok());
-        drop(whole);
+        // What is short and all here is not waited for.
+        for (length, is_held) in [(1, false), (SHORT_BYTES, false), (SHORT_BYTES + 1, true)] {
+            let permit = limits.admit(&info("GET", PODS)).unwrap();
+            let whole = permit.hold(plain(StatusCode::OK, vec![b'x'; length as usize]));
+            assert_eq!(list().is_err(), is_held, "{length}");
+            assert_eq!(whole.body().size_hint().exact(), Some(length));
+        }
     }
 }

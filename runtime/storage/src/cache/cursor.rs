@@ -7,6 +7,10 @@ use super::waiters::Waiter;
 use super::{Normalize, WatchCache};
 use crate::Revision;
 
+/// No more changes are taken at a time once they keep so many bytes of the past: a watcher that does not read keeps what it
+/// took.
+const TAKEN_BYTES: usize = 256 * 1024;
+
 /// Why a cursor gives nothing more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CursorEnd {
@@ -50,7 +54,7 @@ impl<N: Normalize> Cursor<N> {
         }
     }
 
-    /// Takes up to `most` changes that are there and gives the revision up to which everything of interest was taken.
+    /// Takes up to `most` changes that are there, fewer if they are large, and gives the revision up to which everything of interest was taken.
     ///
     /// # Errors
     /// [`CursorEnd`]; what was taken before stays valid, and nothing is taken with an error.
@@ -76,9 +80,9 @@ impl<N: Normalize> Cursor<N> {
             return Err(CursorEnd::Lagged);
         }
         let mut number = begin;
-        let mut count = 0;
+        let (mut count, mut bytes) = (0, 0);
         for change in history.from(begin) {
-            if count == most {
+            if count == most || bytes >= TAKEN_BYTES {
                 self.next = number;
                 self.waiter.leave(number);
                 // Everything before the first one that was left.
@@ -88,6 +92,7 @@ impl<N: Normalize> Cursor<N> {
             if change.revision > self.after && self.interest.covers(&change.key) {
                 taken.push(Arc::clone(change));
                 count += 1;
+                bytes += change.bytes;
             }
         }
         self.next = number;

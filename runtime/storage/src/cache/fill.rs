@@ -142,8 +142,10 @@ impl<N: Normalize> WatchCache<N> {
             self.past.clear();
             self.current.store(Arc::new(snapshot));
             self.wire_bytes.store(filling.wire_bytes, Ordering::Relaxed);
-            self.object_bytes
-                .store(filling.object_bytes, Ordering::Relaxed);
+            let replaced = self
+                .object_bytes
+                .swap(filling.object_bytes, Ordering::Relaxed);
+            self.replaced_bytes.fetch_add(replaced, Ordering::Relaxed);
             self.epoch.fetch_add(1, Ordering::AcqRel);
         }
         self.counters.fills.add(1);
@@ -249,6 +251,8 @@ impl<N: Normalize> WatchCache<N> {
         if new.is_none() {
             bytes += key_bytes(&key);
         }
+        self.replaced_bytes
+            .fetch_add((bytes + NODES_BYTES) as u64, Ordering::Relaxed);
         Some(Change {
             key,
             revision: event.revision,
@@ -373,6 +377,9 @@ pub(super) async fn batch(
         next = changes.next().await;
     }
 }
+
+/// What a change replaces of the map of objects, about: the nodes on the way to its place.
+const NODES_BYTES: usize = 512;
 
 /// What a shared string keeps alive.
 fn key_bytes(key: &str) -> usize {

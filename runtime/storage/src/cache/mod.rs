@@ -157,6 +157,7 @@ pub struct WatchCache<N: Normalize> {
     epoch: AtomicU64,
     wire_bytes: AtomicU64,
     object_bytes: AtomicU64,
+    replaced_bytes: AtomicU64,
     counters: Counters,
     seen: watch::Sender<Revision>,
     fill: watch::Sender<Fill>,
@@ -192,6 +193,7 @@ impl<N: Normalize> WatchCache<N> {
             epoch: AtomicU64::new(0),
             wire_bytes: AtomicU64::new(0),
             object_bytes: AtomicU64::new(0),
+            replaced_bytes: AtomicU64::new(0),
             counters: Counters::default(),
             seen: watch::Sender::new(Revision(0)),
             fill: watch::Sender::new(Fill::pending()),
@@ -385,6 +387,12 @@ impl<N: Normalize> WatchCache<N> {
             history_bytes: history.bytes(),
             capacity: history.capacity(),
         }
+    }
+
+    /// How many bytes were replaced since the cache was made. Whoever holds a state keeps no more alive than was replaced
+    /// since it was the present one.
+    pub fn replaced_bytes(&self) -> u64 {
+        self.replaced_bytes.load(Ordering::Relaxed)
     }
 
     /// What it did.

@@ -119,11 +119,26 @@ impl<O> Snapshot<O> {
         index: u16,
         value: &str,
     ) -> impl Iterator<Item = &'a Arc<Item<O>>> + use<'a, O> {
+        self.indexed_below(index, value, "", "")
+    }
+
+    /// The objects below a prefix that an index finds under a value, in ascending order of their keys, from a key on (empty
+    /// for all of them). Others of that value are not looked at.
+    pub fn indexed_below<'a>(
+        &'a self,
+        index: u16,
+        value: &str,
+        prefix: &'a str,
+        start: &str,
+    ) -> impl Iterator<Item = &'a Arc<Item<O>>> + use<'a, O> {
         let value: Value = (index, value.into());
-        let first = (value.clone(), Arc::from(""));
+        let first = (
+            value.clone(),
+            crate::keys::range_start(prefix, start).into(),
+        );
         self.index
             .range(first..)
-            .take_while(move |(of, _)| *of == value)
+            .take_while(move |(of, key)| *of == value && key.starts_with(prefix))
             .filter_map(|(_, key)| self.items.get(key))
     }
 

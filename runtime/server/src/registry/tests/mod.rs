@@ -16,6 +16,7 @@ mod patch;
 mod prepared;
 mod races;
 mod registration;
+mod slow_readers;
 mod turns;
 mod update;
 mod versions;
