@@ -19,6 +19,8 @@ mod memory;
 pub mod conformance;
 #[cfg(any(test, feature = "testing"))]
 mod layer;
+#[cfg(any(test, feature = "testing"))]
+mod paired;
 
 mod feed;
 mod keys;
@@ -31,6 +33,8 @@ pub use etcd::{ConnectError, Etcd, EtcdConfig, EtcdTls};
 #[cfg(any(test, feature = "testing"))]
 pub use layer::Layer;
 pub use memory::Memory;
+#[cfg(any(test, feature = "testing"))]
+pub use paired::Paired;
 pub use retention::Retention;
 pub use storage::{
     Entry, Event, EventKind, Key, ListRequest, Page, Revision, Storage, StorageError, WatchItem,

@@ -9,19 +9,17 @@ use tokio::time::Instant;
 use super::negotiate::Target;
 use super::params::IncludeObject;
 use crate::recent::Recent;
-use crate::registry::WatchEventKind;
+use crate::registry::{Encoded, StateId, WatchEventKind};
 
 /// For how long they are kept: tables say how old objects are, in seconds.
 const KEPT_FOR: Duration = Duration::from_millis(500);
 
-/// What makes two events the same.
+/// What makes two events of one state of an object the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Same {
+pub(super) struct Shape {
     /// The resource and its version, by where the endpoint is.
     pub(super) endpoint: usize,
     pub(super) kind: WatchEventKind,
-    /// The revision that wrote the state, and the one that is shown.
-    pub(super) state: (Revision, Revision),
     pub(super) target: Target,
     pub(super) include: IncludeObject,
     /// Whether a table begins with its columns.
@@ -30,7 +28,8 @@ pub(super) struct Same {
 
 #[derive(Debug)]
 struct Made {
-    same: Same,
+    state: (StateId, Option<Revision>),
+    shape: Shape,
     line: Bytes,
     at: Instant,
 }
@@ -41,18 +40,28 @@ pub(super) struct Rendered(Recent<Made>);
 
 impl Rendered {
     /// The event as a line, made now unless it was lately.
-    pub(super) fn get(&self, same: Same, make: impl FnOnce() -> Vec<u8>) -> Bytes {
+    pub(super) fn get(
+        &self,
+        document: &Encoded,
+        shape: Shape,
+        make: impl FnOnce() -> Vec<u8>,
+    ) -> Bytes {
         let known = self.0.find(|made| {
-            let usable = made.same == same && made.at.elapsed() < KEPT_FOR;
+            let same = document.has_id(&made.state) && made.shape == shape;
+            let usable = same && made.at.elapsed() < KEPT_FOR;
             usable.then(|| made.line.clone())
         });
         known.unwrap_or_else(|| {
-            let line = Bytes::from(make());
-            self.0.keep(Made {
-                same,
+            let line = make();
+            let bytes = line.capacity() + size_of::<Made>();
+            let line = Bytes::from(line);
+            let made = Made {
+                state: document.id(),
+                shape,
                 line: line.clone(),
                 at: Instant::now(),
-            });
+            };
+            self.0.keep(made, bytes);
             line
         })
     }
@@ -68,28 +77,37 @@ mod tests {
     async fn a_form_is_made_once_and_again_when_it_is_old() {
         let rendered = Rendered::default();
         let mut made = 0;
-        let mut get = |revision, columns| {
-            let same = Same {
+        let mut get = |document: &Encoded, columns| {
+            let shape = Shape {
                 endpoint: 1,
                 kind: WatchEventKind::Modified,
-                state: (Revision(revision), Revision(revision)),
                 target: Target::Table(MetaVersion::V1),
                 include: IncludeObject::Metadata,
                 columns,
             };
-            let json = rendered.get(same, || {
+            let json = rendered.get(document, shape, || {
                 made += 1;
                 made.to_string().into_bytes()
             });
             String::from_utf8(json.to_vec()).unwrap()
         };
-        assert_eq!((get(1, true), get(1, true)), ("1".into(), "1".into()));
-        assert_eq!((get(1, false), get(2, true)), ("2".into(), "3".into()));
+        let [first, second] = [1, 2].map(|at| Encoded::unreadable(Revision(at)));
+        assert_eq!(
+            (get(&first, true), get(&first, true)),
+            ("1".into(), "1".into())
+        );
+        assert_eq!(
+            (get(&first, false), get(&second, true)),
+            ("2".into(), "3".into())
+        );
         tokio::time::advance(KEPT_FOR).await;
-        assert_eq!(get(1, true), "4");
+        assert_eq!(get(&first, true), "4");
         for revision in 10..10 + KEPT as u64 {
-            get(revision, true);
+            get(&Encoded::unreadable(Revision(revision)), true);
         }
-        assert_eq!(get(1, true), "69");
+        assert_eq!(get(&first, true), "69");
+        // Issue 9, point 4.
+        let other = Encoded::unreadable(Revision(1));
+        assert_eq!(get(&other, true), "70", "two states may share a revision");
     }
 }

@@ -24,10 +24,10 @@ use super::error::status;
 use super::metrics;
 use super::negotiate::{Target, negotiate_stream};
 use super::params::{ListUse, list_options};
-use super::rendered::{Rendered, Same};
+use super::rendered::{Rendered, Shape};
 use super::stopping::Stopping;
 use super::{Body, CutOff};
-use crate::registry::{Document, ListOptions, WatchEvent, WatchEventKind, WatchEvents};
+use crate::registry::{Document, Encoded, ListOptions, WatchEvent, WatchEventKind, WatchEvents};
 
 /// Events that are ready together are sent together, up to about this size.
 const FRAME_BYTES: usize = 32 * 1024;
@@ -210,8 +210,8 @@ impl EventWriter {
     fn write_event(&mut self, event: &WatchEvent, out: &mut Pieces) {
         self.sent.sent();
         let columns = !std::mem::replace(&mut self.sent_columns, true);
-        match self.same(event, columns) {
-            Some(same) => out.push(self.rendered.get(same, || {
+        match self.shared(event, columns) {
+            Some((document, shape)) => out.push(self.rendered.get(document, shape, || {
                 let mut line = Vec::new();
                 self.write_line(event, columns, &mut line);
                 line
@@ -229,19 +229,19 @@ impl EventWriter {
     }
 
     /// What makes an event the same for other watchers; `None` for one that is not kept for them.
-    fn same(&self, event: &WatchEvent, columns: bool) -> Option<Same> {
+    fn shared<'a>(&self, event: &'a WatchEvent, columns: bool) -> Option<(&'a Encoded, Shape)> {
         let Document::Encoded(encoded) = &event.object else {
             return None;
         };
         let target = self.reply.accepted.target;
-        (target != Target::Object || encoded.len() <= SHARED_BYTES).then(|| Same {
+        let shape = Shape {
             endpoint: Arc::as_ptr(&self.reply.endpoint).addr(),
             kind: event.kind,
-            state: encoded.state(),
             target,
             include: self.reply.include,
             columns: columns && matches!(target, Target::Table(_)),
-        })
+        };
+        (target != Target::Object || encoded.len() <= SHARED_BYTES).then_some((encoded, shape))
     }
 
     fn write_line(&self, event: &WatchEvent, columns: bool, out: &mut Vec<u8>) {

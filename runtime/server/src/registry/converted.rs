@@ -6,7 +6,7 @@ use apiloom_meta::ApiError;
 use apiloom_meta::kind::ConvertJson;
 use apiloom_storage::cache::Item;
 
-use super::document::{CachedObject, Encoded, Json, METADATA, object};
+use super::document::{CachedObject, Encoded, Json, METADATA, StateId, item_bytes, object};
 use super::kind::{Kind, KindVersion, VersionIndex};
 use crate::recent::Recent;
 
@@ -127,9 +127,15 @@ pub(super) fn try_once(
     }
 }
 
-/// Objects in a version that is not stored, for all watchers. A revision names one state of one object.
+/// Objects in a version that is not stored, for all watchers.
 #[derive(Debug, Default)]
-pub(super) struct Converted(Recent<Arc<Item<CachedObject>>>);
+pub(super) struct Converted(Recent<Made>);
+
+#[derive(Debug)]
+struct Made {
+    of: StateId,
+    converted: Arc<Item<CachedObject>>,
+}
 
 impl Converted {
     /// The object in a version, converted now unless it was lately.
@@ -139,13 +145,16 @@ impl Converted {
         item: &Arc<Item<CachedObject>>,
         version: VersionIndex,
     ) -> Result<Arc<Item<CachedObject>>, ApiError> {
-        let same =
-            |known: &Arc<Item<_>>| (known.revision == item.revision).then(|| Arc::clone(known));
+        let same = |made: &Made| made.of.is_of(item).then(|| Arc::clone(&made.converted));
         if let Some(known) = self.0.find(same) {
             return Ok(known);
         }
         let converted = convert(kind, item, version)?;
-        self.0.keep(Arc::clone(&converted));
+        let made = Made {
+            of: StateId::of(item),
+            converted: Arc::clone(&converted),
+        };
+        self.0.keep(made, item_bytes(&converted));
         Ok(converted)
     }
 }

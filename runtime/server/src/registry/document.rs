@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Weak};
 
 use apiloom_meta::codec::{Finder, Format, decode_value, encode_object, value_end};
 use apiloom_meta::schema::Schema;
@@ -75,6 +75,17 @@ impl CachedObject {
     /// The value of the selectable field with this number.
     pub(super) fn field(&self, number: usize) -> &str {
         self.fields.get(number).map_or("", AsRef::as_ref)
+    }
+
+    /// How many bytes it keeps alive beside its own size.
+    fn heap_bytes(&self) -> usize {
+        let json = self.json.len() + ALLOCATION;
+        let text = |text: &str| text.len() + ALLOCATION;
+        let labels = self.labels.iter();
+        let labels = labels.map(|(key, value)| text(key) + text(value));
+        let fields = self.fields.iter().map(|value| text(value));
+        let slices = size_of_val(&*self.labels) + size_of_val(&*self.fields);
+        json + labels.sum::<usize>() + fields.sum::<usize>() + slices + 2 * ALLOCATION
     }
 
     /// The document.
@@ -154,15 +165,7 @@ impl Normalize for Served {
     }
 
     fn heap_bytes(&self, object: &CachedObject) -> usize {
-        let json = object.json.len() + ALLOCATION;
-        let text = |text: &str| text.len() + ALLOCATION;
-        let labels = object
-            .labels
-            .iter()
-            .map(|(key, value)| text(key) + text(value));
-        let fields = object.fields.iter().map(|value| text(value));
-        let slices = size_of_val(&*object.labels) + size_of_val(&*object.fields);
-        json + labels.sum::<usize>() + fields.sum::<usize>() + slices + 2 * ALLOCATION
+        object.heap_bytes()
     }
 
     fn index(&self, object: &CachedObject, found: &mut dyn FnMut(u16, &str)) {
@@ -305,9 +308,28 @@ impl Encoded {
         })
     }
 
-    /// What tells it from every other document of its kind and version: the revision that wrote it, and the one it shows.
-    pub(crate) fn state(&self) -> (Revision, Revision) {
-        (self.item.revision, self.shown.unwrap_or(self.item.revision))
+    /// What names this document among all others.
+    pub(crate) fn id(&self) -> (StateId, Option<Revision>) {
+        (StateId::of(&self.item), self.shown)
+    }
+
+    /// Whether it is the document that has this name.
+    pub(crate) fn has_id(&self, (state, shown): &(StateId, Option<Revision>)) -> bool {
+        state.is_of(&self.item) && *shown == self.shown
+    }
+
+    /// A document that cannot be read.
+    #[cfg(test)]
+    pub(crate) fn unreadable(revision: Revision) -> Self {
+        let item = Item {
+            key: "/a".into(),
+            revision,
+            object: Err("it is made for a test".to_owned()),
+        };
+        Self {
+            item: Arc::new(item),
+            shown: None,
+        }
     }
 
     /// How long the document is, or a byte or two off when it shows another revision than its own.
@@ -338,6 +360,28 @@ impl Encoded {
             Some(_) => self.json().into_whole().into(),
         }
     }
+}
+
+/// Names one state of one object of a cache. Revisions do not: the writes of one transaction share one, and a store that
+/// was restored gives them again. It keeps nothing of the object alive, only its place in memory, so that no other state
+/// comes to have the same name.
+#[derive(Debug)]
+pub(crate) struct StateId(Weak<Item<CachedObject>>);
+
+impl StateId {
+    pub(super) fn of(item: &Arc<Item<CachedObject>>) -> Self {
+        Self(Arc::downgrade(item))
+    }
+
+    pub(super) fn is_of(&self, item: &Arc<Item<CachedObject>>) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(item))
+    }
+}
+
+/// How many bytes an item keeps alive.
+pub(super) fn item_bytes(item: &Item<CachedObject>) -> usize {
+    let object = item.object.as_ref();
+    size_of::<Item<CachedObject>>() + object.map_or(0, CachedObject::heap_bytes)
 }
 
 /// An object of the cache that bytes on their way to a client keep alive.

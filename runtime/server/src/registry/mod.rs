@@ -49,6 +49,7 @@ use apiloom_storage::cache::WatchCache;
 use apiloom_storage::{Storage, StorageError};
 pub use builder::RegistryBuilder;
 use document::Served;
+pub(crate) use document::StateId;
 pub use document::{Document, Encoded, Json};
 pub use endpoint::{Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, Written};
 pub(crate) use error::{refused_patch, unrecognized};

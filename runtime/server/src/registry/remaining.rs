@@ -39,12 +39,14 @@ impl Remaining {
             Some(left) => left.saturating_sub(page.taken),
             None => page.state.range(page.prefix, page.next).count(),
         };
-        self.0.keep(Left {
+        let left = Left {
             revision: page.state.revision(),
             prefix: page.prefix.to_owned(),
             last: Arc::clone(page.last),
             count,
-        });
+        };
+        let bytes = size_of::<Left>() + left.prefix.len() + left.last.len();
+        self.0.keep(left, bytes);
         count
     }
 

@@ -264,3 +264,45 @@ async fn a_failure_on_the_way_is_an_event_and_the_end() {
     );
     assert_eq!(watch.line().await, None);
 }
+
+// Issue 9, point 4.
+#[tokio::test]
+async fn objects_that_were_written_at_one_revision_are_sent_each() {
+    let store = apiloom_storage::Paired::new();
+    let mut registry = Registry::builder(Arc::clone(&store) as _);
+    registry.group(GROUP);
+    registry.kind::<Flunder>();
+    let registry = Arc::new(registry.build().unwrap());
+    registry.start().await.unwrap();
+    let api = Api::new(registry, &ServerInfo::default(), Health::new([]));
+    let url = format!("{FLUNDERS}?watch=1");
+    let table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+    let partial = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    let mut watches = Vec::new();
+    for accept in ["", table, partial] {
+        watches.push(Watching::open(&api, accept, &url).await);
+    }
+    let keys =
+        ["a", "b"].map(|name| format!("/registry/wardle.example.com/flunders/default/{name}"));
+    for reference in [Some("one"), Some("two"), None] {
+        let value = |name: &str| {
+            let object = serde_json::json!({
+                "kind": "Flunder", "apiVersion": "wardle.example.com/v1alpha1",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {"reference": reference?},
+            });
+            Some(Bytes::from(object.to_string()))
+        };
+        let writes = [(&*keys[0], value("a")), (&*keys[1], value("b"))];
+        store.transact(writes).await.unwrap();
+        for watch in &mut watches {
+            let mut names = Vec::new();
+            for _ in 0..2 {
+                let (_, object) = watch.event().await;
+                let row = object.pointer("/rows/0/object").unwrap_or(&object);
+                names.push(row["metadata"]["name"].clone());
+            }
+            assert_eq!(names, ["a", "b"], "{reference:?}");
+        }
+    }
+}
