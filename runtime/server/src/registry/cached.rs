@@ -66,9 +66,10 @@ impl Endpoint {
             }
             Wanted::Exactly(revision) => {
                 self.reach(cache, revision.0).await?;
+                cache.check_kept(revision).await;
                 match cache.snapshot_at(revision) {
                     Ok(state) => Ok(Some(state)),
-                    Err(OutsideWindow::TooOld { .. }) => Ok(None),
+                    Err(OutsideWindow::TooOld { .. } | OutsideWindow::NotFilled) => Ok(None),
                     Err(OutsideWindow::Future { requested, current }) => {
                         Err(error::too_large(requested.0, current))
                     }
@@ -92,6 +93,31 @@ impl Endpoint {
                 error: Some(StorageError::Corrupt(_)),
                 ..
             } => Ok(()),
+            Fill::Pending { since, .. } => Err(error::initializing(since.elapsed())),
+        }
+    }
+
+    /// Refuses a watch that would be told of nothing: while the cache is not filled, and when it has lost the store for
+    /// longer than reads wait for it.
+    ///
+    /// # Errors
+    /// TooManyRequests, and what keeps the cache from the store.
+    pub(super) async fn check_watchable(&self) -> Result<(), ApiError> {
+        let Some(cache) = &self.cache else {
+            return Ok(());
+        };
+        let mut fill = cache.fill();
+        let is_decided = |fill: &Fill| !matches!(fill, Fill::Behind(StorageError::Unavailable(_)));
+        if !is_decided(&fill.borrow()) {
+            let _ = tokio::time::timeout(CATCH_UP, fill.wait_for(is_decided)).await;
+        }
+        match &*fill.borrow() {
+            Fill::Following => Ok(()),
+            Fill::Behind(error)
+            | Fill::Pending {
+                error: Some(error @ StorageError::Corrupt(_)),
+                ..
+            } => Err(self.kind.error(error.clone(), "watch")),
             Fill::Pending { since, .. } => Err(error::initializing(since.elapsed())),
         }
     }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_meta::{ApiError, Object};
-use apiloom_storage::cache::{Change, Cursor, CursorEnd, Interest, Item, WatchCache};
+use apiloom_storage::cache::{
+    Change, Cursor, CursorEnd, Fill, Interest, Item, OutsideWindow, WatchCache,
+};
 use apiloom_storage::{
     Entry, Event, EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart,
     WatchStream,
@@ -68,7 +70,7 @@ impl Endpoint {
             Some(Ok(key)) => key,
             _ => self.kind.prefix(namespace),
         };
-        self.check_filled()?;
+        self.check_watchable().await?;
         let initial = options.send_initial_events.unwrap_or(version == 0);
         let lifetime = Lifetime::new(options.timeout_seconds, options.allow_watch_bookmarks);
         let cached = match &self.cache {
@@ -108,25 +110,24 @@ impl Endpoint {
         let wanted = Wanted::by(&options.resource_version, version);
         let interest = self.interest(prefix, selection);
         if version > 0 && !initial {
-            let Ok(cursor) = cache.watch(interest, Some(Revision(version))) else {
-                return Ok(None);
+            let cursor = match cache.watch(interest, Some(Revision(version))) {
+                Ok(cursor) => cursor,
+                Err(outside) => return not_in_window(outside),
             };
             let from = Revision(version);
             let known = from <= cache.snapshot().revision();
             return Ok(Some(Opened {
-                initial: Initial::None,
-                end_bookmark: None,
-                changes: Changes::cached(cursor),
-                from,
                 delivered: if known { from } else { Revision(0) },
+                ..Opened::new(Initial::None, Changes::cached(cursor), from)
             }));
         }
         if self.state(cache, wanted, "watch").await?.is_none() {
             return Ok(None);
         }
         let replaced = cache.replaced_bytes();
-        let Ok((state, cursor)) = cache.watch_with_state(interest, None) else {
-            return Ok(None);
+        let (state, cursor) = match cache.watch_with_state(interest, None) {
+            Ok(opened) => opened,
+            Err(outside) => return not_in_window(outside),
         };
         let from = state.revision();
         let objects = match initial {
@@ -134,11 +135,8 @@ impl Endpoint {
             false => Initial::None,
         };
         Ok(Some(Opened {
-            initial: objects,
             end_bookmark: (initial && options.allow_watch_bookmarks).then_some(from),
-            changes: Changes::cached(cursor),
-            from,
-            delivered: from,
+            ..Opened::new(objects, Changes::cached(cursor), from)
         }))
     }
 
@@ -147,10 +145,15 @@ impl Endpoint {
         if !prefix.ends_with('/') {
             return Interest::Key(prefix.into());
         }
-        match self.index_of(selection) {
-            Some((index, value)) => Interest::Indexed(index, value.into()),
-            None if prefix == self.kind.prefix(None) => Interest::Everything,
-            None => Interest::Below(prefix.into()),
+        let below = (prefix != self.kind.prefix(None)).then(|| prefix.into());
+        match (self.index_of(selection), below) {
+            (Some((index, value)), below) => Interest::Indexed {
+                index,
+                value: value.into(),
+                below,
+            },
+            (None, Some(prefix)) => Interest::Below(prefix),
+            (None, None) => Interest::Everything,
         }
     }
 
@@ -175,13 +178,10 @@ impl Endpoint {
             return Err(error::too_large(at_least, page.revision));
         }
         let changes = self.changes(prefix, page.revision).await?;
-        let end_bookmark = bookmarks.then_some(page.revision);
+        let initial = Initial::Stored(page.entries.into());
         Ok(Opened {
-            initial: Initial::Stored(page.entries.into()),
-            end_bookmark,
-            changes: Changes::Stored(changes),
-            from: page.revision,
-            delivered: page.revision,
+            end_bookmark: bookmarks.then_some(page.revision),
+            ..Opened::new(initial, Changes::Stored(changes), page.revision)
         })
     }
 
@@ -202,11 +202,8 @@ impl Endpoint {
         // Of a start in the future nothing is known yet, so there is nothing to bookmark.
         let delivered = if from <= current { from } else { Revision(0) };
         Ok(Opened {
-            initial: Initial::None,
-            end_bookmark: None,
-            changes: Changes::Stored(changes),
-            from,
             delivered,
+            ..Opened::new(Initial::None, Changes::Stored(changes), from)
         })
     }
 
@@ -222,6 +219,14 @@ impl Endpoint {
                 } => error::expired_watch(requested, compacted),
                 other => self.kind.error(other, "watch"),
             })
+    }
+}
+
+/// What to do about a start that is not in the window of the cache: the store is asked, unless the cache has just lost it.
+fn not_in_window(outside: OutsideWindow) -> Result<Option<Opened>, ApiError> {
+    match outside {
+        OutsideWindow::NotFilled => Err(error::initializing(Duration::ZERO)),
+        OutsideWindow::TooOld { .. } | OutsideWindow::Future { .. } => Ok(None),
     }
 }
 
@@ -287,6 +292,30 @@ struct Opened {
     from: Revision,
     /// Everything up to this was sent.
     delivered: Revision,
+    /// The revision of the last change that was sent. More than what was delivered as long as changes of the same revision
+    /// may follow.
+    sent: Revision,
+    /// A bookmark is to be sent as soon as everything up to what was sent is delivered.
+    owes_bookmark: bool,
+}
+
+impl Opened {
+    fn new(initial: Initial, changes: Changes, from: Revision) -> Self {
+        Self {
+            initial,
+            end_bookmark: None,
+            changes,
+            from,
+            delivered: from,
+            sent: Revision(0),
+            owes_bookmark: false,
+        }
+    }
+
+    /// Whether a bookmark would say less than the events before it did.
+    fn is_within_revision(&self) -> bool {
+        self.delivered < self.sent
+    }
 }
 
 /// The objects that were there when the watch began, while they are to be sent.
@@ -369,7 +398,8 @@ impl Changes {
                 match cursor.take(TAKEN_AT_ONCE, &mut batch) {
                     Ok(upto) => *reached = upto,
                     // The watcher is not told why its stream ends; it resumes from what it saw last.
-                    Err(CursorEnd::Lagged | CursorEnd::Refilled) => return Next::End,
+                    Err(CursorEnd::Lagged) => return Next::End,
+                    Err(CursorEnd::Lost) => return lost(&cursor.fill()),
                 }
                 taken.extend(batch);
                 if taken.is_empty() {
@@ -395,6 +425,18 @@ impl Changes {
             Self::Cached { cursor, taken, .. } if taken.is_empty() => cursor.idle_at(),
             Self::Cached { .. } => None,
         }
+    }
+}
+
+/// The end of a stream whose cache cannot go on with it. The client resumes, unless waiting mends nothing.
+fn lost(fill: &Fill) -> Next {
+    match fill {
+        Fill::Behind(error @ StorageError::Corrupt(_))
+        | Fill::Pending {
+            error: Some(error @ StorageError::Corrupt(_)),
+            ..
+        } => Next::Failed(error.clone()),
+        Fill::Following | Fill::Behind(_) | Fill::Pending { .. } => Next::End,
     }
 }
 
@@ -482,7 +524,12 @@ impl Watcher<'_> {
             return Some(Ok(self.bookmark(revision, true)));
         }
         loop {
+            if self.opened.owes_bookmark && !self.opened.is_within_revision() {
+                self.opened.owes_bookmark = false;
+                return Some(Ok(self.bookmark(self.opened.delivered, false)));
+            }
             take_turns().await;
+            let revision;
             let seen = match self.wait().await {
                 // A slow watcher is not told why its stream ends; it resumes from what it saw last.
                 Next::End | Next::Failed(StorageError::Lagged) => return None,
@@ -496,10 +543,11 @@ impl Watcher<'_> {
                     if let Some(reached) = self.opened.changes.reached() {
                         self.opened.delivered = self.opened.delivered.max(reached);
                     }
-                    if self.opened.delivered > Revision(0)
-                        && self.opened.delivered >= self.opened.from
-                    {
-                        return Some(Ok(self.bookmark(self.opened.delivered, false)));
+                    self.opened.owes_bookmark = self.opened.delivered > Revision(0)
+                        && self.opened.delivered >= self.opened.from;
+                    if self.opened.owes_bookmark && self.opened.is_within_revision() {
+                        // One that cannot be asked tells it by itself, or ends the watch.
+                        let _ = self.endpoint.kind.store.request_progress().await;
                     }
                     continue;
                 }
@@ -508,16 +556,23 @@ impl Watcher<'_> {
                     continue;
                 }
                 Next::Stored(WatchItem::Event(change)) => {
-                    self.opened.delivered = self.opened.delivered.max(change.revision);
+                    // Other changes of the same revision may follow.
+                    let before = Revision(change.revision.0.saturating_sub(1));
+                    self.opened.delivered = self.opened.delivered.max(before);
+                    revision = change.revision;
                     self.seen(&change)
                 }
                 Next::Cached(change, delivered) => {
                     self.opened.delivered = self.opened.delivered.max(delivered);
+                    revision = change.revision;
                     self.seen_cached(&change)
                 }
             };
             match seen {
-                Ok(Some(event)) => return Some(Ok(event)),
+                Ok(Some(event)) => {
+                    self.opened.sent = revision;
+                    return Some(Ok(event));
+                }
                 Ok(None) => {}
                 Err(error) => return Some(Err(error)),
             }

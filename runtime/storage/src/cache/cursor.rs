@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::history::{Change, Interest};
 use super::waiters::Waiter;
-use super::{Normalize, WatchCache};
+use super::{Fill, Normalize, WatchCache};
 use crate::Revision;
 
 /// No more changes are taken at a time once they keep so many bytes of the past: a watcher that does not read keeps what it
@@ -17,9 +17,9 @@ pub enum CursorEnd {
     /// The watcher did not read for so long that changes it had not taken have left the window.
     #[error("the watcher was too slow")]
     Lagged,
-    /// The cache lost the store's history and was filled anew.
-    #[error("the cache was filled anew")]
-    Refilled,
+    /// The cache lost the store's history: it is filled anew, or cannot go on. [`WatchCache::fill`] says which.
+    #[error("the cache lost the history of the store")]
+    Lost,
 }
 
 /// The changes of one interest after some revision, one after the other.
@@ -67,7 +67,7 @@ impl<N: Normalize> Cursor<N> {
         let history = self.cache.history.read();
         let pending = self.waiter.take_pending();
         if self.cache.epoch() != self.epoch {
-            return Err(CursorEnd::Refilled);
+            return Err(CursorEnd::Lost);
         }
         let present = self.cache.snapshot().revision();
         let Some(pending) = pending.filter(|number| *number < history.end()) else {
@@ -111,6 +111,11 @@ impl<N: Normalize> Cursor<N> {
                 None
             }
         }
+    }
+
+    /// Whether the cache is filled now, and if not, why.
+    pub fn fill(&self) -> Fill {
+        self.cache.fill.borrow().clone()
     }
 
     #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The one writer of a cache: lists the store once, then follows it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use super::history::{ALLOCATION, COUNTERS, Change};
 use super::snapshot::{INDEX_BYTES, Item, MAP_BYTES, Snapshot};
-use super::waiters::Marked;
+use super::waiters::{Marked, Waiters};
 use super::{Fill, Normalize, WatchCache};
 use crate::{
     Entry, Event, EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart,
@@ -57,33 +57,72 @@ impl<N: Normalize> WatchCache<N> {
                     // Not in the call below, which would hold this state for as long as it follows.
                     let from = self.current.load().revision();
                     let error = self.follow(from).await;
-                    if *self.fill.borrow() == Fill::Following {
+                    // What is damaged will be the next time too.
+                    let is_damaged = matches!(error, StorageError::Corrupt(_));
+                    if *self.fill.borrow() == Fill::Following && !is_damaged {
                         wait = FIRST_RETRY;
                     }
                     error
                 }
                 Some(error) => error,
             };
-            self.lost(error);
+            self.record_failure(error);
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(LAST_RETRY);
         }
     }
 
-    /// Says what the cache is worth after an error.
-    fn lost(&self, error: StorageError) {
+    /// Records a failure: Pending if history is gone, else Behind. Watches end when the cache cannot go on with them.
+    fn record_failure(&self, error: StorageError) {
         tracing::warn!(prefix = %self.prefix, %error, "the watch cache lost the store");
+        let is_lost = matches!(
+            error,
+            StorageError::Compacted { .. } | StorageError::Corrupt(_)
+        );
+        let is_compacted = matches!(error, StorageError::Compacted { .. });
+        let mut was_filled = false;
         self.fill.send_modify(|fill| match (&mut *fill, error) {
             (Fill::Pending { error: known, .. }, error) => *known = Some(error),
             // What the cache has not seen is forgotten.
-            (_, StorageError::Compacted { .. }) => *fill = Fill::pending(),
-            (_, error) => *fill = Fill::Behind(error),
+            (_, StorageError::Compacted { .. }) => {
+                was_filled = true;
+                *fill = Fill::pending();
+            }
+            (_, error) => {
+                was_filled = true;
+                *fill = Fill::Behind(error);
+            }
         });
+        if was_filled && is_lost {
+            self.end_cursors(is_compacted);
+        }
+    }
+
+    /// Ends every cursor, because there are changes that none of them will be given. `is_closed` when there can be no new
+    /// ones before the cache is filled.
+    pub(super) fn end_cursors(&self, is_closed: bool) {
+        {
+            let mut history = self.history.write();
+            if is_closed {
+                history.close();
+            }
+            self.epoch.fetch_add(1, Ordering::AcqRel);
+        }
+        self.waiters.lock().wake_all();
     }
 
     #[cfg(test)]
     pub(super) async fn refill_for_test(self: &Arc<Self>) {
         self.refill().await.expect("the store answers");
+    }
+
+    /// Publishes a state as after a list of the store.
+    #[cfg(test)]
+    pub(super) fn fill_with(&self, entries: Vec<Entry>, revision: Revision) {
+        let item = |entry: Entry| self.item(entry.key.into(), &entry.value, entry.revision);
+        let mut filling = Filling::default();
+        filling.add(self, entries.into_iter().map(item).collect());
+        self.publish_filled(filling, revision);
     }
 
     /// Lists the store and publishes what it holds.
@@ -189,7 +228,7 @@ impl<N: Normalize> WatchCache<N> {
     }
 
     /// Drops what has left the window, also when nothing happens any more.
-    fn trim(&self) {
+    pub(super) fn trim(&self) {
         self.past.forget_unused();
         let now = Instant::now();
         if self.history.read().needs_trimming(now) {
@@ -200,7 +239,7 @@ impl<N: Normalize> WatchCache<N> {
     }
 
     /// Applies what a watch delivered and publishes the result as one state.
-    fn apply(&self, items: Vec<WatchItem>) {
+    pub(super) fn apply(&self, items: Vec<WatchItem>) {
         let mut snapshot = Snapshot::clone(&self.current.load());
         let mut revision = snapshot.revision();
         let mut changes = Vec::with_capacity(items.len());
@@ -266,8 +305,8 @@ impl<N: Normalize> WatchCache<N> {
     /// Makes a state and the changes that led to it visible, and wakes who waits for them.
     fn publish(&self, snapshot: Snapshot<N::Object>, changes: Vec<Change<N::Object>>) {
         let revision = snapshot.revision();
-        let indexed = self.indexed(&changes);
         self.counters.dispatched.add(changes.len() as u64);
+        // Held until every change is announced: a watcher that registers later finds the changes in the ring.
         let waiters = self.waiters.lock();
         let mut marked = Marked::default();
         {
@@ -275,13 +314,14 @@ impl<N: Normalize> WatchCache<N> {
             // First the state: who was told of a change finds it in what he reads.
             self.current.store(Arc::new(snapshot));
             // Whoever holds the lock for reading knows that every change in the ring was announced.
-            let begin = history.end();
+            let wants_indexes = waiters.wants_indexes();
             for change in changes {
-                waiters.mark(&change.key, history.end(), &mut marked);
+                let number = history.end();
+                waiters.mark(&change.key, number, &mut marked);
+                if wants_indexes {
+                    self.mark_indexed(&waiters, &change, number, &mut marked);
+                }
                 history.push(Arc::new(change));
-            }
-            for (value, offset) in indexed {
-                waiters.mark_indexed(&value, begin + offset, &mut marked);
             }
             self.past.forget_before(history.oldest());
         }
@@ -290,23 +330,22 @@ impl<N: Normalize> WatchCache<N> {
         self.seen.send_replace(revision);
     }
 
-    /// The index values that changes touch, each with the place of the first change that does; nothing when nobody waits
-    /// for an index.
-    fn indexed(&self, changes: &[Change<N::Object>]) -> HashMap<(u16, Arc<str>), u64> {
-        let mut found = HashMap::new();
-        if !self.waiters.lock().wants_indexes() {
-            return found;
-        }
-        for (offset, change) in (0..).zip(changes) {
-            for item in [&change.old, &change.new].into_iter().flatten() {
-                if let Ok(object) = &item.object {
-                    self.normalize.index(object, &mut |index, value| {
-                        found.entry((index, value.into())).or_insert(offset);
-                    });
-                }
+    /// Marks who waits for an index value that the object had or has. The values are at hand, so that this is done while
+    /// the waiters are held and misses nobody.
+    fn mark_indexed<'a>(
+        &self,
+        waiters: &'a Waiters,
+        change: &Change<N::Object>,
+        number: u64,
+        marked: &mut Marked<'a>,
+    ) {
+        for item in [&change.old, &change.new].into_iter().flatten() {
+            if let Ok(object) = &item.object {
+                self.normalize.index(object, &mut |index, value| {
+                    waiters.mark_indexed(&change.key, index, value, number, marked);
+                });
             }
         }
-        found
     }
 
     fn item(&self, key: Arc<str>, stored: &Bytes, revision: Revision) -> Arc<Item<N::Object>> {

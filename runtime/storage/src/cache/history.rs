@@ -50,16 +50,28 @@ pub enum Interest {
     Below(Arc<str>),
     /// Changes of one key.
     Key(Arc<str>),
-    /// Changes of objects that had or have this value in an index. Others may be delivered as well.
-    Indexed(u16, Arc<str>),
+    /// Changes of objects that had or have a value in an index. Others may be delivered as well, but none outside the
+    /// prefix.
+    Indexed {
+        /// The number of the index.
+        index: u16,
+        /// The value.
+        value: Arc<str>,
+        /// As in [`Interest::Below`]; `None` for objects under any key.
+        below: Option<Arc<str>>,
+    },
 }
 
 impl Interest {
     /// Whether a change of a key may matter.
     pub(super) fn covers(&self, key: &str) -> bool {
         match self {
-            Interest::Everything | Interest::Indexed(..) => true,
-            Interest::Below(prefix) => folder(key) == prefix.as_ref(),
+            Interest::Everything | Interest::Indexed { below: None, .. } => true,
+            Interest::Below(prefix)
+            | Interest::Indexed {
+                below: Some(prefix),
+                ..
+            } => folder(key) == prefix.as_ref(),
             Interest::Key(wanted) => key == wanted.as_ref(),
         }
     }
@@ -75,6 +87,8 @@ pub(super) fn folder(key: &str) -> &str {
 #[derive(Debug)]
 pub(super) struct History<O> {
     changes: VecDeque<Arc<Change<O>>>,
+    /// Whether anything is known: not before the first fill, and not after what the cache has not seen was forgotten.
+    is_filled: bool,
     /// The number of the oldest change that is here.
     first: u64,
     /// Every change after this revision is here.
@@ -106,6 +120,7 @@ impl<O> History<O> {
         let least = LEAST_CHANGES.min(most);
         Self {
             changes: VecDeque::new(),
+            is_filled: false,
             first: 0,
             oldest: Revision(0),
             bytes: 0,
@@ -119,6 +134,13 @@ impl<O> History<O> {
         }
     }
 
+    pub(super) fn is_filled(&self) -> bool {
+        self.is_filled
+    }
+    /// From now on nothing is known, until the history is restarted.
+    pub(super) fn close(&mut self) {
+        self.is_filled = false;
+    }
     pub(super) fn oldest(&self) -> Revision {
         self.oldest
     }
@@ -151,6 +173,9 @@ impl<O> History<O> {
 
     /// The number of the first change after a revision.
     pub(super) fn place_after(&self, revision: Revision) -> Result<u64, OutsideWindow> {
+        if !self.is_filled {
+            return Err(OutsideWindow::NotFilled);
+        }
         if revision < self.oldest {
             return Err(OutsideWindow::TooOld {
                 requested: revision,
@@ -251,6 +276,7 @@ impl<O> History<O> {
     /// Begins anew at a state of which the past is unknown. Numbers go on, so that no cursor takes an old place for a
     /// new one.
     pub(super) fn restart(&mut self, at: Revision) {
+        self.is_filled = true;
         self.first = self.end();
         self.changes.clear();
         self.changes.shrink_to(self.least);

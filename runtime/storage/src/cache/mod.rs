@@ -16,16 +16,16 @@ mod fill;
 mod history;
 mod past;
 mod snapshot;
+mod sync;
 mod waiters;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{self, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -38,12 +38,19 @@ pub use snapshot::{Item, Snapshot};
 use counters::Counters;
 use history::History;
 use past::Past;
+use sync::{AtomicU64, Mutex, RwLock};
 use waiters::Waiters;
 
-use crate::{Revision, Storage, StorageError};
+use crate::{ListRequest, Revision, Storage, StorageError};
 
 /// How often the store is asked for its progress while somebody waits for it: as often as upstream asks.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
+
+/// For so long a store is taken to keep what it kept when it was asked.
+const KEPT_FOR: Duration = Duration::from_secs(1);
+
+/// A store that does not say in this time what it keeps is not waited for: it may be away, and the cache answers.
+const KEPT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How stored bytes become what is served. Called once for each object when it enters the cache.
 pub trait Normalize: Send + Sync + 'static {
@@ -75,6 +82,9 @@ pub trait Normalize: Send + Sync + 'static {
 /// Why the cache cannot answer for a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutsideWindow {
+    /// The cache was not filled yet, or the store forgot what the cache has not seen.
+    #[error("the cache is not filled")]
+    NotFilled,
     /// What happened since then is no longer kept.
     #[error("revision {requested} is before the window, which begins after {oldest}")]
     TooOld {
@@ -153,11 +163,13 @@ pub struct WatchCache<N: Normalize> {
     history: RwLock<History<N::Object>>,
     waiters: Mutex<Waiters>,
     past: Past<N::Object>,
+    /// The oldest revision of which the store was asked whether it keeps it, and when.
+    kept: parking_lot::Mutex<Option<(Revision, Instant)>>,
     /// Counts refills: a cursor of an earlier one has missed changes.
     epoch: AtomicU64,
-    wire_bytes: AtomicU64,
-    object_bytes: AtomicU64,
-    replaced_bytes: AtomicU64,
+    wire_bytes: atomic::AtomicU64,
+    object_bytes: atomic::AtomicU64,
+    replaced_bytes: atomic::AtomicU64,
     counters: Counters,
     seen: watch::Sender<Revision>,
     fill: watch::Sender<Fill>,
@@ -190,10 +202,11 @@ impl<N: Normalize> WatchCache<N> {
             history: RwLock::new(History::new(limits.into())),
             waiters: Mutex::default(),
             past: Past::default(),
+            kept: parking_lot::Mutex::default(),
             epoch: AtomicU64::new(0),
-            wire_bytes: AtomicU64::new(0),
-            object_bytes: AtomicU64::new(0),
-            replaced_bytes: AtomicU64::new(0),
+            wire_bytes: atomic::AtomicU64::new(0),
+            object_bytes: atomic::AtomicU64::new(0),
+            replaced_bytes: atomic::AtomicU64::new(0),
             counters: Counters::default(),
             seen: watch::Sender::new(Revision(0)),
             fill: watch::Sender::new(Fill::pending()),
@@ -220,6 +233,9 @@ impl<N: Normalize> WatchCache<N> {
     ) -> Result<Arc<Snapshot<N::Object>>, OutsideWindow> {
         let (mut snapshot, undo) = {
             let history = self.history.read();
+            if !history.is_filled() {
+                return Err(OutsideWindow::NotFilled);
+            }
             let current = self.snapshot();
             if revision > current.revision() {
                 return Err(OutsideWindow::Future {
@@ -310,6 +326,31 @@ impl<N: Normalize> WatchCache<N> {
         self.seen.subscribe()
     }
 
+    /// Asks the store whether it still keeps the state at a revision of the past, unless it was asked a moment ago, and
+    /// forgets what the store did: it may have been compacted by others.
+    pub async fn check_kept(&self, revision: Revision) {
+        if revision >= self.current.load().revision() {
+            return;
+        }
+        let known = *self.kept.lock();
+        if known.is_some_and(|(kept, at)| kept <= revision && at.elapsed() < KEPT_FOR) {
+            return;
+        }
+        // Nothing has such a key: the answer is whether the revision is kept, and no object.
+        let request = ListRequest {
+            prefix: format!("{}\0", self.prefix),
+            limit: 1,
+            at: Some(revision),
+            uncounted: true,
+            ..ListRequest::default()
+        };
+        let asked = tokio::time::timeout(KEPT_PATIENCE, self.store.list(request)).await;
+        if let Ok(Err(StorageError::Compacted { compacted, .. })) = asked {
+            self.forget(compacted);
+        }
+        *self.kept.lock() = Some((revision, Instant::now()));
+    }
+
     /// Forgets the changes up to and including a revision, as far as the cache has come: when their store did.
     pub fn forget(&self, revision: Revision) {
         let mut history = self.history.write();
@@ -320,7 +361,8 @@ impl<N: Normalize> WatchCache<N> {
     /// The changes after a revision, or from the present on, of one interest.
     ///
     /// # Errors
-    /// [`OutsideWindow::TooOld`]. A start in the future waits for it, and what happens until then is left out.
+    /// [`OutsideWindow::NotFilled`] and [`OutsideWindow::TooOld`]. A start in the future waits for it, and what happens
+    /// until then is left out.
     pub fn watch(
         self: &Arc<Self>,
         interest: Interest,
@@ -332,7 +374,7 @@ impl<N: Normalize> WatchCache<N> {
     /// The present state and the changes after it, without a gap and without an overlap.
     ///
     /// # Errors
-    /// None without `after`; with it as [`WatchCache::watch`].
+    /// [`OutsideWindow::NotFilled`], and with `after` as [`WatchCache::watch`].
     pub fn watch_with_state(
         self: &Arc<Self>,
         interest: Interest,
@@ -375,7 +417,7 @@ impl<N: Normalize> WatchCache<N> {
 
     /// How much it holds.
     pub fn size(&self) -> Size {
-        let bytes = |count: &AtomicU64| {
+        let bytes = |count: &atomic::AtomicU64| {
             usize::try_from(count.load(Ordering::Relaxed)).unwrap_or(usize::MAX)
         };
         let history = self.history.read();

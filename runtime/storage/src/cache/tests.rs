@@ -1,6 +1,8 @@
-//! The cache against the store it follows; `model` has random interleavings, `threads` real ones, `waits` what
+//! The cache against the store it follows; `model` has random histories, `interleavings` random schedules
+//! of the writer's steps with those of others, `threads` real threads, `waits` what
 //! readers wait for.
 
+mod interleavings;
 mod limits;
 mod model;
 mod revisions;
@@ -288,6 +290,28 @@ async fn a_start_in_the_future_waits_for_it() {
     assert_eq!(taken(&mut cursor).unwrap(), ["/r/a=3@3"]);
 }
 
+fn indexed(value: &str, below: Option<&str>) -> Interest {
+    Interest::Indexed {
+        index: 0,
+        value: value.into(),
+        below: below.map(Into::into),
+    }
+}
+
+// Issue 9, point 1.
+#[tokio::test]
+async fn an_interest_by_index_keeps_to_its_prefix() {
+    let store = Memory::new();
+    let cache = cache(&store);
+    following(&cache).await;
+    let mut cursor = cache.watch(indexed("q", Some("/r/n/")), None).unwrap();
+    for key in ["/r/n/a", "/r/m/a", "/r/n/b"] {
+        put(&store, key, "q").await;
+    }
+    caught_up(&cache).await;
+    assert_eq!(taken(&mut cursor).unwrap(), ["/r/n/a=q@1", "/r/n/b=q@3"]);
+}
+
 #[tokio::test]
 async fn a_cursor_is_told_of_its_interest_alone() {
     let store = Memory::new();
@@ -296,7 +320,8 @@ async fn a_cursor_is_told_of_its_interest_alone() {
     let interests = [
         Interest::Key("/r/n/a".into()),
         Interest::Below("/r/n/".into()),
-        Interest::Indexed(0, "q".into()),
+        indexed("q", None),
+        indexed("q", Some("/r/n/")),
         Interest::Everything,
     ];
     let mut cursors = interests.map(|interest| {
@@ -304,7 +329,7 @@ async fn a_cursor_is_told_of_its_interest_alone() {
         taken(&mut cursor).unwrap();
         cursor
     });
-    let mut check = async |key: &str, value: &str, told: [bool; 4]| {
+    let mut check = async |key: &str, value: &str, told: [bool; 5]| {
         put(&store, key, value).await;
         caught_up(&cache).await;
         let got = cursors
@@ -312,12 +337,14 @@ async fn a_cursor_is_told_of_its_interest_alone() {
             .map(|cursor| !taken(cursor).unwrap().is_empty());
         assert_eq!(got, told, "{key}={value}");
     };
-    check("/r/n/b", "x", [false, true, false, true]).await;
-    check("/r/n/a", "x", [true, true, false, true]).await;
-    check("/r/m/a", "q", [false, false, true, true]).await;
+    check("/r/n/b", "x", [false, true, false, false, true]).await;
+    check("/r/n/a", "x", [true, true, false, false, true]).await;
+    check("/r/m/a", "q", [false, false, true, false, true]).await;
     // One that leaves the index concerns it as well.
-    check("/r/m/a", "x", [false, false, true, true]).await;
-    check("/r/m/a", "y", [false, false, false, true]).await;
+    check("/r/m/a", "x", [false, false, true, false, true]).await;
+    check("/r/m/a", "y", [false, false, false, false, true]).await;
+    check("/r/n/a", "q", [true, true, true, true, true]).await;
+    check("/r/n/a", "y", [true, true, true, true, true]).await;
 }
 
 #[tokio::test]
@@ -368,7 +395,7 @@ async fn a_store_that_forgot_fills_the_cache_anew_and_ends_its_cursors() {
     let mut cursor = cache.watch(Interest::Everything, None).unwrap();
     // The writer is one step behind: what it has not seen is gone when it looks.
     cache.refill_for_test().await;
-    assert_eq!(taken(&mut cursor).unwrap_err(), CursorEnd::Refilled);
+    assert_eq!(taken(&mut cursor).unwrap_err(), CursorEnd::Lost);
     let mut cursor = cache.watch(Interest::Everything, None).unwrap();
     put(&store, "/r/a", "2").await;
     caught_up(&cache).await;

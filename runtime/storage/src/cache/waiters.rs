@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use tokio::sync::Notify;
 
 use super::history::{Interest, folder};
+use super::sync::AtomicU64;
 
 /// No change is pending.
 const NONE: u64 = u64::MAX;
@@ -55,7 +56,37 @@ pub(super) struct Waiters {
     everything: Seats,
     below: HashMap<Arc<str>, Seats>,
     keys: HashMap<Arc<str>, Seats>,
-    indexed: HashMap<(u16, Arc<str>), Seats>,
+    indexed: ByValue,
+    /// By the prefix below which the indexed objects are.
+    indexed_below: HashMap<Arc<str>, ByValue>,
+}
+
+/// Seats by the number of an index and a value in it. None is empty.
+#[derive(Debug, Default)]
+struct ByValue(HashMap<u16, HashMap<Arc<str>, Seats>>);
+
+impl ByValue {
+    fn get(&self, index: u16, value: &str) -> Option<&Seats> {
+        self.0.get(&index)?.get(value)
+    }
+
+    fn entry(&mut self, index: u16, value: &Arc<str>) -> &mut Seats {
+        let values = self.0.entry(index).or_default();
+        values.entry(Arc::clone(value)).or_default()
+    }
+
+    fn leave(&mut self, index: u16, value: &Arc<str>, waiter: &Arc<Waiter>) {
+        if let Some(values) = self.0.get_mut(&index) {
+            leave_one_of(values, value, waiter);
+            if values.is_empty() {
+                self.0.remove(&index);
+            }
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Seats> {
+        self.0.values().flat_map(HashMap::values)
+    }
 }
 
 /// The seats that were marked, each once.
@@ -90,9 +121,16 @@ impl Waiters {
             Interest::Everything => &mut self.everything,
             Interest::Below(prefix) => self.below.entry(Arc::clone(prefix)).or_default(),
             Interest::Key(key) => self.keys.entry(Arc::clone(key)).or_default(),
-            Interest::Indexed(index, value) => {
-                let value = (*index, Arc::clone(value));
-                self.indexed.entry(value).or_default()
+            Interest::Indexed {
+                index,
+                value,
+                below,
+            } => {
+                let indexed = match below {
+                    None => &mut self.indexed,
+                    Some(prefix) => self.indexed_below.entry(Arc::clone(prefix)).or_default(),
+                };
+                indexed.entry(*index, value)
             }
         };
         seats.push(Arc::clone(&waiter));
@@ -104,15 +142,29 @@ impl Waiters {
             Interest::Everything => leave(&mut self.everything, waiter),
             Interest::Below(prefix) => leave_one_of(&mut self.below, prefix, waiter),
             Interest::Key(key) => leave_one_of(&mut self.keys, key, waiter),
-            Interest::Indexed(index, value) => {
-                leave_one_of(&mut self.indexed, &(*index, Arc::clone(value)), waiter);
+            Interest::Indexed {
+                index,
+                value,
+                below: None,
+            } => self.indexed.leave(*index, value, waiter),
+            Interest::Indexed {
+                index,
+                value,
+                below: Some(prefix),
+            } => {
+                if let Some(indexed) = self.indexed_below.get_mut(prefix) {
+                    indexed.leave(*index, value, waiter);
+                    if indexed.0.is_empty() {
+                        self.indexed_below.remove(prefix);
+                    }
+                }
             }
         }
     }
 
     /// Whether somebody waits for an index: without one, no values need to be read from objects.
     pub(super) fn wants_indexes(&self) -> bool {
-        !self.indexed.is_empty()
+        !self.indexed.0.is_empty() || !self.indexed_below.is_empty()
     }
 
     /// Marks everybody who waits for a change of this key.
@@ -128,23 +180,33 @@ impl Waiters {
         }
     }
 
-    /// Marks everybody who waits for a value of an index.
+    /// Marks everybody who waits for a value of an index that the object under this key had or has.
     pub(super) fn mark_indexed<'a>(
         &'a self,
-        value: &(u16, Arc<str>),
+        key: &str,
+        index: u16,
+        value: &str,
         number: u64,
         marked: &mut Marked<'a>,
     ) {
-        if let Some(seats) = self.indexed.get(value) {
+        if let Some(seats) = self.indexed.get(index, value) {
+            marked.mark(seats, number);
+        }
+        if !self.indexed_below.is_empty()
+            && let Some(indexed) = self.indexed_below.get(folder(key))
+            && let Some(seats) = indexed.get(index, value)
+        {
             marked.mark(seats, number);
         }
     }
 
     /// Wakes everybody, so that each looks for itself.
     pub(super) fn wake_all(&self) {
-        let below = self.below.values().chain(self.keys.values());
-        let seats = below.chain(self.indexed.values()).chain([&self.everything]);
+        let by_key = self.below.values().chain(self.keys.values());
+        let by_value = std::iter::once(&self.indexed).chain(self.indexed_below.values());
+        let seats = by_key.chain(by_value.flat_map(ByValue::all));
         seats
+            .chain([&self.everything])
             .flatten()
             .for_each(|waiter| waiter.notify.notify_one());
     }

@@ -131,7 +131,9 @@ impl Layer for Cached {
         let state = match request.at.map(|at| self.cache.snapshot_at(at)) {
             None => self.cache.snapshot(),
             Some(Ok(state)) => state,
-            Some(Err(OutsideWindow::TooOld { .. })) => return self.store.list(request).await,
+            Some(Err(OutsideWindow::TooOld { .. } | OutsideWindow::NotFilled)) => {
+                return self.store.list(request).await;
+            }
             Some(Err(OutsideWindow::Future { requested, current })) => {
                 return Err(StorageError::Future { requested, current });
             }
@@ -243,7 +245,7 @@ impl Watching {
             let mut batch = Vec::new();
             let reached = match self.cursor.take(TAKEN_AT_ONCE, &mut batch) {
                 Ok(reached) => reached,
-                Err(CursorEnd::Lagged | CursorEnd::Refilled) => {
+                Err(CursorEnd::Lagged | CursorEnd::Lost) => {
                     return self.end(StorageError::Lagged);
                 }
             };
