@@ -186,6 +186,14 @@ impl ApiError {
         Self::new(StatusReason::BadRequest, message)
     }
 
+    /// `Request entity too large: limit is 3145728`: a body, or what would become of it, has more bytes than that.
+    pub fn too_large(limit: usize) -> Self {
+        Self::new(
+            StatusReason::RequestEntityTooLarge,
+            format!("Request entity too large: limit is {limit}"),
+        )
+    }
+
     /// `Internal error occurred: WHY`, with the text as a cause.
     pub fn internal(why: impl Into<String>) -> Self {
         let why = why.into();

@@ -11,6 +11,7 @@ use apiloom_storage::cache::Budget;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
 
 use crate::http::timeout::parse_duration;
+use crate::registry::DEFAULT_MAX_OBJECT_BYTES;
 use crate::server::{Backend, Config, EtcdOptions, EtcdOverride, TlsFiles, WatchCacheSize};
 
 /// Every flag of a generated server, in groups.
@@ -45,6 +46,9 @@ struct Generic {
     /// Maximum number of mutating requests in flight at a time; requests beyond it are answered with 429. 0 for no limit.
     #[arg(long, value_name = "NUMBER", default_value_t = 200)]
     max_mutating_requests_inflight: usize,
+    /// Maximum number of bytes of an object as it would be stored; writes beyond it are answered with 413. 0 for no limit.
+    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_OBJECT_BYTES)]
+    max_object_bytes: usize,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -262,6 +266,7 @@ impl Options {
             watch_cache_sizes: self.watch_cache.watch_cache_sizes,
             max_requests_inflight: self.generic.max_requests_inflight,
             max_mutating_requests_inflight: self.generic.max_mutating_requests_inflight,
+            max_object_bytes: self.generic.max_object_bytes,
             disabled_admission: self.admission.disable_admission_plugins,
             runtime_config: self.api.runtime_config,
             verbosity: self.logs.verbosity,

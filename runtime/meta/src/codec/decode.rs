@@ -11,7 +11,7 @@ use serde::de::{
 };
 use serde_json::{Map, Number, Value};
 
-use super::{DecodeError, Decoded, Format, syntax};
+use super::{DecodeError, Decoded, Format, MAX_EXPANDED_BYTES, syntax};
 use crate::field::{MAX_PATH_BYTES, go_quote, shortened};
 use crate::schema::build::QUANTITY;
 use crate::schema::node::{Child, Node, Types};
@@ -54,9 +54,12 @@ pub(super) fn decode(
     let value = match format {
         Format::Json => json(text, node, &mut walk),
         Format::Yaml => yaml(text, node, &mut walk),
+    };
+    match value {
+        Ok(value) => walk.finish(value),
+        Err(_) if walk.expanded > MAX_EXPANDED_BYTES => Err(DecodeError::TooLarge),
+        Err(text) => Err(DecodeError::Syntax(text)),
     }
-    .map_err(DecodeError::Syntax)?;
-    walk.finish(value)
 }
 
 /// Brings a document in memory under a node.
@@ -105,7 +108,7 @@ fn yaml_here<'k>(
     walk: &mut Walk<'k>,
     max_depth: usize,
 ) -> Result<Value, serde_saphyr::Error> {
-    // A body of 3 MiB, the most the server takes, must fit; aliases may not blow it up much beyond that.
+    // A body of 3 MiB, the most the server takes, must fit. How far aliases may blow it up, the walk counts.
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: max_depth,
@@ -134,6 +137,8 @@ struct Walk<'a> {
     owner: &'a str,
     is_yaml: bool,
     has_schema: bool,
+    /// Of YAML, how many bytes of JSON it is so far, or a little less.
+    expanded: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -146,7 +151,20 @@ impl<'a> Walk<'a> {
             owner: owner.unwrap_or_default(),
             is_yaml: format == Format::Yaml,
             has_schema: node.is_some(),
+            expanded: 0,
         }
+    }
+
+    /// Counts a value or a key of YAML. Aliases are bounded here, while they are expanded: afterwards the memory is spent.
+    fn expand<E: serde::de::Error>(&mut self, bytes: usize) -> Result<(), E> {
+        if self.is_yaml {
+            // A quote or bracket at either end, and what parts it from the next.
+            self.expanded += bytes + 3;
+            if self.expanded > MAX_EXPANDED_BYTES {
+                return Err(E::custom("too large"));
+            }
+        }
+        Ok(())
     }
 
     fn finish(self, value: Value) -> Result<Decoded, DecodeError> {
@@ -387,10 +405,12 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         };
         Ok(self.typed(Types::NUMBER, found, || shortest(value)))
     }
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
+        self.walk.expand(value.len())?;
         Ok(self.string(value.to_owned()))
     }
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+    fn visit_string<E: serde::de::Error>(self, value: String) -> Result<Value, E> {
+        self.walk.expand(value.len())?;
         Ok(self.string(value))
     }
 
@@ -408,6 +428,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         let items = self.node.and_then(|node| node.items.as_deref());
         let path = self.path;
         let mut elements = Vec::new();
+        self.walk.expand(0)?;
         loop {
             let at = Path::Index(path, elements.len());
             let Some(element) = access.next_element_seed(self.below(items, &at))? else {
@@ -444,9 +465,11 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         // Fields that were null, which means absent: a second one is a duplicate all the same.
         let mut absent: HashSet<String> = HashSet::new();
         let path = self.path;
+        self.walk.expand(0)?;
         while let Some((key, line)) = access.next_key_seed(Key {
             is_yaml: self.walk.is_yaml,
         })? {
+            self.walk.expand(key.len())?;
             let child = self.node.map_or(Child::Free, |node| node.child(&key));
             if self.walk.has_schema && matches!(child, Child::Free) && key == WRAPPED {
                 let problem = || format!("json: a field cannot have the name {}", go_quote(&key));

@@ -37,6 +37,9 @@ pub struct Decoded {
     pub strict: Vec<String>,
 }
 
+/// The most bytes of JSON that a YAML body may become: its aliases repeat what they stand for. It is the limit of a body.
+pub const MAX_EXPANDED_BYTES: usize = 3 * 1024 * 1024;
+
 /// Why a body could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
@@ -46,6 +49,9 @@ pub enum DecodeError {
     /// A value has another type than its field: `json: cannot unmarshal string into Go struct field ...`.
     #[error("{0}")]
     Type(String),
+    /// YAML that is more than [`MAX_EXPANDED_BYTES`] of JSON.
+    #[error("Request entity too large: limit is {MAX_EXPANDED_BYTES}")]
+    TooLarge,
 }
 
 /// Decodes a body against a schema in one walk. Of several YAML documents the first one counts.
@@ -75,7 +81,7 @@ pub fn decode(body: &[u8], format: Format, schema: &Schema) -> Result<Decoded, D
 /// the last one wins. Unlike serde_json's own way to a [`Value`], it takes every key for a key.
 ///
 /// # Errors
-/// [`DecodeError::Syntax`].
+/// [`DecodeError::Syntax`], [`DecodeError::TooLarge`].
 pub fn decode_value(body: &[u8], format: Format) -> Result<Value, DecodeError> {
     decode_freely(body, format).map(|decoded| decoded.value)
 }

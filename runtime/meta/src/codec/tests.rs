@@ -393,6 +393,28 @@ fn problems_below_a_long_key_are_told_in_few_bytes() {
     assert_eq!(line.strict, ["line 3: key \"k\" already set in map"]);
 }
 
+// Issue 9, point 9: a body of 1 MB became an object of 61 MB.
+#[test]
+fn aliases_are_bounded_while_they_are_expanded() {
+    let long = "x".repeat(MAX_EXPANDED_BYTES / 4);
+    let aliases = |count: usize| {
+        let lines: String = (0..count).map(|i| format!("  k{i}: *long\n")).collect();
+        format!("data:\n  long: &long {long}\n{lines}")
+    };
+    let decode = |yaml: &str| decode(yaml.as_bytes(), Format::Yaml, &schema());
+    assert!(decode(&aliases(2)).is_ok());
+    assert_eq!(decode(&aliases(60)), Err(DecodeError::TooLarge));
+    let free = decode_value(aliases(60).as_bytes(), Format::Yaml);
+    assert_eq!(free, Err(DecodeError::TooLarge));
+    // Merged fields count too.
+    let many = |of: &str| vec![of; 60].join(", ");
+    let merges = format!(
+        "spec:\n  free:\n    a: &a {{k: {long}}}\n    b: [{}]\n",
+        many("{<<: *a}")
+    );
+    assert_eq!(decode(&merges), Err(DecodeError::TooLarge));
+}
+
 // Issue 9, point 10: of many comments in a row, as manifests begin with, more than 32 were refused.
 #[test]
 fn yaml_may_have_many_comments_in_a_row() {

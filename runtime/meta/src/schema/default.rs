@@ -6,16 +6,55 @@ use super::node::{Child, Node};
 
 /// Puts the defaults of absent fields into a value, recursively. A null where null means absent is taken for absent.
 pub(crate) fn default(node: &Node, value: &mut Value) {
-    if !node.has_defaults {
+    put(node, value, &mut Room(usize::MAX));
+}
+
+/// As [`default`], as long as the defaults have no more than so many bytes of JSON: an item of three bytes may have a
+/// default of a thousand. Says whether all were put in.
+pub(crate) fn default_within(node: &Node, value: &mut Value, max_bytes: usize) -> bool {
+    let mut room = Room(max_bytes);
+    put(node, value, &mut room);
+    room.0 > 0
+}
+
+/// How many bytes of defaults there is room for; none when it is zero.
+struct Room(usize);
+
+impl Room {
+    fn has_room_for(&mut self, put: &Value) -> bool {
+        if self.0 < usize::MAX {
+            self.0 = self.0.saturating_sub(len(put));
+        }
+        self.0 > 0
+    }
+}
+
+/// How many bytes of JSON a value has, or a little less.
+fn len(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 3,
+        Value::Array(items) => items.iter().map(len).sum::<usize>() + 3,
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| name.len() + len(value) + 3);
+            fields.sum::<usize>() + 3
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 3,
+    }
+}
+
+fn put(node: &Node, value: &mut Value, room: &mut Room) {
+    if !node.has_defaults || room.0 == 0 {
         return;
     }
     match value {
-        Value::Object(fields) => default_fields(node, fields),
+        Value::Object(fields) => default_fields(node, fields, room),
         Value::Array(elements) => {
             if let Some(items) = &node.items {
                 elements
                     .iter_mut()
-                    .for_each(|element| default(items, element));
+                    .for_each(|element| put(items, element, room));
             }
         }
         _ => {}
@@ -31,8 +70,11 @@ pub(crate) fn default(node: &Node, value: &mut Value) {
         let Some(mut computed) = compute(value) else {
             continue;
         };
+        if !room.has_room_for(&computed) {
+            return;
+        }
         if let Some(property) = node.property(name) {
-            default(&property.node, &mut computed);
+            put(&property.node, &mut computed, room);
         }
         if let Value::Object(fields) = value {
             fields.insert((*name).to_owned(), computed);
@@ -40,7 +82,7 @@ pub(crate) fn default(node: &Node, value: &mut Value) {
     }
 }
 
-fn default_fields(node: &Node, fields: &mut Map<String, Value>) {
+fn default_fields(node: &Node, fields: &mut Map<String, Value>, room: &mut Room) {
     for property in node
         .properties
         .iter()
@@ -49,12 +91,15 @@ fn default_fields(node: &Node, fields: &mut Map<String, Value>) {
         let below = &property.node;
         match (fields.get_mut(&property.name), &below.default) {
             (Some(Value::Null), Some(_)) if below.nullable => {}
-            (None | Some(Value::Null), Some(put)) => {
-                let mut put = put.clone();
-                default(below, &mut put);
-                fields.insert(property.name.clone(), put);
+            (None | Some(Value::Null), Some(default)) => {
+                if !room.has_room_for(default) {
+                    return;
+                }
+                let mut default = default.clone();
+                put(below, &mut default, room);
+                fields.insert(property.name.clone(), default);
             }
-            (Some(present), _) => default(below, present),
+            (Some(present), _) => put(below, present, room),
             (None, None) => {}
         }
     }
@@ -67,7 +112,7 @@ fn default_fields(node: &Node, fields: &mut Map<String, Value>) {
             .iter_mut()
             .filter(|(name, _)| node.property(name).is_none())
         {
-            default(additional, value);
+            put(additional, value, room);
         }
     }
 }

@@ -144,6 +144,12 @@ impl Schema {
         default::default(&self.root, document);
     }
 
+    /// As [`Schema::default`], as long as the defaults have no more than `max_bytes` of JSON together. Says whether all were
+    /// put in.
+    pub fn default_within(&self, document: &mut Value, max_bytes: usize) -> bool {
+        default::default_within(&self.root, document, max_bytes)
+    }
+
     /// Drops what the schema does not know and nulls that it does not allow.
     pub fn prune(&self, document: &mut Value) {
         default::prune(&self.root, document);

@@ -44,8 +44,7 @@ pub(super) async fn read(mut body: RequestBody) -> Result<Bytes, ApiError> {
 }
 
 fn too_large() -> ApiError {
-    let message = format!("Request entity too large: limit is {MAX_BODY_BYTES}");
-    ApiError::new(StatusReason::RequestEntityTooLarge, message)
+    ApiError::too_large(MAX_BODY_BYTES)
 }
 
 /// How an object or options are written in a body.

@@ -27,6 +27,9 @@ use super::{Registry, ServedGroup, Strategy, stamp};
 /// Group and plural.
 type KindId = (String, String);
 
+/// The most bytes of a stored object unless said otherwise: as many as a body has at most.
+pub(crate) const DEFAULT_MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
+
 /// Makes a plugin once the kinds are known.
 type MakeAdmission = Box<dyn FnOnce(&AdmissionContext) -> Box<dyn Admission> + Send>;
 
@@ -46,6 +49,8 @@ pub struct RegistryBuilder {
     history_bytes: Option<usize>,
     /// Resources whose caches are bounded in another way, or left out.
     cache_sizes: Vec<(KindId, usize)>,
+    /// The most bytes of a stored object.
+    max_object_bytes: usize,
 }
 
 impl fmt::Debug for RegistryBuilder {
@@ -77,6 +82,7 @@ impl RegistryBuilder {
             names: Box::new(stamp::random_suffix),
             history_bytes: Some(Budget::DEFAULT_BYTES),
             cache_sizes: Vec::new(),
+            max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
         };
         builder.group(GroupDef {
             name: "",
@@ -140,6 +146,11 @@ impl RegistryBuilder {
         let id = (resource.group.clone(), resource.resource.clone());
         self.cache_sizes.push((id, changes));
     }
+    /// Bounds the JSON of each object, as it would be stored after patch, defaults, rules and admission; 3 MiB unless said,
+    /// 0 for no bound. What is larger already stays readable, and can be made smaller and deleted.
+    pub fn max_object_bytes(&mut self, bytes: usize) {
+        self.max_object_bytes = if bytes == 0 { usize::MAX } else { bytes };
+    }
     /// Replaces the source of generated name suffixes; for tests.
     pub fn name_source(&mut self, source: impl Fn() -> String + Send + Sync + 'static) {
         self.names = Box::new(source);
@@ -179,6 +190,7 @@ impl RegistryBuilder {
         let shared = Arc::new(Shared {
             chain,
             names: self.names,
+            max_object_bytes: self.max_object_bytes,
             registered,
         });
         let mut caches = caches(self.history_bytes, &self.cache_sizes, &kinds);
@@ -192,6 +204,7 @@ impl RegistryBuilder {
                 shared: Arc::new(Shared {
                     chain: Chain::default(),
                     names: Box::new(stamp::random_suffix),
+                    max_object_bytes: usize::MAX,
                     registered: Vec::new(),
                 }),
                 deprecation_warning: None,

@@ -148,6 +148,7 @@ impl Endpoint {
             }
         };
         let prepared = Arc::new(prepared?);
+        self.check_size(&prepared, None)?;
         if target.dry_run {
             object.set_meta_str("resourceVersion", "");
             return Ok(match self.kind.get(&key, "create").await? {

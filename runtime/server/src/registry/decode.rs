@@ -1,6 +1,6 @@
 //! From the bytes of a body to an object of the version that the URL names, with upstream's texts for what is wrong.
 
-use apiloom_meta::codec::{self, DecodeError, Format};
+use apiloom_meta::codec::{self, DecodeError, Format, MAX_EXPANDED_BYTES};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::{ApiError, GroupVersion, Object};
 use serde_json::{Map, Value};
@@ -37,6 +37,7 @@ impl Endpoint {
             }
             Err(DecodeError::Syntax(text)) => return Err(self.unrecognized(&text, body)),
             Err(DecodeError::Type(text)) => return Err(self.mistyped(&text, body, format)),
+            Err(DecodeError::TooLarge) => return Err(ApiError::too_large(MAX_EXPANDED_BYTES)),
         };
         let mut object = self.object_of(decoded.value, body)?;
         self.check_type(&mut object, body)?;

@@ -39,6 +39,8 @@ pub(super) struct Shared {
     pub(super) chain: Chain,
     /// The source of generated name suffixes.
     pub(super) names: Box<dyn Fn() -> String + Send + Sync>,
+    /// The most bytes of an object as it is stored.
+    pub(super) max_object_bytes: usize,
     /// Every registered kind in every version, for the texts about bodies of another kind.
     pub(super) registered: Vec<GroupVersionKind>,
 }

@@ -203,6 +203,24 @@ impl Kind {
         self.change(object, version, |strategy, object| strategy.default(object));
     }
 
+    /// As [`Kind::default`], of an object that a client sent.
+    ///
+    /// # Errors
+    /// RequestEntityTooLarge when the schema's defaults have more than so many bytes.
+    pub(super) fn default_within(
+        &self,
+        object: &mut Object,
+        version: VersionIndex,
+        max_bytes: usize,
+    ) -> Result<(), ApiError> {
+        let schema = &self.versions[version].schema;
+        if !Self::with_value(object, |value| schema.default_within(value, max_bytes)) {
+            return Err(ApiError::too_large(max_bytes));
+        }
+        self.change(object, version, |strategy, object| strategy.default(object));
+        Ok(())
+    }
+
     /// The rules for requests in a version: its own, else the hub's.
     pub(super) fn strategy(
         &self,

@@ -47,6 +47,7 @@ pub use admission::{Admission, AdmissionContext, AdmissionRequest, AdmittedObjec
 use apiloom_meta::{ApiError, GroupResource, Object, StatusReason};
 use apiloom_storage::cache::WatchCache;
 use apiloom_storage::{Storage, StorageError};
+pub(crate) use builder::DEFAULT_MAX_OBJECT_BYTES;
 pub use builder::RegistryBuilder;
 use document::Served;
 pub(crate) use document::StateId;

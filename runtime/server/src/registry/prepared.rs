@@ -14,7 +14,9 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::document::Json;
+use super::endpoint::Endpoint;
 use super::kind::{Kind, KindVersion};
+use super::present::Present;
 
 /// What stands around the digits of a resourceVersion.
 const MEMBER: (&str, &str) = ("\"resourceVersion\":\"", "\"");
@@ -90,6 +92,31 @@ impl Prepared {
         let (begin, end) = self.place.metadata;
         let put_in = json.len() - self.stored.len();
         Json::with_metadata(json, (begin, end + put_in))
+    }
+}
+
+impl Endpoint {
+    /// Refuses an object that is too large to be stored. One that is stored already, from when the limit was higher, may
+    /// still be made smaller.
+    ///
+    /// # Errors
+    /// RequestEntityTooLarge.
+    pub(super) fn check_size(
+        &self,
+        prepared: &Prepared,
+        present: Option<&Present>,
+    ) -> Result<(), ApiError> {
+        let (limit, len) = (self.shared.max_object_bytes, prepared.stored.len());
+        // What the cache has may be behind. The write is judged again by what is stored, then.
+        let shrinks = present.is_some_and(|present| match present {
+            Present::Stored(entry) => len < entry.value.len(),
+            Present::Cached(_) => false,
+        });
+        if len <= limit || shrinks {
+            Ok(())
+        } else {
+            Err(ApiError::too_large(limit))
+        }
     }
 }
 

@@ -53,7 +53,8 @@ impl Endpoint {
     ) -> Result<(), ApiError> {
         stamp::wipe(object);
         stamp::dedup_owner_references(target.ctx, object, false);
-        self.kind.default(object, self.version);
+        let max_bytes = self.shared.max_object_bytes;
+        self.kind.default_within(object, self.version, max_bytes)?;
         let mut request = self.admission_request(target, Some(object), old_object);
         self.shared.chain.mutate(&mut request).await?;
         // A plugin may take it out, and change it then.
@@ -61,7 +62,7 @@ impl Endpoint {
         if is_touched {
             self.set_type(object);
             stamp::dedup_owner_references(target.ctx, object, true);
-            self.kind.default(object, self.version);
+            self.kind.default_within(object, self.version, max_bytes)?;
         }
         Ok(())
     }

@@ -157,6 +157,9 @@ impl Endpoint {
                     object.set_meta_str("resourceVersion", &revision.to_string());
                     return Ok(Attempt::Judged(Ok(object.into())));
                 }
+                if let Err(error) = self.check_size(&prepared, Some(&present)) {
+                    return Ok(Attempt::Judged(Err(error)));
+                }
                 match self.store(key, &prepared, Some(revision)).await {
                     Ok(revision) => self
                         .written(key, &prepared, revision, object)
@@ -195,13 +198,21 @@ impl Endpoint {
         new.set_meta_str("resourceVersion", old.resource_version());
         self.validate_update(target.ctx, &mut new, &mut old)?;
         self.admit_validation(target, &mut new, Some(&old)).await?;
-        if target.dry_run {
-            return Ok(Step::Nothing(new));
-        }
         if self.is_released(&new, &old) {
-            return Ok(Step::Remove(new));
+            return Ok(match target.dry_run {
+                true => Step::Nothing(new),
+                false => Step::Remove(new),
+            });
         }
         let stored = self.to_store(target.subresource, &new, &old, present)?;
+        if target.dry_run {
+            let mut stored = stored.unwrap_or_else(|| new.clone());
+            let prepared = self.kind.encode(&mut stored)?;
+            if !present.holds(&prepared) {
+                self.check_size(&prepared, Some(present))?;
+            }
+            return Ok(Step::Nothing(new));
+        }
         Ok(Step::Write {
             object: new,
             stored,

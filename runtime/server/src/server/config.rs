@@ -8,6 +8,8 @@ use std::time::Duration;
 use apiloom_meta::GroupResource;
 use apiloom_storage::cache::Budget;
 
+use crate::registry::DEFAULT_MAX_OBJECT_BYTES;
+
 /// Where objects are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
@@ -196,6 +198,8 @@ pub struct Config {
     pub max_requests_inflight: usize,
     /// The same for mutating requests. Default 200.
     pub max_mutating_requests_inflight: usize,
+    /// Bytes of an object as it would be stored, beyond which a write is refused with 413; 0 for no limit. Default 3 MiB.
+    pub max_object_bytes: usize,
     /// Admission plugins to leave out.
     pub disabled_admission: Vec<String>,
     /// Versions and resources to serve or not.
@@ -222,6 +226,7 @@ impl Config {
             watch_cache_sizes: Vec::new(),
             max_requests_inflight: 400,
             max_mutating_requests_inflight: 200,
+            max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
             disabled_admission: Vec::new(),
             runtime_config: Vec::new(),
             verbosity: 0,

@@ -30,6 +30,25 @@ fn check_object(object: &Value, cases: &[(Value, &[&str])]) {
 
 const OK: &[&str] = &[];
 
+// Issue 9, point 9.
+#[test]
+fn defaults_are_bounded_while_they_are_put_in() {
+    let long = "x".repeat(1000);
+    let schema = schema(
+        &json!({"type": "array", "items": {"type": "object", "properties": {
+        "a": {"type": "string", "x-apiloom-default": long}}}}),
+    );
+    let document = Value::from(vec![json!({}); 100]);
+    let put = |max_bytes| {
+        let mut document = document.clone();
+        let fits = schema.default_within(&mut document, max_bytes);
+        let put = document.as_array().unwrap().iter();
+        (fits, put.filter(|item| item.get("a").is_some()).count())
+    };
+    assert_eq!(put(200_000), (true, 100));
+    assert_eq!(put(10_000), (false, 9));
+}
+
 #[test]
 fn types() {
     check(

@@ -1,6 +1,6 @@
 //! `DeleteOptions`, from the body when there is one and otherwise from the query.
 
-use apiloom_meta::codec::{Format, decode_value};
+use apiloom_meta::codec::{DecodeError, Format, MAX_EXPANDED_BYTES, decode_value};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupVersion};
 use serde_json::Value;
@@ -46,8 +46,10 @@ pub(in crate::http) fn delete_options_of_body(
     format: Format,
     own: &GroupVersion,
 ) -> Result<DeleteOptions, ApiError> {
-    let value = decode_value(body, format)
-        .map_err(|error| unrecognized_options(body, &error.to_string()))?;
+    let value = decode_value(body, format).map_err(|error| match error {
+        DecodeError::TooLarge => ApiError::too_large(MAX_EXPANDED_BYTES),
+        error => unrecognized_options(body, &error.to_string()),
+    })?;
     let Value::Object(fields) = value else {
         let why = "json: cannot unmarshal value into Go value of type struct { APIVersion string; Kind string }";
         let why = format!("couldn't get version/kind; json parse error: {why}");

@@ -17,6 +17,7 @@ mod prepared;
 mod races;
 mod registration;
 mod selected;
+mod size;
 mod slow_readers;
 mod turns;
 mod unfilled;
