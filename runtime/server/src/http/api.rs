@@ -34,7 +34,7 @@ use super::version::Version;
 use super::{
     Body, RequestInfo, ServerInfo, create, delete, get, list, patch, update, warning, watch,
 };
-use crate::registry::{Endpoint, Registry, RequestContext, UserInfo};
+use crate::registry::{Endpoint, OffThread, Registry, RequestContext, UserInfo};
 
 /// The API as one function from request to response. Cheap to clone.
 ///
@@ -317,6 +317,7 @@ impl Inner {
 
 /// All but the cheapest are boxed, so that a get does not carry around the room that the largest of them needs.
 async fn perform(operation: Operation, call: Call<'_>) -> Result<Response<Body>, ApiError> {
+    let ctx = call.ctx;
     match operation {
         Operation::Get => get::get(call).await,
         Operation::ListOrWatch if call.query.boolean("watch") == Some(true) => {
@@ -324,19 +325,22 @@ async fn perform(operation: Operation, call: Call<'_>) -> Result<Response<Body>,
         }
         Operation::ListOrWatch => Box::pin(list::list(call)).await,
         Operation::Watch => Box::pin(watch::watch(call)).await,
-        Operation::Create => in_time(Box::pin(create::create(call))).await,
-        Operation::Update => in_time(Box::pin(update::update(call))).await,
-        Operation::Patch => in_time(Box::pin(patch::patch(call))).await,
-        Operation::Delete => in_time(Box::pin(delete::delete(call))).await,
-        Operation::DeleteCollection => in_time(Box::pin(delete::delete_collection(call))).await,
+        Operation::Create => in_time(ctx, Box::pin(create::create(call))).await,
+        Operation::Update => in_time(ctx, Box::pin(update::update(call))).await,
+        Operation::Patch => in_time(ctx, Box::pin(patch::patch(call))).await,
+        Operation::Delete => in_time(ctx, Box::pin(delete::delete(call))).await,
+        Operation::DeleteCollection => {
+            in_time(ctx, Box::pin(delete::delete_collection(call))).await
+        }
     }
 }
 
-/// Ends a mutating handler that takes too long.
+/// Ends a mutating handler that takes too long, and keeps one with a large document from holding up others.
 async fn in_time(
-    handler: impl Future<Output = Result<Response<Body>, ApiError>> + Send,
+    ctx: &RequestContext,
+    handler: impl Future<Output = Result<Response<Body>, ApiError>> + Send + Unpin,
 ) -> Result<Response<Body>, ApiError> {
-    tokio::time::timeout(MUTATING_TIMEOUT, handler)
+    tokio::time::timeout(MUTATING_TIMEOUT, OffThread::new(ctx, handler))
         .await
         .unwrap_or_else(|_| Err(handler_timeout()))
 }

@@ -12,11 +12,14 @@ use super::params::{WriteUse, write_options};
 pub(super) async fn create(call: Call<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply()?;
     let format = body::format(&call.request.headers)?;
-    let (bytes, format) = format.document(body::read(call.body).await?)?;
+    let bytes = body::read(call.body).await?;
+    call.endpoint.reserve(call.ctx, bytes.len()).await;
+    let (bytes, format) = format.document(bytes)?;
     let options = write_options(&call.query, &call.request.headers, WriteUse::Create)?;
     let object = call
         .endpoint
         .decode(call.ctx, &bytes, format, options.field_validation)?;
+    call.ctx.pause().await;
     let created = call
         .endpoint
         .create(call.ctx, call.namespace, object, &options)

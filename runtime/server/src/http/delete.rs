@@ -1,11 +1,12 @@
 //! DELETE on an item and on a collection.
 
 use apiloom_meta::{ApiError, GroupVersion};
+use bytes::Bytes;
 use http::request::Parts;
 use http::{Response, StatusCode};
 
 use super::Body;
-use super::body::{self, RequestBody};
+use super::body;
 use super::call::Call;
 use super::params::{ListUse, delete_options_of_body, delete_options_of_query, list_options};
 use super::query::Query;
@@ -15,7 +16,9 @@ use crate::registry::{DeleteOptions, Deleted};
 pub(super) async fn delete(call: Call<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply()?;
     let own = call.endpoint.def().gvk().group_version();
-    let options = options(call.request, &call.query, &own, call.body).await?;
+    let bytes = body::read(call.body).await?;
+    call.endpoint.reserve(call.ctx, bytes.len()).await;
+    let options = options(call.request, &call.query, &own, bytes)?;
     match call
         .endpoint
         .delete(call.ctx, call.namespace, call.name, &options)
@@ -43,7 +46,9 @@ pub(super) async fn delete_collection(call: Call<'_>) -> Result<Response<Body>, 
     let reply = call.reply()?;
     let list = list_options(&call.query, ListUse::List)?;
     let own = call.endpoint.def().gvk().group_version();
-    let options = options(call.request, &call.query, &own, call.body).await?;
+    let bytes = body::read(call.body).await?;
+    call.endpoint.reserve(call.ctx, bytes.len()).await;
+    let options = options(call.request, &call.query, &own, bytes)?;
     let listed = call
         .endpoint
         .delete_collection(call.ctx, call.namespace, &list, &options)
@@ -52,13 +57,12 @@ pub(super) async fn delete_collection(call: Call<'_>) -> Result<Response<Body>, 
 }
 
 /// The body says everything when there is one; otherwise the query does.
-async fn options(
+fn options(
     request: &Parts,
     query: &Query,
     own: &GroupVersion,
-    body: RequestBody,
+    bytes: Bytes,
 ) -> Result<DeleteOptions, ApiError> {
-    let bytes = body::read(body).await?;
     if bytes.is_empty() {
         return delete_options_of_query(query);
     }

@@ -15,12 +15,14 @@ pub(super) async fn patch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
     let format = body::patch_format(&call.request.headers)?;
     let reply = call.reply()?;
     let bytes = body::read(call.body).await?;
+    call.endpoint.reserve(call.ctx, bytes.len()).await;
     let options = write_options(&call.query, &call.request.headers, WriteUse::Patch)?;
     let patch = match format {
         PatchFormat::Json => Patch::parse_json(&bytes),
         PatchFormat::Merge => Patch::parse_merge(&bytes),
     };
     let patch = patch.map_err(|error| refused_patch(&error))?;
+    call.ctx.pause().await;
     let stored = call
         .endpoint
         .patch(

@@ -5,6 +5,7 @@ mod crud;
 mod doubling;
 mod initializing;
 mod kinds;
+mod large;
 mod read;
 mod routing;
 mod slow;

@@ -12,11 +12,13 @@ use super::params::{WriteUse, write_options};
 pub(super) async fn update(call: Call<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply()?;
     let bytes = body::read(call.body).await?;
+    call.endpoint.reserve(call.ctx, bytes.len()).await;
     let options = write_options(&call.query, &call.request.headers, WriteUse::Update)?;
     let (bytes, format) = body::format(&call.request.headers)?.document(bytes)?;
     let object = call
         .endpoint
         .decode(call.ctx, &bytes, format, options.field_validation)?;
+    call.ctx.pause().await;
     let (stored, created) = call
         .endpoint
         .update(

@@ -15,6 +15,7 @@ use super::converted::Converted;
 use super::document::Served;
 use super::endpoint::{Endpoint, Shared};
 use super::kind::{Kind, KindVersion};
+use super::large::LargeDocuments;
 use super::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
 use super::prepared::Handed;
 use super::readers::Readers;
@@ -190,6 +191,7 @@ impl RegistryBuilder {
         let shared = Arc::new(Shared {
             chain,
             names: self.names,
+            large: LargeDocuments::new(),
             max_object_bytes: self.max_object_bytes,
             registered,
         });
@@ -204,6 +206,7 @@ impl RegistryBuilder {
                 shared: Arc::new(Shared {
                     chain: Chain::default(),
                     names: Box::new(stamp::random_suffix),
+                    large: LargeDocuments::new(),
                     max_object_bytes: usize::MAX,
                     registered: Vec::new(),
                 }),

@@ -104,8 +104,11 @@ impl Endpoint {
         mut object: Object,
     ) -> Result<Creation, ApiError> {
         self.match_namespace(&mut object, target.namespace)?;
+        target.ctx.pause().await;
         self.before_create(target, &mut object);
+        target.ctx.pause().await;
         self.validate_create(target.ctx, &mut object)?;
+        target.ctx.pause().await;
         self.admit_validation(target, &mut object, None).await?;
         if error::parse_version(object.resource_version()).is_ok_and(|version| version != 0) {
             return Err(ApiError::internal_text(

@@ -49,6 +49,7 @@ impl Endpoint {
         present: Option<Present>,
     ) -> Result<Attempt<Deleted>, ApiError> {
         let present = present.ok_or_else(|| self.not_found(target.name))?;
+        self.reserve(target.ctx, present.len()).await;
         let (stored, old) = match self.judge_deletion(target, options, &present).await {
             Ok(objects) => objects,
             Err(error) => return Ok(Attempt::Judged(Err(error))),

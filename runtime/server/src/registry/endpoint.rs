@@ -15,6 +15,7 @@ use super::converted::Converted;
 use super::document::{Document, Json, Served};
 use super::items::Items;
 use super::kind::{Kind, KindVersion, VersionIndex};
+use super::large::LargeDocuments;
 use super::prepared::Prepared;
 use super::remaining::Remaining;
 
@@ -39,6 +40,8 @@ pub(super) struct Shared {
     pub(super) chain: Chain,
     /// The source of generated name suffixes.
     pub(super) names: Box<dyn Fn() -> String + Send + Sync>,
+    /// Room for large documents.
+    pub(super) large: LargeDocuments,
     /// The most bytes of an object as it is stored.
     pub(super) max_object_bytes: usize,
     /// Every registered kind in every version, for the texts about bodies of another kind.

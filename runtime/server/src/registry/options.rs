@@ -1,6 +1,9 @@
 //! What a request asks for beside the object: the `*Options` of the API, decoded, and who is asking.
 
+use std::sync::OnceLock;
+
 use parking_lot::Mutex;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// Who is asking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +23,8 @@ pub struct RequestContext {
     /// Who is asking.
     pub user: UserInfo,
     warnings: Mutex<Vec<String>>,
+    /// The room that was reserved for a large document.
+    large: OnceLock<OwnedSemaphorePermit>,
 }
 
 impl RequestContext {
@@ -27,8 +32,17 @@ impl RequestContext {
     pub fn new(user: UserInfo) -> Self {
         Self {
             user,
-            warnings: Mutex::new(Vec::new()),
+            ..Self::default()
         }
+    }
+    /// Whether room was reserved for a large document.
+    pub(crate) fn is_large(&self) -> bool {
+        self.large.get().is_some()
+    }
+    /// Keeps the room for a large document until the request ends.
+    pub(super) fn set_large(&self, room: OwnedSemaphorePermit) {
+        // Room that was reserved before is as good.
+        let _ = self.large.set(room);
     }
     /// Adds a text that the client is shown as a `Warning`; a text already there is not added again, nor is any behind as
     /// many as an answer could carry.

@@ -29,6 +29,14 @@ impl Present {
         }
     }
 
+    /// How many bytes it has.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Cached(cached) => cached.len(),
+            Self::Stored(entry) => entry.value.len(),
+        }
+    }
+
     /// Whether it is known to be what would be stored. What the cache has is compared as it is served, so that it only
     /// says what is worth a look into the store.
     pub(super) fn holds(&self, prepared: &Prepared) -> bool {

@@ -138,6 +138,7 @@ impl Endpoint {
         let Some(present) = present else {
             return self.attempt_create(target, change, key).await;
         };
+        self.reserve(target.ctx, present.len()).await;
         let revision = present.revision();
         let step = match self.judge_change(target, change, key, &present).await {
             Ok(step) => step,
@@ -192,11 +193,15 @@ impl Endpoint {
             }
             Change::Patch(patch, validation) => self.patched(target, &old, patch, *validation)?,
         };
+        target.ctx.pause().await;
         self.admit_mutation(target, &mut new, Some(&old)).await?;
+        target.ctx.pause().await;
         self.check_version(&new, present.revision(), target.name)?;
         self.before_update(target, &mut new, &old, present);
         new.set_meta_str("resourceVersion", old.resource_version());
+        target.ctx.pause().await;
         self.validate_update(target.ctx, &mut new, &mut old)?;
+        target.ctx.pause().await;
         self.admit_validation(target, &mut new, Some(&old)).await?;
         if self.is_released(&new, &old) {
             return Ok(match target.dry_run {

@@ -1,0 +1,133 @@
+//! Requests with large documents (issue 9, point 10): they hold up nobody else, and end when their client has gone.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+use apiloom_meta::FieldError;
+use futures_util::FutureExt as _;
+
+use super::*;
+use crate::registry::{RequestContext, Strategy};
+
+/// Rules that count what they judge and, while the gate is closed, take as long as it is.
+#[derive(Default)]
+struct Gate {
+    judged: AtomicUsize,
+    gave_up: AtomicUsize,
+    is_closed: Mutex<bool>,
+    opened: Condvar,
+}
+
+/// Long enough for any machine: only a server that holds up others gets to its end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+struct Rules(Arc<Gate>);
+
+impl Strategy<Fischer> for Rules {
+    fn validate(&self, _: &RequestContext, _: &Fischer) -> Vec<FieldError> {
+        let gate = &self.0;
+        gate.judged.fetch_add(1, Ordering::SeqCst);
+        let is_closed = gate.is_closed.lock().unwrap();
+        let waited = gate
+            .opened
+            .wait_timeout_while(is_closed, PATIENCE, |is_closed| *is_closed);
+        if waited.unwrap().1.timed_out() {
+            gate.gave_up.fetch_add(1, Ordering::SeqCst);
+        }
+        Vec::new()
+    }
+}
+
+async fn api_with(gate: &Arc<Gate>) -> Api {
+    let rules = Rules(Arc::clone(gate));
+    api_of(|registry| {
+        registry.kind::<Fischer>();
+        registry.strategy::<Fischer>(rules);
+    })
+    .await
+}
+
+fn fischer(name: &str, bytes: usize) -> String {
+    let text = "x".repeat(bytes);
+    format!(r#"{{"metadata":{{"name":"{name}"}},"disallowedFlunders":["{text}"]}}"#)
+}
+
+const LARGE: usize = 100 * 1024;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn others_are_answered_while_large_documents_are_worked_on() {
+    let gate = Arc::new(Gate::default());
+    *gate.is_closed.lock().unwrap() = true;
+    let api = api_with(&gate).await;
+    let requests = ["a", "b", "c", "d"].map(|name| {
+        let api = api.clone();
+        tokio::spawn(async move { post(&api, FISCHERS, &fischer(name, LARGE)).await })
+    });
+    // More of them than the runtime has threads for; not with sleeps of a runtime whose threads may all be held up.
+    let held = || gate.judged.load(Ordering::SeqCst) + gate.gave_up.load(Ordering::SeqCst);
+    while held() < 3 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let other = api.clone();
+    let livez = tokio::spawn(async move { get(&other, "/livez").await.expect(200) });
+    livez.await.unwrap();
+    assert_eq!(gate.gave_up.load(Ordering::SeqCst), 0);
+    *gate.is_closed.lock().unwrap() = false;
+    gate.opened.notify_all();
+    for request in requests {
+        request.await.unwrap().expect(201);
+    }
+}
+
+/// Polls a request at most so many times; its answer, or none if it was given up before.
+async fn polled(request: impl Future<Output = Answer>, times: usize) -> Option<Answer> {
+    let mut request = Box::pin(request);
+    for _ in 0..times {
+        if let Some(answer) = (&mut request).now_or_never() {
+            return Some(answer);
+        }
+        // What it waits for may be another task.
+        tokio::task::yield_now().await;
+    }
+    None
+}
+
+#[tokio::test]
+async fn a_client_that_has_gone_ends_its_work() {
+    let gate = Arc::new(Gate::default());
+    let api = api_with(&gate).await;
+    let mut steps = 1;
+    while polled(post(&api, FISCHERS, &fischer("a", LARGE)), steps)
+        .await
+        .is_none()
+    {
+        get(&api, &format!("{FISCHERS}/a")).await.expect(404);
+        steps += 1;
+    }
+    // Decoding, admission, preparation, validation and the rest are steps of their own.
+    assert!(steps > 5, "{steps}");
+    // Of all these requests only the last two came as far as the rules.
+    assert!(gate.judged.load(Ordering::SeqCst) <= 2);
+    let small = polled(post(&api, FISCHERS, &fischer("b", 1024)), 1).await;
+    small.expect("a small one has no steps").expect(201);
+    // A small patch of a large object is much work too.
+    let patch = |name: &str, text: &str| {
+        let (api, url) = (api.clone(), format!("{FISCHERS}/{name}"));
+        let patch = format!(r#"{{"metadata":{{"labels":{{"a":"{text}"}}}}}}"#);
+        async move { merge_patch(&api, &url, &patch).await }
+    };
+    assert!(polled(patch("a", "x"), 3).await.is_none());
+    polled(patch("b", "x"), 1)
+        .await
+        .expect("no steps")
+        .expect(200);
+    let url = format!("{FISCHERS}/a");
+    assert_eq!(get(&api, &url).await.at("/metadata/labels"), Value::Null);
+    polled(patch("a", "y"), 100)
+        .await
+        .expect("an answer")
+        .expect(200);
+    assert!(polled(delete(&api, &url, ""), 1).await.is_none());
+    get(&api, &url).await.expect(200);
+}
