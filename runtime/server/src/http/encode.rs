@@ -3,7 +3,10 @@
 //! Lists are encoded item by item while the client reads, in every form and format, so that a long list is never held
 //! twice.
 
+use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use apiloom_meta::codec::{Format, Indenter, append_json, encode_json, encode_yaml, indent_json};
 use apiloom_meta::{ApiError, ListMeta, Object, ResourceDef, Status, StatusDetails, StatusReason};
@@ -11,7 +14,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
-use http_body::Frame;
+use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt, StreamBody};
 use serde_json::Value;
 
@@ -80,6 +83,15 @@ impl Reply {
         code: StatusCode,
         document: &Document,
     ) -> Result<Response<Body>, ApiError> {
+        if let Document::Encoded(encoded) = document
+            && encoded.len() >= LARGE_BYTES
+            && self.accepted.target == Target::Object
+            && self.accepted.format == Format::Json
+            && !self.accepted.pretty
+        {
+            let body = Chunks([encoded.shared(), Bytes::from_static(b"\n")].into());
+            return Ok(respond(code, "application/json", body.boxed_unsync()));
+        }
         self.json(code, &document.json(self.endpoint.schema()))
     }
 
@@ -204,6 +216,29 @@ impl Reply {
                 respond(code, "application/json", full(json.into()))
             }
         }
+    }
+}
+
+/// A body of several buffers, which are all here.
+struct Chunks(VecDeque<Bytes>);
+
+impl http_body::Body for Chunks {
+    type Data = Bytes;
+    type Error = CutOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+        Poll::Ready(self.0.pop_front().map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.iter().map(|bytes| bytes.len() as u64).sum())
     }
 }
 

@@ -185,13 +185,12 @@ fn selected_name(query: &Query) -> Option<String> {
     for parameter in ["timeoutSeconds", "limit"] {
         query.integer(parameter).ok()?;
     }
+    // Without a field selector there is no need to read the other, which may be long.
+    let fields = query
+        .first("fieldSelector")
+        .filter(|text| !text.is_empty())?;
     LabelQuery::parse(query.text("labelSelector")).ok()?;
-    let selector = FieldSelector::parse(
-        query
-            .first("fieldSelector")
-            .filter(|text| !text.is_empty())?,
-    )
-    .ok()?;
+    let selector = FieldSelector::parse(fields).ok()?;
     let name = selector.requires("metadata.name")?;
     is_path_segment(name).then(|| name.to_owned())
 }

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
+use http_body::Body as _;
 use serde_json::json;
 
 use super::*;
@@ -47,6 +48,31 @@ async fn watchers_of_large_objects_share_their_bytes() {
         shared.push(large.expect("the object is a frame of its own"));
     }
     assert_eq!(shared[0].as_ptr(), shared[1].as_ptr());
+}
+
+#[tokio::test]
+async fn answers_of_a_large_object_share_its_bytes() {
+    const LARGE: usize = 200_000;
+    let api = api().await;
+    create_large(&api, 1, LARGE).await;
+    get(&api, FLUNDERS).await.expect(200);
+    let url = format!("{FLUNDERS}/f-000?resourceVersion=0");
+    let whole = get(&api, &url).await.expect(200);
+    assert!(whole.body.ends_with("}\n"));
+    let mut shared = Vec::new();
+    for _ in 0..2 {
+        let mut body = open(&api, "GET", &url, &[], "").await.into_body();
+        assert_eq!(body.size_hint().exact(), Some(whole.body.len() as u64));
+        shared.push(body.frame().await.unwrap().unwrap().into_data().unwrap());
+    }
+    assert!(shared[0].len() > LARGE);
+    assert_eq!(shared[0].as_ptr(), shared[1].as_ptr());
+    let gzip = open(&api, "GET", &url, &[("accept-encoding", "gzip")], "").await;
+    let packed = gzip.into_body().collect().await.unwrap().to_bytes();
+    let mut unpacked = String::new();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&*packed), &mut unpacked)
+        .unwrap();
+    assert!(unpacked == whole.body);
 }
 
 #[tokio::test]
