@@ -224,6 +224,53 @@ fn an_unusable_folder_is_one_clear_line() {
     );
 }
 
+/// Issue 9, point 15.
+#[test]
+fn what_others_could_have_changed_is_one_clear_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let (kept, _guard) = Server::start_in(&data, &[]).kill();
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let refused = |path: &Path, part: &str| {
+        refuses(
+            &["--secure-port=0"],
+            &data,
+            &[&path.display().to_string(), part],
+        );
+    };
+    for (path, bad, good, fix) in [
+        (kept.clone(), 0o777, 0o700, "chmod go-w"),
+        (kept.join("pki"), 0o770, 0o700, "chmod go-w"),
+        (kept.join("admin.token"), 0o644, 0o600, "chmod go-rwx"),
+        (kept.join("pki/apiserver.key"), 0o640, 0o600, "chmod go-rwx"),
+        (kept.join("pki/apiserver.crt"), 0o622, 0o600, "chmod go-w"),
+    ] {
+        mode(&path, bad);
+        refused(&path, fix);
+        mode(&path, good);
+    }
+    for path in [
+        kept.clone(),
+        kept.join("pki"),
+        kept.join("admin.token"),
+        kept.join("pki/apiserver.key"),
+    ] {
+        let elsewhere = dir.path().join("elsewhere");
+        std::fs::rename(&path, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        refused(&path, "is a symbolic link");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::rename(&elsewhere, &path).unwrap();
+    }
+    let key = kept.join("pki/apiserver.key");
+    std::fs::rename(&key, dir.path().join("key")).unwrap();
+    refused(&kept.join("pki/apiserver.crt"), "its private key");
+    std::fs::rename(dir.path().join("key"), &key).unwrap();
+    Server::start_in(&data, &[]);
+}
+
 #[test]
 fn a_bad_certificate_is_one_clear_line() {
     let dir = tempfile::tempdir().unwrap();

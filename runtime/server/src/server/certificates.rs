@@ -11,8 +11,10 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use x509_parser::extensions::GeneralName;
+use x509_parser::x509::X509Name;
 
-use super::{Config, ServerError, private_file};
+use super::{Config, ServerError, kubeconfig, private_file};
 
 /// What the listener serves with and what clients trust.
 pub(super) struct Certificates {
@@ -23,52 +25,206 @@ pub(super) struct Certificates {
 }
 
 /// Loads the certificate that the configuration names, or the one of an earlier start, or makes one.
+///
+/// What the user brought is never changed, only warned of. A certificate of our own making is made anew when it has expired
+/// or when clients would not take it for this server's; its key stays.
 pub(super) fn load_or_make(config: &Config) -> Result<Certificates, ServerError> {
     if let Some(files) = &config.tls_files {
-        return load(&files.certificate, &files.private_key);
+        let read = |path: &Path| {
+            private_file::read(path)?.ok_or_else(|| bad(path, &"there is no such file"))
+        };
+        let (chain_pem, key_pem) = (read(&files.certificate)?, read(&files.private_key)?);
+        let files = Files {
+            certificate: &files.certificate,
+            private_key: &files.private_key,
+        };
+        let loaded = files.load(chain_pem, &key_pem)?;
+        files.warn_of(&loaded, config.bind_address);
+        return Ok(loaded);
     }
     private_file::make_dir(&config.cert_dir)?;
     let certificate = config.cert_dir.join("apiserver.crt");
     let private_key = config.cert_dir.join("apiserver.key");
-    if !(certificate.exists() && private_key.exists()) {
-        let made = make(config.bind_address).map_err(|error| bad(&certificate, &error))?;
-        // The key first: a start that is cut off between the two finds no certificate and makes both anew.
-        private_file::write(&private_key, &made.key_pem)?;
-        private_file::write(&certificate, &made.chain_pem)?;
+    let files = Files {
+        certificate: &certificate,
+        private_key: &private_key,
+    };
+    let chain_pem = private_file::read_own(&certificate)?;
+    let key_pem = files.key(chain_pem.is_some())?;
+    let needed = names(config.bind_address);
+    if let Some(chain_pem) = chain_pem {
+        let ours = Certificate::of_pem(&chain_pem).filter(|certificate| certificate.is_ours);
+        let Some(why) = ours.and_then(|ours| ours.fault(&needed)) else {
+            let loaded = files.load(chain_pem, &key_pem)?;
+            files.warn_of(&loaded, config.bind_address);
+            return Ok(loaded);
+        };
+        tracing::warn!(
+            certificate = %certificate.display(),
+            "the serving certificate {why}: a new one is made, which clients know from admin.kubeconfig"
+        );
     }
-    load(&certificate, &private_key)
+    let made = make(&key_pem, &needed, jiff::Timestamp::now());
+    let chain_pem = made.map_err(|error| bad(&certificate, &error))?;
+    private_file::write(&certificate, &chain_pem)?;
+    files.load(chain_pem, &key_pem)
 }
 
-fn load(certificate: &Path, private_key: &Path) -> Result<Certificates, ServerError> {
-    let chain_pem = private_file::read(certificate)?
-        .ok_or_else(|| bad(certificate, &"there is no such file"))?;
-    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(chain_pem.as_bytes())
-        .collect::<Result<_, _>>()
-        .map_err(|error| bad(certificate, &error))?;
-    if chain.is_empty() {
-        return Err(bad(
-            certificate,
-            &"there is no certificate in PEM form in it",
-        ));
+/// A certificate and its key.
+struct Files<'a> {
+    certificate: &'a Path,
+    private_key: &'a Path,
+}
+
+impl Files<'_> {
+    /// The private key, made when there is neither key nor certificate. A start that was cut off between the two leaves a
+    /// key, which is used.
+    fn key(&self, has_certificate: bool) -> Result<String, ServerError> {
+        let present = || private_file::read_secret(self.private_key);
+        if let Some(key_pem) = present()? {
+            return Ok(key_pem);
+        }
+        if has_certificate {
+            let reason = format!(
+                "its private key {} is missing; bring that back, or remove the certificate so that both are made anew",
+                self.private_key.display()
+            );
+            return Err(bad(self.certificate, &reason));
+        }
+        let key = KeyPair::generate().map_err(|error| bad(self.private_key, &error))?;
+        let key_pem = key.serialize_pem();
+        if private_file::write_new(self.private_key, &key_pem)? {
+            return Ok(key_pem);
+        }
+        present()?.ok_or_else(|| bad(self.private_key, &"another process removes it"))
     }
-    let key = PrivateKeyDer::from_pem_file(private_key).map_err(|error| {
-        bad(
-            private_key,
-            &format!("no private key in PEM form can be read from it: {error}"),
-        )
-    })?;
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut tls = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| bad(certificate, &error))?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(|error| bad(certificate, &error))?;
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Certificates {
-        tls: Arc::new(tls),
-        authority_pem: chain_pem,
-    })
+
+    fn load(&self, chain_pem: String, key_pem: &str) -> Result<Certificates, ServerError> {
+        let certificate = self.certificate;
+        let chain: Vec<CertificateDer<'static>> =
+            CertificateDer::pem_slice_iter(chain_pem.as_bytes())
+                .collect::<Result<_, _>>()
+                .map_err(|error| bad(certificate, &error))?;
+        if chain.is_empty() {
+            return Err(bad(
+                certificate,
+                &"there is no certificate in PEM form in it",
+            ));
+        }
+        let key = PrivateKeyDer::from_pem_slice(key_pem.as_bytes()).map_err(|error| {
+            bad(
+                self.private_key,
+                &format!("no private key in PEM form can be read from it: {error}"),
+            )
+        })?;
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut tls = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| bad(certificate, &error))?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(|error| match error {
+                rustls::Error::InconsistentKeys(_) => bad(
+                    certificate,
+                    &format!(
+                        "it is not for the private key {}",
+                        self.private_key.display()
+                    ),
+                ),
+                error => bad(certificate, &error),
+            })?;
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Certificates {
+            tls: Arc::new(tls),
+            authority_pem: chain_pem,
+        })
+    }
+
+    /// Tells of a certificate that clients will not accept, or not for long. Those who bring one know its names best: only
+    /// the one that admin.kubeconfig uses is asked for.
+    fn warn_of(&self, loaded: &Certificates, bind_address: IpAddr) {
+        let used = SanType::IpAddress(kubeconfig::reachable(bind_address));
+        let certificate = Certificate::of_pem(&loaded.authority_pem);
+        if let Some(why) = certificate.and_then(|certificate| certificate.fault(&[used])) {
+            tracing::warn!(certificate = %self.certificate.display(), "the serving certificate {why}");
+        }
+    }
+}
+
+/// A certificate that expires within this time, 30 days, is as good as expired: the server may run for so long.
+const RENEWAL_SECONDS: i64 = 30 * 24 * 3600;
+
+/// What is asked of a certificate before it is served.
+struct Certificate {
+    /// Made here, at an earlier start.
+    is_ours: bool,
+    not_before: i64,
+    not_after: i64,
+    /// Its names for localhost and for addresses.
+    names: Vec<SanType>,
+}
+
+impl Certificate {
+    /// Reads the first certificate of a chain; `None` for one that cannot be read, which loading it says.
+    fn of_pem(chain_pem: &str) -> Option<Self> {
+        let der = CertificateDer::pem_slice_iter(chain_pem.as_bytes())
+            .next()?
+            .ok()?;
+        let (_, certificate) = x509_parser::parse_x509_certificate(&der).ok()?;
+        let common_name = |name: &X509Name<'_>, prefix: &str| {
+            name.iter_common_name()
+                .any(|name| name.as_str().is_ok_and(|name| name.starts_with(prefix)))
+        };
+        let names = certificate.subject_alternative_name().ok().flatten();
+        let names = names.map_or_else(Vec::new, |names| {
+            let known = names
+                .value
+                .general_names
+                .iter()
+                .filter_map(|name| match name {
+                    GeneralName::DNSName(name) => Some(SanType::DnsName((*name).try_into().ok()?)),
+                    GeneralName::IPAddress(bytes) => address(bytes).map(SanType::IpAddress),
+                    _ => None,
+                });
+            known.collect()
+        });
+        let validity = certificate.validity();
+        Some(Self {
+            is_ours: common_name(certificate.subject(), SERVER_NAME)
+                && common_name(certificate.issuer(), AUTHORITY_NAME),
+            not_before: validity.not_before.timestamp(),
+            not_after: validity.not_after.timestamp(),
+            names,
+        })
+    }
+
+    /// Why clients that ask for one of these names do not accept it now.
+    fn fault(&self, needed: &[SanType]) -> Option<String> {
+        let now = jiff::Timestamp::now().as_second();
+        let date = |seconds| jiff::Timestamp::from_second(seconds).unwrap_or_default();
+        if now > self.not_after {
+            return Some(format!("has expired at {}", date(self.not_after)));
+        }
+        if now + RENEWAL_SECONDS > self.not_after {
+            return Some(format!("expires at {}", date(self.not_after)));
+        }
+        if now < self.not_before {
+            return Some(format!("is not valid before {}", date(self.not_before)));
+        }
+        let missing = needed.iter().find(|name| !self.names.contains(name))?;
+        let missing = match missing {
+            SanType::IpAddress(address) => address.to_string(),
+            SanType::DnsName(name) => name.to_string(),
+            other => format!("{other:?}"),
+        };
+        Some(format!("is not for {missing}"))
+    }
+}
+
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from))
+        .ok()
 }
 
 fn bad(path: &Path, reason: &dyn std::fmt::Display) -> ServerError {
@@ -78,18 +234,32 @@ fn bad(path: &Path, reason: &dyn std::fmt::Display) -> ServerError {
     }
 }
 
-struct Made {
-    chain_pem: String,
-    key_pem: String,
+/// What certificates of our own making are called.
+const SERVER_NAME: &str = "apiloom@";
+/// What their authorities are called.
+const AUTHORITY_NAME: &str = "apiloom-ca@";
+
+/// What a server on this address is called by clients on this machine, and by those that come to the address.
+fn names(bind_address: IpAddr) -> Vec<SanType> {
+    let localhost = "localhost".try_into().map(SanType::DnsName);
+    let mut addresses = vec![
+        IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(Ipv6Addr::LOCALHOST),
+    ];
+    if !bind_address.is_unspecified() && !addresses.contains(&bind_address) {
+        addresses.push(bind_address);
+    }
+    let addresses = addresses.into_iter().map(SanType::IpAddress);
+    localhost.into_iter().chain(addresses).collect()
 }
 
-/// A certificate for this machine, signed by an authority whose key is thrown away: clients that insist on the
+/// A certificate for these names and this key, signed by an authority whose key is thrown away: clients that insist on the
 /// difference between an authority and a server accept it, and nobody can sign another with it.
-fn make(bind_address: IpAddr) -> Result<Made, rcgen::Error> {
-    let now = jiff::Timestamp::now();
+fn make(key_pem: &str, names: &[SanType], now: jiff::Timestamp) -> Result<String, rcgen::Error> {
+    let key = KeyPair::from_pem(key_pem)?;
     let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
-    // A day back for clocks that are behind. Ten years ahead: renewing is the business of whoever brings a certificate,
-    // a development server should just go on.
+    // A day back for clocks that are behind. Ten years ahead: a server that is never started again goes on for so
+    // long, and every start after that makes a new one.
     let start_of = |date: jiff::civil::Date| {
         rcgen::date_time_ymd(
             date.year().into(),
@@ -105,7 +275,7 @@ fn make(bind_address: IpAddr) -> Result<Made, rcgen::Error> {
     let mut authority = CertificateParams::new(Vec::new())?;
     authority
         .distinguished_name
-        .push(DnType::CommonName, format!("apiloom-ca@{serial}"));
+        .push(DnType::CommonName, format!("{AUTHORITY_NAME}{serial}"));
     authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     authority.key_usages = vec![
         KeyUsagePurpose::KeyCertSign,
@@ -115,22 +285,11 @@ fn make(bind_address: IpAddr) -> Result<Made, rcgen::Error> {
     let authority_certificate = authority.self_signed(&authority_key)?;
     let issuer = rcgen::Issuer::new(authority, authority_key);
 
-    let key = KeyPair::generate()?;
     let mut server = CertificateParams::new(Vec::new())?;
     server
         .distinguished_name
-        .push(DnType::CommonName, format!("apiloom@{serial}"));
-    server.subject_alt_names = vec![SanType::DnsName("localhost".try_into()?)];
-    let mut addresses = vec![
-        IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(Ipv6Addr::LOCALHOST),
-    ];
-    if !bind_address.is_unspecified() && !addresses.contains(&bind_address) {
-        addresses.push(bind_address);
-    }
-    server
-        .subject_alt_names
-        .extend(addresses.into_iter().map(SanType::IpAddress));
+        .push(DnType::CommonName, format!("{SERVER_NAME}{serial}"));
+    server.subject_alt_names = names.to_vec();
     server.key_usages = vec![
         KeyUsagePurpose::DigitalSignature,
         KeyUsagePurpose::KeyEncipherment,
@@ -140,8 +299,12 @@ fn make(bind_address: IpAddr) -> Result<Made, rcgen::Error> {
     (server.not_before, server.not_after) = (not_before, not_after);
     let certificate = server.signed_by(&key, &issuer)?;
 
-    Ok(Made {
-        chain_pem: format!("{}{}", certificate.pem(), authority_certificate.pem()),
-        key_pem: key.serialize_pem(),
-    })
+    Ok(format!(
+        "{}{}",
+        certificate.pem(),
+        authority_certificate.pem()
+    ))
 }
+
+#[cfg(test)]
+mod tests;

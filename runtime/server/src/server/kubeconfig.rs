@@ -1,7 +1,7 @@
 //! `admin.kubeconfig` and the bearer token in it: made at the first start, kept by later ones.
 
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 
 use apiloom_meta::codec;
 use base64::Engine as _;
@@ -11,32 +11,64 @@ use serde_json::json;
 
 use super::{Config, ServerError, private_file};
 
-/// The administrator's token: 256 random bits, kept in `DATA_DIR/admin.token`.
+/// The shortest token that is accepted: one that is shorter could be guessed.
+const MIN_TOKEN_CHARS: usize = 16;
+
+/// The administrator's token: 256 random bits, kept in `DATA_DIR/admin.token`. Its owner may put another one there.
 pub(super) fn load_or_make_token(config: &Config) -> Result<String, ServerError> {
     let path = config.data_dir.join("admin.token");
-    if let Some(token) = private_file::read(&path)? {
-        let token = token.trim();
-        // An emptied file must not become an empty token that anybody could present.
-        if token.len() >= 16 {
-            return Ok(token.to_owned());
+    let present = || Ok(private_file::read_secret(&path)?.map(|text| text.trim().to_owned()));
+    match present()? {
+        None => {
+            let token = random_token()?;
+            if private_file::write_new(&path, &token)? {
+                return Ok(token);
+            }
+            // Another process has made it just now.
+            checked(present()?.unwrap_or_default(), &path)
         }
+        // An emptied file must not become an empty token that anybody could present.
+        Some(token) if token.is_empty() => {
+            let token = random_token()?;
+            private_file::write(&path, &token)?;
+            Ok(token)
+        }
+        Some(token) => checked(token, &path),
     }
+}
+
+fn random_token() -> Result<String, ServerError> {
     let mut bytes = [0; 32];
     aws_lc_rs::rand::fill(&mut bytes).map_err(|_| ServerError::Random)?;
-    let token = URL_SAFE_NO_PAD.encode(bytes);
-    private_file::write(&path, &token)?;
-    Ok(token)
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// Refuses a token that no client could present, or that is easily guessed. It is not replaced: it is somebody's.
+fn checked(token: String, path: &Path) -> Result<String, ServerError> {
+    if token.len() >= MIN_TOKEN_CHARS && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(token);
+    }
+    Err(ServerError::File {
+        path: path.to_owned(),
+        reason: format!(
+            "holds no token, which is at least {MIN_TOKEN_CHARS} ASCII characters without spaces; remove it, and a new one is made"
+        ),
+    })
 }
 
 /// The address that clients on this machine use for a server listening on `bound`.
 pub(super) fn server_url(bound: SocketAddr) -> String {
-    let host = match bound.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => "127.0.0.1".to_owned(),
-        IpAddr::V6(ip) if ip.is_unspecified() => "[::1]".to_owned(),
-        IpAddr::V4(ip) => ip.to_string(),
-        IpAddr::V6(ip) => format!("[{ip}]"),
-    };
-    format!("https://{host}:{}", bound.port())
+    let address = SocketAddr::new(reachable(bound.ip()), bound.port());
+    format!("https://{address}")
+}
+
+/// An address that a server on `bound` can be reached at from this machine.
+pub(super) fn reachable(bound: IpAddr) -> IpAddr {
+    match bound {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    }
 }
 
 /// Writes `DATA_DIR/admin.kubeconfig` (mode 0600) and gives its absolute path.
@@ -60,7 +92,9 @@ pub(super) fn write(
     });
     let yaml = codec::encode_yaml(&document);
     let content = String::from_utf8_lossy(&yaml);
-    if private_file::read(&path)?.as_deref() != Some(&*content) {
+    // It holds the token: one that others can read is replaced, too.
+    if !private_file::is_private(&path) || private_file::read(&path)?.as_deref() != Some(&*content)
+    {
         private_file::write_derived(&path, &content)?;
     }
     Ok(path.canonicalize().unwrap_or(path))
@@ -92,6 +126,16 @@ mod tests {
         assert_eq!(value["users"][0]["user"]["token"], "t0ken");
     }
 
+    fn put(dir: &Path, content: impl AsRef<[u8]>) {
+        let path = dir.join("admin.token");
+        std::fs::write(&path, content).unwrap();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        }
+    }
+
     #[test]
     fn a_token_is_made_once_and_an_emptied_file_is_not_a_token() {
         let dir = tempfile::tempdir().unwrap();
@@ -99,7 +143,65 @@ mod tests {
         let first = load_or_make_token(&config).unwrap();
         assert_eq!(first.len(), 43);
         assert_eq!(load_or_make_token(&config).unwrap(), first);
-        std::fs::write(dir.path().join("admin.token"), "").unwrap();
-        assert_eq!(load_or_make_token(&config).unwrap().len(), 43);
+        for empty in ["", "\n", " \r\n"] {
+            put(dir.path(), empty);
+            let made = load_or_make_token(&config).unwrap();
+            assert_eq!(made.len(), 43);
+            assert_eq!(load_or_make_token(&config).unwrap(), made);
+        }
+    }
+
+    /// Issue 9, point 15.
+    #[test]
+    fn a_token_of_the_users_is_kept_or_refused_but_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = Config::new("srv", dir.path());
+        let own = "a-token-of-my-own";
+        for good in [own.to_owned(), format!("{own}\n"), format!(" {own}\r\n")] {
+            put(dir.path(), &good);
+            assert_eq!(load_or_make_token(&config).unwrap(), own);
+        }
+        for bad in [
+            "short",
+            "two words are no token",
+            "schlüssel-schlüssel",
+            "\u{feff}a-token-of-my-own",
+        ] {
+            put(dir.path(), bad);
+            let error = load_or_make_token(&config).unwrap_err().to_string();
+            assert!(error.contains("admin.token: holds no token"), "{error}");
+            assert_eq!(
+                std::fs::read_to_string(dir.path().join("admin.token")).unwrap(),
+                bad
+            );
+        }
+        put(dir.path(), b"\xff\xfe");
+        let error = load_or_make_token(&config).unwrap_err().to_string();
+        assert!(error.contains("admin.token: cannot be read"), "{error}");
+    }
+
+    /// Issue 9, point 15.
+    #[cfg(unix)]
+    #[test]
+    fn a_kubeconfig_that_others_can_read_is_replaced() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let config = Config::new("srv", dir.path());
+        let written = || write(&config, "https://[::1]:1", "PEM", "t0ken").unwrap();
+        let path = written();
+        let mode = |path: &Path| {
+            std::fs::symlink_metadata(path)
+                .unwrap()
+                .permissions()
+                .mode()
+        };
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        written();
+        assert_eq!(mode(&path) & 0o777, 0o600);
+        let elsewhere = dir.path().join("elsewhere");
+        std::fs::rename(&path, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        written();
+        assert!(std::fs::symlink_metadata(&path).unwrap().is_file());
     }
 }
