@@ -339,3 +339,47 @@ async fn refusals_write_no_log() {
     let _ = nonsense.read_to_end(&mut Vec::new()).await;
     assert_eq!(server.log(), "");
 }
+
+/// Contract 10.1, row 13: clients without good credentials are told to connect anew over HTTP/2, others are not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_without_credentials_gets_goaway() {
+    let server = Server::start(&["--storage-backend=memory"]);
+    let admin = token(&server);
+    for (token, path, code, is_last) in [
+        ("", "/livez", 200, true),
+        ("", FISCHERS, 403, true),
+        ("wrong", FISCHERS, 401, true),
+        (admin.as_str(), FISCHERS, 200, false),
+        (admin.as_str(), "/nowhere", 404, false),
+    ] {
+        let stream = connect(address(&server), server.data_dir(), b"h2")
+            .await
+            .unwrap();
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+                .await
+                .unwrap();
+        let connection = tokio::spawn(connection);
+        let mut call = async || {
+            let request = Request::get(format!("https://x{path}"));
+            let request = match token {
+                "" => request,
+                token => request.header("authorization", format!("Bearer {token}")),
+            };
+            let body = http_body_util::Empty::<Bytes>::new();
+            let response = sender.send_request(request.body(body).unwrap()).await?;
+            assert!(response.headers().get("connection").is_none());
+            Ok::<_, hyper::Error>(response.status().as_u16())
+        };
+        assert_eq!(call().await.unwrap(), code);
+        if is_last {
+            // Ends by itself, and well.
+            let ended = tokio::time::timeout(Duration::from_secs(20), connection);
+            ended.await.unwrap().unwrap().unwrap();
+        } else {
+            assert_eq!(call().await.unwrap(), code);
+            assert!(!connection.is_finished());
+            connection.abort();
+        }
+    }
+}

@@ -15,14 +15,14 @@ async fn faults_are_told_in_the_order_of_the_filters() {
     let late = format!("{path}?timeout=zz");
     let other = [("impersonate-user", "somebody")];
     let cases = [
+        (&stranger, late.as_str(), &other[..], 401, "Unauthorized"),
         (
-            &stranger,
+            &nobody,
             late.as_str(),
             &other[..],
             400,
             "invalid timeout specified in the request URL",
         ),
-        (&stranger, path, &other[..], 401, "Unauthorized"),
         (
             &nobody,
             path,
@@ -44,4 +44,85 @@ async fn faults_are_told_in_the_order_of_the_filters() {
     let headers = [("audit-id", "mine")];
     let answer = stranger.call("GET", path, &headers, "").await;
     assert_eq!(answer.header("audit-id"), "mine");
+}
+
+/// Issue 9, point 18.
+#[tokio::test]
+async fn a_denial_is_not_to_be_sniffed() {
+    let server = Server::start(&["--storage-backend=memory"]);
+    let nobody = server.client().anonymous();
+    for path in ["/metrics", "/apis/nothing.example.com/v1/things"] {
+        let answer = nobody.get(path).await;
+        assert_eq!(answer.code, 403);
+        assert_eq!(answer.header("x-content-type-options"), "nosniff");
+    }
+}
+
+/// Issue 9, point 12: what a client sends is not sent back at length.
+#[tokio::test]
+async fn what_is_repeated_of_a_request_is_cut() {
+    let server = Server::start(&["--storage-backend=memory"]);
+    let administrator = server.client();
+    let nobody = administrator.clone().anonymous();
+    // The character that grows most when it is escaped.
+    let long = "%3C".repeat(15_000);
+    let flunders = apiloom_tests::wardle::FLUNDERS;
+    let cases = [
+        (&nobody, format!("/{long}"), 403),
+        (&nobody, format!("/apis/{long}/v1/things"), 403),
+        (&nobody, format!("/apis/a.io/v1/{long}"), 403),
+        (
+            &nobody,
+            format!("/apis/a.io/v1/namespaces/{long}/things/a"),
+            403,
+        ),
+        (&nobody, format!("/apis/a.io/v1/things/{long}"), 403),
+        (&nobody, format!("/apis/a.io/v1/things/a/{long}"), 403),
+        (&nobody, format!("/%{long}"), 400),
+        (&nobody, format!("/api/v1/watch?{long}"), 500),
+        (&nobody, format!("/api?timeout={long}"), 400),
+        (&administrator, format!("/{long}"), 404),
+        (&administrator, format!("{flunders}/{long}"), 404),
+        (&administrator, format!("{flunders}?limit={long}"), 400),
+        (
+            &administrator,
+            format!("{flunders}?timeoutSeconds={long}"),
+            400,
+        ),
+        (
+            &administrator,
+            format!("{flunders}?resourceVersion={long}"),
+            400,
+        ),
+        (
+            &administrator,
+            format!("{flunders}?fieldSelector={long}"),
+            400,
+        ),
+        (
+            &administrator,
+            format!("{flunders}?labelSelector={long}"),
+            400,
+        ),
+        (&administrator, format!("{flunders}?continue={long}"), 400),
+    ];
+    let id = "x".repeat(10_000);
+    for (client, path, code) in cases {
+        let answer = client.call("GET", &path, &[("audit-id", &id)], "").await;
+        let (path, text) = (&path[..40], answer.text());
+        assert_eq!(answer.code, code, "{path} {text:.1000}");
+        assert!(
+            answer.body.len() < 32 * 1024,
+            "{path}: {}",
+            answer.body.len()
+        );
+        assert!(answer.header("audit-id").len() < 100);
+    }
+    let method = "X".repeat(10_000);
+    let answer = nobody.call(&method, "/", &[], "").await;
+    assert!(answer.body.len() < 4096, "{}", answer.body.len());
+    let header = format!("impersonate-{}", "x".repeat(10_000));
+    let answer = nobody.call("GET", "/", &[(&header, "x")], "").await;
+    assert_eq!(answer.code, 400);
+    assert!(answer.body.len() < 4096, "{}", answer.body.len());
 }

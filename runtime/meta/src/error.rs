@@ -2,7 +2,7 @@
 //!
 //! It has no HTTP status code on purpose: only the `http` layer of the server knows the table from reason to code.
 
-use crate::field::{FieldError, aggregate, go_quote};
+use crate::field::{FieldError, aggregate, echoed, go_quote};
 use crate::gvk::{GroupKind, GroupResource};
 use crate::types::{StatusCause, StatusDetails};
 
@@ -126,9 +126,9 @@ impl ApiError {
 
     fn about(reason: StatusReason, resource: &GroupResource, name: &str, message: String) -> Self {
         Self::new(reason, message).with_details(StatusDetails {
-            name: name.to_owned(),
-            group: resource.group.clone(),
-            kind: resource.resource.clone(),
+            name: echoed(name).into_owned(),
+            group: echoed(&resource.group).into_owned(),
+            kind: echoed(&resource.resource).into_owned(),
             ..StatusDetails::default()
         })
     }
@@ -139,7 +139,7 @@ impl ApiError {
             StatusReason::NotFound,
             resource,
             name,
-            format!("{resource} {} not found", go_quote(name)),
+            format!("{resource} {} not found", go_quote(&echoed(name))),
         )
     }
 
@@ -158,7 +158,7 @@ impl ApiError {
             StatusReason::AlreadyExists,
             resource,
             name,
-            format!("{resource} {} already exists", go_quote(name)),
+            format!("{resource} {} already exists", go_quote(&echoed(name))),
         )
     }
 
@@ -166,7 +166,7 @@ impl ApiError {
     pub fn conflict(resource: &GroupResource, name: &str, why: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {resource} {}: {why}",
-            go_quote(name)
+            go_quote(&echoed(name))
         );
         Self::about(StatusReason::Conflict, resource, name, message)
     }
@@ -176,7 +176,7 @@ impl ApiError {
         let message = match (resource.resource.as_str(), name) {
             ("", _) => format!("forbidden: {why}"),
             (_, "") => format!("{resource} is forbidden: {why}"),
-            _ => format!("{resource} {} is forbidden: {why}", go_quote(name)),
+            _ => format!("{resource} {} is forbidden: {why}", go_quote(&echoed(name))),
         };
         Self::about(StatusReason::Forbidden, resource, name, message)
     }
@@ -227,10 +227,10 @@ impl ApiError {
         let aggregate = aggregate(errors);
         Self::new(
             StatusReason::Invalid,
-            format!("{kind} {} is invalid: {aggregate}", go_quote(name)),
+            format!("{kind} {} is invalid: {aggregate}", go_quote(&echoed(name))),
         )
         .with_details(StatusDetails {
-            name: name.to_owned(),
+            name: echoed(name).into_owned(),
             group: kind.group.clone(),
             kind: kind.kind.clone(),
             causes: errors.iter().map(FieldError::cause).collect(),

@@ -186,6 +186,28 @@ fn html_escaped(json: &str) -> String {
     out
 }
 
+/// The most bytes of one text of a client, such as a path or a name, that an error repeats.
+pub const MAX_ECHOED_BYTES: usize = 1024;
+
+/// A text of a client as an error or the log repeats it: cut when it is longer than [`MAX_ECHOED_BYTES`], so that what is
+/// refused does not make a large answer.
+///
+/// ```
+/// use apiloom_meta::field::echoed;
+///
+/// assert_eq!(echoed("a name"), "a name");
+/// assert!(echoed(&"x".repeat(100_000)).ends_with("x...TRUNCATED"));
+/// ```
+pub fn echoed(text: &str) -> Cow<'_, str> {
+    if text.len() <= MAX_ECHOED_BYTES {
+        return Cow::Borrowed(text);
+    }
+    let end = (0..=MAX_ECHOED_BYTES)
+        .rev()
+        .find(|end| text.is_char_boundary(*end));
+    Cow::Owned(format!("{}...TRUNCATED", &text[..end.unwrap_or(0)]))
+}
+
 /// Quotes like Go's `%q`: the form in which Kubernetes' error texts show strings.
 pub fn go_quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);

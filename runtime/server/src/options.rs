@@ -12,7 +12,9 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
 
 use crate::http::timeout::parse_duration;
 use crate::registry::DEFAULT_MAX_OBJECT_BYTES;
-use crate::server::{Backend, Config, EtcdOptions, EtcdOverride, TlsFiles, WatchCacheSize};
+use crate::server::{
+    Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, TlsFiles, WatchCacheSize,
+};
 
 /// Every flag of a generated server, in groups.
 #[derive(Clone, Debug, Parser)]
@@ -49,6 +51,10 @@ struct Generic {
     /// Maximum number of bytes of an object as it would be stored; writes beyond it are answered with 413. 0 for no limit.
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_OBJECT_BYTES)]
     max_object_bytes: usize,
+    /// Fraction of the requests over HTTP/2 that are answered with GOAWAY, chosen at random, so that clients do not stay
+    /// with one server behind a load balancer: 0 (off) to 0.02. Their other requests in flight are not affected.
+    #[arg(long, value_name = "FRACTION", default_value = "0")]
+    goaway_chance: GoawayChance,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -267,6 +273,7 @@ impl Options {
             max_requests_inflight: self.generic.max_requests_inflight,
             max_mutating_requests_inflight: self.generic.max_mutating_requests_inflight,
             max_object_bytes: self.generic.max_object_bytes,
+            goaway_chance: self.generic.goaway_chance,
             disabled_admission: self.admission.disable_admission_plugins,
             runtime_config: self.api.runtime_config,
             verbosity: self.logs.verbosity,
@@ -463,6 +470,27 @@ mod tests {
             "--max-mutating-requests-inflight=0",
         ];
         assert_eq!(limits(&flags), (7, 0));
+    }
+
+    #[test]
+    fn goaway_chance_is_bounded_as_in_kube_apiserver() {
+        let chance = |text: &str| {
+            let config = config(&[&format!("--goaway-chance={text}")]);
+            config.map(|config| config.goaway_chance)
+        };
+        let default = config(&[]).unwrap().goaway_chance;
+        assert_eq!(chance("0"), Ok(default));
+        for good in ["0.001", "0.02", "1e-6"] {
+            assert_ne!(chance(good), Ok(default), "{good}");
+        }
+        for bad in ["-0.1", "0.021", "1", "NaN", "inf"] {
+            let error = chance(bad).unwrap_err();
+            assert!(
+                error.contains("can not be less than 0 or greater than 0.02"),
+                "{error}"
+            );
+        }
+        assert!(chance("often").unwrap_err().contains("is no number"));
     }
 
     #[test]

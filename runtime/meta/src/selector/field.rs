@@ -8,6 +8,8 @@ mod matcher;
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::field::echoed;
+
 pub use matcher::FieldMatcher;
 
 /// A parsed field selector; the empty one selects everything. Requirements are kept sorted.
@@ -40,7 +42,9 @@ impl FieldSelector {
         for term in terms.into_iter().filter(|t| !t.is_empty()) {
             let Some((field, equals, value)) = split(term) else {
                 return Err(format!(
-                    "invalid selector: '{text}'; can't understand '{term}'"
+                    "invalid selector: '{}'; can't understand '{}'",
+                    echoed(text),
+                    echoed(term)
                 ));
             };
             requirements.push(FieldRequirement {

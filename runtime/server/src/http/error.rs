@@ -37,8 +37,26 @@ pub fn code(reason: Option<StatusReason>) -> StatusCode {
     }
 }
 
+/// The most bytes of a failure's message, and of one cause. What is repeated of a request is cut where the text is made;
+/// what was not thought of there ends here.
+const MAX_MESSAGE_BYTES: usize = 64 * 1024;
+const MAX_CAUSE_BYTES: usize = 4 * 1024;
+
+fn cut(text: &mut String, most: usize) {
+    if text.len() > most {
+        let end = (0..=most).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
+        text.push_str("...TRUNCATED");
+    }
+}
+
 /// The `Status` object of a failure.
 pub fn status(error: &ApiError) -> Status {
+    let (mut message, mut details) = (error.message.clone(), error.details.as_deref().cloned());
+    cut(&mut message, MAX_MESSAGE_BYTES);
+    for cause in details.iter_mut().flat_map(|details| &mut details.causes) {
+        cut(&mut cause.message, MAX_CAUSE_BYTES);
+    }
     Status {
         kind: "Status".to_owned(),
         api_version: "v1".to_owned(),
@@ -47,13 +65,13 @@ pub fn status(error: &ApiError) -> Status {
             ..ListMeta::default()
         },
         status: "Failure".to_owned(),
-        message: error.message.clone(),
+        message,
         reason: error
             .reason
             .map(StatusReason::as_str)
             .unwrap_or_default()
             .to_owned(),
-        details: error.details.as_deref().cloned(),
+        details,
         code: Some(code(error.reason).as_u16()),
     }
 }
@@ -62,11 +80,12 @@ pub fn status(error: &ApiError) -> Status {
 /// have gets indented JSON with the failure's own code, because hiding the failure would be worse.
 pub fn respond(error: &ApiError, request: &Parts) -> Response<Body> {
     let json = encode_json(&status(error));
-    let (content_type, body) = match negotiate_error(request, &Query::of(&request.uri)) {
-        Some(accepted) if accepted.format == Format::Yaml => ("application/yaml", yaml(&json)),
-        Some(accepted) if !accepted.pretty => ("application/json", line(&json)),
-        _ => ("application/json", indent_json(&json)),
-    };
+    let (content_type, body) =
+        match negotiate_error(request, &Query::of_parameter(&request.uri, "pretty")) {
+            Some(accepted) if accepted.format == Format::Yaml => ("application/yaml", yaml(&json)),
+            Some(accepted) if !accepted.pretty => ("application/json", line(&json)),
+            _ => ("application/json", indent_json(&json)),
+        };
     let mut response = Response::new(full(body));
     *response.status_mut() = code(error.reason);
     let headers = response.headers_mut();
@@ -176,6 +195,21 @@ mod tests {
         let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
         assert_eq!(yaml(deep.as_bytes()), format!("{deep}\n"));
         assert_eq!(yaml(b"[1]"), "- 1\n");
+    }
+
+    /// Issue 9, point 12.
+    #[test]
+    fn long_texts_are_cut() {
+        let long = "é".repeat(200_000);
+        let status = status(&ApiError::internal(&*long));
+        let cause = &status.details.unwrap().causes[0].message;
+        for (text, most) in [
+            (&status.message, MAX_MESSAGE_BYTES),
+            (cause, MAX_CAUSE_BYTES),
+        ] {
+            assert!(text.ends_with("é...TRUNCATED"), "{text:.100}");
+            assert!((most..most + 20).contains(&text.len()), "{}", text.len());
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -54,6 +55,8 @@ pub struct Check {
     group: Option<&'static str>,
     probes: Vec<Probe>,
     run: Arc<Run>,
+    /// Whether it failed last: the log tells when that changes, however often anybody asks.
+    is_failing: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Check {
@@ -87,6 +90,7 @@ impl Check {
             group: None,
             probes: Probe::ALL.to_vec(),
             run: Arc::new(move || run().boxed()),
+            is_failing: Arc::default(),
         }
     }
 
@@ -204,8 +208,14 @@ async fn finish(check: &Check) -> Result<(), String> {
     let outcome = tokio::time::timeout(PATIENCE, (check.run)()).await;
     let outcome =
         outcome.unwrap_or_else(|_| Err(format!("no answer within {} s", PATIENCE.as_secs())));
-    if let Err(why) = &outcome {
-        tracing::warn!(check = %check.name, %why, "health check failed");
+    let was_failing = check.is_failing.swap(outcome.is_err(), Ordering::Relaxed);
+    match &outcome {
+        Err(why) if !was_failing => {
+            tracing::warn!(check = %check.name, %why, "health check failed");
+        }
+        Err(why) => tracing::debug!(check = %check.name, %why, "health check still fails"),
+        Ok(()) if was_failing => tracing::warn!(check = %check.name, "health check passes again"),
+        Ok(()) => {}
     }
     outcome
 }

@@ -1,5 +1,7 @@
 //! The query of a URL, decoded as the API reads it: `+` is a space, a pair that cannot be decoded is left out.
 
+use apiloom_meta::field::{echoed, go_quote};
+
 /// The pairs of a query in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
@@ -16,6 +18,20 @@ impl Query {
     /// The query of a URI.
     pub fn of(uri: &http::Uri) -> Self {
         Self::parse(uri.query().unwrap_or_default())
+    }
+
+    /// What the query of a URI says of one parameter; of the others nothing is kept.
+    pub(super) fn of_parameter(uri: &http::Uri, name: &str) -> Self {
+        let pairs = uri.query().unwrap_or_default().split('&');
+        let named = pairs.filter(|pair| {
+            let key = pair.split_once('=').map_or(*pair, |(key, _)| key);
+            // An escape makes a key longer, but never longer than three times.
+            !pair.contains(';') && key.len() <= 3 * name.len() && {
+                let key = decode(&key.replace('+', " "));
+                key.as_deref() == Some(name)
+            }
+        });
+        Self(named.filter_map(decode_pair).collect())
     }
 
     /// The first value of a parameter; `Some("")` for `?name` and `?name=`.
@@ -65,7 +81,7 @@ fn parse_int(text: &str) -> Result<i64, String> {
         };
         format!(
             "strconv.ParseInt: parsing {}: {why}",
-            apiloom_meta::field::go_quote(text)
+            go_quote(&echoed(text))
         )
     })
 }

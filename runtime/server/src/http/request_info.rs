@@ -3,6 +3,7 @@
 //! Everything is decided on the percent-decoded path. No resource is looked up here, so the answer is the same for
 //! resources that exist and for those that do not.
 
+use apiloom_meta::field::echoed;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
 use http::{Method, Uri};
 
@@ -69,18 +70,33 @@ impl RequestInfo {
     /// # Errors
     /// [`RequestInfoError`].
     pub fn parse(method: &Method, uri: &Uri) -> Result<Self, RequestInfoError> {
-        let path =
-            decode(uri.path()).ok_or_else(|| RequestInfoError::Escape(uri.path().to_owned()))?;
+        let mut info = Self::of_path(method, uri)?;
+        info.read_query(uri);
+        Ok(info)
+    }
+
+    /// Reads method and path alone, which is all that is read before it is known who asks. [`RequestInfo::read_query`]
+    /// completes it.
+    ///
+    /// # Errors
+    /// [`RequestInfoError`].
+    pub fn of_path(method: &Method, uri: &Uri) -> Result<Self, RequestInfoError> {
+        let path = decode(uri.path())
+            .ok_or_else(|| RequestInfoError::Escape(echoed(uri.path()).into_owned()))?;
         let mut info = Self {
             verb: method.as_str().to_ascii_lowercase(),
             ..Self::default()
         };
         info.read_path(&path, method, uri)?;
         info.path = path;
-        if info.is_resource_request {
-            info.read_query(&Query::of(uri));
-        }
         Ok(info)
+    }
+
+    /// Reads what the query says of a request for a resource: the verb of a GET, and what is selected.
+    pub fn read_query(&mut self, uri: &Uri) {
+        if self.is_resource_request {
+            self.read_pairs(&Query::of(uri));
+        }
     }
 
     fn read_path(
@@ -106,7 +122,9 @@ impl RequestInfo {
         let mut proxied = false;
         if let ["watch" | "proxy", after @ ..] = rest {
             if after.is_empty() {
-                return Err(RequestInfoError::NoKind(uri.to_string()));
+                return Err(RequestInfoError::NoKind(
+                    echoed(&uri.to_string()).into_owned(),
+                ));
             }
             self.verb = rest[0].to_owned();
             self.watch_prefix = rest[0] == "watch";
@@ -135,7 +153,7 @@ impl RequestInfo {
         Ok(())
     }
 
-    fn read_query(&mut self, query: &Query) {
+    fn read_pairs(&mut self, query: &Query) {
         if self.name.is_empty() && self.verb == "get" {
             self.verb = if query.boolean("watch") == Some(true) {
                 "watch"

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use apiloom_meta::field::go_quote;
+use apiloom_meta::field::{echoed, go_quote};
 use apiloom_meta::{ApiError, StatusDetails, StatusReason};
 use http::{Response, StatusCode};
 
@@ -36,7 +36,7 @@ pub fn request_timeout(info: &RequestInfo, uri: &http::Uri) -> Result<Option<Dur
     let asked = parse_duration(text).ok_or_else(|| {
         let message = format!(
             "invalid timeout specified in the request URL - time: invalid duration {}",
-            go_quote(text)
+            go_quote(&echoed(text))
         );
         ApiError::bad_request(message)
     })?;

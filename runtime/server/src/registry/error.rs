@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use apiloom_meta::field::{echoed, go_quote};
 use apiloom_meta::patch::PatchError;
 use apiloom_meta::{ApiError, FieldPath, GroupResource, StatusCause, StatusDetails, StatusReason};
 use apiloom_storage::{Revision, StorageError};
@@ -127,7 +128,7 @@ pub(super) fn parse_version(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
     }
-    let quoted = apiloom_meta::field::go_quote(text);
+    let quoted = go_quote(&echoed(text));
     if !text.bytes().all(|b| b.is_ascii_digit()) {
         return Err(format!(
             "strconv.ParseUint: parsing {quoted}: invalid syntax"

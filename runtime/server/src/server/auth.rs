@@ -1,6 +1,6 @@
 //! Who is asking, and whether they may: one administrator by bearer token, everybody else may read health and version.
 
-use apiloom_meta::field::go_quote;
+use apiloom_meta::field::{echoed, go_quote};
 use apiloom_meta::{ApiError, GroupResource, StatusReason};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest;
@@ -19,6 +19,16 @@ pub(super) struct Authenticator {
 #[derive(Clone, Debug)]
 pub(super) struct Authenticated(pub(super) UserInfo);
 
+impl Authenticated {
+    /// Whether no credentials were presented.
+    pub(super) fn is_anonymous(&self) -> bool {
+        self.0.name == ANONYMOUS
+    }
+}
+
+/// The name of a user without credentials.
+const ANONYMOUS: &str = "system:anonymous";
+
 impl Authenticator {
     pub(super) fn new(admin_token: &str) -> Self {
         Self {
@@ -32,14 +42,14 @@ impl Authenticator {
         let presented = headers.remove(AUTHORIZATION);
         let Some(token) = presented
             .as_ref()
-            .and_then(|value| bearer(value.to_str().ok()?))
+            .and_then(|value| bearer(value.as_bytes()))
         else {
             return Ok(Authenticated(UserInfo {
-                name: "system:anonymous".to_owned(),
+                name: ANONYMOUS.to_owned(),
                 groups: vec!["system:unauthenticated".to_owned()],
             }));
         };
-        let digest = digest::digest(&digest::SHA256, token.as_bytes());
+        let digest = digest::digest(&digest::SHA256, token);
         if verify_slices_are_equal(digest.as_ref(), self.admin_token.as_ref()).is_err() {
             return Err(ApiError::new(StatusReason::Unauthorized, "Unauthorized"));
         }
@@ -53,10 +63,12 @@ impl Authenticator {
     }
 }
 
-/// The token of a `Bearer` header; the scheme in any letter case, an empty token is none.
-fn bearer(header: &str) -> Option<&str> {
-    let (scheme, token) = header.split_once(' ')?;
-    (scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty()).then(|| token.trim())
+/// The token of a `Bearer` header, which may be any bytes; the scheme in any letter case, an empty token is none.
+fn bearer(header: &[u8]) -> Option<&[u8]> {
+    let space = header.iter().position(|byte| *byte == b' ')?;
+    let (scheme, token) = header.split_at(space);
+    let token = token.trim_ascii();
+    (scheme.eq_ignore_ascii_case(b"bearer") && !token.is_empty()).then_some(token)
 }
 
 /// Whether the user may do what the request asks; the error is the 403 of RBAC's words.
@@ -69,36 +81,38 @@ pub(super) fn authorize(user: &Authenticated, info: &RequestInfo) -> Result<(), 
     }
     let who = html_escape(&user.name);
     if !info.is_resource_request {
-        let path = html_escape(&info.path);
+        let path = html_escape(&echoed(&info.path));
         let message = format!(
             "forbidden: User {} cannot {} path {}",
             go_quote(&who),
-            info.verb,
+            echoed(&info.verb),
             go_quote(&path)
         );
         return Err(
             ApiError::new(StatusReason::Forbidden, message).with_details(Default::default())
         );
     }
-    let mut resource = info.resource.clone();
-    if !info.subresource.is_empty() {
-        resource = format!("{resource}/{}", info.subresource);
-    }
+    let (group, name) = (echoed(&info.api_group), echoed(&info.name));
+    let plural = echoed(&info.resource);
+    let resource = match info.subresource.as_str() {
+        "" => plural.clone(),
+        subresource => format!("{plural}/{}", echoed(subresource)).into(),
+    };
     let scope = if info.namespace.is_empty() {
         "at the cluster scope".to_owned()
     } else {
-        format!("in the namespace {}", go_quote(&info.namespace))
+        format!("in the namespace {}", go_quote(&echoed(&info.namespace)))
     };
     let why = format!(
         "User {} cannot {} resource {} in API group {} {scope}",
         go_quote(&who),
         info.verb,
         go_quote(&resource),
-        go_quote(&info.api_group)
+        go_quote(&group)
     );
     Err(ApiError::forbidden(
-        &GroupResource::new(&info.api_group, &info.resource),
-        &info.name,
+        &GroupResource::new(&*group, &*plural),
+        &name,
         &why,
     ))
 }
@@ -125,7 +139,8 @@ mod tests {
     fn user(header: Option<&str>) -> Result<String, ApiError> {
         let mut headers = HeaderMap::new();
         if let Some(value) = header {
-            headers.insert(AUTHORIZATION, value.parse().unwrap());
+            let value = http::HeaderValue::from_bytes(value.as_bytes()).unwrap();
+            headers.insert(AUTHORIZATION, value);
         }
         let user = Authenticator::new("right").authenticate(&mut headers)?;
         assert!(headers.is_empty(), "credentials go no further");
@@ -140,7 +155,22 @@ mod tests {
             user(Some("Bearer wrong")).unwrap_err().reason,
             Some(StatusReason::Unauthorized)
         );
-        for none in [None, Some("Bearer "), Some("Basic abc")] {
+        // Issue 9, point 15.
+        for wrong in [
+            "Bearer schl\u{fc}ssel",
+            "bearer \u{fc}",
+            "Bearer \u{fffd} right",
+        ] {
+            let error = user(Some(wrong)).unwrap_err();
+            assert_eq!(error.reason, Some(StatusReason::Unauthorized), "{wrong}");
+        }
+        for none in [
+            None,
+            Some("Bearer "),
+            Some("Bearer"),
+            Some("Basic abc"),
+            Some("Basic \u{fc}"),
+        ] {
             assert_eq!(user(none).unwrap(), "system:anonymous");
         }
     }

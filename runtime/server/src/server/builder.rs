@@ -195,7 +195,12 @@ impl Server {
             config.max_requests_inflight,
             config.max_mutating_requests_inflight,
         );
-        let filters = Filters::new(api, Authenticator::new(&token), in_flight);
+        let filters = Filters::new(
+            api,
+            Authenticator::new(&token),
+            in_flight,
+            config.goaway_chance,
+        );
         let filters = Arc::new(filters);
         Ok(Ready {
             listener,

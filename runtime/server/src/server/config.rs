@@ -158,6 +158,26 @@ impl FromStr for WatchCacheSize {
     }
 }
 
+/// The fraction of requests over HTTP/2 that are answered with GOAWAY, so that clients connect anew: 0 to 0.02.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GoawayChance {
+    pub(super) per_million: u32,
+}
+
+impl FromStr for GoawayChance {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let chance: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+        if !(0.0..=0.02).contains(&chance) {
+            return Err("--goaway-chance can not be less than 0 or greater than 0.02".to_owned());
+        }
+        // At most 20,000, so nothing is cut off but digits that nobody needs.
+        let per_million = (chance * 1e6).round() as u32;
+        Ok(Self { per_million })
+    }
+}
+
 /// A serving certificate that the user brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
@@ -200,6 +220,8 @@ pub struct Config {
     pub max_mutating_requests_inflight: usize,
     /// Bytes of an object as it would be stored, beyond which a write is refused with 413; 0 for no limit. Default 3 MiB.
     pub max_object_bytes: usize,
+    /// Fraction of HTTP/2 requests whose clients are told to connect anew. Default none.
+    pub goaway_chance: GoawayChance,
     /// Admission plugins to leave out.
     pub disabled_admission: Vec<String>,
     /// Versions and resources to serve or not.
@@ -227,6 +249,7 @@ impl Config {
             max_requests_inflight: 400,
             max_mutating_requests_inflight: 200,
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
+            goaway_chance: GoawayChance::default(),
             disabled_admission: Vec::new(),
             runtime_config: Vec::new(),
             verbosity: 0,

@@ -1,18 +1,24 @@
 //! What happens to every request before the API sees it and to every answer after, in this order. Read it as a list.
 
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use apiloom_meta::ApiError;
+use apiloom_meta::field::{MAX_ECHOED_BYTES, echoed};
 use futures_util::FutureExt as _;
-use http::header::{CACHE_CONTROL, USER_AGENT};
+use http::header::{CACHE_CONTROL, CONNECTION, USER_AGENT, X_CONTENT_TYPE_OPTIONS};
+use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version,
+};
 use tokio::time::Instant;
 use tower::Service as _;
 
-use super::auth::{Authenticator, authorize};
+use super::GoawayChance;
+use super::auth::{Authenticated, Authenticator, authorize};
 use super::in_flight::{InFlight, too_many};
 use super::unread::RequestBody;
 use crate::http::error::respond;
@@ -26,14 +32,21 @@ pub(super) struct Filters {
     api: Api,
     authenticator: Authenticator,
     in_flight: InFlight,
+    goaway_chance: GoawayChance,
 }
 
 impl Filters {
-    pub(super) fn new(api: Api, authenticator: Authenticator, in_flight: InFlight) -> Self {
+    pub(super) fn new(
+        api: Api,
+        authenticator: Authenticator,
+        in_flight: InFlight,
+        goaway_chance: GoawayChance,
+    ) -> Self {
         Self {
             api,
             authenticator,
             in_flight,
+            goaway_chance,
         }
     }
 
@@ -59,14 +72,38 @@ impl Filters {
         response
     }
 
-    /// Request info, deadline, authentication, impersonation, requests in flight, authorization, and the API, which keeps to
-    /// the deadline.
+    /// Request info and authentication, before which nothing but the path is read. Clients without credentials are told to
+    /// connect anew over HTTP/2, so that they cannot ask for much on one connection.
     async fn guarded(&self, request: Request<RequestBody>) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
-        let info = match RequestInfo::parse(&parts.method, &parts.uri) {
+        let version = parts.version;
+        let info = match RequestInfo::of_path(&parts.method, &parts.uri) {
             Ok(info) => info,
             Err(error) => return respond(&ApiError::from(&error), &parts),
         };
+        match self.authenticator.authenticate(&mut parts.headers) {
+            Ok(user) => {
+                let is_last = user.is_anonymous() || hits(self.goaway_chance);
+                let response = self.authenticated(user, info, parts, body).await;
+                if is_last {
+                    last(version, response)
+                } else {
+                    response
+                }
+            }
+            Err(error) => last(version, respond(&error, &parts)),
+        }
+    }
+
+    /// Deadline, impersonation, requests in flight, authorization, and the API, which keeps to the deadline.
+    async fn authenticated(
+        &self,
+        user: Authenticated,
+        mut info: RequestInfo,
+        mut parts: Parts,
+        body: RequestBody,
+    ) -> Response<Body> {
+        info.read_query(&parts.uri);
         match request_timeout(&info, &parts.uri) {
             Ok(Some(timeout)) => {
                 parts.extensions.insert(Deadline(Instant::now() + timeout));
@@ -74,10 +111,6 @@ impl Filters {
             Ok(None) => {}
             Err(error) => return respond(&error, &parts),
         }
-        let user = match self.authenticator.authenticate(&mut parts.headers) {
-            Ok(user) => user,
-            Err(error) => return respond(&error, &parts),
-        };
         if let Err(error) = refuse_impersonation(&parts.headers) {
             return respond(&error, &parts);
         }
@@ -85,7 +118,12 @@ impl Filters {
             return too_many();
         };
         if let Err(error) = authorize(&user, &info) {
-            return respond(&error, &parts);
+            let mut response = respond(&error, &parts);
+            let nosniff = HeaderValue::from_static("nosniff");
+            response
+                .headers_mut()
+                .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+            return response;
         }
         parts.extensions.insert(user.0);
         parts.extensions.insert(info);
@@ -96,6 +134,20 @@ impl Filters {
             .await;
         permit.hold(response)
     }
+}
+
+/// Whether this request is one of those that are chosen at random.
+fn hits(chance: GoawayChance) -> bool {
+    chance.per_million > 0 && random().0 % 1_000_000 < u64::from(chance.per_million)
+}
+
+/// Marks an answer over HTTP/2 as the last one of its connection, which makes it GOAWAY.
+fn last(version: Version, mut response: Response<Body>) -> Response<Body> {
+    if version == Version::HTTP_2 {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+    response
 }
 
 /// What the log says of a request, from `-v 2` on: one line when its answer begins.
@@ -119,22 +171,26 @@ impl RequestLine {
     fn log(self, audit_id: &HeaderValue, code: StatusCode) {
         let path = self.uri.path_and_query().map_or("", PathAndQuery::as_str);
         tracing::debug!(
-            method = %self.method,
-            uri = path,
+            method = %echoed(self.method.as_str()),
+            uri = &*echoed(path),
             code = code.as_u16(),
             latency_ms = self.began.elapsed().as_millis() as u64,
-            user_agent = ?self.user_agent.unwrap_or(HeaderValue::from_static("")),
-            audit_id = ?audit_id.to_str().unwrap_or_default(),
+            user_agent = ?echoed(&text(self.user_agent.as_ref())),
+            audit_id = ?text(Some(audit_id)),
             "HTTP"
         );
     }
 }
 
-/// The client's `Audit-ID`, or a new one.
+fn text(value: Option<&HeaderValue>) -> Cow<'_, str> {
+    String::from_utf8_lossy(value.map_or(b"", HeaderValue::as_bytes))
+}
+
+/// The client's `Audit-ID`, or a new one when it sends none or a long one.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
     headers
         .get(AUDIT_ID)
-        .filter(|id| !id.is_empty())
+        .filter(|id| !id.is_empty() && id.len() <= MAX_ECHOED_BYTES)
         .cloned()
         .unwrap_or_else(|| {
             let mut text = uuid::Uuid::encode_buffer();
@@ -150,13 +206,19 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
 /// An id that no other request of any server has, without asking the system for random numbers each time: it names a
 /// request and guards nothing.
 fn new_id() -> uuid::Uuid {
+    let (high, low) = random();
+    let halves = (u128::from(high) << 64) | u128::from(low);
+    uuid::Builder::from_random_bytes(halves.to_be_bytes()).into_uuid()
+}
+
+/// Numbers that look random and guard nothing. No pair comes twice.
+fn random() -> (u64, u64) {
     static SEED: LazyLock<(u64, u64)> = LazyLock::new(|| uuid::Uuid::new_v4().as_u64_pair());
     static REQUESTS: AtomicU64 = AtomicU64::new(0);
     let (high, low) = *SEED;
     let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
-    // Each half is a permutation of the numbers, so no id comes twice.
-    let halves = (u128::from(scattered(high ^ number)) << 64) | u128::from(scattered(low ^ number));
-    uuid::Builder::from_random_bytes(halves.to_be_bytes()).into_uuid()
+    // Each half is a permutation of the numbers.
+    (scattered(high ^ number), scattered(low ^ number))
 }
 
 /// Spreads what is near to each other, one to one (the finalizer of SplitMix64).
@@ -175,7 +237,8 @@ fn refuse_impersonation(headers: &HeaderMap) -> Result<(), ApiError> {
     {
         None => Ok(()),
         Some(name) => Err(ApiError::bad_request(format!(
-            "impersonation is not supported yet: remove the header {name} (kubectl: --as, --as-group, --as-uid)"
+            "impersonation is not supported yet: remove the header {} (kubectl: --as, --as-group, --as-uid)",
+            echoed(name.as_str())
         ))),
     }
 }
@@ -191,6 +254,17 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+
+    #[test]
+    fn goaway_comes_about_as_often_as_asked_for() {
+        let count = |chance: &str| {
+            let chance = chance.parse().unwrap();
+            (0..100_000).filter(|_| hits(chance)).count()
+        };
+        assert_eq!(count("0"), 0);
+        // 2,000 are expected; the standard deviation is 44.
+        assert!((1_500..2_500).contains(&count("0.02")));
+    }
 
     #[test]
     fn every_request_has_an_id_of_its_own() {

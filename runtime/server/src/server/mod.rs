@@ -25,6 +25,6 @@ mod unread;
 
 pub use builder::{Builder, Ready, Server};
 pub use config::{
-    Backend, Config, EtcdOptions, EtcdOverride, ServerError, TlsFiles, WatchCacheSize,
+    Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, ServerError, TlsFiles, WatchCacheSize,
 };
 pub use main::main;
