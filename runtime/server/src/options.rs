@@ -472,6 +472,15 @@ mod tests {
         assert_eq!(limits(&flags), (7, 0));
     }
 
+    // Issue 9, point 9.
+    #[test]
+    fn an_object_may_be_as_large_as_a_body() {
+        let limit = |args: &[&str]| config(args).unwrap().max_object_bytes;
+        assert_eq!(limit(&[]), 3 * 1024 * 1024);
+        assert_eq!(limit(&["--max-object-bytes=1500000"]), 1_500_000);
+        assert_eq!(limit(&["--max-object-bytes=0"]), 0);
+    }
+
     #[test]
     fn goaway_chance_is_bounded_as_in_kube_apiserver() {
         let chance = |text: &str| {
