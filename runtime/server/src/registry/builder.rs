@@ -212,7 +212,6 @@ impl RegistryBuilder {
                 }),
                 deprecation_warning: None,
                 cache: None,
-                converted: Converted::default(),
                 remaining: Remaining::default(),
             });
         let is_served = |kind: &Kind| endpoints.iter().any(|e| e.kind.resource == kind.resource);
@@ -367,8 +366,10 @@ impl Kinds<'_> {
         let versions: Vec<KindVersion> = versions.into_iter().collect::<Option<_>>()?;
         let reads = ReadCounts::new(versions[storage_version?].def.selectable.len());
         let is_namespace = resource == GroupResource::new("", Namespace::PLURAL);
+        let converted = versions.iter().map(|_| Converted::default()).collect();
         consistent.then_some(Kind {
             versions,
+            converted,
             hub: hub?,
             storage_version: storage_version?,
             resource,
@@ -586,7 +587,6 @@ fn endpoints(
                     shared: Arc::clone(shared),
                     deprecation_warning: deprecation_warning(&known.def, release),
                     cache: caches.get(id).cloned(),
-                    converted: Converted::default(),
                     remaining: Remaining::default(),
                 }));
             }

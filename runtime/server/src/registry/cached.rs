@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_meta::ApiError;
-use apiloom_storage::cache::{Fill, Item, OutsideWindow, Snapshot, WatchCache};
+use apiloom_storage::cache::{Fill, INDEX_GROUP, Item, OutsideWindow, Snapshot, WatchCache};
 use apiloom_storage::{Revision, StorageError};
 
 use super::converted::{convert, try_once};
@@ -159,7 +159,7 @@ impl Endpoint {
     ) -> Result<Option<Document>, ApiError> {
         let item = match self.is_stored() {
             true => item,
-            false => &self.converted.get(&self.kind, item, self.version)?,
+            false => &self.kind.converted(item, self.version)?,
         };
         self.select_converted(item, Some(shown), selection)
     }
@@ -198,7 +198,14 @@ impl Endpoint {
     /// The index of the cache that finds what is selected, and the value to look for, if there is one.
     pub(super) fn index_of<'a>(&self, selection: &'a Selection) -> Option<(u16, &'a str)> {
         // The index holds the fields of the version that is stored.
-        selection.indexed().filter(|_| self.is_stored())
+        self.watched_index(selection).filter(|_| self.is_stored())
+    }
+
+    /// The same of changes: what a watch waits for in a version that is not stored is computed while it waits.
+    pub(super) fn watched_index<'a>(&self, selection: &'a Selection) -> Option<(u16, &'a str)> {
+        let (number, value) = selection.indexed()?;
+        let first = self.kind.first_index(self.version)?;
+        (number < INDEX_GROUP).then_some((first + number, value))
     }
 
     /// Cuts off the readers of this kind that keep too much alive.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use apiloom_meta::ApiError;
 use apiloom_meta::kind::ConvertJson;
-use apiloom_storage::cache::Item;
+use apiloom_storage::cache::{INDEX_GROUP, Item};
 
 use super::document::{CachedObject, Encoded, Json, METADATA, StateId, item_bytes, object};
 use super::kind::{Kind, KindVersion, VersionIndex};
@@ -124,6 +124,33 @@ pub(super) fn try_once(
     match version == kind.storage_version || object(item)?.is_convertible(version) {
         true => object(item).map(|_| ()),
         false => converted(kind, item, version).map(|_| ()),
+    }
+}
+
+impl Kind {
+    /// An object of the cache in another version, which many watchers look at: converted now unless it was lately.
+    ///
+    /// # Errors
+    /// As [`converted`].
+    pub(super) fn converted(
+        &self,
+        item: &Arc<Item<CachedObject>>,
+        version: VersionIndex,
+    ) -> Result<Arc<Item<CachedObject>>, ApiError> {
+        match self.converted.get(version) {
+            Some(converted) => converted.get(self, item, version),
+            None => convert(self, item, version),
+        }
+    }
+
+    /// The number of the index of a version's first selectable field: those of the stored version are kept with the
+    /// objects, the others are groups of their own. `None` for more versions than there are numbers for.
+    pub(super) fn first_index(&self, version: VersionIndex) -> Option<u16> {
+        if version == self.storage_version {
+            return Some(0);
+        }
+        let group = u16::try_from(version).ok()?.checked_add(1)?;
+        group.checked_mul(INDEX_GROUP)
     }
 }
 

@@ -9,7 +9,7 @@ use apiloom_meta::codec::{Finder, Format, decode_value, encode_object, value_end
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, JsonPath, Object};
 use apiloom_storage::Revision;
-use apiloom_storage::cache::{Item, Normalize};
+use apiloom_storage::cache::{INDEX_GROUP, Item, Normalize};
 use bytes::Bytes;
 
 use super::kind::{Kind, KindVersion, VersionIndex};
@@ -169,9 +169,29 @@ impl Normalize for Served {
     }
 
     fn index(&self, object: &CachedObject, found: &mut dyn FnMut(u16, &str)) {
-        for (number, value) in (0..).zip(&object.fields) {
+        for (number, value) in (0..INDEX_GROUP).zip(&object.fields) {
             found(number, value);
         }
+    }
+
+    fn derive_index(
+        &self,
+        item: &Arc<Item<CachedObject>>,
+        group: u16,
+        found: &mut dyn FnMut(u16, &str),
+    ) -> bool {
+        let kind = &self.0;
+        let version = (0..kind.versions.len())
+            .find(|version| kind.first_index(*version) == group.checked_mul(INDEX_GROUP));
+        // Watchers that are woken find what was converted here.
+        let converted = version.and_then(|version| kind.converted(item, version).ok());
+        let Some(Ok(object)) = converted.as_deref().map(|item| &item.object) else {
+            return false;
+        };
+        for (number, value) in (0..INDEX_GROUP).zip(&object.fields) {
+            found(group * INDEX_GROUP + number, value);
+        }
+        true
     }
 }
 

@@ -11,7 +11,6 @@ use apiloom_storage::{Revision, StorageError};
 
 use super::RequestContext;
 use super::admission::Chain;
-use super::converted::Converted;
 use super::document::{Document, Json, Served};
 use super::items::Items;
 use super::kind::{Kind, KindVersion, VersionIndex};
@@ -28,8 +27,6 @@ pub struct Endpoint {
     pub(super) deprecation_warning: Option<String>,
     /// `None` when reads go to storage.
     pub(super) cache: Option<Arc<WatchCache<Served>>>,
-    /// What watchers were sent lately in a version that is not stored, converted once for all of them.
-    pub(super) converted: Converted,
     /// How much was left behind the pages given lately.
     pub(super) remaining: Remaining,
 }

@@ -17,6 +17,7 @@ use apiloom_storage::{Entry, Revision, Storage, StorageError};
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::converted::Converted;
 use super::document::{Encoded, METADATA};
 use super::error::from_storage;
 use super::prepared::{Handed, Prepared};
@@ -97,6 +98,8 @@ pub(super) struct Kind {
     pub(super) newest_write: AtomicU64,
     /// What was read from where, for metrics.
     pub(super) reads: ReadCounts,
+    /// What watchers were sent lately in each version, converted once for all of them.
+    pub(super) converted: Vec<Converted>,
     /// What is being written, for the watch cache.
     pub(super) handed: Handed,
     /// The lists and initial events that are being sent.

@@ -146,7 +146,7 @@ impl Endpoint {
             return Interest::Key(prefix.into());
         }
         let below = (prefix != self.kind.prefix(None)).then(|| prefix.into());
-        match (self.index_of(selection), below) {
+        match (self.watched_index(selection), below) {
             (Some((index, value)), below) => Interest::Indexed {
                 index,
                 value: value.into(),

@@ -1,6 +1,6 @@
 //! The one writer of a cache: lists the store once, then follows it.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -306,6 +306,7 @@ impl<N: Normalize> WatchCache<N> {
     fn publish(&self, snapshot: Snapshot<N::Object>, changes: Vec<Change<N::Object>>) {
         let revision = snapshot.revision();
         self.counters.dispatched.add(changes.len() as u64);
+        let derived = self.derive_indexes(&changes);
         // Held until every change is announced: a watcher that registers later finds the changes in the ring.
         let waiters = self.waiters.lock();
         let mut marked = Marked::default();
@@ -314,12 +315,21 @@ impl<N: Normalize> WatchCache<N> {
             // First the state: who was told of a change finds it in what he reads.
             self.current.store(Arc::new(snapshot));
             // Whoever holds the lock for reading knows that every change in the ring was announced.
-            let wants_indexes = waiters.wants_indexes();
-            for change in changes {
+            for (place, change) in changes.into_iter().enumerate() {
                 let number = history.end();
                 waiters.mark(&change.key, number, &mut marked);
-                if wants_indexes {
+                if waiters.wants_indexes() {
                     self.mark_indexed(&waiters, &change, number, &mut marked);
+                }
+                for group in waiters.derived_groups() {
+                    let values = derived.get(&group).and_then(|values| values.get(place));
+                    match values {
+                        Some(Some(values)) => values.iter().for_each(|(index, value)| {
+                            waiters.mark_indexed(&change.key, *index, value, number, &mut marked);
+                        }),
+                        // They could not be computed, or the first watcher has registered since.
+                        _ => waiters.mark_group(&change.key, group, number, &mut marked),
+                    }
                 }
                 history.push(Arc::new(change));
             }
@@ -340,12 +350,36 @@ impl<N: Normalize> WatchCache<N> {
         marked: &mut Marked<'a>,
     ) {
         for item in [&change.old, &change.new].into_iter().flatten() {
-            if let Ok(object) = &item.object {
-                self.normalize.index(object, &mut |index, value| {
+            match &item.object {
+                Ok(object) => self.normalize.index(object, &mut |index, value| {
                     waiters.mark_indexed(&change.key, index, value, number, marked);
-                });
+                }),
+                // Whoever asks for it by any value is told that it cannot be read.
+                Err(_) => waiters.mark_group(&change.key, 0, number, marked),
             }
         }
+    }
+
+    /// The values of each group of indexes that a watcher waits for and that are not kept, change by change; `None` where
+    /// they cannot be computed. Without a lock, since it may take long.
+    fn derive_indexes(&self, changes: &[Change<N::Object>]) -> HashMap<u16, Vec<Option<Values>>> {
+        let groups: Vec<u16> = self.waiters.lock().derived_groups().collect();
+        let derive = |group: u16, change: &Change<N::Object>| {
+            let mut values = Values::new();
+            let mut items = [&change.old, &change.new].into_iter().flatten();
+            let all = items.all(|item| {
+                self.normalize
+                    .derive_index(item, group, &mut |index, value| {
+                        values.push((index, value.into()));
+                    })
+            });
+            all.then_some(values)
+        };
+        let derived = groups.into_iter().map(|group| {
+            let values = changes.iter().map(|change| derive(group, change));
+            (group, values.collect())
+        });
+        derived.collect()
     }
 
     fn item(&self, key: Arc<str>, stored: &Bytes, revision: Revision) -> Arc<Item<N::Object>> {
@@ -419,6 +453,9 @@ pub(super) async fn batch(
 
 /// What a change replaces of the map of objects, about: the nodes on the way to its place.
 const NODES_BYTES: usize = 512;
+
+/// Values by which objects are found, with the numbers of their indexes.
+type Values = Vec<(u16, Box<str>)>;
 
 /// What a shared string keeps alive.
 fn key_bytes(key: &str) -> usize {

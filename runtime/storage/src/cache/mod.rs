@@ -52,6 +52,10 @@ const KEPT_FOR: Duration = Duration::from_secs(1);
 /// A store that does not say in this time what it keeps is not waited for: it may be away, and the cache answers.
 const KEPT_PATIENCE: Duration = Duration::from_secs(1);
 
+/// The indexes below this number are kept with the objects. The others come in groups of so many, whose values are computed
+/// for changes while a watcher waits for one.
+pub const INDEX_GROUP: u16 = 256;
+
 /// How stored bytes become what is served. Called once for each object when it enters the cache.
 pub trait Normalize: Send + Sync + 'static {
     /// What is kept of an object.
@@ -75,8 +79,20 @@ pub trait Normalize: Send + Sync + 'static {
     /// How many bytes the object keeps alive beside its own size, for the limits of history and for metrics.
     fn heap_bytes(&self, object: &Self::Object) -> usize;
 
-    /// The values by which the object can be found, each with the number of its index; a number comes once.
+    /// The values by which the object can be found, each with the number of its index, which is below [`INDEX_GROUP`]; a
+    /// number comes once.
     fn index(&self, object: &Self::Object, found: &mut dyn FnMut(u16, &str));
+
+    /// Computes the values of a group of indexes that are not kept: those from `group` times [`INDEX_GROUP`] on. Says
+    /// whether that was possible; if not, all watchers of the group are told of the change.
+    fn derive_index(
+        &self,
+        _item: &Arc<Item<Self::Object>>,
+        _group: u16,
+        _found: &mut dyn FnMut(u16, &str),
+    ) -> bool {
+        false
+    }
 }
 
 /// Why the cache cannot answer for a revision.

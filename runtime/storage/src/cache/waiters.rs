@@ -1,11 +1,12 @@
 //! Who waits for which changes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tokio::sync::Notify;
 
+use super::INDEX_GROUP;
 use super::history::{Interest, folder};
 use super::sync::AtomicU64;
 
@@ -59,6 +60,8 @@ pub(super) struct Waiters {
     indexed: ByValue,
     /// By the prefix below which the indexed objects are.
     indexed_below: HashMap<Arc<str>, ByValue>,
+    /// How many wait for an index of each group.
+    groups: BTreeMap<u16, usize>,
 }
 
 /// Seats by the number of an index and a value in it. None is empty.
@@ -130,6 +133,7 @@ impl Waiters {
                     None => &mut self.indexed,
                     Some(prefix) => self.indexed_below.entry(Arc::clone(prefix)).or_default(),
                 };
+                *self.groups.entry(group_of(*index)).or_default() += 1;
                 indexed.entry(*index, value)
             }
         };
@@ -138,6 +142,15 @@ impl Waiters {
     }
 
     pub(super) fn remove(&mut self, interest: &Interest, waiter: &Arc<Waiter>) {
+        if let Interest::Indexed { index, .. } = interest {
+            let group = group_of(*index);
+            if let Some(waiting) = self.groups.get_mut(&group) {
+                *waiting -= 1;
+                if *waiting == 0 {
+                    self.groups.remove(&group);
+                }
+            }
+        }
         match interest {
             Interest::Everything => leave(&mut self.everything, waiter),
             Interest::Below(prefix) => leave_one_of(&mut self.below, prefix, waiter),
@@ -162,9 +175,14 @@ impl Waiters {
         }
     }
 
-    /// Whether somebody waits for an index: without one, no values need to be read from objects.
+    /// Whether a watcher waits for an index whose values are kept: without one, none need to be read from objects.
     pub(super) fn wants_indexes(&self) -> bool {
-        !self.indexed.0.is_empty() || !self.indexed_below.is_empty()
+        self.groups.contains_key(&0)
+    }
+
+    /// The groups of indexes whose values have to be computed, because a watcher waits for one.
+    pub(super) fn derived_groups(&self) -> impl Iterator<Item = u16> {
+        self.groups.keys().copied().filter(|group| *group > 0)
     }
 
     /// Marks everybody who waits for a change of this key.
@@ -200,6 +218,26 @@ impl Waiters {
         }
     }
 
+    /// Marks everybody who waits for any value of a group of indexes that the object under this key may have or have had.
+    pub(super) fn mark_group<'a>(
+        &'a self,
+        key: &str,
+        group: u16,
+        number: u64,
+        marked: &mut Marked<'a>,
+    ) {
+        let below = self.indexed_below.get(folder(key));
+        for indexed in std::iter::once(&self.indexed).chain(below) {
+            let of_group = indexed
+                .0
+                .iter()
+                .filter(|(index, _)| group_of(**index) == group);
+            for seats in of_group.flat_map(|(_, values)| values.values()) {
+                marked.mark(seats, number);
+            }
+        }
+    }
+
     /// Wakes everybody, so that each looks for itself.
     pub(super) fn wake_all(&self) {
         let by_key = self.below.values().chain(self.keys.values());
@@ -210,6 +248,10 @@ impl Waiters {
             .flatten()
             .for_each(|waiter| waiter.notify.notify_one());
     }
+}
+
+fn group_of(index: u16) -> u16 {
+    index / INDEX_GROUP
 }
 
 fn leave(seats: &mut Seats, waiter: &Arc<Waiter>) {

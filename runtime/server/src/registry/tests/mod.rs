@@ -10,6 +10,7 @@ mod converting;
 mod create;
 mod decode;
 mod delete;
+mod derived;
 mod list;
 mod namespaces;
 mod patch;
