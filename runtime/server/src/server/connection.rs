@@ -158,7 +158,7 @@ where
             is_stopping = true;
             connection.as_mut().graceful_shutdown();
         }
-        if activity.goes_away.swap(false, Ordering::Relaxed)
+        if activity.goes_away.load(Ordering::Relaxed)
             && let Some(until) = timing.close()
         {
             connection.as_mut().graceful_shutdown();
@@ -196,7 +196,7 @@ struct Activity {
     in_progress: AtomicUsize,
     /// Reads that gave bytes, ever.
     reads: AtomicUsize,
-    /// An answer said that the client is to connect anew.
+    /// An answer said that the client is to connect anew. Stays true.
     goes_away: AtomicBool,
     /// Of the connection, which is to look at `goes_away`.
     waker: AtomicWaker,

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -68,14 +69,16 @@ pub(super) async fn serve(
         };
         let stream = match accepted {
             Ok((stream, _)) => stream,
+            Err(error) if is_of_one_client(&error) => {
+                tracing::debug!(%error, "cannot accept a connection");
+                continue;
+            }
             Err(error) => {
-                if open_files::is_too_many(&error) {
-                    door.refuse_without_a_file(&listener).await;
-                } else {
-                    // Most often the client has gone already, which says nothing about the next one.
+                let is_refused = open_files::is_too_many(&error) && door.refuse_next(&listener);
+                if !is_refused {
                     tracing::debug!(%error, "cannot accept a connection");
+                    tokio::time::sleep(RETRY).await;
                 }
-                tokio::time::sleep(RETRY).await;
                 continue;
             }
         };
@@ -200,14 +203,26 @@ impl Door {
         *refused += 1;
     }
 
-    /// Refuses the next connection although no file can be opened: otherwise it would wait, and those behind it.
-    async fn refuse_without_a_file(&mut self, listener: &TcpListener) {
+    /// Refuses the next connection although no file can be opened: otherwise it would wait, and those behind it. False when
+    /// another part of the process has taken the file that is kept for this.
+    fn refuse_next(&mut self, listener: &TcpListener) -> bool {
         self.refuse("too many open files");
         drop(self.spare.take());
-        // Another part of the process may have taken the file: then the client waits for the next time.
-        let _ = futures_util::FutureExt::now_or_never(listener.accept());
+        let accepted = listener.accept().now_or_never();
+        let is_refused = matches!(accepted, Some(Ok(_)));
+        drop(accepted);
         self.spare = spare_file();
+        is_refused
     }
+}
+
+/// Whether accepting failed because of the client that connected, which says nothing about the next one.
+fn is_of_one_client(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted
+    )
 }
 
 fn spare_file() -> Option<File> {
@@ -251,5 +266,27 @@ mod tests {
         places.truncate(16);
         places.push(door.admit().unwrap());
         assert_eq!(door.refused, None);
+    }
+
+    /// Issue 9, point 13.
+    #[tokio::test]
+    async fn when_no_file_can_be_opened_a_client_is_refused_with_the_spare_one() {
+        use tokio::io::AsyncReadExt as _;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
+        let mut door = Door::new(10);
+        while !door.refuse_next(&listener) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(client.read(&mut [0; 1]).await.unwrap(), 0);
+        assert!(door.spare.is_some());
+    }
+
+    #[test]
+    fn a_client_that_has_gone_does_not_hold_up_the_next_one() {
+        assert!(is_of_one_client(&io::ErrorKind::ConnectionAborted.into()));
+        assert!(!is_of_one_client(&io::ErrorKind::OutOfMemory.into()));
     }
 }
