@@ -14,6 +14,8 @@ mod definition;
 mod enforced;
 #[path = "macros/hooks.rs"]
 mod hooks;
+#[path = "macros/ill_typed.rs"]
+mod ill_typed;
 #[path = "macros/json.rs"]
 mod json;
 #[path = "macros/keywords.rs"]

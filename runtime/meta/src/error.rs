@@ -194,20 +194,21 @@ impl ApiError {
         )
     }
 
-    /// `Internal error occurred: WHY`, with the text as a cause.
+    /// `Internal error occurred: WHY`, with the text as a cause. A text that is the message of such an error gives that
+    /// error again: the words come once.
     pub fn internal(why: impl Into<String>) -> Self {
+        const WORDS: &str = "Internal error occurred: ";
         let why = why.into();
-        Self::new(
-            StatusReason::InternalError,
-            format!("Internal error occurred: {why}"),
+        let why = why.strip_prefix(WORDS).unwrap_or(&why).to_owned();
+        Self::new(StatusReason::InternalError, format!("{WORDS}{why}")).with_details(
+            StatusDetails {
+                causes: vec![StatusCause {
+                    message: why,
+                    ..StatusCause::default()
+                }],
+                ..StatusDetails::default()
+            },
         )
-        .with_details(StatusDetails {
-            causes: vec![StatusCause {
-                message: why,
-                ..StatusCause::default()
-            }],
-            ..StatusDetails::default()
-        })
     }
 
     /// `get is not supported on resources of kind "flunders.wardle.example.com"`: the kind lacks the verb.

@@ -91,6 +91,13 @@ fn an_internal_error_has_its_text_as_a_cause() {
     );
 }
 
+// Issue 9, point 19.
+#[test]
+fn an_internal_error_says_once_that_it_is_one() {
+    let inner = ApiError::internal("why");
+    assert_eq!(ApiError::internal(inner.message.clone()), inner);
+}
+
 #[test]
 fn an_internal_text_is_passed_through_bare() {
     check(&ApiError::internal_text("why"), r#""message":"why""#);

@@ -139,11 +139,22 @@ impl Endpoint {
         item: &Arc<Item<CachedObject>>,
         selection: &Selection,
     ) -> Result<Option<Document>, ApiError> {
+        if self.is_left_out(item, selection) {
+            return Ok(None);
+        }
         let item = match self.is_stored() {
             true => item,
             false => &convert(&self.kind, item, self.version)?,
         };
         self.select_converted(item, None, selection)
+    }
+
+    /// Whether an object is not selected by what it has alike in every version. It need not be convertible then.
+    fn is_left_out(&self, item: &Arc<Item<CachedObject>>, selection: &Selection) -> bool {
+        let object = item.object.as_ref();
+        !self.is_stored()
+            && selection.is_of_metadata()
+            && object.is_ok_and(|object| !selection.matches_cached(&item.key, object))
     }
 
     /// The same of a changed object, which many watchers look at: it is converted once for all of them, and shows the
@@ -157,6 +168,9 @@ impl Endpoint {
         shown: Revision,
         selection: &Selection,
     ) -> Result<Option<Document>, ApiError> {
+        if self.is_left_out(item, selection) {
+            return Ok(None);
+        }
         let item = match self.is_stored() {
             true => item,
             false => &self.kind.converted(item, self.version)?,

@@ -285,7 +285,8 @@ impl Kind {
     }
 
     /// Reads stored bytes in a version: pruned and defaulted by today's schema of the version they are stored in, then
-    /// converted. The resourceVersion is the revision.
+    /// converted, by way of the storage version. What another tool stored in another version reads so as it does from the
+    /// watch cache, which holds the storage version. The resourceVersion is the revision.
     ///
     /// # Errors
     /// InternalError, naming the key, for bytes that are no object of this kind.
@@ -323,7 +324,8 @@ impl Kind {
             self.versions[stored].schema.prune(value);
         });
         self.default(&mut object, stored);
-        let mut object = self.convert(object, stored, version)?;
+        let object = self.convert(object, stored, self.storage_version)?;
+        let mut object = self.convert(object, self.storage_version, version)?;
         object.set_meta_str("resourceVersion", &revision.to_string());
         Ok(object)
     }

@@ -24,6 +24,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::cached::{self, State, Wanted};
 use super::document::{CachedObject, Document, Served};
 use super::endpoint::{Endpoint, WatchEvent, WatchEventKind};
+use super::kind::namespace_and_name;
 use super::readers::{Objects, Reader, TooSlow};
 use super::selection::Selection;
 use super::{ListOptions, RequestContext, error};
@@ -618,6 +619,11 @@ impl Watcher<'_> {
 
     /// A change as the selectors see it: it may bring an object into view or take it out.
     fn seen(&self, change: &Event) -> Result<Option<WatchEvent>, ApiError> {
+        // An object of another name need not be readable.
+        let (_, name) = namespace_and_name(&change.key);
+        if self.selection.name().is_some_and(|wanted| wanted != name) {
+            return Ok(None);
+        }
         let new = match change.kind {
             EventKind::Deleted => None,
             EventKind::Created | EventKind::Updated => Some(self.read(change, &change.value)?),
