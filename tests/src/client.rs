@@ -10,9 +10,10 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
+use hyper::upgrade::Upgraded;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::Value;
@@ -269,6 +270,45 @@ impl Client {
             body,
             buffer: Vec::new(),
         })
+    }
+}
+
+/// A connection that speaks WebSocket.
+pub type WebSocket = tokio_tungstenite::WebSocketStream<TokioIo<Upgraded>>;
+
+impl Client {
+    /// Asks for WebSocket, with HTTP/1.1 alone. Gives the answer's code and headers, and with 101 the connection.
+    pub async fn websocket(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> (u16, HeaderMap, Option<WebSocket>) {
+        let mut all = vec![
+            ("connection", "Upgrade"),
+            ("upgrade", "websocket"),
+            ("sec-websocket-version", "13"),
+            ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+        ];
+        for (name, value) in headers {
+            all.retain(|(other, _)| other != name);
+            all.push((name, value));
+        }
+        let response = self.send(Method::GET, path, &all, Bytes::new()).await;
+        let mut response = response.unwrap();
+        let code = response.status().as_u16();
+        let headers = response.headers().clone();
+        if code != 101 {
+            return (code, headers, None);
+        }
+        let upgraded = hyper::upgrade::on(&mut response).await.unwrap();
+        let role = tokio_tungstenite::tungstenite::protocol::Role::Client;
+        let socket = WebSocket::from_raw_socket(TokioIo::new(upgraded), role, None).await;
+        (code, headers, Some(socket))
+    }
+
+    /// The token that it presents.
+    pub fn token(&self) -> &str {
+        &self.token
     }
 }
 

@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use apiloom_tests::{Watch, is_cached};
+use apiloom_tests::{Watch, WebSocket, is_cached};
+use base64::Engine as _;
+use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
 
 use crate::*;
 
@@ -19,6 +22,7 @@ on_each_backend![
     c_133_a_bookmark_comes_before_the_end_and_never_ahead_of_an_event,
     c_134_a_timeout_ends_the_stream_cleanly,
     c_135_events_are_lines_that_begin_with_their_type,
+    c_136_a_watch_over_websocket_sends_one_event_per_message,
     c_138_a_server_that_stops_ends_streams_without_an_error,
     c_139_there_is_no_yaml_watch,
     c_140_an_error_is_a_status_in_every_form,
@@ -486,6 +490,138 @@ async fn c_135_events_are_lines_that_begin_with_their_type(on: Backend) {
             assert!(line.starts_with(&start) && line.ends_with("}}\n"), "{line}");
         }
     }
+}
+
+// Issue 9, point 19.
+async fn c_136_a_watch_over_websocket_sends_one_event_per_message(on: Backend) {
+    let (mut cluster, client) = server(on);
+    for name in ["a", "b"] {
+        created(&client, FLUNDERS, &flunder(name)).await;
+    }
+    // An object that is large, and with what must be escaped.
+    let mut large = flunder("large");
+    large["metadata"]["annotations"] = json!({"note": "\u{e4}\n".repeat(50_000)});
+    created(&client, FLUNDERS, &large).await;
+    let http1 = Client::of_http1(cluster.server().kubeconfig());
+    let path = format!("{FLUNDERS}?watch=1");
+    let (code, headers, socket) = http1.websocket(&path, &[]).await;
+    assert_eq!(code, 101);
+    let header = |name: &str| headers.get(name).map(|value| value.to_str().unwrap());
+    assert_eq!(header("upgrade"), Some("websocket"));
+    assert_eq!(
+        header("sec-websocket-accept"),
+        Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+    );
+    assert_eq!(header("sec-websocket-protocol"), None);
+    assert!(is_uid(header("audit-id").unwrap()));
+    let mut socket = socket.unwrap();
+    for name in ["a", "b", "large"] {
+        assert_eq!(
+            websocket_event(&mut socket).await,
+            ("ADDED".to_owned(), name.to_owned())
+        );
+    }
+    // What comes later, and what happens in one go.
+    for name in ["c", "d", "e"] {
+        created(&client, FLUNDERS, &flunder(name)).await;
+    }
+    for name in ["c", "d", "e"] {
+        assert_eq!(
+            websocket_event(&mut socket).await,
+            ("ADDED".to_owned(), name.to_owned())
+        );
+    }
+    // The client may say what it likes, is answered pings, and says goodbye.
+    socket.send(Message::text("ignored")).await.unwrap();
+    socket.send(Message::Ping("ping".into())).await.unwrap();
+    assert_eq!(
+        websocket_message(&mut socket).await,
+        Some(Message::Pong("ping".into()))
+    );
+    socket.close(None).await.unwrap();
+    assert!(matches!(
+        websocket_message(&mut socket).await,
+        Some(Message::Close(_))
+    ));
+
+    // The end of a watch is said in the protocol's words.
+    let (_, _, socket) = http1
+        .websocket(
+            &format!("{path}&timeoutSeconds=1&fieldSelector=metadata.name=a"),
+            &[],
+        )
+        .await;
+    let mut socket = socket.unwrap();
+    assert_eq!(websocket_event(&mut socket).await.1, "a");
+    let Some(Message::Close(Some(frame))) = websocket_message(&mut socket).await else {
+        panic!("no close");
+    };
+    assert_eq!(u16::from(frame.code), 1000);
+
+    // A token as a protocol, for those who can send no other.
+    let token = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(http1.token());
+    let bearer = format!("base64url.bearer.authorization.k8s.io.{token}, v1.json");
+    let anonymous = http1.clone().anonymous();
+    let (code, headers, _socket) = anonymous
+        .websocket(&path, &[("sec-websocket-protocol", &bearer)])
+        .await;
+    assert_eq!(
+        (code, headers["sec-websocket-protocol"].to_str().unwrap()),
+        (101, "v1.json")
+    );
+    let wrong = "base64url.bearer.authorization.k8s.io.d3Jvbmc,v1.json";
+    let (code, ..) = anonymous
+        .websocket(&path, &[("sec-websocket-protocol", wrong)])
+        .await;
+    assert_eq!(code, 401);
+
+    // What cannot be watched, and what is no handshake, is answered as ever.
+    let (code, ..) = http1
+        .websocket(&format!("{path}&resourceVersion=x"), &[])
+        .await;
+    assert_eq!(code, 500);
+    let (code, headers, _) = http1
+        .websocket(&path, &[("sec-websocket-version", "8")])
+        .await;
+    assert_eq!(
+        (code, headers["sec-websocket-version"].to_str().unwrap()),
+        (400, "13")
+    );
+    let (code, ..) = http1.websocket(FLUNDERS, &[]).await;
+    assert_eq!(code, 200, "a list is no watch");
+
+    // A server that stops says goodbye.
+    let (_, _, socket) = http1
+        .websocket(&format!("{path}&fieldSelector=metadata.name=a"), &[])
+        .await;
+    let mut socket = socket.unwrap();
+    assert_eq!(websocket_event(&mut socket).await.1, "a");
+    let stopping = tokio::task::spawn_blocking(move || cluster.stop());
+    assert!(matches!(
+        websocket_message(&mut socket).await,
+        Some(Message::Close(Some(_)))
+    ));
+    assert_eq!(websocket_message(&mut socket).await, None);
+    stopping.await.unwrap();
+}
+
+/// The next message, `None` at the end.
+async fn websocket_message(socket: &mut WebSocket) -> Option<Message> {
+    let message = tokio::time::timeout(Duration::from_secs(30), socket.next()).await;
+    message.expect("no message in time").map(Result::unwrap)
+}
+
+/// The type of the next event and the name of its object; it is a message of text.
+async fn websocket_event(socket: &mut WebSocket) -> (String, String) {
+    let Some(Message::Text(text)) = websocket_message(socket).await else {
+        panic!("no text");
+    };
+    let event: Value = serde_json::from_str(&text).expect("one event and no more");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    (
+        text(&event["type"]),
+        text(&event["object"]["metadata"]["name"]),
+    )
 }
 
 async fn c_138_a_server_that_stops_ends_streams_without_an_error(on: Backend) {

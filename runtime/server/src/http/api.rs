@@ -33,6 +33,7 @@ use super::timeout::{Deadline, MUTATING_TIMEOUT, handler_timeout, out_of_time, r
 use super::version::Version;
 use super::{
     Body, RequestInfo, ServerInfo, create, delete, get, list, patch, update, warning, watch,
+    websocket,
 };
 use crate::registry::{Endpoint, OffThread, Registry, RequestContext, UserInfo};
 
@@ -311,7 +312,10 @@ impl Inner {
         let answer = perform(operation, call).await;
         let mut response = answer.unwrap_or_else(|error| respond(&error, request));
         warning::add(response.headers_mut(), &ctx.take_warnings());
-        observed.answer(compress(&request.headers, response))
+        websocket::upgrade(
+            request,
+            observed.answer(compress(&request.headers, response)),
+        )
     }
 }
 

@@ -14,6 +14,7 @@ mod list;
 mod patch;
 mod update;
 mod watch;
+mod websocket;
 
 pub mod crd;
 pub mod discovery;

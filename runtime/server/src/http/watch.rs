@@ -26,7 +26,7 @@ use super::negotiate::{Target, negotiate_stream};
 use super::params::{ListUse, list_options};
 use super::rendered::{Rendered, Shape};
 use super::stopping::Stopping;
-use super::{Body, CutOff};
+use super::{Body, CutOff, websocket};
 use crate::registry::{Document, Encoded, ListOptions, WatchEvent, WatchEventKind, WatchEvents};
 
 /// Events that are ready together are sent together, up to about this size.
@@ -72,7 +72,12 @@ pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         rendered: Arc::clone(call.rendered),
         sent_columns: false,
     };
-    Ok(respond(frames(events, writer, call.stopping)))
+    // A message of WebSocket is one event.
+    let frame_bytes = match websocket::is_requested(call.request) {
+        true => 0,
+        false => FRAME_BYTES,
+    };
+    Ok(respond(frames(events, writer, call.stopping, frame_bytes)))
 }
 
 fn respond(
@@ -105,15 +110,17 @@ fn select_name(options: &mut ListOptions, name: &str) -> Result<(), ApiError> {
     ))
 }
 
-/// Events as pieces of the body. They end with an ERROR event, and when the server stops.
+/// Events as pieces of the body, of about `frame_bytes` and one event at least. They end with an ERROR event, and when the
+/// server stops.
 fn frames(
     events: WatchEvents,
     writer: EventWriter,
     stopping: Stopping,
+    frame_bytes: usize,
 ) -> impl Stream<Item = Result<Frame<Bytes>, CutOff>> {
     let stopping = Box::pin(stopping.wait());
     let state = (VecDeque::new(), Some((events, writer, stopping)));
-    futures_util::stream::unfold(state, |(mut made, running)| async move {
+    futures_util::stream::unfold(state, move |(mut made, running)| async move {
         if let Some(bytes) = made.pop_front() {
             return Some((Ok(Frame::data(bytes)), (made, running)));
         }
@@ -125,7 +132,7 @@ fn frames(
         };
         let mut out = Pieces::default();
         let mut goes_on = writer.write(first?, &mut out);
-        while goes_on && out.len() < FRAME_BYTES && events.is_ready() {
+        while goes_on && out.len() < frame_bytes && events.is_ready() {
             match events.next().now_or_never() {
                 Some(next) => goes_on = next.is_some_and(|next| writer.write(next, &mut out)),
                 None => break,

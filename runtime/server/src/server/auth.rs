@@ -4,8 +4,10 @@ use apiloom_meta::field::{echoed, go_quote};
 use apiloom_meta::{ApiError, GroupResource, StatusReason};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest;
-use http::HeaderMap;
-use http::header::AUTHORIZATION;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
+use http::{HeaderMap, HeaderValue};
 
 use crate::http::RequestInfo;
 use crate::registry::UserInfo;
@@ -40,10 +42,14 @@ impl Authenticator {
     /// anonymous.
     pub(super) fn authenticate(&self, headers: &mut HeaderMap) -> Result<Authenticated, ApiError> {
         let presented = headers.remove(AUTHORIZATION);
-        let Some(token) = presented
+        let token = presented
             .as_ref()
-            .and_then(|value| bearer(value.as_bytes()))
-        else {
+            .and_then(|value| bearer(value.as_bytes()));
+        let of_websocket = match token {
+            Some(_) => None,
+            None => websocket_token(headers)?,
+        };
+        let Some(token) = token.or(of_websocket.as_deref().map(str::as_bytes)) else {
             return Ok(Authenticated(UserInfo {
                 name: ANONYMOUS.to_owned(),
                 groups: vec!["system:unauthenticated".to_owned()],
@@ -69,6 +75,42 @@ fn bearer(header: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = header.split_at(space);
     let token = token.trim_ascii();
     (scheme.eq_ignore_ascii_case(b"bearer") && !token.is_empty()).then_some(token)
+}
+
+/// What the subprotocol of WebSocket begins with that carries a token: browsers can send no other credentials.
+const BEARER_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
+
+/// Takes the token out of the subprotocols that a request for WebSocket offers. There must be another one, for the answer
+/// to name.
+fn websocket_token(headers: &mut HeaderMap) -> Result<Option<String>, ApiError> {
+    let is_websocket = headers
+        .get(UPGRADE)
+        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"));
+    if !is_websocket || !headers.contains_key(SEC_WEBSOCKET_PROTOCOL) {
+        return Ok(None);
+    }
+    let unauthorized = || ApiError::new(StatusReason::Unauthorized, "Unauthorized");
+    let mut tokens = Vec::new();
+    let mut others = Vec::new();
+    for value in headers.get_all(SEC_WEBSOCKET_PROTOCOL) {
+        let value = value.to_str().map_err(|_| unauthorized())?;
+        for protocol in value.split(',').map(str::trim) {
+            match protocol.strip_prefix(BEARER_PROTOCOL) {
+                Some(token) => tokens.push(token.to_owned()),
+                None => others.push(protocol.to_owned()),
+            }
+        }
+    }
+    let token = match (&tokens[..], others.is_empty()) {
+        ([], _) => return Ok(None),
+        ([token], false) => URL_SAFE_NO_PAD.decode(token).ok(),
+        _ => None,
+    };
+    let token = token.and_then(|token| String::from_utf8(token).ok());
+    let token = token.ok_or_else(unauthorized)?;
+    let others = HeaderValue::from_str(&others.join(",")).map_err(|_| unauthorized())?;
+    headers.insert(SEC_WEBSOCKET_PROTOCOL, others);
+    Ok(Some(token).filter(|token| !token.is_empty()))
 }
 
 /// Whether the user may do what the request asks; the error is the 403 of RBAC's words.
@@ -172,6 +214,46 @@ mod tests {
             Some("Basic \u{fc}"),
         ] {
             assert_eq!(user(none).unwrap(), "system:anonymous");
+        }
+    }
+
+    #[test]
+    fn a_websocket_brings_its_token_as_a_protocol() {
+        // Of "right" and "wrong".
+        let (right, wrong) = ("cmlnaHQ", "d3Jvbmc");
+        let user = |upgrade: &'static str, protocols: &[String]| {
+            let mut headers = HeaderMap::new();
+            headers.insert(UPGRADE, HeaderValue::from_static(upgrade));
+            for protocols in protocols {
+                headers.append(SEC_WEBSOCKET_PROTOCOL, protocols.parse().unwrap());
+            }
+            let user = Authenticator::new("right").authenticate(&mut headers);
+            let left = headers.get(SEC_WEBSOCKET_PROTOCOL);
+            let left = left.map(|value| value.to_str().unwrap().to_owned());
+            user.map(|user| (user.0.name, left.unwrap_or_default()))
+                .map_err(|error| error.reason)
+        };
+        let bearer = |token: &str| format!("{BEARER_PROTOCOL}{token}");
+        let admin = |left: &str| Ok(("kubernetes-admin".to_owned(), left.to_owned()));
+        let anonymous = |left: &str| Ok(("system:anonymous".to_owned(), left.to_owned()));
+        let unauthorized = Err(Some(StatusReason::Unauthorized));
+        let with = |token: &str| format!("{}, a , b", bearer(token));
+        assert_eq!(user("WebSocket", &[with(right)]), admin("a,b"));
+        assert_eq!(
+            user("websocket", &["a".to_owned(), bearer(right)]),
+            admin("a")
+        );
+        assert_eq!(user("websocket", &["a,b".to_owned()]), anonymous("a,b"));
+        assert_eq!(user("websocket", &[]), anonymous(""));
+        assert_eq!(user("h2c", &[with(right)]), anonymous(&with(right)));
+        for protocols in [
+            with(wrong),
+            with("not base64!"),
+            with("_w"),
+            bearer(right),
+            format!("{},{}", with(right), bearer(right)),
+        ] {
+            assert_eq!(user("websocket", &[protocols]), unauthorized);
         }
     }
 

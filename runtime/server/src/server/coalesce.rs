@@ -3,11 +3,14 @@
 //! connection, and whoever is ready to write to it, has nothing more to do for now.
 //!
 //! The invariant: when [`Coalescing`] waits for something, nothing is held back that the peer could take.
+//!
+//! A connection that is upgraded ends, and whoever has the stream from then on flushes it. [`Coalescing`] ends with it, so
+//! that the connection counts as one until then.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -27,11 +30,20 @@ struct Collecting<S> {
     collected: Vec<u8>,
     /// How much of it was passed on.
     passed: usize,
+    /// Whether the connection has ended and the stream is still in use: it was upgraded. Flushes are no promises then.
+    is_upgraded: bool,
+    /// Who waits to write to an upgraded connection.
+    writer: Option<Waker>,
+    /// Whether the stream is used no more.
+    is_dropped: bool,
+    /// Who waits for that.
+    owner: Option<Waker>,
 }
 
 /// A connection over a [`Coalesced`] stream: keeps its promises whenever it has nothing more to do.
 pub(super) struct Coalescing<S, F: Future> {
-    connection: Pin<Box<F>>,
+    /// Gone when it has ended.
+    connection: Option<Pin<Box<F>>>,
     stream: Arc<Mutex<Collecting<S>>>,
     ended: Option<F::Output>,
     /// Whether others had a turn since something was collected.
@@ -47,9 +59,13 @@ pub(super) fn coalesce<S, F: Future>(
         stream,
         collected: Vec::new(),
         passed: 0,
+        is_upgraded: false,
+        writer: None,
+        is_dropped: false,
+        owner: None,
     }));
     Coalescing {
-        connection: Box::pin(connect(Coalesced(Arc::clone(&stream)))),
+        connection: Some(Box::pin(connect(Coalesced(Arc::clone(&stream))))),
         stream,
         ended: None,
         has_waited: false,
@@ -76,9 +92,40 @@ impl<S: AsyncWrite + Unpin> Collecting<S> {
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let bytes = slices.iter().map(|slice| slice.len()).sum();
+        if !ready!(self.poll_room(cx, bytes))? {
+            return Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        }
+        for slice in slices {
+            self.collected.extend_from_slice(slice);
+        }
+        Poll::Ready(Ok(bytes))
+    }
+
+    /// Waits until an upgraded connection is used no more, and flushes what was collected before it was one.
+    fn poll_upgraded(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_dropped {
+            return Poll::Ready(Ok(()));
+        }
+        self.is_upgraded = true;
+        self.owner = Some(cx.waker().clone());
+        // One that waits to write flushes first, and only one can wait.
+        if self.writer.is_none()
+            && let Poll::Ready(Err(error)) = self.poll_flush(cx)
+        {
+            return Poll::Ready(Err(error));
+        }
+        Poll::Pending
+    }
+
     /// Makes room for so many bytes; says whether they are to be collected, or else to be written at once.
     fn poll_room(&mut self, cx: &mut Context<'_>, bytes: usize) -> Poll<io::Result<bool>> {
-        let collect = bytes < LARGE_BYTES;
+        let collect = bytes < LARGE_BYTES && !self.is_upgraded;
         if !collect || self.collected.len() + bytes > COLLECTED_BYTES {
             ready!(self.poll_pass(cx))?;
         }
@@ -86,6 +133,24 @@ impl<S: AsyncWrite + Unpin> Collecting<S> {
             self.collected.reserve(COLLECTED_BYTES);
         }
         Poll::Ready(Ok(collect))
+    }
+}
+
+impl<S> Collecting<S> {
+    /// Remembers who writes to an upgraded connection while there is no room.
+    fn note_writer<T>(&mut self, cx: &Context<'_>, written: Poll<T>) -> Poll<T> {
+        self.writer = (self.is_upgraded && written.is_pending()).then(|| cx.waker().clone());
+        written
+    }
+}
+
+impl<S> Drop for Coalesced<S> {
+    fn drop(&mut self) {
+        let mut stream = self.0.lock();
+        stream.is_dropped = true;
+        if let Some(owner) = stream.owner.take() {
+            owner.wake();
+        }
     }
 }
 
@@ -113,24 +178,23 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Coalesced<S> {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let bytes = slices.iter().map(|slice| slice.len()).sum();
         let mut stream = self.0.lock();
-        if !ready!(stream.poll_room(cx, bytes))? {
-            return Pin::new(&mut stream.stream).poll_write_vectored(cx, slices);
-        }
-        for slice in slices {
-            stream.collected.extend_from_slice(slice);
-        }
-        Poll::Ready(Ok(bytes))
+        let written = stream.poll_write(cx, slices);
+        stream.note_writer(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
         true
     }
 
-    /// A promise: [`Coalescing`] flushes.
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    /// A promise, as long as there is a connection: [`Coalescing`] flushes.
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut stream = self.0.lock();
+        if !stream.is_upgraded {
+            return Poll::Ready(Ok(()));
+        }
+        let flushed = stream.poll_flush(cx);
+        stream.note_writer(cx, flushed)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -149,10 +213,18 @@ where
     type Output = Result<(), E>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.ended.is_none()
-            && let Poll::Ready(ended) = self.connection.as_mut().poll(cx)
+        if let Some(connection) = &mut self.connection
+            && let Poll::Ready(ended) = connection.as_mut().poll(cx)
         {
             self.ended = Some(ended);
+            // With its end of the stream, unless somebody else has that now.
+            self.connection = None;
+        }
+        if let Some(Ok(())) = &self.ended {
+            let mut stream = self.stream.lock();
+            if !stream.is_dropped || stream.is_upgraded {
+                return stream.poll_upgraded(cx).map_err(E::from);
+            }
         }
         // An answer wakes its connection before the next one is made, although that may be ready to be made: whoever is
         // ready now gets a turn first.

@@ -20,7 +20,6 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulConnection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -37,10 +36,12 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// How long a client that was told to go away may still open streams, which it may have done before it was told.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Requests in flight on one HTTP/2 connection; above kube-apiserver's 100, since watches of one client share one.
-const MAX_CONCURRENT_STREAMS: u32 = 250;
-/// All request headers together, per request.
-const MAX_HEADER_BYTES: u32 = 64 * 1024;
+/// Requests in flight on one HTTP/2 connection, as kube-apiserver has it: clients open another connection beyond it.
+const MAX_CONCURRENT_STREAMS: u32 = 100;
+/// How much of a body is received before it is read, and in one frame, as kube-apiserver has it: most objects fit.
+const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+/// The request line and all headers together, per request, as Go's servers have it.
+const MAX_HEADER_BYTES: u32 = 1024 * 1024;
 /// An idle HTTP/2 client is asked whether it is still there after this long.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
@@ -105,10 +106,17 @@ where
         Protocol::Http1 => {
             let mut builder = http1::Builder::new();
             // The header timeout is ours, because this one would also count the time between requests.
-            builder.timer(TokioTimer::new()).header_read_timeout(None);
+            builder
+                .timer(TokioTimer::new())
+                .max_buf_size(MAX_HEADER_BYTES as usize)
+                .header_read_timeout(None);
+            // The server waits for an upgraded connection too.
+            let _upgraded = stop.clone();
             coalesce(stream, |stream| {
                 let connection = builder.serve_connection(TokioIo::new(stream), service);
-                run(connection, protocol, activity, stop)
+                let connection = connection.with_upgrades();
+                let shutdown = http1::UpgradeableConnection::graceful_shutdown;
+                run(connection, shutdown, protocol, activity, stop)
             })
             .await
         }
@@ -117,11 +125,14 @@ where
             builder
                 .timer(TokioTimer::new())
                 .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
+                .initial_stream_window_size(STREAM_WINDOW_BYTES)
+                .max_frame_size(STREAM_WINDOW_BYTES)
                 .max_header_list_size(MAX_HEADER_BYTES)
                 .keep_alive_interval(KEEP_ALIVE);
             coalesce(stream, |stream| {
                 let connection = builder.serve_connection(TokioIo::new(stream), service);
-                run(connection, protocol, activity, stop)
+                let shutdown = http2::Connection::graceful_shutdown;
+                run(connection, shutdown, protocol, activity, stop)
             })
             .await
         }
@@ -139,13 +150,13 @@ fn closes(response: &Response<Body>) -> bool {
 /// Drives a connection, and ends it in time. The server waits for it, when it stops, as long as `stop` is held here.
 async fn run<C>(
     connection: C,
+    graceful_shutdown: impl Fn(Pin<&mut C>),
     protocol: Protocol,
     activity: Arc<Activity>,
     mut stop: watch::Receiver<()>,
 ) -> Result<(), ConnectionError>
 where
-    C: GracefulConnection,
-    C::Error: Into<ConnectionError>,
+    C: Future<Output = hyper::Result<()>>,
 {
     let mut connection = pin!(connection);
     let mut timing = Timing::new(protocol, &activity);
@@ -156,12 +167,12 @@ where
         activity.waker.register(cx.waker());
         if !is_stopping && stopped.as_mut().poll(cx).is_ready() {
             is_stopping = true;
-            connection.as_mut().graceful_shutdown();
+            graceful_shutdown(connection.as_mut());
         }
         if activity.goes_away.load(Ordering::Relaxed)
             && let Some(until) = timing.close()
         {
-            connection.as_mut().graceful_shutdown();
+            graceful_shutdown(connection.as_mut());
             timer.as_mut().reset(until);
         }
         loop {
@@ -177,7 +188,7 @@ where
             match timing.expire() {
                 Expired::Wait(until) => timer.as_mut().reset(until),
                 Expired::Close(until) => {
-                    connection.as_mut().graceful_shutdown();
+                    graceful_shutdown(connection.as_mut());
                     timer.as_mut().reset(until);
                 }
                 Expired::End => return Poll::Ready(Ok(())),

@@ -1,0 +1,170 @@
+//! Watches over WebSocket: a GET that asks for the protocol is answered with 101, and then every event is a message.
+//!
+//! What is sent is the body that the same watch without WebSocket would have, one line of it a message. Clients have
+//! nothing to say: what they send is read over, but for pings, which are answered, and the end of the connection.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use http::header::{
+    CONNECTION, CONTENT_TYPE, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+
+use super::Body;
+use super::static_doc::{full, plain};
+use super::watch::IsWatch;
+
+/// The version of the protocol that is spoken, as its header names it.
+const VERSION: &str = "13";
+
+/// A client says nothing that would need more.
+const MAX_RECEIVED_BYTES: usize = 64 * 1024;
+
+/// Buffers of a connection: little is read from it, and events are written as they are.
+const BUFFER_BYTES: usize = 4 * 1024;
+
+/// How long a client may take to answer the end of its watch.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Whether a request asks for WebSocket on a connection that can be upgraded, which HTTP/2 is not.
+pub(super) fn is_requested(request: &Parts) -> bool {
+    request.method == Method::GET
+        && names(&request.headers, CONNECTION, "upgrade")
+        && names(&request.headers, UPGRADE, "websocket")
+        && request.extensions.get::<OnUpgrade>().is_some()
+}
+
+/// Whether a header that is a list has a word, in any letter case.
+fn names(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
+    let values = headers.get_all(name).iter();
+    let values = values.filter_map(|value| value.to_str().ok());
+    let mut words = values.flat_map(|value| value.split(','));
+    words.any(|found| found.trim().eq_ignore_ascii_case(word))
+}
+
+/// Makes the answer to a watch over WebSocket of the one that it would have otherwise; every other answer stays as it is.
+pub(super) fn upgrade(request: &Parts, response: Response<Body>) -> Response<Body> {
+    if !is_requested(request) || response.extensions().get::<IsWatch>().is_none() {
+        return response;
+    }
+    let Some(on_upgrade) = request.extensions.get::<OnUpgrade>().cloned() else {
+        return response;
+    };
+    let header = |name: HeaderName| request.headers.get(name).map(HeaderValue::as_bytes);
+    let (Some(version), Some(key)) = (header(SEC_WEBSOCKET_VERSION), header(SEC_WEBSOCKET_KEY))
+    else {
+        return bad_handshake("missing or bad WebSocket version or key\n");
+    };
+    if version != VERSION.as_bytes() {
+        return bad_handshake("missing or bad WebSocket Version\n");
+    }
+    let Ok(accept) = HeaderValue::from_str(&derive_accept_key(key)) else {
+        return bad_handshake("missing or bad WebSocket key\n");
+    };
+    let (mut parts, body) = response.into_parts();
+    parts.status = StatusCode::SWITCHING_PROTOCOLS;
+    parts.headers.remove(CONTENT_TYPE);
+    let headers = [
+        (CONNECTION, HeaderValue::from_static("Upgrade")),
+        (UPGRADE, HeaderValue::from_static("websocket")),
+        (SEC_WEBSOCKET_ACCEPT, accept),
+    ];
+    parts.headers.extend(headers);
+    if let Some(protocol) = protocol(&request.headers) {
+        parts.headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+    }
+    tokio::spawn(async move {
+        match on_upgrade.await {
+            Ok(connection) => serve(TokioIo::new(connection), body).await,
+            Err(error) => tracing::debug!(%error, "a connection could not be upgraded"),
+        }
+    });
+    Response::from_parts(parts, full(Bytes::new()))
+}
+
+/// The protocol to speak inside of WebSocket: it makes no difference, so the first that the client offers.
+fn protocol(headers: &HeaderMap) -> Option<HeaderValue> {
+    let offered = headers.get(SEC_WEBSOCKET_PROTOCOL)?.to_str().ok()?;
+    let first = offered.split(',').next()?.trim();
+    (!first.is_empty()).then(|| HeaderValue::from_str(first).ok())?
+}
+
+fn bad_handshake(why: &'static str) -> Response<Body> {
+    let mut response = plain(StatusCode::BAD_REQUEST, why);
+    let version = HeaderValue::from_static(VERSION);
+    response
+        .headers_mut()
+        .insert(SEC_WEBSOCKET_VERSION, version);
+    response
+}
+
+/// Sends events until they end or the client does. A client that reads nothing is cut off as on any other connection.
+async fn serve(connection: impl AsyncRead + AsyncWrite + Unpin, mut events: Body) {
+    let config = WebSocketConfig::default()
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(0)
+        .max_message_size(Some(MAX_RECEIVED_BYTES))
+        .max_frame_size(Some(MAX_RECEIVED_BYTES));
+    let mut socket = WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await;
+    // The answer itself must not wait for the first event.
+    if socket.flush().await.is_err() {
+        return;
+    }
+    let mut event = Vec::new();
+    loop {
+        tokio::select! {
+            received = socket.next() => match received {
+                Some(Ok(message)) if !message.is_close() => {}
+                _ => break,
+            },
+            frame = events.frame() => {
+                let Some(Ok(frame)) = frame else { break };
+                let Ok(data) = frame.into_data() else { continue };
+                // A large object comes in several frames. A line ends where an event does.
+                let whole = match event.is_empty() && data.ends_with(b"\n") {
+                    true => data,
+                    false => {
+                        event.extend_from_slice(&data);
+                        if !event.ends_with(b"\n") {
+                            continue;
+                        }
+                        std::mem::take(&mut event).into()
+                    }
+                };
+                let Ok(text) = Utf8Bytes::try_from(whole) else { break };
+                if socket.send(Message::Text(text)).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+    // What the events are made of is not kept until the client has said goodbye.
+    drop(events);
+    let goodbye = async {
+        let frame = CloseFrame {
+            code: CloseCode::Normal,
+            reason: Utf8Bytes::default(),
+        };
+        // Says nothing when the client said it first; reading sends the answer to that.
+        let _ = socket.close(Some(frame)).await;
+        while matches!(socket.next().await, Some(Ok(_))) {}
+        let _ = socket.get_mut().shutdown().await;
+    };
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, goodbye).await;
+}
+
+#[cfg(test)]
+mod tests;
