@@ -53,11 +53,25 @@ pub(crate) fn of_field(field: &Field, siblings: &[Field]) -> Option<TokenStream>
         let value = typed(&ty, default);
         quote!(.set("x-apiloom-default", #value))
     });
-    if rules.is_empty() && default.is_none() {
+    let omits_empty = omits_empty(field).then(|| quote!(.set("x-apiloom-omit-empty", true)));
+    if rules.is_empty() && default.is_none() && omits_empty.is_none() {
         None
     } else {
-        Some(quote!(::apiloom::codegen::Keywords::new() #default #rules))
+        Some(quote!(::apiloom::codegen::Keywords::new() #default #omits_empty #rules))
     }
+}
+
+/// Whether an empty list or map is left out, as the type itself leaves it out when it is written. One that must have
+/// elements is refused by its bound.
+fn omits_empty(field: &Field) -> bool {
+    let rules = &field.rules;
+    matches!(field.shape, Shape::List | Shape::Map)
+        && !field.flatten
+        && !rules.required
+        && !rules.nullable
+        && field.default.is_none()
+        && rules.items.min.is_none()
+        && rules.props.min.is_none()
 }
 
 /// The type of the value when there is one.

@@ -67,8 +67,11 @@ impl Patch {
             Err(DecodeError::Type(_)) => parse(body)?,
             decoded => decoded.map_err(malformed)?,
         };
-        let Value::Array(operations) = value else {
-            return Err(wrong_type(&value, "jsonpatch.Patch"));
+        let operations = match value {
+            Value::Array(operations) => operations,
+            // Go reads null as a list of nothing.
+            Value::Null => Vec::new(),
+            other => return Err(wrong_type(&other, "jsonpatch.Patch")),
         };
         if operations.len() > MAX_OPERATIONS {
             return Err(PatchError::TooManyOperations(operations.len()));

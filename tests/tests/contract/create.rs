@@ -16,6 +16,8 @@ on_each_backend![
     c_068_field_validation_refuses_warns_or_ignores,
     c_069_field_validation_warns_by_default,
     c_070_invalid_options_are_named,
+    an_empty_list_is_left_out_and_changes_nothing,
+    a_body_that_hides_its_depth_ends_no_server,
 ];
 
 async fn c_060_what_the_server_sets_cannot_be_sent(on: Backend) {
@@ -403,4 +405,84 @@ async fn c_070_invalid_options_are_named(on: Backend) {
         &text("ListOptions", "resourceVersionMatch", body),
         expected,
     );
+}
+
+// Issue 9, point 19.
+async fn an_empty_list_is_left_out_and_changes_nothing(on: Backend) {
+    let (_server, client) = server(on);
+    let mut fischer = json!({
+        "apiVersion": "wardle.example.com/v1alpha1", "kind": "Fischer", "metadata": {"name": "f"}, "disallowedFlunders": [],
+    });
+    let expected = json!({
+        "apiVersion": "wardle.example.com/v1alpha1", "kind": "Fischer",
+        "metadata": {"name": "f", "uid": "$UID", "creationTimestamp": "$TIME", "resourceVersion": "$RV", "generation": 1},
+    });
+    let answer = client.post(FISCHERS, &fischer).await;
+    check(&answer, 201, &expected);
+    let path = format!("{FISCHERS}/f");
+    let add = json!([{"op": "add", "path": "/disallowedFlunders", "value": []}]);
+    for again in [
+        client.put(&path, &fischer).await,
+        client
+            .merge(&path, &json!({"disallowedFlunders": []}))
+            .await,
+        client.json_patch(&path, &add).await,
+    ] {
+        check(&again, 200, &expected);
+        assert_eq!(revision(&again.json()), revision(&answer.json()));
+    }
+    // What is emptied is gone, and so is what was emptied once more.
+    fischer["disallowedFlunders"] = json!(["x"]);
+    let filled = client.put(&path, &fischer).await.json();
+    assert_eq!(filled["disallowedFlunders"], json!(["x"]));
+    let emptied = client
+        .merge(&path, &json!({"disallowedFlunders": []}))
+        .await;
+    assert_eq!(emptied.json()["disallowedFlunders"], Value::Null);
+    assert!(revision(&emptied.json()) > revision(&filled));
+}
+
+// Issue 9, point 14: the server is built without optimization here, as the one that `apiloom run` starts.
+async fn a_body_that_hides_its_depth_ends_no_server(on: Backend) {
+    let (_server, client) = server(on);
+    let yaml = [("content-type", "application/yaml")];
+    let json = [("content-type", "application/json")];
+    let patch = [("content-type", "application/merge-patch+json")];
+    let json_patch = [("content-type", "application/json-patch+json")];
+    created(&client, FLUNDERS, &flunder("a")).await;
+    let item = format!("{FLUNDERS}/a");
+    let nest = |open: &str, close: &str, levels: usize| {
+        format!("{}1{}", open.repeat(levels), close.repeat(levels))
+    };
+    for levels in [100, 125, 200, 2_000] {
+        let covered = format!("x: {}1{}", "[\"]\",".repeat(levels), "]".repeat(levels));
+        let lines: String = (0..levels.min(400))
+            .map(|level| format!("{}a:\r", " ".repeat(level)))
+            .collect();
+        let deep = format!("{{\"x\":{}}}", nest("[", "]", levels));
+        let deep_map = format!("{{\"spec\":{}}}", nest("{\"a\":", "}", levels));
+        let operation = format!(
+            "[{{\"op\":\"add\",\"path\":\"/spec\",\"value\":{}}}]",
+            nest("[", "]", levels)
+        );
+        let requests = [
+            ("POST", FLUNDERS, &yaml, &covered),
+            ("POST", FLUNDERS, &yaml, &lines),
+            ("PUT", item.as_str(), &yaml, &covered),
+            ("POST", FLUNDERS, &json, &deep),
+            ("POST", FLUNDERS, &json, &deep_map),
+            ("PATCH", item.as_str(), &patch, &deep_map),
+            ("PATCH", item.as_str(), &json_patch, &operation),
+            ("DELETE", FLUNDERS, &yaml, &covered),
+        ];
+        for (method, path, content_type, body) in requests {
+            let answer = client.call(method, path, content_type, body.clone()).await;
+            assert!(
+                [200, 400, 404, 422].contains(&answer.code),
+                "{method} {levels}: {}",
+                answer.text()
+            );
+        }
+    }
+    assert_eq!(client.get("/livez").await.code, 200);
 }

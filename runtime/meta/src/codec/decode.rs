@@ -3,6 +3,7 @@
 //! A serde visitor walks the document and the schema together, so JSON and YAML differ only in the parser that drives
 //! it. Like Go's decoder it does not stop at a value of the wrong type, as a syntax error further on counts more.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -11,10 +12,10 @@ use serde::de::{
 };
 use serde_json::{Map, Number, Value};
 
-use super::{DecodeError, Decoded, Format, MAX_EXPANDED_BYTES, syntax};
+use super::{DecodeError, Decoded, Format, MAX_EXPANDED_BYTES, encoding, syntax};
 use crate::field::{MAX_PATH_BYTES, go_quote, shortened};
 use crate::schema::build::QUANTITY;
-use crate::schema::node::{Child, Node, Types};
+use crate::schema::node::{Child, Node, Types, is_empty};
 use crate::schema::path::Path;
 use crate::schema::{format, number};
 
@@ -47,13 +48,18 @@ pub(super) fn decode(
     format: Format,
     node: Option<&Node>,
 ) -> Result<Decoded, DecodeError> {
-    let text = std::str::from_utf8(body).map_err(|error| {
-        DecodeError::Syntax(format!("invalid UTF-8 at byte {}", error.valid_up_to()))
-    })?;
+    let text = match (std::str::from_utf8(body), format) {
+        (Ok(text), _) => Cow::Borrowed(text),
+        (Err(_), Format::Json) => Cow::Owned(encoding::replace_invalid(body)),
+        (Err(error), Format::Yaml) => {
+            let text = encoding::yaml_problem(body, &error);
+            return Err(DecodeError::Syntax(text));
+        }
+    };
     let mut walk = Walk::new(node, format);
     let value = match format {
-        Format::Json => json(text, node, &mut walk),
-        Format::Yaml => yaml(text, node, &mut walk),
+        Format::Json => json(&text, node, &mut walk),
+        Format::Yaml => yaml(&text, node, &mut walk),
     };
     match value {
         Ok(value) => walk.finish(value),
@@ -71,11 +77,27 @@ pub(super) fn document(document: Value, node: &Node) -> Result<Decoded, DecodeEr
     walk.finish(value)
 }
 
+/// JSON with escaped surrogates that stand alone is read again, with what Go reads in their place.
 fn json<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<Value, String> {
+    let failed = match json_here(text, node, walk) {
+        Err(error) if !error.is_eof() => error,
+        decoded => return decoded.map_err(|error| syntax::json(&error, text.as_bytes())),
+    };
+    let Some(text) = encoding::replace_lone_surrogates(text) else {
+        return Err(syntax::json(&failed, text.as_bytes()));
+    };
+    *walk = Walk::new(node, Format::Json);
+    json_here(&text, node, walk).map_err(|error| syntax::json(&error, text.as_bytes()))
+}
+
+fn json_here<'k>(
+    text: &str,
+    node: Option<&'k Node>,
+    walk: &mut Walk<'k>,
+) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = Seed::root(node, walk).deserialize(&mut deserializer);
-    let value = value.and_then(|value| deserializer.end().map(|()| value));
-    value.map_err(|error| syntax::json(&error, text.as_bytes()))
+    value.and_then(|value| deserializer.end().map(|()| value))
 }
 
 /// Deep YAML gets a thread with a stack for it; what people write is shallow and does not pay for one. The parser itself
@@ -503,6 +525,11 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
                     access.next_value_seed(self.below(Some(node), &at))?,
                 ),
             };
+            if node.is_some_and(|node| node.omits_empty && is_empty(&value)) {
+                fields.remove(&key);
+                absent.insert(key);
+                continue;
+            }
             match node.filter(|node| value.is_null() && crate::schema::drops_null(node)) {
                 None => {
                     fields.insert(key, value);

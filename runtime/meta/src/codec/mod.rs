@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+mod encoding;
 mod peek;
 mod syntax;
 mod typed;

@@ -425,15 +425,6 @@ fn yaml_may_have_many_comments_in_a_row() {
 }
 
 #[test]
-fn bytes_that_are_no_utf8_are_refused() {
-    let error = decode_value(b"{\"a\":\"\xff\"}", Format::Json).expect_err("bytes");
-    assert_eq!(
-        error,
-        DecodeError::Syntax("invalid UTF-8 at byte 6".to_owned())
-    );
-}
-
-#[test]
 fn a_document_in_memory_is_decoded_like_bytes() {
     let document = json!({"data":{"k":null},"bogus":1,"spec":{"ratio":2.0}});
     let decoded = decode_document(document, &schema()).expect("decodes");

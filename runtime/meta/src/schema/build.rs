@@ -167,6 +167,7 @@ impl<'a> Builder<'a> {
         node.preserve_unknown = flag(keywords, "x-kubernetes-preserve-unknown-fields");
         node.int_or_string = flag(keywords, "x-kubernetes-int-or-string");
         node.embedded_resource = flag(keywords, "x-kubernetes-embedded-resource");
+        node.omits_empty = flag(keywords, "x-apiloom-omit-empty");
         node.time = match text(keywords, "x-apiloom-time").as_deref() {
             Some("seconds") => Some(TimePrecision::Seconds),
             Some("microseconds") => Some(TimePrecision::Microseconds),

@@ -27,6 +27,7 @@ pub(crate) fn both(builder: &mut Builder<'_>, node: &mut Node, other: Node, path
     node.preserve_unknown |= other.preserve_unknown;
     node.int_or_string |= other.int_or_string;
     node.embedded_resource |= other.embedded_resource;
+    node.omits_empty |= other.omits_empty;
     node.twins_allowed |= other.twins_allowed;
     only(builder, &mut node.format, other.format, "formats", path);
     or(&mut node.title, other.title);
@@ -328,6 +329,7 @@ fn either(builder: &mut Builder<'_>, a: Node, b: Node, path: &str) -> Node {
             || b.types.is_any(),
         int_or_string: a.int_or_string && b.int_or_string,
         embedded_resource: a.embedded_resource && b.embedded_resource,
+        omits_empty: a.omits_empty && b.omits_empty,
         twins_allowed: a.twins_allowed || b.twins_allowed,
         atomic_map: a.atomic_map.or(b.atomic_map),
         time: a.time.filter(|_| a.time == b.time),

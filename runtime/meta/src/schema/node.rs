@@ -293,6 +293,8 @@ pub(crate) struct Node {
     pub(crate) preserve_unknown: bool,
     pub(crate) int_or_string: bool,
     pub(crate) embedded_resource: bool,
+    /// An empty list or map means that the field is absent, as Go's `omitempty` has it.
+    pub(crate) omits_empty: bool,
     /// Times are kept as Go's type writes them, whatever offset and precision they were sent with.
     pub(crate) time: Option<TimePrecision>,
 

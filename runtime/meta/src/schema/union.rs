@@ -31,7 +31,7 @@ pub(crate) fn check(
     }
     let set: Vec<&str> = members().filter(|name| is_set(fields, name)).collect();
     if set.len() > 1 || (set.is_empty() && !union.allow_none) {
-        walk.fail(|| one_of(members(), &set, path));
+        walk.fail(|| one_of(members(), &set, union.allow_none, path));
     }
 }
 
@@ -88,10 +88,11 @@ fn discriminated(
     }
 }
 
-/// None or several of the members are set.
+/// Several of the members are set, or none although one must be.
 pub(crate) fn one_of<'a>(
     members: impl Iterator<Item = &'a str>,
     set: &[&str],
+    allow_none: bool,
     path: &Path<'_>,
 ) -> FieldError {
     let all = members
@@ -101,10 +102,11 @@ pub(crate) fn one_of<'a>(
     if set.is_empty() {
         FieldError::invalid(&path.field(), "", &format!("must specify one of: {all}"))
     } else {
+        let number = if allow_none { "at most" } else { "exactly" };
         FieldError::invalid(
             &path.field(),
             format!("{{{}}}", set.join(", ")),
-            &format!("must specify exactly one of: {all}"),
+            &format!("must specify {number} one of: {all}"),
         )
     }
 }

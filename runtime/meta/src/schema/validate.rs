@@ -10,6 +10,7 @@ use super::path::Path;
 use super::{format, number, transition, union};
 use crate::error::MAX_CAUSES;
 use crate::field::{FieldError, FieldErrorKind, go_quote};
+use crate::names;
 
 /// All that is wrong with a value, in the order of the schema.
 pub(crate) fn validate(node: &Node, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -256,6 +257,42 @@ impl Walk {
         if let Some(union) = &node.rules.union {
             union::check(self, union, fields, old, path);
         }
+        if node.embedded_resource {
+            self.embedded_resource(fields, path);
+        }
+    }
+
+    /// An object inside another says what it is: apiVersion and kind. Metadata it need not have.
+    fn embedded_resource(&mut self, fields: &Map<String, Value>, path: &Path<'_>) {
+        let api_version = |text: &str| match text.split('/').count() > 2 {
+            true => Some(format!("unexpected GroupVersion string: {text}")),
+            false => None,
+        };
+        let kind = |text: &str| {
+            let problems = names::dns1035_label(&text.to_ascii_lowercase());
+            let problems = (!problems.is_empty()).then(|| problems.join(","));
+            problems.map(|problems| {
+                format!("may have mixed case, but should otherwise match: {problems}")
+            })
+        };
+        let checks: [(&str, &dyn Fn(&str) -> Option<String>); 2] =
+            [("apiVersion", &api_version), ("kind", &kind)];
+        for (name, check) in checks {
+            let at = || Path::Field(path, name).field();
+            match fields.get(name) {
+                None => self.fail(|| FieldError::required(&at(), "")),
+                Some(Value::String(text)) if text.is_empty() => {
+                    self.fail(|| FieldError::invalid(&at(), text.as_str(), "must not be empty"));
+                }
+                Some(Value::String(text)) => {
+                    if let Some(problem) = check(text) {
+                        self.fail(|| FieldError::invalid(&at(), text.as_str(), &problem));
+                    }
+                }
+                // A value of another type was refused before.
+                Some(_) => {}
+            }
+        }
     }
 
     fn property(
@@ -476,7 +513,7 @@ impl Walk {
                 .filter(|name| value.get(name).is_some_and(|v| !v.is_null()))
                 .collect();
             if set.len() != 1 {
-                self.fail(|| union::one_of(members.iter().copied(), &set, path));
+                self.fail(|| union::one_of(members.iter().copied(), &set, false, path));
                 return;
             }
         }

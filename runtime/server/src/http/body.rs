@@ -59,8 +59,12 @@ pub(super) enum BodyFormat {
 /// # Errors
 /// UnsupportedMediaType.
 pub(super) fn format(headers: &HeaderMap) -> Result<BodyFormat, ApiError> {
-    match media_type(headers).as_str() {
-        "" | "application/json" => Ok(BodyFormat::Plain(Format::Json)),
+    let Some(given) = headers.get(CONTENT_TYPE).filter(|given| !given.is_empty()) else {
+        return Ok(BodyFormat::Plain(Format::Json));
+    };
+    let given = given.to_str().ok().and_then(parse_media_type);
+    match given.ok_or_else(unsupported)?.as_str() {
+        "application/json" => Ok(BodyFormat::Plain(Format::Json)),
         "application/yaml" => Ok(BodyFormat::Plain(Format::Yaml)),
         "application/vnd.kubernetes.protobuf" => Ok(BodyFormat::Protobuf),
         _ => Err(unsupported()),
@@ -115,6 +119,55 @@ pub(super) fn patch_format(headers: &HeaderMap) -> Result<PatchFormat, ApiError>
     }
 }
 
+/// The media type in lower case and without its parameters, `None` when it or one of them is malformed: as Go's
+/// `mime.ParseMediaType` has it.
+fn parse_media_type(text: &str) -> Option<String> {
+    let (media_type, mut rest) = text.split_at(text.find(';').unwrap_or(text.len()));
+    let mut parameters: Vec<(String, String)> = Vec::new();
+    loop {
+        rest = rest.trim_start();
+        // One semicolon behind everything is ignored.
+        if rest.is_empty() || rest.trim_end() == ";" {
+            break;
+        }
+        let (name, value, behind) = parse_parameter(rest)?;
+        let is_twice = |(other, given): &(String, String)| *other == name && *given != value;
+        if parameters.iter().any(is_twice) {
+            return None;
+        }
+        parameters.push((name, value));
+        rest = behind;
+    }
+    let media_type = media_type.trim().to_ascii_lowercase();
+    (!media_type.is_empty()).then_some(media_type)
+}
+
+/// The name and the value of the parameter that a text begins with, behind its semicolon, and what comes behind it.
+fn parse_parameter(text: &str) -> Option<(String, String, &str)> {
+    let (name, rest) = token(text.strip_prefix(';')?.trim_start())?;
+    let rest = rest.trim_start().strip_prefix('=')?.trim_start();
+    let Some(quoted) = rest.strip_prefix('"') else {
+        let (value, rest) = token(rest)?;
+        return Some((name.to_ascii_lowercase(), value.to_owned(), rest));
+    };
+    let mut value = String::new();
+    let mut characters = quoted.char_indices();
+    loop {
+        match characters.next()? {
+            (end, '"') => return Some((name.to_ascii_lowercase(), value, &quoted[end + 1..])),
+            (_, '\\') => value.push(characters.next()?.1),
+            (_, other) => value.push(other),
+        }
+    }
+}
+
+/// The token that a text begins with, and what comes behind it.
+fn token(text: &str) -> Option<(&str, &str)> {
+    let is_token = |c: char| c.is_ascii_graphic() && !"()<>@,;:\\\"/[]?=".contains(c);
+    let end = text.find(|c| !is_token(c)).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
 /// The bare media type in lower case; empty when there is none, and something unknown when it is not text.
 fn media_type(headers: &HeaderMap) -> String {
     let Some(value) = headers.get(CONTENT_TYPE) else {
@@ -154,7 +207,23 @@ mod tests {
             format(&HeaderMap::new()),
             Ok(BodyFormat::Plain(Format::Json))
         );
-        for given in ["application/xml", "json"] {
+        assert_eq!(
+            format(&headers("application/json; a=b; c=\"d;\\\"\" ;")),
+            Ok(BodyFormat::Plain(Format::Json))
+        );
+        // Issue 9, point 19: what is malformed is no media type, whatever it begins with.
+        let malformed = [
+            ";;;",
+            ";",
+            " ",
+            "application/json;;",
+            "application/json; charset",
+            "application/json; charset=",
+            "application/json; charset=\"utf-8",
+            "application/json; a=b; a=c",
+            "application/json; =b",
+        ];
+        for given in ["application/xml", "json"].into_iter().chain(malformed) {
             let error = format(&headers(given)).expect_err(given);
             assert_eq!(
                 error.message,

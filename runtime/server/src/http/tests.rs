@@ -1,5 +1,6 @@
 //! The whole API in process, over a store in memory: requests in, exact answers out.
 
+mod answers;
 mod counting;
 mod crud;
 mod doubling;

@@ -164,7 +164,11 @@ impl RegistryBuilder {
     pub fn build(self) -> Result<Registry, Vec<String>> {
         let mut problems = Vec::new();
         let groups = complete_groups(self.groups, &self.defs, &mut problems);
-        let registered: Vec<GroupVersionKind> = self.defs.iter().map(ResourceDef::gvk).collect();
+        let mut registered: Vec<GroupVersionKind> =
+            self.defs.iter().map(ResourceDef::gvk).collect();
+        let list_of =
+            |def: &ResourceDef| GroupVersionKind::new(def.group, def.version, &def.list_kind);
+        let lists: Vec<GroupVersionKind> = self.defs.iter().map(list_of).collect();
         let mut kinds = Kinds {
             store: self.store,
             stores: self.stores,
@@ -188,6 +192,7 @@ impl RegistryBuilder {
         if !problems.is_empty() {
             return Err(problems);
         }
+        registered.extend(lists);
         let shared = Arc::new(Shared {
             chain,
             names: self.names,

@@ -347,7 +347,17 @@ fn unions() {
             ),
         ],
     );
-    check_object(&members(true), &[(json!({}), OK)]);
+    // Issue 9, point 19.
+    check_object(
+        &members(true),
+        &[
+            (json!({}), OK),
+            (
+                json!({"a":"x","b":"y"}),
+                &["<nil>: Invalid value: \"{b, a}\": must specify at most one of: `b`, `a`"],
+            ),
+        ],
+    );
 }
 
 #[test]
@@ -645,4 +655,58 @@ fn a_rule_that_no_value_could_break_is_refused() {
     schema(
         &json!({"type": "object", "properties": {"p": {"maximum": 5}, "q": {"type": ["string", "integer"], "maximum": 5}}}),
     );
+}
+
+// Issue 9, point 19.
+#[test]
+fn embedded_resources_say_what_they_are() {
+    check(
+        &json!({"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}),
+        &[
+            (json!({"apiVersion":"v1","kind":"Pod"}), OK),
+            (
+                json!({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"}}),
+                OK,
+            ),
+            (
+                json!({}),
+                &["p.apiVersion: Required value", "p.kind: Required value"],
+            ),
+            (
+                json!({"apiVersion":"","kind":""}),
+                &[
+                    "p.apiVersion: Invalid value: \"\": must not be empty",
+                    "p.kind: Invalid value: \"\": must not be empty",
+                ],
+            ),
+            (
+                json!({"apiVersion":"a/b/c","kind":"Pod"}),
+                &["p.apiVersion: Invalid value: \"a/b/c\": unexpected GroupVersion string: a/b/c"],
+            ),
+            (
+                json!({"apiVersion":"v1","kind":"a.b"}),
+                &[
+                    "p.kind: Invalid value: \"a.b\": may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
+                ],
+            ),
+        ],
+    );
+}
+
+// Issue 9, point 19.
+#[test]
+fn empty_lists_and_maps_that_are_left_out_are_absent() {
+    let schema = schema(&json!({"type":"object","properties":{
+        "list":{"type":"array","items":{"type":"string"},"x-apiloom-omit-empty":true},
+        "map":{"type":"object","additionalProperties":{"type":"string"},"x-apiloom-omit-empty":true},
+        "kept":{"type":"array","items":{"type":"string"}},
+    }}));
+    let document = json!({"list":[],"map":{},"kept":[]});
+    let found = decoded(&schema, &document).expect("decodes");
+    assert_eq!(found.value, json!({"kept":[]}));
+    assert!(found.strict.is_empty());
+    let twice = br#"{"list":["a"],"list":[]}"#;
+    let found = crate::codec::decode(twice, crate::codec::Format::Json, &schema).expect("decodes");
+    assert_eq!(found.value, json!({}));
+    assert_eq!(found.strict, ["duplicate field \"list\""]);
 }

@@ -3,11 +3,15 @@
 use apiloom_meta::codec::{DecodeError, Format, MAX_EXPANDED_BYTES, decode_value};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupVersion};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{check_dry_run, invalid};
 use crate::http::query::Query;
 use crate::registry::{DeleteOptions, Preconditions, PropagationPolicy, unrecognized};
+
+/// Why a document that is no object has no type.
+const NO_TYPE: &str = "couldn't get version/kind; json parse error: json: cannot unmarshal value into Go value of type \
+    struct { APIVersion string; Kind string }";
 
 /// `DeleteOptions` as sent, before validation.
 #[derive(Debug, Default)]
@@ -50,10 +54,11 @@ pub(in crate::http) fn delete_options_of_body(
         DecodeError::TooLarge => ApiError::too_large(MAX_EXPANDED_BYTES),
         error => unrecognized_options(body, &error.to_string()),
     })?;
-    let Value::Object(fields) = value else {
-        let why = "json: cannot unmarshal value into Go value of type struct { APIVersion string; Kind string }";
-        let why = format!("couldn't get version/kind; json parse error: {why}");
-        return Err(unrecognized_options(body, &why));
+    let fields = match value {
+        Value::Object(fields) => fields,
+        // Go reads null as options of which none is set.
+        Value::Null => Map::new(),
+        _ => return Err(unrecognized_options(body, NO_TYPE)),
     };
     let fields = Fields {
         fields: &fields,
