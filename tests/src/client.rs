@@ -29,6 +29,45 @@ pub struct Client {
     token: String,
 }
 
+/// What a kubeconfig as our servers write it says: where the server is, whom to trust, and the user's token.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// Where the server listens.
+    pub url: String,
+    /// The user's bearer token.
+    pub token: String,
+    /// TLS that trusts the kubeconfig's authority and names no application protocol.
+    pub tls: rustls::ClientConfig,
+}
+
+impl Access {
+    /// Reads a kubeconfig.
+    pub fn read(kubeconfig: &Path) -> Self {
+        let text = std::fs::read_to_string(kubeconfig).unwrap();
+        let config: Value = serde_saphyr::from_str(&text).unwrap();
+        let cluster = &config["clusters"][0]["cluster"];
+        let authority = STANDARD
+            .decode(cluster["certificate-authority-data"].as_str().unwrap())
+            .unwrap();
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add_parsable_certificates(
+            CertificateDer::pem_slice_iter(&authority).map(|der| der.unwrap()),
+        );
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let token = config["users"][0]["user"]["token"].as_str().unwrap();
+        Self {
+            url: cluster["server"].as_str().unwrap().to_owned(),
+            token: token.to_owned(),
+            tls,
+        }
+    }
+}
+
 /// An answer, whole.
 #[derive(Debug)]
 pub struct Answer {
@@ -81,38 +120,24 @@ impl Client {
     }
 
     fn speaking(kubeconfig: &Path, http2: bool) -> Self {
-        let text = std::fs::read_to_string(kubeconfig).unwrap();
-        let config: Value = serde_saphyr::from_str(&text).unwrap();
-        let cluster = &config["clusters"][0]["cluster"];
-        let authority = STANDARD
-            .decode(cluster["certificate-authority-data"].as_str().unwrap())
-            .unwrap();
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add_parsable_certificates(
-            CertificateDer::pem_slice_iter(&authority).map(|der| der.unwrap()),
-        );
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let Access { url, token, tls } = Access::read(kubeconfig);
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        // A body goes out behind its head, and not when the kernel has given up waiting for more (40 ms).
+        tcp.set_nodelay(true);
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_only()
             .enable_http1();
         let connector = match http2 {
-            true => connector.enable_http2().build(),
-            false => connector.build(),
+            true => connector.enable_http2().wrap_connector(tcp),
+            false => connector.wrap_connector(tcp),
         };
         Self {
             http: hyper_util::client::legacy::Client::builder(TokioExecutor::new())
                 .build(connector),
-            url: cluster["server"].as_str().unwrap().to_owned(),
-            token: config["users"][0]["user"]["token"]
-                .as_str()
-                .unwrap()
-                .to_owned(),
+            url,
+            token,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::Client;
 
@@ -66,6 +66,7 @@ pub struct Server {
     pub ready_line: String,
     dir: Option<tempfile::TempDir>,
     data_dir: PathBuf,
+    log: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Server {
@@ -96,8 +97,28 @@ impl Server {
         server
     }
 
+    /// Starts wardle-server over a new folder as a process that may have this many files open, sockets included.
+    pub fn start_with_files(files: u32, args: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("ulimit -n {files} && exec \"$0\" \"$@\"")])
+            .arg(build("wardle-server"));
+        let mut server = Self::spawn_command(command, &dir.path().join("data"), args, &[]);
+        server.dir = Some(dir);
+        server
+    }
+
     fn spawn(binary: &Path, data_dir: &Path, args: &[&str], environment: &[(&str, &Path)]) -> Self {
-        let mut command = Command::new(binary);
+        Self::spawn_command(Command::new(binary), data_dir, args, environment)
+    }
+
+    fn spawn_command(
+        mut command: Command,
+        data_dir: &Path,
+        args: &[&str],
+        environment: &[(&str, &Path)],
+    ) -> Self {
         command
             .arg("--secure-port=0")
             .arg("--data-dir")
@@ -123,7 +144,7 @@ impl Server {
                 .unwrap()
                 .read_to_string(&mut stderr)
                 .unwrap();
-            panic!("{} did not start: {stderr}", binary.display());
+            panic!("{command:?} did not start: {stderr}");
         }
         let url = ready_line
             .split_whitespace()
@@ -133,7 +154,14 @@ impl Server {
         let kubeconfig = PathBuf::from(ready_line.trim_end().split_once("kubeconfig: ").unwrap().1);
         // Whatever it logs must not fill the pipe and stop it.
         let mut stderr = process.stderr.take().unwrap();
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&log);
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(length @ 1..) = stderr.read(&mut piece) {
+                written.lock().unwrap().extend_from_slice(&piece[..length]);
+            }
+        });
         Self {
             process,
             url,
@@ -141,6 +169,7 @@ impl Server {
             ready_line,
             dir: None,
             data_dir: data_dir.to_owned(),
+            log,
         }
     }
 
@@ -159,6 +188,10 @@ impl Server {
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.process.id()
+    }
+    /// What it has written to stderr so far.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&self.log.lock().unwrap()).into_owned()
     }
     /// A client with the administrator's credentials.
     pub fn client(&self) -> Client {
