@@ -1,0 +1,279 @@
+//! Documents that are deep, wide or wrong in every place: what they cost grows with their length and no faster, and so
+//! do answers about them (points 10 and 14).
+
+use apiloom_tests::wardle::{FISCHERS, FLUNDERS, flunder};
+use bytes::Bytes;
+
+use crate::arena::Arena;
+use crate::wire::{Answered, Call};
+
+const JSON: &str = "application/json";
+const YAML: &str = "application/yaml";
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+
+/// Bytes of the largest bodies.
+const LARGE: usize = 3 * 1000 * 1000;
+
+/// No answer about a document repeats much of it.
+const MAX_ANSWER: usize = 256 * 1024;
+
+/// How much memory a document may take for a moment: it, its tree with some dozen bytes a byte, and what stores it.
+const MEMORY_MIB: u64 = 256;
+
+/// One document and where it is sent.
+struct Document<'a> {
+    method: &'a str,
+    path: &'a str,
+    content_type: &'a str,
+    body: Bytes,
+}
+
+/// Two clients send each document with every `fieldValidation`; each gets an answer, which is not large.
+fn send(arena: &Arena, name: &str, document: &Document<'_>) {
+    let body = &document.body;
+    assert!(body.len() <= 3 << 20, "{name} is as large as a body may be");
+    arena.withstands(name, MEMORY_MIB, async |target| {
+        let http2 = target.http2(crate::wire::OPEN).await.unwrap();
+        let call = async |validation: &str| {
+            let path = format!("{}?fieldValidation={validation}", document.path);
+            let call = Call::new(document.method, &path);
+            http2
+                .call(call.with_body(document.content_type, body.clone()))
+                .await
+        };
+        let (strict, warn) = tokio::join!(call("Strict"), call("Warn"));
+        for answer in [strict, warn] {
+            match answer {
+                Ok(answer) if is_good(&answer) => {}
+                other => arena.fail(name, &format!("{other:?}")),
+            }
+        }
+    });
+}
+
+/// Whether it says what is wrong with a document, and not much more.
+fn is_good(answer: &Answered) -> bool {
+    match answer.code {
+        200 | 201 => true,
+        400..=499 => answer.bytes < MAX_ANSWER,
+        _ => false,
+    }
+}
+
+/// `item` with each number up to `count`, with commas between.
+fn listed(count: usize, item: impl Fn(usize) -> String) -> String {
+    let items: Vec<String> = (0..count).map(item).collect();
+    items.join(",")
+}
+
+/// A flunder with these further members and members of its metadata.
+fn flunder_with(metadata: &str, members: &str) -> Bytes {
+    let metadata = format!(r#"{{"generateName":"d-"{metadata}}}"#);
+    format!(r#"{{"metadata":{metadata}{members}}}"#).into()
+}
+
+fn create(
+    path: &'static str,
+    content_type: &'static str,
+    body: impl Into<Bytes>,
+) -> Document<'static> {
+    Document {
+        method: "POST",
+        path,
+        content_type,
+        body: body.into(),
+    }
+}
+
+/// Point 10: members that come twice, are unknown or have the wrong type, each of which is worth a warning.
+#[test]
+fn documents_that_are_wrong_everywhere() {
+    let arena = Arena::start(&[]);
+    let flunder = |name: &str, members: String| {
+        let body = flunder_with("", &format!(",{members}"));
+        send(&arena, name, &create(FLUNDERS, JSON, body));
+    };
+    flunder(
+        "one null member 300,000 times",
+        listed(300_000, |_| r#""a":null"#.to_owned()),
+    );
+    flunder(
+        "300,000 null members",
+        listed(200_000, |index| format!(r#""a{index}":null"#)),
+    );
+    flunder(
+        "every null member twice",
+        listed(200_000, |index| format!(r#""a{}":null"#, index / 2)),
+    );
+    flunder(
+        "one known null member 200,000 times",
+        listed(200_000, |_| r#""spec":null"#.to_owned()),
+    );
+    flunder(
+        "150,000 unknown members",
+        listed(150_000, |index| format!(r#""a{index}":{{}}"#)),
+    );
+    let pairs = listed(200_000, |index| format!(r#""a{index}":1"#));
+    flunder(
+        "200,000 unknown members of spec",
+        format!(r#""spec":{{{pairs}}}"#),
+    );
+    let key = "k".repeat(1_000_000);
+    let twice = listed(300_000, |index| format!(r#""a":{}"#, index % 10));
+    flunder(
+        "members that come twice below a long name",
+        format!(r#""{key}":{{{twice}}}"#),
+    );
+    let nested = format!(r#""spec":{{"{key}":{{{twice}}}}}"#);
+    flunder("the same in spec", nested);
+    flunder(
+        "a number of 3 MB",
+        format!(r#""spec":{{"reference":{}}}"#, "9".repeat(LARGE)),
+    );
+    flunder(
+        "a fraction of 3 MB",
+        format!(r#""x":0.{}1"#, "0".repeat(LARGE)),
+    );
+}
+
+/// Point 14: documents that go down and down.
+#[test]
+fn deep_documents() {
+    let arena = Arena::start(&[]);
+    let json = |name: &str, open: &str, close: &str, count: usize| {
+        let body = flunder_with(
+            "",
+            &format!(r#","a":{}{}"#, open.repeat(count), close.repeat(count)),
+        );
+        send(&arena, name, &create(FLUNDERS, JSON, body));
+    };
+    json("a million arrays", "[", "]", 1_000_000);
+    json("arrays without their ends", "[", "", LARGE);
+    json("objects and arrays by turns", r#"{"a":["#, "]}", 150_000);
+    json("objects without their ends", r#"{"a":"#, "", 500_000);
+    json("brackets in a string", "\"[[[[[[[[[[\"", "", 1);
+    json("9,999 arrays", "[", "]", 9_999);
+    let yaml = |name: &str, body: String| {
+        let body = format!("metadata: {{generateName: d-}}\n{body}");
+        send(&arena, name, &create(FLUNDERS, YAML, body));
+    };
+    yaml(
+        "YAML: a million arrays",
+        format!("a: {}", "[".repeat(1_000_000)),
+    );
+    yaml(
+        "YAML: objects in a line",
+        format!("a: {}", "{a: ".repeat(500_000)),
+    );
+    yaml(
+        "YAML: items of items",
+        format!("a:\n{} x\n", "- ".repeat(500_000)),
+    );
+    yaml(
+        "YAML: mappings in a line",
+        format!("a:\n{}x\n", "? ".repeat(500_000)),
+    );
+    let indented: String = (0..2_000)
+        .map(|depth| format!("{}a:\n", " ".repeat(depth)))
+        .collect();
+    yaml("YAML: indented", indented);
+    // What looks like the end of a bracket and is none: quoted, in a comment, in a block.
+    yaml(
+        "YAML: brackets in strings",
+        format!("a: {}", r#"["]", "#.repeat(100_000)),
+    );
+    yaml(
+        "YAML: brackets in single quotes",
+        format!("a: {}", "[']', ".repeat(100_000)),
+    );
+    yaml(
+        "YAML: carriage returns",
+        format!("a: {}", "[ #\r]\r".repeat(100_000)),
+    );
+    yaml(
+        "YAML: few brackets in strings",
+        format!("a: {}", r#"["]",""#.repeat(90)),
+    );
+    yaml(
+        "YAML: lone carriage returns",
+        format!("a:{}", "\r- ".repeat(200)),
+    );
+    yaml("YAML: carriage returns as indentation", {
+        let lines = (0..500).map(|depth| format!("{}a:\r", " ".repeat(depth)));
+        lines.collect()
+    });
+    yaml(
+        "YAML: tags and anchors",
+        format!("a: {}", "!!seq [".repeat(200_000)),
+    );
+    yaml("YAML: a million documents", "---\n".repeat(500_000));
+    yaml(
+        "YAML: one quoted string",
+        format!("a: \"{}\"", "\\n\n\n".repeat(500_000)),
+    );
+}
+
+/// Point 10: patches whose operations each walk or move what is large.
+#[test]
+fn costly_patches() {
+    let arena = Arena::start(&[]);
+    let list = listed(100_000, |index| format!(r#""{index}""#));
+    let fischer = format!(r#"{{"metadata":{{"name":"patched"}},"disallowedFlunders":[{list}]}}"#);
+    let fischer = serde_json::from_str(&fischer).unwrap();
+    arena.prepare(arena.target().create_all(FISCHERS, &[fischer]));
+    arena.prepare(arena.target().create_all(FLUNDERS, &[flunder("patched")]));
+    let path = format!("{FISCHERS}/patched");
+    let patch = |name: &str, content_type, body: String| {
+        let document = Document {
+            method: "PATCH",
+            path: &path,
+            content_type,
+            body: body.into(),
+        };
+        send(&arena, name, &document);
+    };
+    let operations = |operation: &str| format!("[{}]", listed(10_000, |_| operation.to_owned()));
+    let insert = r#"{"op":"add","path":"/disallowedFlunders/0","value":"x"}"#;
+    patch("10,000 insertions", JSON_PATCH, operations(insert));
+    let remove = r#"{"op":"remove","path":"/disallowedFlunders/0"}"#;
+    patch("10,000 removals", JSON_PATCH, operations(remove));
+    let moved =
+        r#"{"op":"move","from":"/disallowedFlunders/0","path":"/disallowedFlunders/90000"}"#;
+    patch("10,000 moves", JSON_PATCH, operations(moved));
+    let copied = r#"{"op":"copy","from":"/disallowedFlunders","path":"/x"}"#;
+    patch("10,000 copies", JSON_PATCH, operations(copied));
+    let test = format!(r#"[{{"op":"test","path":"/disallowedFlunders","value":[{list}]}}]"#);
+    patch("a test of all", JSON_PATCH, test);
+    let deep = format!(
+        r#"[{{"op":"add","path":"{}","value":1}}]"#,
+        "/a".repeat(LARGE / 4)
+    );
+    patch("a path of 1.5 MB", JSON_PATCH, deep);
+    let key = "k".repeat(1_000_000);
+    let twice = listed(300_000, |index| format!(r#""a":{}"#, index % 10));
+    patch(
+        "a merge with members that come twice",
+        MERGE_PATCH,
+        format!(r#"{{"{key}":{{{twice}}}}}"#),
+    );
+    let unknown = listed(200_000, |index| format!(r#""a{index}":{{}}"#));
+    patch(
+        "a merge of unknown members",
+        MERGE_PATCH,
+        format!("{{{unknown}}}"),
+    );
+    patch(
+        "a merge that is deep",
+        MERGE_PATCH,
+        r#"{"a":"#.repeat(500_000),
+    );
+    patch(
+        "a merge of nulls",
+        MERGE_PATCH,
+        format!(
+            "{{{}}}",
+            listed(200_000, |index| format!(r#""a{index}":null"#))
+        ),
+    );
+}

@@ -1,0 +1,22 @@
+//! Hostile clients against a wardle-server process: while they attack, its memory stays bounded and another user is
+//! served almost as fast as on an idle server (issue 9).
+//!
+//! `arena.rs` says what is measured and which limits hold, `user.rs` is the other user, `wire.rs` and `frames.rs` are
+//! what attackers speak with. The other modules are the attacks, by family.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on panics and says where; the measured figures are printed"
+)]
+
+mod arena;
+mod frames;
+mod process;
+mod user;
+mod wire;
+
+mod bodies;
+mod connections;
+mod documents;
+mod readers;
