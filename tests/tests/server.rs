@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use apiloom_storage::{Embedded, EmbeddedConfig, Storage as _};
-use apiloom_tests::{Client, Server, build};
+use apiloom_tests::wardle::{FLUNDERS, flunder};
+use apiloom_tests::{Client, Server, build, created};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -99,6 +100,55 @@ async fn a_second_start_keeps_certificate_token_and_objects() {
         object
     );
     drop(old_client);
+}
+
+// Issue 9, point 5: certificate and token stay, so clients resume where they were, in a store that is gone.
+#[tokio::test]
+async fn what_clients_know_of_a_store_that_is_gone_is_too_old() {
+    let check = async |backend: &str, remove: bool| {
+        let dir = tempfile::tempdir().unwrap();
+        let data_dir = dir.path().join("data");
+        let backend = format!("--storage-backend={backend}");
+        let server = Server::start_in(&data_dir, &[&backend]);
+        let client = server.client();
+        for name in ["a", "b", "c"] {
+            created(&client, FLUNDERS, &flunder(name)).await;
+        }
+        let page = client.get(&format!("{FLUNDERS}?limit=1")).await.json();
+        let version = page["metadata"]["resourceVersion"].as_str().unwrap();
+        let token = page["metadata"]["continue"].as_str().unwrap();
+        assert!(version.parse::<u64>().unwrap() < 1 << 53, "{version}");
+        server.kill();
+        if remove {
+            std::fs::remove_dir_all(data_dir.join("store")).unwrap();
+        }
+        let server = Server::start_in(&data_dir, &[&backend]);
+        let client = server.client();
+        for writes in 0..2 {
+            for old in [version, "1"] {
+                let mut watch = client
+                    .watch(&format!("{FLUNDERS}?watch=1&resourceVersion={old}"))
+                    .await;
+                let status = &watch.next().await.unwrap()["object"];
+                assert_eq!(
+                    (&status["code"], &status["reason"]),
+                    (&json!(410), &json!("Expired")),
+                    "{status}"
+                );
+                let exact = format!("{FLUNDERS}?resourceVersion={old}&resourceVersionMatch=Exact");
+                assert_eq!(client.get(&exact).await.code, 410);
+                let later =
+                    format!("{FLUNDERS}?resourceVersion={old}&resourceVersionMatch=NotOlderThan");
+                let listed = client.get(&later).await.json();
+                assert_eq!(listed["items"].as_array().unwrap().len(), writes);
+            }
+            let next = format!("{FLUNDERS}?limit=1&continue={token}");
+            assert_eq!(client.get(&next).await.code, 410);
+            created(&client, FLUNDERS, &flunder(&format!("new-{writes}"))).await;
+        }
+    };
+    check("memory", false).await;
+    check("embedded", true).await;
 }
 
 #[tokio::test]

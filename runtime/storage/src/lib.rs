@@ -22,6 +22,7 @@ mod layer;
 #[cfg(any(test, feature = "testing"))]
 mod paired;
 
+mod beginning;
 mod feed;
 mod keys;
 mod op;

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use imbl::{OrdMap, Vector};
 use parking_lot::Mutex;
 
+use crate::beginning;
 use crate::feed::{Change, Feed, History, Replay};
 use crate::keys::{prefix_end, range_start};
 use crate::op::Op;
@@ -92,15 +93,26 @@ impl Stored {
 }
 
 impl Memory {
-    /// An empty store with the usual [`Retention`].
+    /// An empty store with the usual [`Retention`], whose revisions begin at the clock: microseconds since 1970. So those
+    /// that clients remember of an earlier store are too old to it, instead of yet to come.
     pub fn new() -> Arc<Self> {
         Self::with_retention(Retention::default())
     }
 
-    /// An empty store.
+    /// The same with another retention.
     pub fn with_retention(retention: Retention) -> Arc<Self> {
+        Self::beginning_after(beginning::now(), retention)
+    }
+
+    /// An empty store whose first write gets the revision after this one: for those that know what went before.
+    pub fn beginning_after(revision: Revision, retention: Retention) -> Arc<Self> {
+        let view = View {
+            revision,
+            compacted: revision,
+            ..View::default()
+        };
         let state = State {
-            view: View::default(),
+            view,
             horizon: Horizon::new(retention),
             deadlines: BTreeSet::new(),
             reaper: None,
@@ -108,7 +120,7 @@ impl Memory {
         };
         Arc::new_cyclic(|me| Self {
             state: Mutex::new(state),
-            feed: Feed::new(Revision(0)),
+            feed: Feed::new(revision),
             me: me.clone(),
         })
     }
@@ -506,6 +518,27 @@ mod tests {
 
     mod conformance {
         crate::conformance_tests!(super::InMemory);
+    }
+
+    // Issue 9, point 5.
+    #[test]
+    fn revisions_of_an_earlier_store_are_too_old_to_a_new_one() {
+        crate::conformance::run(async {
+            let old = Memory::new();
+            let mut known = vec![old.current_revision().await.unwrap()];
+            for value in ["1", "2", "3"] {
+                known.push(
+                    old.create(&format!("/r/{value}"), value.into(), None)
+                        .await
+                        .unwrap(),
+                );
+            }
+            let new = Memory::new();
+            known.extend([Revision(0), Revision(1)]);
+            crate::conformance::all_are_too_old(&*new, &known).await;
+            new.create("/r/1", "1".into(), None).await.unwrap();
+            crate::conformance::all_are_too_old(&*new, &known).await;
+        });
     }
 
     mod conformance_through_the_cache {

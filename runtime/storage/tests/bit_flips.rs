@@ -133,8 +133,9 @@ struct Original {
 async fn originals() -> [(&'static str, Original); 3] {
     let dir = tempfile::tempdir().unwrap();
     let store = Embedded::open(dir.path(), EmbeddedConfig::default()).unwrap();
+    let begin = store.current_revision().await.unwrap();
     write(&*store, "first", 110).await;
-    let mut young = original(&*store, Revision(0)).await;
+    let mut young = original(&*store, begin).await;
     young.files = files(dir.path());
     assert_eq!(free_pages(dir.path()), 0);
     // What is deleted here leaves free pages.

@@ -269,7 +269,12 @@ fn say(what: std::fmt::Arguments<'_>) {
 fn reopen(dir: &Path) -> Arc<Embedded> {
     let begin = Instant::now();
     loop {
-        match Embedded::open(dir, EmbeddedConfig::default()) {
+        // Revisions are counted from 1 on.
+        let config = EmbeddedConfig {
+            begin_after: Some(Revision(0)),
+            ..EmbeddedConfig::default()
+        };
+        match Embedded::open(dir, config) {
             Ok(store) => return store,
             Err(OpenError::Locked { .. }) if begin.elapsed() < Duration::from_secs(10) => {
                 std::thread::yield_now();

@@ -38,8 +38,23 @@ async fn filled() -> TempDir {
     dir
 }
 
+/// A store whose first write gets revision 1.
 fn open(dir: &Path) -> std::sync::Arc<Embedded> {
-    Embedded::open(dir, EmbeddedConfig::default()).unwrap()
+    let config = EmbeddedConfig {
+        begin_after: Some(Revision(0)),
+        ..EmbeddedConfig::default()
+    };
+    Embedded::open(dir, config).unwrap()
+}
+
+/// The lines of an export without its end, and the revision that the end tells.
+fn end_of(lines: &str) -> (&str, u64) {
+    let (objects, end) = lines.trim_end().rsplit_once('\n').unwrap_or(("", lines));
+    let revision = end.strip_prefix("{\"revision\":").unwrap();
+    (
+        objects,
+        revision.split_once(',').unwrap().0.parse().unwrap(),
+    )
 }
 
 fn export(dir: &Path) -> String {
@@ -89,22 +104,30 @@ fn import_of_an_export_is_the_same_store() {
         let new = tempdir().unwrap();
         assert_eq!(import(&new.path().join("store"), &lines), Ok(7));
         let new = new.path().join("store");
-        assert_eq!(export(&new), lines);
+        // Issue 9, point 5: what clients remember of the time after an export is too old to the store made of it.
+        let ((objects, old_end), again) = (end_of(&lines), export(&new));
+        let (objects_again, end) = end_of(&again);
+        assert_eq!(objects_again, objects);
+        assert_eq!(old_end, 10);
+        assert!(end > 1_700_000_000_000_000, "{end} is of the clock");
         assert_eq!(Embedded::check(&new).unwrap().damage, [""; 0]);
 
         let (old, new) = (open(dir.path()), open(&new));
         let all = ListRequest::default;
-        assert_eq!(new.list(all()).await, old.list(all()).await);
-        let refused = new.watch("", WatchStart::After(Revision(9))).await.err();
-        assert!(matches!(refused, Some(StorageError::Compacted { .. })));
+        let listed = new.list(all()).await.unwrap();
+        assert_eq!(listed.entries, old.list(all()).await.unwrap().entries);
+        for past in [9, 10, 11, end - 1] {
+            let refused = new.watch("", WatchStart::After(Revision(past))).await.err();
+            assert!(matches!(refused, Some(StorageError::Compacted { .. })));
+        }
         let mut changes = new
-            .watch("", WatchStart::After(Revision(10)))
+            .watch("", WatchStart::After(Revision(end)))
             .await
             .unwrap();
         let next = new.create("/r/next", "1".into(), None).await;
-        assert_eq!(next, Ok(Revision(11)));
+        assert_eq!(next, Ok(Revision(end + 1)));
         let next = new.update_if("/r/a", Revision(8), "2".into(), None).await;
-        assert_eq!(next, Ok(Revision(12)));
+        assert_eq!(next, Ok(Revision(end + 2)));
         let mut seen = Vec::new();
         while seen.len() < 2 {
             if let WatchItem::Event(event) = changes.next().await.unwrap().unwrap() {
@@ -112,7 +135,7 @@ fn import_of_an_export_is_the_same_store() {
             }
         }
         assert_eq!(seen, [("/r/next".into(), false), ("/r/a".into(), true)]);
-        new.compact(Revision(12)).await.unwrap();
+        new.compact(Revision(end + 2)).await.unwrap();
         assert_eq!(new.count("/r/").await, Ok(8));
         old.close().await;
         new.close().await;
@@ -120,13 +143,16 @@ fn import_of_an_export_is_the_same_store() {
 }
 
 #[test]
-fn import_keeps_the_revision_of_an_empty_store() {
+fn import_never_goes_back_behind_the_export() {
     run(async {
+        // Later than any clock says.
+        let last = 1 << 60;
         let dir = tempdir().unwrap();
-        assert_eq!(import(dir.path(), r#"{"revision":41,"objects":0}"#), Ok(0));
+        let end = format!(r#"{{"revision":{last},"objects":0}}"#);
+        assert_eq!(import(dir.path(), &end), Ok(0));
         let store = open(dir.path());
         let next = store.create("/r/a", "1".into(), None).await;
-        assert_eq!(next, Ok(Revision(42)));
+        assert_eq!(next, Ok(Revision(last + 1)));
         store.close().await;
     });
 }

@@ -79,6 +79,11 @@ async fn delete(store: &Memory, key: &str) -> Revision {
         .unwrap()
 }
 
+/// A store whose first write gets revision 1.
+fn memory() -> Arc<Memory> {
+    Memory::beginning_after(Revision(0), Retention::default())
+}
+
 fn texts(snapshot: &Snapshot<String>, prefix: &str) -> Vec<String> {
     snapshot
         .range(prefix, "")
@@ -88,7 +93,7 @@ fn texts(snapshot: &Snapshot<String>, prefix: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn what_was_there_before_and_what_comes_is_in_the_cache() {
-    let store = Memory::new();
+    let store = memory();
     put(&store, "/r/a", "x").await;
     put(&store, "/other/a", "no").await;
     let cache = cache(&store);
@@ -105,7 +110,7 @@ async fn what_was_there_before_and_what_comes_is_in_the_cache() {
 
 #[tokio::test]
 async fn a_long_list_is_filled_in_pages_of_one_state() {
-    let store = Memory::new();
+    let store = memory();
     for number in 0..12_000 {
         put(&store, &format!("/r/{number:05}"), "x").await;
     }
@@ -119,7 +124,7 @@ async fn a_long_list_is_filled_in_pages_of_one_state() {
 
 #[tokio::test]
 async fn the_cache_moves_on_with_writes_of_others() {
-    let store = Memory::new();
+    let store = memory();
     let cache = cache(&store);
     following(&cache).await;
     let newest = put(&store, "/other/a", "no").await;
@@ -129,7 +134,7 @@ async fn the_cache_moves_on_with_writes_of_others() {
 
 #[tokio::test]
 async fn a_range_begins_at_a_key_and_ends_with_its_prefix() {
-    let store = Memory::new();
+    let store = memory();
     for key in ["/r/a/1", "/r/a/2", "/r/b/1", "/r/b/2"] {
         put(&store, key, "x").await;
     }
@@ -150,7 +155,7 @@ async fn a_range_begins_at_a_key_and_ends_with_its_prefix() {
 
 #[tokio::test]
 async fn an_index_finds_objects_by_value() {
-    let store = Memory::new();
+    let store = memory();
     let cache = cache(&store);
     following(&cache).await;
     for (key, value) in [("/r/c", "xc"), ("/r/a", "xa"), ("/r/b", "yb")] {
@@ -174,7 +179,7 @@ async fn an_index_finds_objects_by_value() {
 
 #[tokio::test]
 async fn what_is_no_object_hides_no_other() {
-    let store = Memory::new();
+    let store = memory();
     put(&store, "/r/a", "bad").await;
     put(&store, "/r/b", "x").await;
     let cache = cache(&store);
@@ -184,7 +189,7 @@ async fn what_is_no_object_hides_no_other() {
 
 #[tokio::test]
 async fn every_state_of_the_window_can_be_had() {
-    let store = Memory::new();
+    let store = memory();
     put(&store, "/r/a", "1").await;
     let cache = cache(&store);
     following(&cache).await;
@@ -236,7 +241,7 @@ fn taken(cursor: &mut Cursor<Text>) -> Result<Vec<String>, CursorEnd> {
 
 #[tokio::test]
 async fn a_cursor_gives_changes_after_its_start_once() {
-    let store = Memory::new();
+    let store = memory();
     let cache = cache(&store);
     following(&cache).await;
     put(&store, "/r/a", "1").await;
@@ -254,7 +259,7 @@ async fn a_cursor_gives_changes_after_its_start_once() {
 
 #[tokio::test]
 async fn a_cursor_that_takes_little_at_a_time_misses_nothing() {
-    let store = Memory::new();
+    let store = memory();
     let cache = cache(&store);
     following(&cache).await;
     for number in 0..10 {
@@ -277,7 +282,7 @@ async fn a_cursor_that_takes_little_at_a_time_misses_nothing() {
 
 #[tokio::test]
 async fn a_start_in_the_future_waits_for_it() {
-    let store = Memory::new();
+    let store = memory();
     let cache = cache(&store);
     following(&cache).await;
     let mut cursor = cache
@@ -314,7 +319,7 @@ async fn an_interest_by_index_keeps_to_its_prefix() {
 
 #[tokio::test]
 async fn a_cursor_is_told_of_its_interest_alone() {
-    let store = Memory::new();
+    let store = memory();
     let cache = cache(&store);
     following(&cache).await;
     let interests = [
@@ -349,7 +354,7 @@ async fn a_cursor_is_told_of_its_interest_alone() {
 
 #[tokio::test]
 async fn a_cursor_of_a_quiet_object_outlives_the_window() {
-    let store = Memory::new();
+    let store = memory();
     let small: Arc<dyn Storage> = Arc::clone(&store) as _;
     let cache = WatchCache::new(small, PREFIX, Text, Budget::new(2_000));
     tokio::spawn(Arc::clone(&cache).run());
@@ -369,7 +374,7 @@ async fn a_cursor_of_a_quiet_object_outlives_the_window() {
 
 #[tokio::test]
 async fn history_that_leaves_the_budget_gives_it_back() {
-    let store = Memory::new();
+    let store = memory();
     let budget = Budget::new(2_000);
     let small: Arc<dyn Storage> = Arc::clone(&store) as _;
     let cache = WatchCache::new(small, PREFIX, Text, Arc::clone(&budget));
@@ -388,7 +393,7 @@ async fn history_that_leaves_the_budget_gives_it_back() {
 
 #[tokio::test]
 async fn a_store_that_forgot_fills_the_cache_anew_and_ends_its_cursors() {
-    let store = Memory::with_retention(Retention::default());
+    let store = memory();
     put(&store, "/r/a", "1").await;
     let cache = cache(&store);
     following(&cache).await;
@@ -404,7 +409,7 @@ async fn a_store_that_forgot_fills_the_cache_anew_and_ends_its_cursors() {
 
 #[tokio::test]
 async fn a_closed_store_is_said_and_what_is_known_stays() {
-    let store = Memory::new();
+    let store = memory();
     put(&store, "/r/a", "1").await;
     let cache = cache(&store);
     following(&cache).await;

@@ -2,6 +2,29 @@
 
 use super::*;
 
+/// Watches and exact lists from these revisions are refused as compacted.
+#[cfg(test)]
+pub(crate) async fn all_are_too_old(store: &dyn Storage, revisions: &[Revision]) {
+    for revision in revisions.iter().copied() {
+        let watched = store.watch("/r/", WatchStart::After(revision)).await;
+        let listed = store
+            .list(ListRequest {
+                prefix: "/r/".into(),
+                at: Some(revision),
+                ..ListRequest::default()
+            })
+            .await;
+        for refused in [watched.map(drop), listed.map(drop)] {
+            let is_too_old = matches!(
+                refused,
+                Err(StorageError::Compacted { requested, compacted })
+                    if requested == revision && compacted > revision
+            );
+            assert!(is_too_old, "{revision}: {refused:?}");
+        }
+    }
+}
+
 /// Objects are there with their revisions, and the next write has the next one.
 pub async fn restart_keeps_objects_and_revision<B: Backend>(place: &B) {
     let store = place.open().await;

@@ -56,6 +56,9 @@ pub struct EmbeddedConfig {
     pub retention: Retention,
     /// The file grows to this size and no further; then writes are answered as on a full disk. `None`: no bound.
     pub max_bytes: Option<u64>,
+    /// After which revision a new store begins; `None` for the clock, as microseconds since 1970: then revisions that
+    /// clients remember of a store that was in its place are too old to it, instead of yet to come.
+    pub begin_after: Option<Revision>,
     /// How often all checksums are proved in the background, the first time soon after the start.
     pub prove_interval: Duration,
     #[doc(hidden)]
@@ -86,6 +89,7 @@ impl Default for EmbeddedConfig {
         Self {
             retention: Retention::default(),
             max_bytes: None,
+            begin_after: None,
             prove_interval: Duration::from_secs(24 * 3600),
             safety: Safety::default(),
         }

@@ -13,9 +13,9 @@ use super::mark::Mark;
 use super::place::Place;
 use super::prove::{Proved, prove, prove_pages};
 use super::reader::query;
-use super::row::{Number, describe, sqlite_error};
+use super::row::{Digest, Number, Seal, describe, sqlite_error};
 use super::wal::first_damage;
-use crate::StorageError;
+use crate::{StorageError, beginning};
 
 /// "ALOM": says in the file's header whose it is.
 const APPLICATION_ID: i32 = 0x414C_4F4D;
@@ -161,7 +161,7 @@ pub(super) fn open(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenEr
     let marked = mark
         .read()
         .map_err(|error| OpenError::io(&Mark::path(dir), &error))?;
-    make_file(dir, &path, marked)?;
+    make_file(dir, &path, marked, config)?;
     let place = Place::new(path, config.safety.proves);
     let connection = connect_first(&place, config).map_err(|error| match error {
         // The mark says that a store was here.
@@ -271,7 +271,12 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
 }
 
 /// Makes a store that has nothing in it, where there is none.
-fn make_file(dir: &Path, path: &Path, marked: Option<u64>) -> Result<(), OpenError> {
+fn make_file(
+    dir: &Path,
+    path: &Path,
+    marked: Option<u64>,
+    config: &EmbeddedConfig,
+) -> Result<(), OpenError> {
     if length(path) > 0 {
         return Ok(());
     }
@@ -288,7 +293,10 @@ fn make_file(dir: &Path, path: &Path, marked: Option<u64>) -> Result<(), OpenErr
         ));
     }
     let new = NewFile::begin(dir)?;
+    let begin = config.begin_after.unwrap_or_else(beginning::now);
     let connection = new.create()?;
+    begin_after(&connection, begin.0, Digest::default())
+        .map_err(|error| OpenError::sqlite(&new.path, &error))?;
     new.finish(connection)
 }
 
@@ -371,6 +379,30 @@ pub(super) fn open_present(dir: &Path) -> Result<Opened, OpenError> {
     Err(OpenError::Missing {
         dir: dir.to_owned(),
     })
+}
+
+/// Has a store that is being made go on from a revision, of which the objects have this digest: by a removal of nothing,
+/// since the newest row tells both. All history before is forgotten.
+pub(super) fn begin_after(
+    connection: &Connection,
+    revision: u64,
+    digest: Digest,
+) -> rusqlite::Result<()> {
+    if revision == 0 {
+        return Ok(());
+    }
+    let seal = Seal::of(revision, "", 0, digest, None);
+    connection.execute(
+        "INSERT INTO log (revision, key, previous, digest, seal, value) VALUES (?1, '', 0, ?2, ?3, NULL)",
+        (revision as i64, digest.0 as i64, seal.0 as i64),
+    )?;
+    forget_until(connection, revision)
+}
+
+/// Has the history of a store that is being made begin after a revision, the newest one.
+pub(super) fn forget_until(connection: &Connection, revision: u64) -> rusqlite::Result<()> {
+    Number::store(connection, "compacted", revision)?;
+    Number::store(connection, "swept", revision.saturating_sub(1))
 }
 
 fn insert_numbers(connection: &Connection, compacted: i64, swept: i64) -> rusqlite::Result<()> {

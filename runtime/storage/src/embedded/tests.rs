@@ -33,8 +33,16 @@ mod conformance_through_the_cache {
     crate::conformance_tests!(crate::conformance::ThroughCache<super::InDirectory>);
 }
 
+/// A store whose first write gets revision 1.
 fn open(dir: &Path) -> Arc<Embedded> {
-    Embedded::open(dir, EmbeddedConfig::default()).unwrap()
+    Embedded::open(dir, from_1()).unwrap()
+}
+
+fn from_1() -> EmbeddedConfig {
+    EmbeddedConfig {
+        begin_after: Some(Revision(0)),
+        ..EmbeddedConfig::default()
+    }
 }
 
 /// Why a store cannot be opened; always one line.
@@ -121,6 +129,36 @@ fn start_that_was_cut_short_is_begun_anew() {
             Ok(Revision(1))
         );
         store.close().await;
+    });
+}
+
+// Issue 9, point 5.
+#[test]
+fn revisions_of_a_store_that_was_removed_are_too_old_to_its_successor() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        let place = dir.path().join("store");
+        let open = || Embedded::open(&place, EmbeddedConfig::default()).unwrap();
+        let mut known = vec![Revision(0), Revision(1)];
+        for _ in 0..3 {
+            let store = open();
+            crate::conformance::all_are_too_old(&*store, &known).await;
+            known.push(store.current_revision().await.unwrap());
+            for key in ["/r/a", "/r/b"] {
+                known.push(store.create(key, "1".into(), None).await.unwrap());
+            }
+            store.close().await;
+            // It goes on where it was, not at the clock.
+            let store = open();
+            let last = *known.last().unwrap();
+            assert_eq!(store.current_revision().await, Ok(last));
+            let next = store.create("/r/c", "1".into(), None).await;
+            assert_eq!(next, Ok(Revision(last.0 + 1)));
+            known.push(next.unwrap());
+            store.close().await;
+            assert_eq!(Embedded::check(&place).unwrap().damage, [""; 0]);
+            fs::remove_dir_all(&place).unwrap();
+        }
     });
 }
 
@@ -307,7 +345,7 @@ fn full_store_refuses_writes_and_goes_on_reading() {
         let dir = TempDir::new().unwrap();
         let config = EmbeddedConfig {
             max_bytes: Some(256 << 10),
-            ..EmbeddedConfig::default()
+            ..from_1()
         };
         let store = Embedded::open(dir.path(), config).unwrap();
         let mut written = 0;

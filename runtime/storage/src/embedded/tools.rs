@@ -18,7 +18,7 @@ use super::prove::damaged_pages;
 use super::reader::{load, name_key};
 use super::row::{Digest, Seal, sqlite_error};
 use super::{Embedded, upkeep};
-use crate::StorageError;
+use crate::{StorageError, beginning};
 
 /// What [`Embedded::check`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -202,8 +202,9 @@ impl Embedded {
         Ok(moved)
     }
 
-    /// Fills a directory that has no store with the objects of an export, which keep their revisions; history begins
-    /// with the revision of the last line. A store is there when all of it is, and not before.
+    /// Fills a directory that has no store with the objects of an export, which keep their revisions. The store goes on
+    /// from the present time as a revision, as a new one does, or from that of the last line if this is later: what
+    /// clients remember of the time after the export is too old to it. A store is there when all of it is, and not before.
     ///
     /// # Errors
     /// When there is a store, when a line is not one of an export, or is missing, or when the store cannot be written.
@@ -296,7 +297,7 @@ impl<'a> Import<'a> {
                 self.moved.objects
             )));
         }
-        self.end(end.revision).map_err(wrong)?;
+        self.end(end.revision, beginning::now().0).map_err(wrong)?;
         Ok(self.moved)
     }
 
@@ -336,8 +337,8 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Writes the newest row: that of an object, or that of a removal where later ones were removed.
-    fn end(&mut self, revision: u64) -> Result<(), String> {
+    /// Writes the newest row, a removal at the revision from which the store goes on.
+    fn end(&mut self, revision: u64, now: u64) -> Result<(), String> {
         let newest = self.newest.take();
         let last = newest.as_ref().map_or(0, |(_, revision, _)| *revision);
         if revision < last || i64::try_from(revision).is_err() {
@@ -345,6 +346,7 @@ impl<'a> Import<'a> {
                 "an object has revision {last}, later than the store's {revision}"
             ));
         }
+        let revision = revision.max(now);
         if let Some((key, last, bytes)) = newest {
             let digest = if last == revision {
                 self.digest
@@ -353,17 +355,11 @@ impl<'a> Import<'a> {
             };
             self.row(&key, last, digest, Some(&bytes))?;
         }
-        if revision > last {
-            self.row("", revision, self.digest, None)?;
-        }
-        let numbers = [
-            ("compacted", revision),
-            ("swept", revision.saturating_sub(1)),
-        ];
-        for (name, value) in numbers {
-            super::row::Number::store(self.connection, name, value)
-                .map_err(|error| self.failed(&error))?;
-        }
+        let done = match revision > last {
+            true => open::begin_after(self.connection, revision, self.digest),
+            false => open::forget_until(self.connection, revision),
+        };
+        done.map_err(|error| self.failed(&error))?;
         self.moved.revision = revision;
         Ok(())
     }

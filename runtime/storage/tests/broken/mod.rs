@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use apiloom_storage::{
-    Entry, ListRequest, Memory, Page, Revision, Storage, StorageError, WatchStart, WatchStream,
+    Entry, ListRequest, Memory, Page, Retention, Revision, Storage, StorageError, WatchStart,
+    WatchStream,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -101,7 +102,7 @@ impl Place {
     pub(crate) fn open(&self) -> Arc<dyn Storage> {
         let mut last = self.last.lock();
         let inner = match &*last {
-            None => Memory::new(),
+            None => from_1(),
             Some(last) => restart(last, self.defect),
         };
         *last = Some(Arc::clone(&inner));
@@ -111,6 +112,11 @@ impl Place {
             notes: Arc::default(),
         })
     }
+}
+
+/// So that nothing is forgotten that a defect may deliver again.
+fn from_1() -> Arc<Memory> {
+    Memory::beginning_after(Revision(0), Retention::default())
 }
 
 fn restart(last: &Memory, defect: Defect) -> Arc<Memory> {
@@ -127,7 +133,7 @@ fn restart(last: &Memory, defect: Defect) -> Arc<Memory> {
             ready(store.compact(current)).unwrap();
         }
         Defect::RestartGoesBack => {
-            let behind = Memory::new();
+            let behind = from_1();
             for entry in entries() {
                 ready(behind.create(&entry.key, entry.value, None)).unwrap();
             }

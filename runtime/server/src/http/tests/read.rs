@@ -394,7 +394,7 @@ async fn a_resource_version_that_is_none_is_told_per_verb() {
         .expect(400);
     let future = get(
         &api,
-        &format!("{FLUNDERS}?resourceVersion=99999&resourceVersionMatch=Exact"),
+        &format!("{FLUNDERS}?resourceVersion=9007199254740991&resourceVersionMatch=Exact"),
     )
     .await
     .expect(504);

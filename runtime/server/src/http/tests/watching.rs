@@ -253,7 +253,7 @@ async fn a_watch_ends_when_the_server_stops() {
 async fn a_failure_on_the_way_is_an_event_and_the_end() {
     let api = api().await;
     let url = format!(
-        "{FLUNDERS}?watch=1&resourceVersion=99999&sendInitialEvents=1&resourceVersionMatch=NotOlderThan"
+        "{FLUNDERS}?watch=1&resourceVersion=9007199254740991&sendInitialEvents=1&resourceVersionMatch=NotOlderThan"
     );
     let mut watch =
         Watching::open(&api, "application/json;as=Table;v=v1;g=meta.k8s.io", &url).await;

@@ -58,8 +58,8 @@ async fn get_waits_for_no_future() {
     get("0").await.unwrap();
     get("1").await.unwrap();
     let current = f.revision().await;
-    let error = get("99999").await.unwrap_err();
-    let text = format!("Timeout: Too large resource version: 99999, current: {current}");
+    let error = get("9007199254740991").await.unwrap_err();
+    let text = format!("Timeout: Too large resource version: 9007199254740991, current: {current}");
     assert_eq!(shown(&error), (Some("Timeout"), text.as_str()));
     let details = error.details.unwrap();
     assert_eq!(
@@ -319,7 +319,7 @@ async fn states_that_are_not_there_are_refused() {
         Some(VersionMatch::NotOlderThan),
     ] {
         let error = f
-            .list(&at_version(99999, version_match, 0))
+            .list(&at_version(FUTURE, version_match, 0))
             .await
             .unwrap_err();
         assert_eq!(

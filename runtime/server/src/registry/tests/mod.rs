@@ -47,6 +47,9 @@ use super::*;
 
 pub(super) const GROUP: &str = "test.example.com";
 
+/// A revision that no store of these tests reaches, and the greatest that JavaScript counts to.
+pub(super) const FUTURE: u64 = (1 << 53) - 1;
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Spec {

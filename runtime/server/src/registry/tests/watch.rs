@@ -187,7 +187,7 @@ async fn a_state_of_the_future_is_an_error_in_the_stream() {
     let f = fixture().await;
     let options = ListOptions {
         send_initial_events: Some(true),
-        ..from(99999)
+        ..from(FUTURE)
     };
     let mut events = f.widgets.watch(&f.ctx, NS, &options).await.unwrap();
     assert_eq!(

@@ -17,7 +17,7 @@ async fn put_many(store: &Memory, key: &str, count: usize) {
 
 #[tokio::test(start_paused = true)]
 async fn the_window_shrinks_when_nothing_happens_any_more() {
-    let store = Memory::new();
+    let store = memory();
     let cache = cache(&store);
     following(&cache).await;
     put_many(&store, "/r/a", 1_000).await;
@@ -36,7 +36,7 @@ async fn the_window_shrinks_when_nothing_happens_any_more() {
 
 #[tokio::test]
 async fn a_size_bounds_the_changes() {
-    let store = Memory::new();
+    let store = memory();
     let limits = |most_changes| Limits {
         budget: Budget::new(Budget::DEFAULT_BYTES),
         most_changes,
@@ -55,7 +55,7 @@ async fn a_size_bounds_the_changes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cache_that_keeps_much_gives_to_one_that_keeps_little() {
-    let store = Memory::new();
+    let store = memory();
     let budget = Budget::new(40_000);
     let busy = limited(&store, "/r/", Arc::clone(&budget));
     let other = limited(&store, "/s/", Arc::clone(&budget));
@@ -75,7 +75,7 @@ async fn a_cache_that_keeps_much_gives_to_one_that_keeps_little() {
 
 #[tokio::test]
 async fn watchers_that_take_nothing_are_counted_however_they_end() {
-    let store = Memory::new();
+    let store = memory();
     let cache = limited(&store, PREFIX, Budget::new(2_000));
     following(&cache).await;
     let watch = |interest| cache.watch(interest, None).unwrap();
@@ -93,7 +93,7 @@ async fn watchers_that_take_nothing_are_counted_however_they_end() {
 
 #[tokio::test]
 async fn bytes_are_those_of_what_is_there() {
-    let store = Memory::new();
+    let store = memory();
     let cache = cache(&store);
     following(&cache).await;
     let empty = cache.size();

@@ -86,7 +86,7 @@ impl Model {
         let mut random = Random(seed);
         let (cut, _) = watch::channel(());
         let store = Arc::new(Flaky {
-            store: Memory::new(),
+            store: memory(),
             away: AtomicBool::new(false),
             cut,
         });

@@ -15,7 +15,7 @@ type Seen = (Revision, Vec<(String, Revision)>);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn readers_and_watchers_see_what_happened() {
-    let store = Memory::new();
+    let store = memory();
     let cache = cache(&store);
     following(&cache).await;
     let interests = [

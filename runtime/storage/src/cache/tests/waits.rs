@@ -41,7 +41,7 @@ impl Layer for Taciturn {
 /// A filled cache over such a store, which has moved on since.
 async fn behind(answers: u64) -> (Arc<Taciturn>, Arc<WatchCache<Text>>, Revision) {
     let store = Arc::new(Taciturn {
-        store: Memory::new(),
+        store: memory(),
         asked: AtomicU64::new(0),
         answers,
         told: watch::Sender::new(Revision(0)),
