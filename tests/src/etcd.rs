@@ -266,6 +266,24 @@ impl Etcd {
         process.wait().unwrap();
     }
 
+    /// Has it begin anew with nothing, after [`Etcd::kill`], at its next start.
+    pub fn empty(&mut self) {
+        self.dir = tempfile::tempdir().unwrap();
+    }
+
+    /// A copy of its folder, after [`Etcd::kill`].
+    pub fn backup(&self) -> tempfile::TempDir {
+        let copy = tempfile::tempdir().unwrap();
+        copy_all(self.dir.path(), copy.path());
+        copy
+    }
+
+    /// Puts a copy in place of its folder, after [`Etcd::kill`].
+    pub fn restore(&mut self, copy: &tempfile::TempDir) {
+        self.empty();
+        copy_all(copy.path(), self.dir.path());
+    }
+
     /// Stops it in its tracks: connections stay and nothing is answered.
     pub fn pause(&self) {
         self.signal("-STOP");
@@ -287,6 +305,15 @@ impl Etcd {
             .status();
         assert!(sent.unwrap().success());
     }
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    let copied = Command::new("cp")
+        .arg("-a")
+        .arg(from.join("."))
+        .arg(to)
+        .status();
+    assert!(copied.unwrap().success());
 }
 
 impl Drop for Etcd {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use apiloom_tests::etcd::Etcd;
 use apiloom_tests::network::Proxy;
@@ -397,4 +397,83 @@ fn an_override_of_an_unknown_resource_is_refused() {
         error,
         "error: a store for whales.wardle.example.com, which is not registered"
     );
+}
+
+/// Issue 9, point 6: clients are told, and servers show the etcd that there is, without a restart of theirs.
+#[tokio::test]
+async fn an_etcd_that_was_restored_is_served_as_it_is() {
+    let mut etcd = Etcd::start(Etcd::NEWEST);
+    let start = |flags: &[&str]| Server::start(&[&["--etcd-servers", &etcd.url()], flags].concat());
+    let servers = [start(&[]), start(&["--watch-cache=false"])];
+    let clients = servers.each_ref().map(Server::client);
+    created(&clients[0], FLUNDERS, &flunder("kept")).await;
+    etcd.kill();
+    let backup = etcd.backup();
+    etcd.restart();
+    created_in_time(&clients[0], "lost").await;
+    for number in 0..30 {
+        created(&clients[1], FLUNDERS, &flunder(&format!("lost-{number}"))).await;
+    }
+    let mut watches = Vec::new();
+    for client in &clients {
+        watches.push(watch(client).await);
+    }
+    let known = clients[0].get(FLUNDERS).await.json();
+    let known = known["metadata"]["resourceVersion"].as_str().unwrap();
+
+    etcd.kill();
+    etcd.restore(&backup);
+    etcd.restart();
+    for events in &mut watches {
+        let event = tokio::time::timeout(PATIENCE, events.event())
+            .await
+            .unwrap();
+        assert_eq!(
+            (
+                &event["type"],
+                &event["object"]["code"],
+                &event["object"]["reason"]
+            ),
+            (&json!("ERROR"), &json!(410), &json!("Expired")),
+            "{event}"
+        );
+    }
+    created_in_time(&clients[1], "new").await;
+    for client in &clients {
+        let begin = Instant::now();
+        while client.get("/readyz").await.code != 200 {
+            assert!(begin.elapsed() < PATIENCE);
+        }
+        let names = |list: &Value| -> Vec<String> {
+            let items = list["items"].as_array().unwrap().iter();
+            let name = |item: &Value| item["metadata"]["name"].as_str().unwrap().to_owned();
+            items.map(name).collect()
+        };
+        let list = client.get(FLUNDERS).await.json();
+        assert_eq!(names(&list), ["kept", "new"]);
+        let any = client
+            .get(&format!("{FLUNDERS}?resourceVersion=0"))
+            .await
+            .json();
+        assert_eq!(names(&any), ["kept", "new"]);
+        assert_eq!(client.get(&format!("{FLUNDERS}/lost")).await.code, 404);
+        // Whoever returns later with what he knows is told as well.
+        let mut late = client
+            .watch(&format!("{FLUNDERS}?watch=1&resourceVersion={known}"))
+            .await;
+        let status = &late.next().await.unwrap()["object"];
+        assert_eq!(status["code"], json!(410), "{status}");
+    }
+    let mut events = watch(&clients[0]).await;
+    created(&clients[1], FLUNDERS, &flunder("newer")).await;
+    assert_eq!(next(&mut events).await, "ADDED newer");
+}
+
+/// Creates an object once etcd, which was away, takes writes again.
+async fn created_in_time(client: &Client, name: &str) {
+    let begin = Instant::now();
+    while client.post(FLUNDERS, &flunder(name)).await.code != 201 {
+        assert!(begin.elapsed() < PATIENCE);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

@@ -87,6 +87,8 @@ struct Seat {
     queue: VecDeque<Arc<Event>>,
     bytes: usize,
     progress_wanted: bool,
+    /// Why the watch is over, if it is.
+    ended: Option<StorageError>,
     wake: Arc<Notify>,
 }
 
@@ -125,6 +127,7 @@ struct Taken {
     replay: bool,
     progress_wanted: bool,
     closed: bool,
+    ended: Option<StorageError>,
 }
 
 impl Feed {
@@ -180,6 +183,18 @@ impl Feed {
         }
     }
 
+    /// Ends every watch with an error; new ones begin at `upto`, which may be less than what was published before.
+    #[cfg(feature = "etcd")]
+    pub(crate) fn begin_anew(&self, upto: Revision, error: &StorageError) {
+        let mut inner = self.inner.lock();
+        inner.published = upto;
+        for seat in inner.seats.values_mut() {
+            seat.fall_behind();
+            seat.ended.get_or_insert_with(|| error.clone());
+            seat.wake.notify_one();
+        }
+    }
+
     /// Has every watcher report its progress.
     pub(crate) fn request_progress(&self) {
         for seat in self.inner.lock().seats.values_mut() {
@@ -216,6 +231,7 @@ impl Feed {
             queue: VecDeque::new(),
             bytes: 0,
             progress_wanted: true,
+            ended: None,
             wake: Arc::clone(&wake),
         };
         inner.seats.insert(id, seat);
@@ -254,7 +270,13 @@ impl Feed {
             replay: !std::mem::replace(&mut seat.live, true),
             progress_wanted: std::mem::take(&mut seat.progress_wanted),
             closed,
+            ended: seat.ended.clone(),
         }
+    }
+
+    /// Why a watch is over, if it is.
+    fn ended(&self, seat: u64) -> Option<StorageError> {
+        self.inner.lock().seats.get(&seat)?.ended.clone()
     }
 }
 
@@ -300,6 +322,9 @@ impl<H: History> Watcher<H> {
                 continue;
             }
             let taken = self.feed.take(self.seat);
+            if let Some(error) = taken.ended {
+                return self.end(error);
+            }
             let published = taken.published;
             self.progress_wanted |= taken.progress_wanted;
             if taken.replay && published > self.cursor {
@@ -331,7 +356,12 @@ impl<H: History> Watcher<H> {
             self.replay_to = None;
             return Ok(());
         }
-        let page = self.history.replay(&self.prefix, self.cursor, upto).await?;
+        let page = self.history.replay(&self.prefix, self.cursor, upto).await;
+        // What was read when the store had become another one is of that one.
+        if let Some(error) = self.feed.ended(self.seat) {
+            return Err(error);
+        }
+        let page = page?;
         self.cursor = page.reached;
         self.ready = page.events.into_iter().map(Arc::new).collect();
         Ok(())

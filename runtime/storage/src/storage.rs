@@ -139,6 +139,17 @@ pub enum StorageError {
         /// Where the store is.
         current: Revision,
     },
+    /// The store is another one than before: restored from a backup, or emptied. What it acknowledged is gone, and
+    /// revisions up to `seen` may stand for something else. Ends every open watch, once.
+    #[error(
+        "the store was restored or emptied: it had reached revision {seen}, and is at {current} with another past"
+    )]
+    Restored {
+        /// How far it had come.
+        seen: Revision,
+        /// Where it is now; not always less.
+        current: Revision,
+    },
     /// A watcher that did not read for too long was dropped; it resumes from its last revision. The backends of this
     /// crate never answer so: their slow watchers read on from history, until that is compacted.
     #[error("the watcher was too slow and was dropped")]

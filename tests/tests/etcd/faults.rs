@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use apiloom_storage::{
-    Etcd, EtcdConfig, EventKind, Revision, Storage, StorageError, WatchItem, WatchStart,
+    Etcd, EtcdConfig, EventKind, ListRequest, Revision, Storage, StorageError, WatchItem,
+    WatchStart,
 };
 use apiloom_tests::etcd;
 use apiloom_tests::network::{Networks, Proxy, isolated};
 use futures_util::StreamExt as _;
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::load::{Load, PATIENCE};
@@ -107,6 +109,111 @@ async fn a_watch_that_was_cut_off_misses_nothing_or_says_so() {
         let last = create(&*near, "/registry/e").await;
         assert_eq!(next_revision(&mut watch).await, Ok(last));
     }
+}
+
+/// How etcd comes back.
+#[derive(Clone, Copy, Debug)]
+enum Return {
+    Emptied,
+    Restored,
+}
+
+/// Issue 9, point 6: an etcd that lost what it acknowledged ends watches, and is then served as what it is. When it is
+/// reached again, it has so many new changes: with few of them it is behind what was seen, with many beyond.
+async fn comes_back_older(release: &str, how: Return, changes: usize) {
+    let mut etcd = etcd::Etcd::start(release);
+    let proxy = Proxy::start(etcd.address()).await;
+    let store = over([proxy.address().to_owned()]).await;
+    let first = create(&*store, "/registry/a/first").await;
+    etcd.kill();
+    let backup = etcd.backup();
+    etcd.restart();
+    let mut watch = store
+        .watch("/registry/a/", WatchStart::After(first))
+        .await
+        .unwrap();
+    let mut last = first;
+    for index in 0..20 {
+        last = create(&*store, &format!("/registry/a/{index}")).await;
+        assert_eq!(next_revision(&mut watch).await, Ok(last));
+    }
+
+    proxy.cut().await;
+    etcd.kill();
+    match how {
+        Return::Emptied => etcd.empty(),
+        Return::Restored => etcd.restore(&backup),
+    }
+    etcd.restart();
+    for index in 0..changes {
+        etcd.put("/registry/a/new", &json!(index));
+    }
+    proxy.heal();
+
+    let what = format!("{release} {how:?} {changes}");
+    match next_revision(&mut watch).await {
+        Err(StorageError::Restored { seen, current }) => {
+            assert!(seen >= last, "{what}: {seen}");
+            assert_eq!(current < last, changes < 20, "{what}: {current}");
+        }
+        other => panic!("{what}: {other:?}"),
+    }
+    assert_eq!(watch.next().await, None, "{what}");
+    let listed = store.list(ListRequest {
+        prefix: "/registry/a/".to_owned(),
+        ..ListRequest::default()
+    });
+    let listed = listed.await.unwrap();
+    let keys: Vec<&str> = listed.entries.iter().map(|entry| &*entry.key).collect();
+    assert_eq!(
+        keys,
+        match how {
+            Return::Emptied => ["/registry/a/new"].as_slice(),
+            Return::Restored => &["/registry/a/first", "/registry/a/new"],
+        },
+        "{what}"
+    );
+    let mut watch = store
+        .watch("/registry/a/", WatchStart::After(listed.revision))
+        .await
+        .unwrap();
+    let next = create(&*store, "/registry/a/next").await;
+    assert_eq!(next_revision(&mut watch).await, Ok(next), "{what}");
+    if next < last {
+        // A revision of the past that is gone, and not of the future.
+        let refused = store.watch("/registry/a/", WatchStart::After(last)).await;
+        assert!(
+            matches!(refused, Err(StorageError::Compacted { requested, .. }) if requested == last),
+            "{what}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_etcd_that_comes_back_older_ends_watches() {
+    for release in etcd::Etcd::RELEASES {
+        for how in [Return::Emptied, Return::Restored] {
+            comes_back_older(release, how, 2).await;
+            comes_back_older(release, how, 60).await;
+        }
+    }
+}
+
+/// Elections and restarts are no reason to doubt what was seen.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_etcd_that_comes_back_as_it_was_ends_no_watch() {
+    let mut members = etcd::Etcd::start_three(etcd::Etcd::NEWEST);
+    let store = over(members.iter().map(etcd::Etcd::url)).await;
+    let mut watch = store.watch("/registry/", WatchStart::Now).await.unwrap();
+    for round in 0..3 {
+        let last = create(&*store, &format!("/registry/{round}")).await;
+        assert_eq!(next_revision(&mut watch).await, Ok(last));
+        // The one that leads is among them.
+        members[round].kill();
+        members[round].restart();
+    }
+    let last = create(&*store, "/registry/last").await;
+    assert_eq!(next_revision(&mut watch).await, Ok(last));
 }
 
 async fn create(store: &dyn Storage, key: &str) -> Revision {

@@ -22,7 +22,7 @@ pub(super) fn from_storage(
 ) -> ApiError {
     match error {
         StorageError::Unavailable(_) => unavailable(resource, operation),
-        StorageError::Compacted { .. } => expired_list(),
+        StorageError::Compacted { .. } | StorageError::Restored { .. } => expired_list(),
         StorageError::Future { requested, current } => too_large(requested.0, current),
         StorageError::Corrupt(text) => ApiError::internal(format!("corrupt store: {text}")),
         other => ApiError::internal(other.to_string()),

@@ -218,6 +218,7 @@ impl Endpoint {
                     requested,
                     compacted,
                 } => error::expired_watch(requested, compacted),
+                StorageError::Restored { seen, current } => error::expired_watch(seen, current),
                 other => self.kind.error(other, "watch"),
             })
     }
@@ -400,7 +401,7 @@ impl Changes {
                     Ok(upto) => *reached = upto,
                     // The watcher is not told why its stream ends; it resumes from what it saw last.
                     Err(CursorEnd::Lagged) => return Next::End,
-                    Err(CursorEnd::Lost) => return lost(&cursor.fill()),
+                    Err(CursorEnd::Lost) => return lost(cursor, *reached),
                 }
                 taken.extend(batch);
                 if taken.is_empty() {
@@ -429,15 +430,21 @@ impl Changes {
     }
 }
 
-/// The end of a stream whose cache cannot go on with it. The client resumes, unless waiting mends nothing.
-fn lost(fill: &Fill) -> Next {
-    match fill {
+/// The end of a stream whose cache cannot go on with it: the client is to list anew. What it saw may be of a store that is
+/// gone, and then it would resume in the future and wait for what never comes.
+fn lost(cursor: &Cursor<Served>, reached: Revision) -> Next {
+    match &cursor.fill() {
         Fill::Behind(error @ StorageError::Corrupt(_))
         | Fill::Pending {
             error: Some(error @ StorageError::Corrupt(_)),
             ..
         } => Next::Failed(error.clone()),
-        Fill::Following | Fill::Behind(_) | Fill::Pending { .. } => Next::End,
+        Fill::Following | Fill::Behind(_) | Fill::Pending { .. } => {
+            Next::Failed(StorageError::Compacted {
+                requested: reached,
+                compacted: cursor.oldest(),
+            })
+        }
     }
 }
 
@@ -537,6 +544,10 @@ impl Watcher<'_> {
                 Next::Failed(StorageError::Compacted {
                     requested,
                     compacted,
+                })
+                | Next::Failed(StorageError::Restored {
+                    seen: requested,
+                    current: compacted,
                 }) => return Some(Err(error::expired_watch(requested, compacted))),
                 Next::Failed(error) => return Some(Err(self.endpoint.kind.error(error, "watch"))),
                 Next::Bookmark => {

@@ -99,6 +99,11 @@ impl<N: Normalize> Cursor<N> {
         Ok(present)
     }
 
+    /// The oldest revision from which the cache knows all changes.
+    pub fn oldest(&self) -> Revision {
+        self.cache.history.read().oldest()
+    }
+
     /// Up to where there is nothing to take, when there is nothing.
     pub fn idle_at(&mut self) -> Option<Revision> {
         let history = self.cache.history.read();

@@ -77,9 +77,14 @@ impl<N: Normalize> WatchCache<N> {
         tracing::warn!(prefix = %self.prefix, %error, "the watch cache lost the store");
         let is_lost = matches!(
             error,
-            StorageError::Compacted { .. } | StorageError::Corrupt(_)
+            StorageError::Compacted { .. }
+                | StorageError::Restored { .. }
+                | StorageError::Corrupt(_)
         );
-        let is_compacted = matches!(error, StorageError::Compacted { .. });
+        let is_compacted = matches!(
+            error,
+            StorageError::Compacted { .. } | StorageError::Restored { .. }
+        );
         let mut was_filled = false;
         self.fill.send_modify(|fill| match (&mut *fill, error) {
             (Fill::Pending { error: known, .. }, error) => *known = Some(error),
@@ -87,6 +92,14 @@ impl<N: Normalize> WatchCache<N> {
             (_, StorageError::Compacted { .. }) => {
                 was_filled = true;
                 *fill = Fill::pending();
+            }
+            // Nor is anything that the cache holds.
+            (_, error @ StorageError::Restored { .. }) => {
+                was_filled = true;
+                *fill = Fill::Pending {
+                    since: Instant::now(),
+                    error: Some(error),
+                };
             }
             (_, error) => {
                 was_filled = true;
@@ -177,6 +190,10 @@ impl<N: Normalize> WatchCache<N> {
         let objects = snapshot.len() as u64;
         {
             let mut history = self.history.write();
+            let before = self.current.load().revision();
+            if revision < before {
+                self.gone.fetch_max(before.0, Ordering::Relaxed);
+            }
             history.restart(revision);
             self.past.clear();
             self.current.store(Arc::new(snapshot));

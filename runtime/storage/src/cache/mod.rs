@@ -6,7 +6,7 @@
 //! that is interested in a single object is woken for that object alone.
 //!
 //! The invariant: every snapshot is a state that the store had, at the revision that the snapshot says; revisions of
-//! snapshots never go back; a cursor is given every change after its start that it is interested in, once and in order,
+//! snapshots never go back, unless the store itself did, which ends all cursors; a cursor is given every change after its start that it is interested in, once and in order,
 //! or is told that it was not.
 
 mod budget;
@@ -183,6 +183,8 @@ pub struct WatchCache<N: Normalize> {
     kept: parking_lot::Mutex<Option<(Revision, Instant)>>,
     /// Counts refills: a cursor of an earlier one has missed changes.
     epoch: AtomicU64,
+    /// The newest revision of a past that is gone: of a store that was restored.
+    gone: atomic::AtomicU64,
     wire_bytes: atomic::AtomicU64,
     object_bytes: atomic::AtomicU64,
     replaced_bytes: atomic::AtomicU64,
@@ -220,6 +222,7 @@ impl<N: Normalize> WatchCache<N> {
             past: Past::default(),
             kept: parking_lot::Mutex::default(),
             epoch: AtomicU64::new(0),
+            gone: atomic::AtomicU64::new(0),
             wire_bytes: atomic::AtomicU64::new(0),
             object_bytes: atomic::AtomicU64::new(0),
             replaced_bytes: atomic::AtomicU64::new(0),
@@ -298,14 +301,15 @@ impl<N: Normalize> WatchCache<N> {
     }
 
     /// Waits until the cache holds everything that was acknowledged before the call; says whether it came so far in
-    /// time.
+    /// time. A store that is behind the cache was restored, and the cache is of no use until it has noticed.
     ///
     /// # Errors
     /// When the store cannot say where it is.
     pub async fn wait_for_present(&self, time: Duration) -> Result<bool, StorageError> {
+        let before = self.current.load().revision();
         let present = self.store.current_revision().await;
         let present = present.inspect_err(|_| self.counters.consistent_failures.add(1))?;
-        let came = self.reach(present, time).await;
+        let came = present >= before && self.reach(present, time).await;
         match came {
             true => self.counters.consistent_reads.add(1),
             false => self.counters.consistent_fallbacks.add(1),
@@ -400,8 +404,16 @@ impl<N: Normalize> WatchCache<N> {
         let waiter = self.waiters.lock().register(&interest);
         let history = self.history.read();
         let snapshot = self.snapshot();
-        let after = after.unwrap_or(snapshot.revision());
-        let place = history.place_after(after).map(|next| {
+        let present = snapshot.revision();
+        let after = after.unwrap_or(present);
+        let place = match after > present && after.0 <= self.gone.load(Ordering::Relaxed) {
+            false => history.place_after(after),
+            true => Err(OutsideWindow::TooOld {
+                requested: after,
+                oldest: present,
+            }),
+        };
+        let place = place.map(|next| {
             // What is there already was announced to nobody.
             if next < history.end() {
                 waiter.leave(next);

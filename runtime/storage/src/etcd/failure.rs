@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use tonic::{Code, ConnectError, Status};
 
-use crate::StorageError;
+use crate::{Revision, StorageError};
 
 /// Why a request to etcd failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,11 @@ pub(super) enum Failure {
     Compacted,
     /// The revision does not exist yet.
     Future,
+    /// The revision is of a past that is gone: etcd was restored or emptied.
+    Gone {
+        /// Where it is now.
+        current: Revision,
+    },
     /// The lease has expired or was revoked.
     NoLease,
     /// etcd has not done it: no connection, no leader, too much to do. Asking again cannot do it twice.
@@ -65,6 +70,7 @@ impl std::fmt::Display for Failure {
         f.write_str(match self {
             Self::Compacted => "the revision is compacted",
             Self::Future => "the revision is in the future",
+            Self::Gone { .. } => "the revision is of a past that is gone",
             Self::NoLease => "the lease is gone",
             Self::NotDone(text) | Self::Lost(text) | Self::Refused(text) => text,
         })

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use etcd_client::proto::PbResponseHeader;
 use etcd_client::{GetOptions, WatchOptions};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::changes::{Changes, Heard};
 use super::failure::Failure;
 use super::members::{Members, RETRY_FOR, Safety};
+use super::past::{Past, Seen, Verdict, Witness, another};
 use super::wire;
 use crate::feed::Replay;
 use crate::{Revision, StorageError};
@@ -35,6 +37,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(super) struct History {
     pub(super) members: Arc<Members>,
     pub(super) closed: Arc<AtomicBool>,
+    pub(super) past: Arc<Past>,
 }
 
 impl History {
@@ -43,11 +46,87 @@ impl History {
         self.probe(Revision(0)).await
     }
 
+    /// Judges whether etcd is the one it was, by an answer that a majority agreed to.
+    pub(super) async fn judge(
+        &self,
+        before: Seen,
+        header: Option<&PbResponseHeader>,
+    ) -> Result<(), Failure> {
+        match self.past.judge(before, header) {
+            Verdict::Same | Verdict::Another => Ok(()),
+            Verdict::LookFor(witness) => self.look_for(witness).await,
+        }
+    }
+
+    /// Looks whether etcd, which was away, is the one it was.
+    pub(super) async fn look_again(&self) -> Result<(), Failure> {
+        match self.past.witness() {
+            Some(witness) => self.look_for(witness).await,
+            None => self.current_revision().await.map(drop),
+        }
+    }
+
+    async fn look_for(&self, witness: Witness) -> Result<(), Failure> {
+        let before = self.past.seen();
+        let options = GetOptions::new().with_revision(wire::number(witness.revision));
+        let answer = self
+            .members
+            .call(Safety::Read, async |member| {
+                let options = Some(options.clone());
+                member.kv().get(witness.key.as_str(), options).await
+            })
+            .await;
+        match answer {
+            Ok(answer) => {
+                let header = answer.0.header.as_ref();
+                if self.past.judge(before, header) == Verdict::Another {
+                    return Ok(());
+                }
+                let is_witness = answer.0.kvs.first().is_some_and(|pair| {
+                    wire::revision(pair.mod_revision) == witness.revision
+                        && pair.value == witness.value
+                });
+                self.past.found(is_witness, before, header);
+                Ok(())
+            }
+            // It can no longer tell.
+            Err(Failure::Compacted) => {
+                self.past.found(true, before, None);
+                Ok(())
+            }
+            // A revision that was is yet to come.
+            Err(Failure::Future) => {
+                let answer = self.header().await?;
+                self.past.found(false, before, Some(&answer));
+                Ok(())
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// What a majority says of etcd.
+    async fn header(&self) -> Result<PbResponseHeader, Failure> {
+        let options = GetOptions::new().with_count_only();
+        let answer = self
+            .members
+            .call(Safety::Read, async |member| {
+                member.kv().get(PROBE_KEY, Some(options.clone())).await
+            })
+            .await?;
+        Ok(answer.0.header.unwrap_or_default())
+    }
+
     /// The present revision. Fails with [`Failure::Compacted`] when changes after `revision` are gone.
     pub(super) async fn check_kept(&self, revision: Revision) -> Result<Revision, Failure> {
         // An empty etcd is at revision 1, so nothing can have happened before.
         match self.probe(revision.max(Revision(1))).await {
-            Err(Failure::Future) => self.current_revision().await,
+            Err(Failure::Future) => {
+                let current = self.current_revision().await?;
+                match revision > current && revision <= self.past.gone() {
+                    true => Err(Failure::Gone { current }),
+                    false => Ok(current),
+                }
+            }
             answered => answered,
         }
     }
@@ -70,13 +149,17 @@ impl History {
         let options = GetOptions::new()
             .with_count_only()
             .with_revision(wire::number(revision));
+        let before = self.past.seen();
         let answer = self
             .members
             .call_within(retry_for, Safety::Read, async |member| {
                 member.kv().get(PROBE_KEY, Some(options.clone())).await
             })
             .await?;
-        Ok(wire::header_revision(answer.0.header.as_ref()))
+        let header = answer.0.header.as_ref();
+        // Boxed, since looking for a witness may ask for the present in turn.
+        Box::pin(self.judge(before, header)).await?;
+        Ok(wire::header_revision(header))
     }
 
     /// The error for a revision of which etcd said that it is compacted; etcd names the bound to watches only.
@@ -108,7 +191,17 @@ impl History {
     pub(super) async fn error(&self, failure: Failure, requested: Revision) -> StorageError {
         match failure {
             Failure::Compacted => self.compacted(requested).await,
+            Failure::Gone { current } => StorageError::Compacted {
+                requested,
+                compacted: current,
+            },
             Failure::Future => match self.current_revision().await {
+                Ok(current) if requested > current && requested <= self.past.gone() => {
+                    StorageError::Compacted {
+                        requested,
+                        compacted: current,
+                    }
+                }
                 Ok(current) => StorageError::Future { requested, current },
                 Err(failure) => failure.into(),
             },
@@ -137,6 +230,7 @@ impl History {
         after: Revision,
         upto: Revision,
     ) -> Result<Replay, Failure> {
+        let generations = self.past.generations();
         let mut changes = Changes::open(member, prefix, after).await?;
         let mut replay = Replay {
             events: Vec::new(),
@@ -144,6 +238,9 @@ impl History {
         };
         let mut heard_at = Instant::now();
         while replay.reached < upto && replay.events.len() < REPLAY_STEP {
+            if generations.has_changed().unwrap_or(true) {
+                return Err(another());
+            }
             let Ok(heard) = timeout(ASK_AGAIN, changes.next()).await else {
                 if heard_at.elapsed() >= SILENCE {
                     return Err(changes.member.silent(SILENCE));

@@ -37,6 +37,7 @@ impl Etcd {
         let mut page = Page::default();
         // An empty etcd is at revision 1, and 0 would mean the present to it.
         let mut at = request.at.map(|at| at.max(Revision(1)));
+        let before = self.history.past.seen();
         loop {
             let wanted = match request.limit {
                 0 => CHUNK,
@@ -54,6 +55,10 @@ impl Etcd {
                 .saturating_sub(answer.kvs.len() as u64);
             for pair in answer.kvs {
                 page.entries.push(wire::entry(pair).map_err(Ok)?);
+            }
+            if let Some(newest) = page.entries.iter().max_by_key(|entry| entry.revision) {
+                let past = &self.history.past;
+                past.remember(before, &newest.key, &newest.value, newest.revision);
             }
             page.more = answer.more;
             page.remaining = Some(following);

@@ -12,6 +12,7 @@ mod history;
 mod lease;
 mod list;
 mod members;
+mod past;
 mod pump;
 mod together;
 mod version;
@@ -36,6 +37,7 @@ use self::failure::Failure;
 use self::history::History;
 use self::lease::Leases;
 use self::members::{Members, Safety};
+use self::past::Past;
 use self::pump::Pump;
 use self::together::Together;
 use self::wire::Range;
@@ -81,21 +83,23 @@ impl Etcd {
     pub async fn connect(config: EtcdConfig) -> Result<Arc<Self>, ConnectError> {
         let members = Arc::new(Members::new(&config).await?);
         let closed = Arc::new(AtomicBool::new(false));
+        let feed = Feed::new(Revision(0));
+        let (reached_sender, reached) = watch::channel(Revision(0));
+        let past = Past::new(Arc::clone(&feed), reached_sender);
         let history = Arc::new(History {
             members: Arc::clone(&members),
             closed: Arc::clone(&closed),
+            past: Arc::new(past),
         });
         let current = first_answer(&config, &members, &history).await?;
-        let feed = Feed::new(current);
+        let (generation, _) = history.past.published();
+        history.past.skip_to(generation, current);
         let wanted = Arc::new(Notify::new());
-        let (reached_sender, reached) = watch::channel(current);
         let pump = Pump {
             members: Arc::clone(&members),
             history: Arc::clone(&history),
-            feed: Arc::clone(&feed),
             prefix: config.prefix,
             wanted: Arc::clone(&wanted),
-            reached: reached_sender,
         };
         let mut tasks = vec![tokio::spawn(pump.run()).abort_handle()];
         if let Some(interval) = config.compaction_interval {
@@ -132,6 +136,7 @@ impl Etcd {
 
     async fn range(&self, range: &Range, options: GetOptions) -> Result<PbRangeResponse, Failure> {
         let options = options.with_range(range.end.clone());
+        let before = self.history.past.seen();
         let answer = self
             .members
             .call(Safety::Scan, async |member| {
@@ -140,8 +145,10 @@ impl Etcd {
                     .get(range.from.clone(), Some(options.clone()))
                     .await
             })
-            .await?;
-        Ok(answer.0)
+            .await?
+            .0;
+        self.history.judge(before, answer.header.as_ref()).await?;
+        Ok(answer)
     }
 
     /// Waits until the watchers can know of everything up to `present`, but no longer than is worth it.
@@ -201,6 +208,7 @@ impl Storage for Etcd {
             // etcd takes no such key, so it holds nothing.
             return Ok((None, self.history.current_revision().await?));
         }
+        let before = self.history.past.seen();
         let answer = self
             .members
             .call(Safety::Read, async |member| {
@@ -208,6 +216,7 @@ impl Storage for Etcd {
             })
             .await?
             .0;
+        self.history.judge(before, answer.header.as_ref()).await?;
         let revision = wire::header_revision(answer.header.as_ref());
         let pair = answer.kvs.into_iter().next();
         Ok((pair.map(wire::entry).transpose()?, revision))

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::changes::{Changes, Heard};
 use super::failure::Failure;
 use super::history::History;
 use super::members::Members;
+use super::past::another;
 use crate::Revision;
-use crate::feed::{Change, Feed};
 
 /// A watch that has said nothing for so long is asked how far it is.
 const IDLE: Duration = Duration::from_secs(1);
@@ -27,12 +27,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct Pump {
     pub(super) members: Arc<Members>,
     pub(super) history: Arc<History>,
-    pub(super) feed: Arc<Feed>,
     pub(super) prefix: String,
     /// Someone waits for the present revision.
     pub(super) wanted: Arc<Notify>,
-    /// How far the feed is.
-    pub(super) reached: watch::Sender<Revision>,
 }
 
 impl Pump {
@@ -40,21 +37,25 @@ impl Pump {
     pub(super) async fn run(self) {
         let mut pause = FIRST_PAUSE;
         loop {
-            let before = self.feed.published();
+            let before = self.published();
             let failure = match self.follow().await {
                 Err(Failure::Compacted) => self.skip_what_is_gone().await,
                 Err(failure) => Err(failure),
                 Ok(never) => match never {},
             };
             if let Err(failure) = failure {
-                tracing::warn!(%failure, after = %self.feed.published(), "the watch of etcd is opened again");
+                tracing::warn!(%failure, after = %self.published(), "the watch of etcd is opened again");
             }
-            pause = match self.feed.published() > before {
+            pause = match self.published() > before {
                 true => FIRST_PAUSE,
                 false => (pause * 2).min(LONGEST_PAUSE),
             };
             sleep(pause).await;
         }
+    }
+
+    fn published(&self) -> Revision {
+        self.history.past.published().1
     }
 
     /// One watch, until it fails.
@@ -71,14 +72,18 @@ impl Pump {
         &self,
         member: Arc<super::members::Member>,
     ) -> Result<std::convert::Infallible, Failure> {
-        let from = self.feed.published();
+        let past = &self.history.past;
+        let mut generations = past.generations();
+        let (generation, from) = past.published();
         let mut changes = Changes::open(member, &self.prefix, from).await?;
+        self.history.look_again().await?;
         let mut heard_at = Instant::now();
         let mut asked_at = heard_at;
         let mut proved = false;
         loop {
             let heard = tokio::select! {
                 heard = changes.next() => heard?,
+                _ = generations.changed() => return Err(another()),
                 () = self.wanted.notified() => {
                     asked_at = Instant::now();
                     changes.request_progress().await?;
@@ -100,32 +105,23 @@ impl Pump {
                 self.history.check_kept(from).await?;
                 proved = true;
             }
-            self.publish(heard);
-        }
-    }
-
-    fn publish(&self, heard: Heard) {
-        let (changes, upto) = match heard {
-            Heard::Alive => return,
-            Heard::Progress(revision) => (Vec::new(), revision),
-            Heard::Changes(events) => {
-                let upto = events.last().map_or(Revision(0), |event| event.revision);
-                let loaded = |event| Change::Loaded(Arc::new(event));
-                (events.into_iter().map(loaded).collect(), upto)
+            match heard {
+                Heard::Alive => {}
+                Heard::Progress(revision) => past.publish(generation, Vec::new(), revision)?,
+                Heard::Changes(events) => {
+                    let upto = events.last().map_or(Revision(0), |event| event.revision);
+                    past.publish(generation, events, upto)?;
+                }
             }
-        };
-        if upto > self.feed.published() {
-            self.feed.publish(&changes, upto);
-            self.reached.send_replace(upto);
         }
     }
 
     /// The feed goes on from the present; watchers that stayed behind learn from history that it is gone.
     async fn skip_what_is_gone(&self) -> Result<(), Failure> {
+        let (generation, after) = self.history.past.published();
         let current = self.history.current_revision().await?;
-        tracing::warn!(after = %self.feed.published(), %current, "changes were compacted before they were received");
-        self.feed.skip_to(current);
-        self.reached.send_replace(current);
+        tracing::warn!(%after, %current, "changes were compacted before they were received");
+        self.history.past.skip_to(generation, current);
         Ok(())
     }
 }

@@ -87,6 +87,7 @@ impl Etcd {
             .when([compare])
             .and_then([op])
             .or_else([TxnOp::get(key, None)]);
+        let before = self.history.past.seen();
         let answer = self
             .members
             .call(Safety::Write, async |member| {
@@ -94,6 +95,8 @@ impl Etcd {
             })
             .await?
             .0;
+        // It is done, whatever else is learned from it.
+        self.history.past.judge(before, answer.header.as_ref());
         if answer.succeeded {
             return Ok(Ok(wire::header_revision(answer.header.as_ref())));
         }
