@@ -82,6 +82,12 @@ impl Etcd {
         Self::start_alone(release, place, "https", &files)
     }
 
+    /// Starts an etcd of one member with further flags.
+    pub fn start_with(release: &str, args: &[&str]) -> Self {
+        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        Self::start_alone(release, Place::local(), "http", &args)
+    }
+
     fn start_alone(release: &str, place: Place, scheme: &'static str, args: &[String]) -> Self {
         // Alone it has nobody to lose an election to, and none to wait for.
         let quick = ["--heartbeat-interval=10", "--election-timeout=100"].map(str::to_owned);

@@ -1,5 +1,5 @@
-//! A server whose disk refuses: writes are answered with an error that asks to try again, reads and watches go on, and
-//! writes work again when the disk does.
+//! A server whose disk refuses: writes are answered with an error, which asks to try again only where that may help, reads
+//! and watches go on, and writes work again when the disk does.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "tests")]
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use apiloom_tests::wardle::{FLUNDERS, flunder};
 use apiloom_tests::{Server, repository};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const ENOSPC: i32 = 28;
 const EROFS: i32 = 30;
@@ -47,20 +47,42 @@ async fn a_disk_that_refuses_writes_does_not_stop_reads() {
         let name = format!("b{number}");
         let refused = client.post(FLUNDERS, &flunder(&name)).await;
         let status = refused.json();
+        let (reason, message) = match number {
+            EIO => (
+                json!("ServerTimeout"),
+                "The create operation against flunders.wardle.example.com could not be completed at this time, please \
+                 try again.",
+            ),
+            ENOSPC => (Value::Null, "the store cannot be written: the disk is full"),
+            _ => (
+                Value::Null,
+                "the store cannot be written: the disk is read-only",
+            ),
+        };
         assert_eq!(
-            (refused.code, &status["kind"], &status["reason"]),
-            (500, &json!("Status"), &json!("ServerTimeout")),
+            (
+                refused.code,
+                &status["kind"],
+                &status["reason"],
+                &status["message"]
+            ),
+            (500, &json!("Status"), &reason, &json!(message)),
             "{status}"
         );
+        // Issue 9, point 17.
+        let health = client.get("/readyz/storage").await;
+        assert_eq!(health.code, 500);
+        assert!(health.text().contains("the store cannot be written"));
         assert_eq!(client.get(&format!("{FLUNDERS}/a")).await.code, 200);
         assert_eq!(client.get(FLUNDERS).await.json(), before);
         assert_eq!(client.get("/livez").await.code, 200);
 
         std::fs::remove_file(&deny).unwrap();
         let begin = Instant::now();
-        while client.post(FLUNDERS, &flunder(&name)).await.code != 201 {
+        while client.get("/readyz").await.code != 200 {
             assert!(begin.elapsed() < Duration::from_secs(30), "errno {number}");
         }
+        assert_eq!(client.post(FLUNDERS, &flunder(&name)).await.code, 201);
         let event = watch.event().await;
         assert_eq!(event["object"]["metadata"]["name"], json!(name));
     }

@@ -157,9 +157,13 @@ pub enum StorageError {
     /// What the disk returned is not what was written; names the key, or the file where no key is known.
     #[error("corrupt store: {0}")]
     Corrupt(String),
-    /// The store cannot be reached or cannot write (disk full, read-only, closed); reads may go on.
+    /// The store cannot be reached, is closed, or failed for a reason that may pass; asking again may help, reads may go on.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
+    /// The store will not do it, however often it is asked: its disk is full or read-only, its files are gone, etcd has
+    /// reached its quota, or the value is too large. Reads may go on. The text is shown to clients.
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// A store of bytes under keys, with one history.
@@ -230,12 +234,12 @@ pub trait Storage: Send + Sync + fmt::Debug + 'static {
     /// The revision of the newest write.
     async fn current_revision(&self) -> Result<Revision, StorageError>;
 
-    /// Whether the store answers and is whole, as far as it knows without looking for damage now: probes ask every few
+    /// Whether the store answers, takes writes and is whole, as far as it knows without looking for damage now: probes ask every few
     /// seconds.
     ///
     /// # Errors
-    /// [`StorageError::Unavailable`] when it does not answer, [`StorageError::Corrupt`] when damage was found since the
-    /// start. The text is shown to anybody, so it names no key.
+    /// [`StorageError::Unavailable`] when it does not answer, [`StorageError::Refused`] when it takes no writes,
+    /// [`StorageError::Corrupt`] when damage was found since the start. The text is shown to anybody, so it names no key.
     async fn health(&self) -> Result<(), StorageError> {
         self.current_revision().await.map(|_| ())
     }

@@ -23,8 +23,11 @@ use futures_util::StreamExt;
 
 const DIR: &str = "DENY_DIR";
 const FILE: &str = "DENY_FILE";
+const READ: &str = "DENY_READ";
 
 const EIO: i32 = 5;
+const EACCES: i32 = 13;
+const EMFILE: i32 = 24;
 const ENOSPC: i32 = 28;
 const EROFS: i32 = 30;
 const EDQUOT: i32 = 122;
@@ -38,10 +41,23 @@ fn store_outlives_refused_writes() {
             let dir = Path::new(&dir).join(number.to_string());
             run(async {
                 let refuse = || fs::write(&deny, number.to_string()).unwrap();
-                outlive(&dir, refuse, || fs::remove_file(&deny).unwrap()).await;
+                let allow = || fs::remove_file(&deny).unwrap();
+                // Issue 9, point 17: what is told of a disk that may work again, and of one that will not by itself.
+                let expected = match number {
+                    EIO => None,
+                    EROFS => Some("the store cannot be written: the disk is read-only"),
+                    EDQUOT => Some("the store cannot be written: the quota of the disk is used up"),
+                    _ => Some("the store cannot be written: the disk is full"),
+                };
+                outlive(&dir, refuse, allow, expected).await;
                 start_while_refused(&dir, &deny, number).await;
             });
         }
+        let unreadable = PathBuf::from(std::env::var_os(READ).unwrap());
+        run(start_while_unreadable(
+            &Path::new(&dir).join("read"),
+            &unreadable,
+        ));
         return;
     }
     let scratch = tempfile::tempdir().unwrap();
@@ -59,6 +75,7 @@ fn store_outlives_refused_writes() {
         .env("LD_PRELOAD", library)
         .env(DIR, scratch.path().join("stores"))
         .env(FILE, scratch.path().join("deny"))
+        .env(READ, scratch.path().join("deny-read"))
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
@@ -84,10 +101,9 @@ fn store_outlives_a_full_disk() {
             // It ends with what no longer fits.
             let _ = fs::write(&filler, vec![b'x'; 8 << 20]);
         };
-        outlive(&disk.path().join("store"), fill, || {
-            fs::remove_file(&filler).unwrap();
-        })
-        .await;
+        let allow = || fs::remove_file(&filler).unwrap();
+        let expected = Some("the store cannot be written: the disk is full");
+        outlive(&disk.path().join("store"), fill, allow, expected).await;
     });
     drop(mounted);
 }
@@ -102,7 +118,12 @@ impl Drop for Mounted<'_> {
 }
 
 /// Writes until the disk refuses, reads all the same, and writes again when the disk lets it.
-async fn outlive(dir: &Path, refuse: impl Fn(), allow: impl Fn()) {
+/// `expected` is what is told where trying again does not help.
+async fn outlive(dir: &Path, refuse: impl Fn(), allow: impl Fn(), expected: Option<&str>) {
+    let is_told = |error: &StorageError| match expected {
+        None => matches!(error, StorageError::Unavailable(_)),
+        Some(text) => *error == StorageError::Refused(text.to_owned()),
+    };
     let config = EmbeddedConfig {
         // Housekeeping meets the refusals too.
         retention: Retention {
@@ -118,28 +139,28 @@ async fn outlive(dir: &Path, refuse: impl Fn(), allow: impl Fn()) {
     for round in 1..4 {
         refuse();
         let error = refused(&store).await;
-        assert!(matches!(error, StorageError::Unavailable(_)), "{error}");
+        assert!(is_told(&error), "{error}");
+        // Nobody has to write for it to be seen, nor for its end.
+        assert!(store.health().await.is_err());
         let kept = store.list(ListRequest::default()).await.unwrap();
         let entry = store.get("/r/0007").await.unwrap().0;
         assert_eq!(entry.as_ref().map(|entry| &*entry.key), Some("/r/0007"));
         assert_eq!(store.current_revision().await, Ok(kept.revision));
         let first = entry.unwrap();
         let update = store.update_if(&first.key, first.revision, "2".into(), None);
-        assert!(matches!(update.await, Err(StorageError::Unavailable(_))));
+        assert!(is_told(&update.await.unwrap_err()));
         let delete = store.delete_if(&first.key, first.revision).await;
-        assert!(matches!(delete, Err(StorageError::Unavailable(_))));
+        assert!(is_told(&delete.unwrap_err()));
         let mut changes = store.watch("/r/", WatchStart::Now).await.unwrap();
         assert_eq!(store.list(ListRequest::default()).await, Ok(kept.clone()));
 
         allow();
         let begin = Instant::now();
-        let revision = loop {
-            match create(&store, 1_000 * round + 500).await {
-                Ok(entry) => break entry.revision,
-                Err(StorageError::Unavailable(_)) if begin.elapsed().as_secs() < 30 => {}
-                Err(error) => panic!("{error}"),
-            }
-        };
+        while let Err(error) = store.health().await {
+            assert!(begin.elapsed().as_secs() < 30, "{error}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let revision = create(&store, 1_000 * round + 500).await.unwrap().revision;
         assert_eq!(revision.0, kept.revision.0 + 1, "what failed took nothing");
         let event = loop {
             match changes.next().await.unwrap().unwrap() {
@@ -199,4 +220,43 @@ async fn start_while_refused(dir: &Path, deny: &Path, number: i32) {
     let store = Embedded::open(dir, EmbeddedConfig::default()).unwrap();
     assert_eq!(store.count("/r/").await, Ok(20));
     store.close().await;
+}
+
+/// A store is opened while one look at its files after the other fails: that is told as what it is, and not as damage.
+async fn start_while_unreadable(dir: &Path, deny: &Path) {
+    let store = Embedded::open(dir, EmbeddedConfig::default()).unwrap();
+    for index in 0..20 {
+        create(&store, index).await.unwrap();
+    }
+    store.close().await;
+    for number in [EIO, EACCES, EMFILE] {
+        let mut failed = 0;
+        for which in 1.. {
+            fs::write(deny, format!("{number} {which}")).unwrap();
+            let opened = Embedded::open(dir, EmbeddedConfig::default());
+            fs::remove_file(deny).unwrap();
+            match opened {
+                Err(error) => {
+                    let line = error.to_string();
+                    assert!(
+                        line.starts_with("cannot use") && !line.contains('\n'),
+                        "errno {number}, {which}: {line}"
+                    );
+                    failed += 1;
+                }
+                Ok(store) => {
+                    assert_eq!(store.count("/r/").await, Ok(20), "errno {number}, {which}");
+                    let damage = store.damage();
+                    store.close().await;
+                    assert_eq!(damage, [""; 0]);
+                    // Some looks are not needed; that many in a row mean that there are no more.
+                    if which > 100 {
+                        break;
+                    }
+                }
+            }
+        }
+        assert!(failed > 10, "errno {number}: {failed}");
+    }
+    assert_eq!(Embedded::check(dir).unwrap().damage, [""; 0]);
 }

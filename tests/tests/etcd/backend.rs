@@ -255,3 +255,58 @@ async fn a_value_that_is_too_large_is_refused_and_nothing_breaks() {
     assert!(started.elapsed() < Duration::from_secs(3));
     store.create(KEY, "1".into(), None).await.unwrap();
 }
+
+/// Issue 9, point 17: what etcd will not do however often it is asked is told in its own words.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_etcd_that_is_full_is_told_as_such_and_not_ready() {
+    for release in etcd::Etcd::RELEASES {
+        let etcd = etcd::Etcd::start_with(release, &["--quota-backend-bytes=4194304"]);
+        let store = connect(EtcdConfig::new([etcd.url()])).await;
+        assert_eq!(store.health().await, Ok(()));
+        let value = bytes::Bytes::from(vec![b'x'; 500_000]);
+        let mut written = Vec::new();
+        let error = loop {
+            let key = format!("/registry/things/{}", written.len());
+            match store.create(&key, value.clone(), None).await {
+                Ok(revision) => written.push((key, revision)),
+                Err(error) => break error,
+            }
+        };
+        let full = "etcdserver: mvcc: database space exceeded";
+        assert_eq!(error, StorageError::Refused(full.to_owned()), "{release}");
+        let health = store.health().await.unwrap_err().to_string();
+        assert!(health.contains("NOSPACE"), "{health}");
+        // It lives, and reads go on.
+        store.current_revision().await.unwrap();
+        assert!(store.get(&written[0].0).await.unwrap().0.is_some());
+
+        let mut last = Revision(0);
+        for (key, revision) in written {
+            last = store.delete_if(&key, revision).await.unwrap();
+        }
+        etcd.gateway(
+            "/v3/kv/compaction",
+            &json!({"revision": last.0.to_string(), "physical": true}),
+        );
+        etcd.gateway("/v3/maintenance/defragment", &json!({}));
+        let alarms = etcd.gateway("/v3/maintenance/alarm", &json!({"action": "GET"}));
+        for alarm in alarms["alarms"].as_array().unwrap() {
+            let id = &alarm["memberID"];
+            etcd.gateway(
+                "/v3/maintenance/alarm",
+                &json!({"action": "DEACTIVATE", "alarm": "NOSPACE", "memberID": id}),
+            );
+        }
+        assert_eq!(store.health().await, Ok(()));
+        store.create(KEY, "1".into(), None).await.unwrap();
+
+        let etcd = etcd::Etcd::start(release);
+        let store = connect(EtcdConfig::new([etcd.url()])).await;
+        // More than the 8 MiB with which it is started.
+        let large = bytes::Bytes::from(vec![b'x'; (8 << 20) + 1_000]);
+        let refused = store.create("/registry/things/large", large, None).await;
+        let too_large = StorageError::Refused("etcdserver: request is too large".to_owned());
+        assert_eq!(refused, Err(too_large), "{release}");
+        assert_eq!(store.health().await, Ok(()));
+    }
+}

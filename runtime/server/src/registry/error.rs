@@ -22,6 +22,7 @@ pub(super) fn from_storage(
 ) -> ApiError {
     match error {
         StorageError::Unavailable(_) => unavailable(resource, operation),
+        StorageError::Refused(text) => ApiError::internal_text(text),
         StorageError::Compacted { .. } | StorageError::Restored { .. } => expired_list(),
         StorageError::Future { requested, current } => too_large(requested.0, current),
         StorageError::Corrupt(text) => ApiError::internal(format!("corrupt store: {text}")),

@@ -37,9 +37,17 @@ pub(super) fn checks(
 /// The checks of the stores, called as kube-apiserver calls them where the store is one that it has too.
 fn of_stores(stores: &Stores) -> [Check; 2] {
     if stores.backend() == Backend::Etcd {
+        let answers = |store: Arc<dyn Storage>| async move {
+            store.current_revision().await.map(drop).map_err(|error| {
+                // Where etcd is concerns nobody but the operator.
+                tracing::warn!(%error, "etcd does not answer");
+                StorageError::Unavailable("etcd does not answer".to_owned())
+            })
+        };
+        // A restart of the server does not help an etcd that is full.
         let healthy = |store: Arc<dyn Storage>| async move { store.health().await };
         return [
-            check("etcd", stores, healthy),
+            check("etcd", stores, answers),
             check("etcd-readiness", stores, healthy).on(&[Probe::Readyz]),
         ];
     }

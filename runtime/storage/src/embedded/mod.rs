@@ -329,12 +329,19 @@ impl Storage for Embedded {
 
     async fn health(&self) -> Result<(), StorageError> {
         self.check_open()?;
-        if self.damage.lock().is_empty() {
-            return Ok(());
+        if !self.damage.lock().is_empty() {
+            return Err(StorageError::Corrupt(
+                "the proof in the background found damage, the log says where".into(),
+            ));
         }
-        Err(StorageError::Corrupt(
-            "the proof in the background found damage, the log says where".into(),
-        ))
+        let place = self.place.clone();
+        let looked = tokio::task::spawn_blocking(move || {
+            place.check().inspect_err(|what| place.note_trouble(what))?;
+            place.trouble().map_or(Ok(()), Err)
+        });
+        let looked = looked.await;
+        let looked = looked.unwrap_or_else(|error| Err(error.to_string()));
+        looked.map_err(StorageError::Refused)
     }
 
     async fn size_bytes(&self) -> Result<Option<u64>, StorageError> {

@@ -182,13 +182,17 @@ pub(super) fn open(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenEr
     }
     keep_log_on_close(&place, &connection, false)?;
     // Where no page is free, none can be free and in use; what a kill has left in SQLite's log can then wait.
-    let is_written_back = length(&dir.join(WAL)) == 0
+    let is_written_back = length(&dir.join(WAL))? == 0
         || has_free_pages(&place, &connection)? && write_back(&place, &connection);
     if is_written_back {
         prove_pages(&place, &connection)?;
     }
     mark.set(head)
         .map_err(|error| OpenError::io(&Mark::path(dir), &error))?;
+    place.check().map_err(|reason| OpenError::Io {
+        path: dir.to_owned(),
+        reason,
+    })?;
     Ok(Opened {
         place,
         connection,
@@ -212,7 +216,11 @@ fn lost_pages(log: &Path) -> String {
 
 /// Whether the last connection that closes leaves SQLite's log as it is: what is in the log of a store that turns out to
 /// be damaged may be all that is left.
-fn keep_log_on_close(path: &Path, connection: &Connection, keep: bool) -> Result<(), OpenError> {
+pub(super) fn keep_log_on_close(
+    path: &Path,
+    connection: &Connection,
+    keep: bool,
+) -> Result<(), OpenError> {
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)
         .map(drop)
@@ -239,8 +247,12 @@ fn write_back(place: &Place, connection: &Connection) -> bool {
 }
 
 fn make_dir(dir: &Path) -> Result<(), OpenError> {
-    if dir.is_dir() {
-        return Ok(());
+    match fs::metadata(dir) {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(OpenError::io(dir, &error));
+        }
+        _ => {}
     }
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -277,10 +289,10 @@ fn make_file(
     marked: Option<u64>,
     config: &EmbeddedConfig,
 ) -> Result<(), OpenError> {
-    if length(path) > 0 {
+    if length(path)? > 0 {
         return Ok(());
     }
-    if length(&dir.join(WAL)) > 0 {
+    if length(&dir.join(WAL))? > 0 {
         return Err(OpenError::damaged(
             path,
             format!("it is empty or missing, but {WAL} beside it is not"),
@@ -300,8 +312,24 @@ fn make_file(
     new.finish(connection)
 }
 
-fn length(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |metadata| metadata.len())
+/// The length of a file, 0 where there is none.
+fn length(path: &Path) -> Result<u64, OpenError> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        // Whether there is one is not known: that is no reason to take it for lost, or to make a new one.
+        Err(error) => Err(OpenError::io(path, &error)),
+    }
+}
+
+/// Whether there is something of a store in a directory.
+fn has_any(dir: &Path) -> Result<bool, OpenError> {
+    for path in [dir.join(FILE), dir.join(WAL), Mark::path(dir)] {
+        if length(&path)? > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A store that is being made: complete under another name first, so that a crash leaves all of it or none. Its owner
@@ -363,8 +391,7 @@ impl NewFile {
 pub(super) fn begin_new(dir: &Path) -> Result<Option<(File, NewFile)>, OpenError> {
     make_dir(dir)?;
     let lock = lock(dir)?;
-    let has_any = [FILE, WAL].iter().any(|name| length(&dir.join(name)) > 0);
-    if has_any || length(&Mark::path(dir)) > 0 {
+    if has_any(dir)? {
         return Ok(None);
     }
     Ok(Some((lock, NewFile::begin(dir)?)))
@@ -372,8 +399,7 @@ pub(super) fn begin_new(dir: &Path) -> Result<Option<(File, NewFile)>, OpenError
 
 /// Opens a store that must be there.
 pub(super) fn open_present(dir: &Path) -> Result<Opened, OpenError> {
-    let has_any = [FILE, WAL].iter().any(|name| length(&dir.join(name)) > 0);
-    if has_any || length(&Mark::path(dir)) > 0 {
+    if has_any(dir)? {
         return open(dir, &EmbeddedConfig::default());
     }
     Err(OpenError::Missing {

@@ -1,7 +1,19 @@
-//! Where a store is, and whether what comes from there is proved.
+//! Where a store is, whether what comes from there is proved, and whether it can be written.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::{fs, io};
+
+use parking_lot::Mutex;
+
+use super::open::{WAL, private_file};
+
+/// A file that is made and removed to learn what the disk says.
+const PROBE: &str = "store.probe";
+
+/// More than a disk that is full has left.
+const PROBE_BYTES: usize = 64 << 10;
 
 /// The file of a store.
 #[derive(Clone, Debug)]
@@ -9,12 +21,117 @@ pub(super) struct Place {
     path: PathBuf,
     /// Always, but in tests that show what would happen otherwise.
     pub(super) is_proved: bool,
+    state: Arc<State>,
 }
+
+/// What all parts of an open store know of its files.
+#[derive(Debug, Default)]
+struct State {
+    file: OnceLock<Identity>,
+    /// SQLite's log, which is made when it is first needed and stays while the store is open.
+    log: OnceLock<Identity>,
+    /// Why the store cannot be written, as long as it cannot.
+    trouble: Mutex<Option<String>>,
+}
+
+/// Which file it is that has a name: device and number.
+type Identity = (u64, u64);
 
 impl Place {
     pub(super) fn new(path: PathBuf, is_proved: bool) -> Self {
-        Self { path, is_proved }
+        Self {
+            path,
+            is_proved,
+            state: Arc::default(),
+        }
     }
+
+    /// Whether the files at this place are those that were there at the first call: what is written to files that were
+    /// removed or replaced is lost. The error is for anybody, so it names no path.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let log = self.path.with_file_name(WAL);
+        for (path, known) in [(&self.path, &self.state.file), (&log, &self.state.log)] {
+            match identity(path) {
+                Ok(found) if *known.get_or_init(|| found) == found => {}
+                Ok(_) => return Err(told("were replaced")),
+                Err(error) if is_gone(&error) && known.get().is_none() => {}
+                Err(error) if is_gone(&error) => return Err(told("were removed")),
+                Err(error) => {
+                    return Err(format!("the files of the store cannot be seen: {error}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Why the store cannot be written, if it cannot.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.state.trouble.lock().clone()
+    }
+
+    /// Notes that the store cannot be written; the log is told once.
+    pub(super) fn note_trouble(&self, what: &str) {
+        let mut trouble = self.state.trouble.lock();
+        if trouble.as_deref() != Some(what) {
+            tracing::error!(path = %self.path.display(), error = what, "the store takes no writes");
+            *trouble = Some(what.to_owned());
+        }
+    }
+
+    /// Notes that it can.
+    pub(super) fn end_trouble(&self) {
+        if self.state.trouble.lock().take().is_some() {
+            tracing::warn!(path = %self.path.display(), "the store takes writes again");
+        }
+    }
+
+    /// Writes a small file and removes it: SQLite does not tell what the disk said.
+    pub(super) fn probe(&self) -> io::Result<()> {
+        let path = self.path.with_file_name(PROBE);
+        let written = private_file().truncate(true).open(&path).and_then(|file| {
+            let mut file = file;
+            io::Write::write_all(&mut file, &[0; PROBE_BYTES])?;
+            file.sync_all()
+        });
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => written.and(Err(error)),
+            _ => written,
+        }
+    }
+}
+
+/// What an error of the disk means that will not go away by trying again; `None` for one that may.
+pub(super) fn lasting(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::StorageFull => Some("the disk is full"),
+        io::ErrorKind::QuotaExceeded => Some("the quota of the disk is used up"),
+        io::ErrorKind::ReadOnlyFilesystem => Some("the disk is read-only"),
+        io::ErrorKind::PermissionDenied => Some("its folder is not writable"),
+        _ => None,
+    }
+}
+
+fn told(what: &str) -> String {
+    format!("the files of the store {what} while the server was running; restart it")
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+#[cfg(unix)]
+fn identity(path: &Path) -> io::Result<Identity> {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(path).map(|file| (file.dev(), file.ino()))
+}
+
+/// Elsewhere an open file cannot be removed.
+#[cfg(not(unix))]
+fn identity(path: &Path) -> io::Result<Identity> {
+    fs::metadata(path).map(|_| (0, 0))
 }
 
 impl Deref for Place {

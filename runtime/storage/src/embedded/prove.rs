@@ -15,6 +15,7 @@ use super::open::{OpenError, SCHEMA};
 use super::place::Place;
 use super::reader::{load, query};
 use super::row::{Digest, Line, Number, line_columns};
+use crate::StorageError;
 
 /// Where the history of a store ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -230,8 +231,11 @@ fn find_difference(place: &Place, connection: &Connection) -> Result<String, Ope
         let key: String = row.get(0).map_err(failed)?;
         let revision = row.get::<_, i64>(1).map_err(failed)? as u64;
         let record = load(connection, place, revision).and_then(|record| record.into_entry(&key));
-        if let Err(error) = record {
-            return Ok(format!("key {key:?}: {error}"));
+        match record {
+            Ok(_) => {}
+            Err(StorageError::Corrupt(what)) => return Ok(format!("key {key:?}: {what}")),
+            // The disk could not be read now: what differs is not known.
+            Err(error) => return Err(OpenError::of(place, error)),
         }
         objects.insert(key, revision);
     }

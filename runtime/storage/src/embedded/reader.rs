@@ -60,9 +60,15 @@ impl Readers {
             let _permit = permit;
             let failed = |error: rusqlite::Error| sqlite_error(&place, &error);
             let connection = idle.lock().pop();
-            let connection = connection
-                .map_or_else(|| connect_reader(&place), Ok)
-                .map_err(failed)?;
+            let connection = match connection {
+                Some(connection) => connection,
+                None => {
+                    let connection = connect_reader(&place);
+                    // What is at this place now may be nothing, or another store.
+                    place.check().map_err(StorageError::Refused)?;
+                    connection.map_err(failed)?
+                }
+            };
             let answer =
                 connection
                     .unchecked_transaction()

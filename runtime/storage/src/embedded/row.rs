@@ -9,7 +9,7 @@ use bytes::Bytes;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, Row, ffi};
 
-use super::place::Place;
+use super::place::{Place, lasting};
 use super::reader::query;
 use crate::{Entry, Revision, StorageError};
 
@@ -265,7 +265,7 @@ impl Number {
 /// An error of SQLite, with what it was doing where its text says no more than that a disk failed.
 pub(super) fn describe(error: &rusqlite::Error) -> String {
     let doing = match error.sqlite_error().map_or(0, |error| error.extended_code) {
-        ffi::SQLITE_IOERR_READ => "while reading",
+        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_CORRUPTFS => "while reading",
         ffi::SQLITE_IOERR_WRITE => "while writing",
         ffi::SQLITE_IOERR_FSYNC => "while syncing",
         ffi::SQLITE_IOERR_TRUNCATE => "while cutting a file",
@@ -283,11 +283,9 @@ pub(super) fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StorageError
     let text = format!("{}: {}", path.display(), describe(error));
     let is_damage = match error.sqlite_error_code() {
         Some(ErrorCode::SystemIoFailure) => {
+            // What the disk could not read now it may read later: only what is not there is lost.
             let code = error.sqlite_error().map_or(0, |error| error.extended_code);
-            matches!(
-                code,
-                ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_CORRUPTFS
-            )
+            code == ffi::SQLITE_IOERR_SHORT_READ
         }
         Some(code) => matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase),
         // What comes from rusqlite itself is about a column that does not hold what we wrote.
@@ -298,4 +296,26 @@ pub(super) fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StorageError
     } else {
         StorageError::Unavailable(text)
     }
+}
+
+/// What a failed write means to its caller, where trying again does not help.
+pub(super) fn refusal(place: &Place, is_bounded: bool, error: &rusqlite::Error) -> StorageError {
+    let of_disk = || place.probe().err();
+    let why = match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) if is_bounded => Some("it is full"),
+        Some(ErrorCode::DiskFull) => Some("the disk is full"),
+        Some(ErrorCode::ReadOnly) => Some("it is read-only"),
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
+            of_disk().and_then(|error| lasting(&error))
+        }
+        _ => None,
+    };
+    match why {
+        Some(why) => cannot_be_written(why),
+        None => sqlite_error(place, error),
+    }
+}
+
+pub(super) fn cannot_be_written(why: &str) -> StorageError {
+    StorageError::Refused(format!("the store cannot be written: {why}"))
 }

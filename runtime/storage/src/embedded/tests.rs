@@ -245,6 +245,55 @@ fn file_that_vanished_is_not_made_anew() {
     });
 }
 
+// Issue 9, point 17.
+#[test]
+fn files_that_are_removed_or_replaced_under_an_open_store_are_noticed() {
+    let check = |damage: &dyn Fn(&Path, &Path), expected: &str| {
+        run(async {
+            let place = TempDir::new().unwrap();
+            let dir = place.path().join("store");
+            let store = open(&dir);
+            store.create("/r/a", "1".into(), None).await.unwrap();
+            let backup = place.path().join("backup");
+            fs::create_dir(&backup).unwrap();
+            copy(&dir, &backup);
+            assert_eq!(store.health().await, Ok(()));
+            damage(&dir, &backup);
+            let told = store.health().await.unwrap_err();
+            assert!(told.to_string().contains(expected), "{told}");
+            let refused = store.create("/r/b", "1".into(), None).await.unwrap_err();
+            assert_eq!(refused, told);
+            assert!(matches!(refused, StorageError::Refused(_)), "{refused}");
+            assert!(store.get("/r/a").await.unwrap().0.is_some(), "reads go on");
+            store.close().await;
+            // Whatever is there now is none the worse for it.
+            if dir.exists() {
+                let store = open(&dir);
+                assert_eq!(store.list(list_all()).await.unwrap().entries.len(), 1);
+                store.close().await;
+            }
+        });
+    };
+    check(&|dir, _| fs::remove_dir_all(dir).unwrap(), "were removed");
+    check(
+        &|dir, _| fs::rename(dir, dir.with_file_name("moved")).unwrap(),
+        "were removed",
+    );
+    check(
+        &|dir, backup| {
+            fs::rename(dir, dir.with_file_name("moved")).unwrap();
+            fs::rename(backup, dir).unwrap();
+        },
+        "were replaced",
+    );
+    check(
+        &|dir, backup| {
+            fs::rename(backup.join("store.db-wal"), dir.join("store.db-wal")).unwrap();
+        },
+        "were replaced",
+    );
+}
+
 #[test]
 fn page_that_is_free_and_in_use_is_noticed() {
     run(async {
@@ -359,9 +408,10 @@ fn full_store_refuses_writes_and_goes_on_reading() {
             }
         };
         assert!(
-            matches!(&error, StorageError::Unavailable(text) if text.contains("full")),
+            matches!(&error, StorageError::Refused(text) if text.contains("full")),
             "{error}"
         );
+        assert_eq!(store.health().await, Err(error));
         assert!(written > 10);
         assert_eq!(store.list(list_all()).await.unwrap().entries.len(), written);
         let revision = store.current_revision().await.unwrap();

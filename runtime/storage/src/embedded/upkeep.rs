@@ -9,7 +9,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
-use super::open::connect_upkeep;
+use super::open::{OpenError, connect_upkeep};
 use super::place::Place;
 use super::prove::prove;
 use super::reader::{load, name_key, query};
@@ -23,6 +23,12 @@ const FIRST_PROOF: Duration = Duration::from_secs(10);
 /// The proof reads so many rows, then rests: about 5,000 rows a second.
 const PROOF_ROWS: i64 = 128;
 const PROOF_REST: Duration = Duration::from_millis(25);
+
+/// When a proof goes on that met an error of the disk.
+const PROOF_RETRY: Duration = Duration::from_secs(10);
+
+/// What cannot be read so often is as good as lost.
+const PROOF_ATTEMPTS: u32 = 6;
 
 /// How often a checkpoint goes after what was written meanwhile, and how many pages are few enough for the writer.
 const CHECKPOINT_ROUNDS: usize = 8;
@@ -84,12 +90,13 @@ fn run(
 ) {
     let mut connection = None;
     let mut rest = FIRST_PROOF.min(interval);
+    let mut failures = 0;
     loop {
         let woken = asked.recv_timeout(rest);
         if woken == Err(RecvTimeoutError::Disconnected) {
             return;
         }
-        let open = match connection.take().map_or_else(|| connect_upkeep(place), Ok) {
+        let open = match connection.take().map_or_else(|| connect(place), Ok) {
             Ok(open) => open,
             Err(error) => {
                 tracing::error!(%error, "no connection for the upkeep of the store");
@@ -104,11 +111,35 @@ fn run(
             connection = Some(open);
             continue;
         }
-        let is_done = proof.step(&open);
-        rest = if is_done { interval } else { PROOF_REST };
-        // Between proofs the connection's memory is given back.
-        connection = (!is_done).then_some(open);
+        match proof.step(&open) {
+            // Between proofs the connection's memory is given back.
+            Ok(true) => {
+                rest = interval;
+                failures = 0;
+            }
+            Ok(false) => {
+                rest = PROOF_REST;
+                failures = 0;
+                connection = Some(open);
+            }
+            // A disk that could not be read is not a damaged one: the proof goes on where it is, with a new connection.
+            Err(error) => {
+                tracing::warn!(path = %place.display(), %error, "the proof could not go on");
+                rest = PROOF_RETRY.min(interval);
+                failures += 1;
+                if failures == PROOF_ATTEMPTS {
+                    proof.note(&error);
+                }
+            }
+        }
     }
+}
+
+fn connect(place: &Place) -> Result<Connection, StorageError> {
+    let connection = connect_upkeep(place);
+    // What is at this place now may be nothing, or another store.
+    place.check().map_err(StorageError::Refused)?;
+    connection.map_err(|error| sqlite_error(place, &error))
 }
 
 /// Writes SQLite's log back while the writer goes on writing: again and again until little is left, for with the rest the
@@ -144,7 +175,21 @@ pub(super) fn prove_everything(
         next: Next::Objects(String::new()),
         damage: Arc::clone(damage),
     };
-    while !proof.step(connection) {}
+    loop {
+        match proof.step(connection) {
+            Ok(false) => {}
+            Ok(true) => return,
+            Err(error) => return proof.note(&error),
+        }
+    }
+}
+
+/// SQLite calls it damage, too, when the disk fails to read once: what is damaged is so again.
+fn twice<T>(prove: impl Fn() -> Result<T, StorageError>) -> Result<T, StorageError> {
+    match prove() {
+        Err(StorageError::Corrupt(_)) => prove(),
+        proved => proved,
+    }
 }
 
 /// A pass over everything in the store.
@@ -163,32 +208,40 @@ enum Next {
 }
 
 impl Proof {
-    /// Proves a part; says whether it was the last.
-    fn step(&mut self, connection: &Connection) -> bool {
+    /// Proves a part; says whether it was the last. Damage is noted; what may pass is an error, and the part is to be
+    /// proved again.
+    fn step(&mut self, connection: &Connection) -> Result<bool, StorageError> {
         let next = connection
             .unchecked_transaction()
             .map_err(|error| sqlite_error(&self.place, &error));
-        let next = next.and_then(|snapshot| match &self.next {
-            Next::Objects(after) => self.objects(&snapshot, after),
-            Next::Log(after) => self.log(&snapshot, *after),
+        let next = next.and_then(|snapshot| {
+            twice(|| match &self.next {
+                Next::Objects(after) => self.objects(&snapshot, after),
+                Next::Log(after) => self.log(&snapshot, *after),
+            })
         });
-        let next = next.unwrap_or_else(|error| {
-            self.note(&error);
-            None
-        });
+        let next = match next {
+            Err(error) => {
+                self.note_damage(error)?;
+                None
+            }
+            Ok(next) => next,
+        };
         let is_done = next.is_none();
         self.next = next.unwrap_or_else(|| Next::Objects(String::new()));
-        is_done
+        Ok(is_done)
     }
 
     fn objects(&self, snapshot: &Connection, after: &str) -> Result<Option<Next>, StorageError> {
         let sql = "SELECT key, revision FROM obj WHERE key > ?1 ORDER BY key LIMIT ?2";
         let rows: Vec<(String, i64)> = self.rows(snapshot, sql, (after, PROOF_ROWS))?;
         for (key, revision) in &rows {
-            let proved = load(snapshot, &self.place, *revision as u64)
-                .and_then(|record| record.into_entry(key));
+            let proved = twice(|| {
+                load(snapshot, &self.place, *revision as u64)
+                    .and_then(|record| record.into_entry(key))
+            });
             if let Err(error) = proved {
-                self.note(&name_key(error, key));
+                self.note_damage(name_key(error, key))?;
             }
         }
         Ok(Some(
@@ -203,14 +256,17 @@ impl Proof {
             "SELECT revision, previous FROM log WHERE revision > ?1 ORDER BY revision LIMIT ?2";
         let rows: Vec<(i64, i64)> = self.rows(snapshot, sql, (after, PROOF_ROWS))?;
         for (revision, _) in &rows {
-            if let Err(error) = load(snapshot, &self.place, *revision as u64) {
-                self.note(&error);
+            if let Err(error) = twice(|| load(snapshot, &self.place, *revision as u64)) {
+                self.note_damage(error)?;
             }
         }
         if let Some((last, _)) = rows.last() {
             return Ok(Some(Next::Log(*last)));
         }
-        prove(&self.place, snapshot).map_err(|error| StorageError::Corrupt(error.to_string()))?;
+        prove(&self.place, snapshot).map_err(|error| match error {
+            OpenError::Io { .. } => StorageError::Unavailable(error.to_string()),
+            _ => StorageError::Corrupt(error.to_string()),
+        })?;
         Ok(None)
     }
 
@@ -230,6 +286,14 @@ impl Proof {
                 .collect::<rusqlite::Result<_>>()
         });
         rows.map_err(|error| sqlite_error(&self.place, &error))
+    }
+
+    fn note_damage(&self, error: StorageError) -> Result<(), StorageError> {
+        if !matches!(error, StorageError::Corrupt(_)) {
+            return Err(error);
+        }
+        self.note(&error);
+        Ok(())
     }
 
     fn note(&self, error: &StorageError) {

@@ -17,11 +17,11 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::EmbeddedConfig;
 use super::mark::Mark;
-use super::open::Opened;
-use super::place::Place;
+use super::open::{Opened, keep_log_on_close};
+use super::place::{Place, lasting};
 use super::prove::Head;
 use super::reader::query;
-use super::row::sqlite_error;
+use super::row::{Number, cannot_be_written, refusal};
 use super::upkeep::Upkeep;
 use crate::feed::Feed;
 use crate::op::Op;
@@ -32,6 +32,9 @@ use housekeeping::Pace;
 /// A batch ends after so many writes or bytes: the first of it waits for the last.
 const BATCH_WRITES: usize = 1_024;
 const BATCH_BYTES: usize = 8 << 20;
+
+/// A bounded file that has so many pages left is not full.
+const ROOM_PAGES: i64 = 16;
 
 type Answer<T> = oneshot::Sender<Result<T, StorageError>>;
 
@@ -75,6 +78,10 @@ pub(super) struct Writer {
     next_sweep: Instant,
     /// How much of the sweep is done at a time.
     pace: Pace,
+    /// When to try again whether the store, which could not be written, can.
+    next_try: Instant,
+    /// Whether the file may not grow beyond a bound.
+    is_bounded: bool,
     /// When the next key expires, in milliseconds since 1970.
     next_expiry: Option<i64>,
     feed: Arc<Feed>,
@@ -112,6 +119,8 @@ impl Writer {
             next_look: Instant::now(),
             next_sweep: Instant::now(),
             pace: Pace::default(),
+            next_try: Instant::now(),
+            is_bounded: config.max_bytes.is_some(),
             next_expiry: None,
             feed,
             upkeep,
@@ -158,6 +167,9 @@ impl Writer {
         if self.swept < self.sweep_end() {
             look = look.min(self.next_sweep.saturating_duration_since(now));
         }
+        if self.place.trouble().is_some() {
+            look = look.min(self.next_try.saturating_duration_since(now));
+        }
         match self.next_expiry {
             Some(expiry) => look.min(Duration::from_millis(
                 u64::try_from(expiry - now_millis()).unwrap_or(0),
@@ -193,10 +205,7 @@ impl Writer {
         let committed = self
             .sync_commits()
             .and_then(|()| transaction::run(self, writes))
-            .map_err(|error| {
-                self.roll_back();
-                sqlite_error(&self.place, &error)
-            })?;
+            .map_err(|error| self.failed(&error))?;
         self.head = committed.head;
         self.next_expiry = committed.next_expiry;
         if let Err(error) = self.mark.set(self.head.revision) {
@@ -207,7 +216,26 @@ impl Writer {
             self.feed
                 .publish(&committed.changes, Revision(self.head.revision));
         }
+        if let Err(what) = self.place.check() {
+            // It is in files that nobody will find again: better not acknowledged.
+            self.place.note_trouble(&what);
+            return Err(StorageError::Refused(what));
+        }
+        self.place.end_trouble();
         Ok(committed.answers)
+    }
+
+    /// What a failed transaction means, which is undone; readiness ends until the store can be written again.
+    fn failed(&self, error: &rusqlite::Error) -> StorageError {
+        self.roll_back();
+        let error = match self.place.check() {
+            Ok(()) => refusal(&self.place, self.is_bounded, error),
+            Err(what) => StorageError::Refused(what),
+        };
+        if !matches!(error, StorageError::Corrupt(_)) {
+            self.place.note_trouble(&without_path(&error));
+        }
+        error
     }
 
     /// SQLite has undone some failed transactions already, and others not.
@@ -219,12 +247,46 @@ impl Writer {
         }
     }
 
+    /// Whether the store can be written, tried by a write that changes nothing.
+    fn try_to_write(&mut self) -> Result<(), StorageError> {
+        self.place.check().map_err(StorageError::Refused)?;
+        self.place.probe().map_err(|error| match lasting(&error) {
+            Some(why) => cannot_be_written(why),
+            None => StorageError::Unavailable(error.to_string()),
+        })?;
+        if self.is_bounded && !self.has_room() {
+            return Err(cannot_be_written("it is full"));
+        }
+        let written = self
+            .sync_commits()
+            .and_then(|()| Number::store(&self.connection, "swept", self.swept));
+        written.map_err(|error| self.failed(&error))
+    }
+
+    /// Whether a file that is bounded may take a few pages more.
+    fn has_room(&self) -> bool {
+        let pragma = |name| {
+            let number = self
+                .connection
+                .pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+            number.unwrap_or_default()
+        };
+        let left = pragma("max_page_count") - pragma("page_count");
+        left + pragma("freelist_count") >= ROOM_PAGES
+    }
+
     fn execute(&self, sql: &str) -> rusqlite::Result<()> {
         self.connection.prepare_cached(sql)?.execute([]).map(drop)
     }
 
     fn finish(self, reply: Option<oneshot::Sender<()>>) {
         self.upkeep.stop();
+        if self.place.check().is_err() {
+            // SQLite would remove the log of whatever store is at this place now.
+            if let Err(error) = keep_log_on_close(&self.place, &self.connection, true) {
+                tracing::warn!(%error, "SQLite's log may be removed");
+            }
+        }
         if let Err(error) = query(
             &self.connection,
             "PRAGMA wal_checkpoint(TRUNCATE)",
@@ -293,6 +355,14 @@ impl Batch {
             };
         }
         batch
+    }
+}
+
+/// The text of an error for those who may not know where the store is.
+fn without_path(error: &StorageError) -> String {
+    match error {
+        StorageError::Refused(what) => what.clone(),
+        _ => "the store cannot be written; the log says why".to_owned(),
     }
 }
 

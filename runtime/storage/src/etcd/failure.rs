@@ -24,7 +24,7 @@ pub(super) enum Failure {
     NotDone(String),
     /// Whether etcd has done it is not known.
     Lost(String),
-    /// etcd will not do it, however often it is asked.
+    /// etcd will not do it, however often it is asked; its own words, which clients are shown.
     Refused(String),
 }
 
@@ -54,7 +54,7 @@ impl Failure {
             | Code::ResourceExhausted
             | Code::PermissionDenied
             | Code::Unauthenticated
-            | Code::Unimplemented => Self::Refused(describe(server, message.to_owned())),
+            | Code::Unimplemented => Self::Refused(message.to_owned()),
             _ => Self::Lost(describe(server, message.to_owned())),
         }
     }
@@ -80,7 +80,10 @@ impl std::fmt::Display for Failure {
 impl From<Failure> for StorageError {
     /// For callers that cannot say more.
     fn from(failure: Failure) -> Self {
-        StorageError::Unavailable(failure.to_string())
+        match failure {
+            Failure::Refused(text) => StorageError::Refused(text),
+            failure => StorageError::Unavailable(failure.to_string()),
+        }
     }
 }
 
@@ -152,7 +155,7 @@ mod tests {
             ),
             (Code::InvalidArgument, "etcdserver: request is too large"),
         ] {
-            check(code, text, Failure::Refused(told(text)));
+            check(code, text, Failure::Refused(text.to_owned()));
         }
     }
 }

@@ -25,8 +25,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use etcd_client::GetOptions;
 use etcd_client::proto::PbRangeResponse;
+use etcd_client::{GetOptions, StatusResponse};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -149,6 +149,15 @@ impl Etcd {
             .0;
         self.history.judge(before, answer.header.as_ref()).await?;
         Ok(answer)
+    }
+
+    /// What the member in use says of itself.
+    async fn status(&self) -> Result<StatusResponse, Failure> {
+        self.members
+            .call(Safety::Read, async |member| {
+                member.maintenance().status().await
+            })
+            .await
     }
 
     /// Waits until the watchers can know of everything up to `present`, but no longer than is worth it.
@@ -301,23 +310,28 @@ impl Storage for Etcd {
     }
 
     async fn health(&self) -> Result<(), StorageError> {
-        let asked = self.current_revision().await.map(|_| ());
-        asked.map_err(|error| {
+        let asked = async {
+            self.current_revision().await?;
+            Ok(self.status().await?)
+        };
+        let status = asked.await.map_err(|error: StorageError| {
             // Where etcd is concerns nobody but the operator.
             tracing::warn!(%error, "etcd is not healthy");
             StorageError::Unavailable("etcd does not answer".to_owned())
-        })
+        })?;
+        // As `memberID:10276657743932975437 alarm:NOSPACE `.
+        let raised = |error: &String| Some(error.split_once("alarm:")?.1.trim().to_owned());
+        match status.errors().iter().find_map(raised) {
+            None => Ok(()),
+            Some(alarm) => Err(StorageError::Refused(format!(
+                "etcd takes no writes, its alarm {alarm} is raised"
+            ))),
+        }
     }
 
     async fn size_bytes(&self) -> Result<Option<u64>, StorageError> {
         self.check_open()?;
-        let status = self
-            .members
-            .call(Safety::Read, async |member| {
-                member.maintenance().status().await
-            })
-            .await?;
-        Ok(Some(status.db_size().unsigned_abs()))
+        Ok(Some(self.status().await?.db_size().unsigned_abs()))
     }
 
     async fn compact(&self, revision: Revision) -> Result<(), StorageError> {

@@ -8,8 +8,9 @@ use rusqlite::params;
 
 use super::transaction::present;
 use super::{Writer, now_millis};
+use crate::embedded::place::lasting;
 use crate::embedded::reader::query;
-use crate::embedded::row::{Line, Number, line_columns, sqlite_error};
+use crate::embedded::row::{Line, Number, cannot_be_written, line_columns, sqlite_error};
 use crate::op::Op;
 use crate::{Revision, StorageError};
 
@@ -61,7 +62,23 @@ impl Writer {
             self.expire();
         }
         let now = Instant::now();
+        if self.place.trouble().is_some() && now >= self.next_try {
+            match self.try_to_write() {
+                Ok(()) => self.place.end_trouble(),
+                Err(error) => {
+                    tracing::debug!(%error, "the store still takes no writes");
+                    self.next_try = now + RETRY;
+                }
+            }
+        }
         if now >= self.next_look {
+            // Nothing else tells that a disk which nobody writes to has become read-only.
+            if let Err(error) = self.mark.set(self.head.revision) {
+                self.place.note_trouble(&match lasting(&error) {
+                    Some(why) => cannot_be_written(why).to_string(),
+                    None => format!("the store cannot be written: {error}"),
+                });
+            }
             self.next_look = now + self.look_interval;
             self.horizon.observe(now, Revision(self.head.revision));
             let floor = self.horizon.floor(now, Revision(self.head.revision));
