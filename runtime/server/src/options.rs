@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use apiloom_storage::Retention;
 use apiloom_storage::cache::Budget;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
 
@@ -87,6 +88,10 @@ struct Storage {
     /// Folder of the store, the certificates and admin.kubeconfig [default: NAME-data in the current folder].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    /// Bytes of old values that the embedded store keeps for watches and lists of the past; beyond that the oldest are
+    /// forgotten before their 5 minutes or 10000 changes are over.
+    #[arg(long, value_name = "BYTES", default_value_t = Retention::default().max_bytes)]
+    embedded_history_bytes: u64,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -264,6 +269,7 @@ impl Options {
                 .unwrap_or_else(|| data_dir.join("pki")),
             tls_files,
             backend,
+            embedded_history_bytes: self.storage.embedded_history_bytes,
             storage_prefix: self.etcd.prefix(),
             etcd: self.etcd.into_options(),
             data_dir,

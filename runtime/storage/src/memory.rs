@@ -27,6 +27,9 @@ use crate::{
 /// write waits.
 const FORGET_STEP: usize = 64;
 
+/// History beside the present values, by default: as much as the watch caches keep twice over. A disk has more.
+const HISTORY_BYTES: u64 = 128 << 20;
+
 /// How many revisions a watcher replays at a time.
 const REPLAY_STEP: usize = 4_096;
 
@@ -96,7 +99,10 @@ impl Memory {
     /// An empty store with the usual [`Retention`], whose revisions begin at the clock: microseconds since 1970. So those
     /// that clients remember of an earlier store are too old to it, instead of yet to come.
     pub fn new() -> Arc<Self> {
-        Self::with_retention(Retention::default())
+        Self::with_retention(Retention {
+            max_bytes: HISTORY_BYTES,
+            ..Retention::default()
+        })
     }
 
     /// The same with another retention.
@@ -113,7 +119,7 @@ impl Memory {
         };
         let state = State {
             view,
-            horizon: Horizon::new(retention),
+            horizon: Horizon::new(retention, Instant::now(), revision),
             deadlines: BTreeSet::new(),
             reaper: None,
             closed: false,
@@ -224,6 +230,8 @@ impl State {
         if let Some(deadline) = deadline {
             self.deadlines.insert((deadline, shared_key));
         }
+        let replaced = (previous.as_ref()).map_or(0, |stored| stored.value.len());
+        self.horizon.count((key.len() + replaced) as u64);
         let event = Arc::new(Event {
             kind: op.kind(),
             key: key.to_owned(),
@@ -240,6 +248,7 @@ impl State {
     fn forget_old(&mut self, now: Instant) {
         self.horizon.observe(now, self.view.revision);
         let floor = self.horizon.floor(now, self.view.revision);
+        self.horizon.forget(self.view.compacted);
         for _ in 0..FORGET_STEP {
             if self.view.compacted >= floor {
                 break;
@@ -518,6 +527,34 @@ mod tests {
 
     mod conformance {
         crate::conformance_tests!(super::InMemory);
+    }
+
+    // Issue 9, point 9.
+    #[test]
+    fn history_is_bounded_by_bytes() {
+        crate::conformance::run(async {
+            let store = Memory::with_retention(Retention {
+                max_bytes: 1 << 20,
+                ..Retention::default()
+            });
+            let value = || Bytes::from(vec![b'x'; 64 << 10]);
+            let first = store.create("/r/a", value(), None).await.unwrap();
+            let mut last = first;
+            for _ in 0..200 {
+                last = store.update_if("/r/a", last, value(), None).await.unwrap();
+            }
+            let refused = store.watch("/r/", WatchStart::After(first)).await.err();
+            assert!(matches!(refused, Some(StorageError::Compacted { .. })));
+            let view = store.view().unwrap();
+            let kept: usize = view.log.iter().map(|event| event.value.len()).sum();
+            assert!((768 << 10..1280 << 10).contains(&kept), "{kept}");
+            assert!(
+                store
+                    .watch("/r/", WatchStart::After(Revision(last.0 - 10)))
+                    .await
+                    .is_ok()
+            );
+        });
     }
 
     // Issue 9, point 5.

@@ -483,6 +483,7 @@ fn write_all() {
         retention: Retention {
             min_age: Duration::ZERO,
             min_revisions: 60,
+            ..Retention::default()
         },
         ..EmbeddedConfig::default()
     };

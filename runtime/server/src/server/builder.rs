@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use apiloom_meta::{GroupDef, Resource};
 use apiloom_storage::Memory;
@@ -96,6 +97,7 @@ impl Builder {
     /// Every problem of the registered kinds at once; a folder, certificate or store that cannot be used.
     pub async fn build(self) -> Result<Server, ServerError> {
         let Self { config, steps } = self;
+        check_clock(SystemTime::now())?;
         private_file::make_dir(&config.data_dir)?;
         // Keys and stores are made at the same time: both wait for the disk.
         let ((certificates, token), stores) =
@@ -268,5 +270,40 @@ impl Ready {
         background.shutdown().await;
         registry.stop().await;
         stores.close().await;
+    }
+}
+
+/// The first second of the year 10000.
+const YEAR_10000: u64 = 253_402_300_800;
+
+/// Times of objects have four digits for the year, and the store counts from 1970.
+fn check_clock(now: SystemTime) -> Result<(), ServerError> {
+    match now.duration_since(UNIX_EPOCH) {
+        Ok(since) if since.as_secs() < YEAR_10000 => Ok(()),
+        _ => Err(ServerError::Clock),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    // Issue 9, point 16.
+    #[test]
+    fn a_clock_that_no_object_can_carry_is_refused_in_one_line() {
+        let check = |now: Option<SystemTime>, is_good: bool| {
+            let checked = check_clock(now.unwrap()).map_err(|error| error.to_string());
+            assert_eq!(checked.is_ok(), is_good, "{now:?}");
+            assert!(checked.err().is_none_or(|line| !line.contains('\n')));
+        };
+        let end = UNIX_EPOCH.checked_add(Duration::from_secs(YEAR_10000));
+        let second = Duration::from_secs(1);
+        check(Some(SystemTime::now()), true);
+        check(Some(UNIX_EPOCH), true);
+        check(UNIX_EPOCH.checked_sub(second), false);
+        check(end.and_then(|end| end.checked_sub(second)), true);
+        check(end, false);
     }
 }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use apiloom_meta::GroupResource;
+use apiloom_storage::Retention;
 use apiloom_storage::cache::Budget;
 
 use crate::registry::DEFAULT_MAX_OBJECT_BYTES;
@@ -202,6 +203,8 @@ pub struct Config {
     pub tls_files: Option<TlsFiles>,
     /// Where objects are kept. Default embedded.
     pub backend: Backend,
+    /// Bytes of old values that the embedded store keeps. Default 1 GiB.
+    pub embedded_history_bytes: u64,
     /// What every key of the store begins with, without a slash at its end. Default `/registry`.
     pub storage_prefix: String,
     /// For [`Backend::Etcd`].
@@ -244,6 +247,7 @@ impl Config {
             storage_prefix: "/registry".to_owned(),
             etcd: EtcdOptions::default(),
             data_dir,
+            embedded_history_bytes: Retention::default().max_bytes,
             watch_cache_history_bytes: Some(Budget::DEFAULT_BYTES),
             watch_cache_sizes: Vec::new(),
             max_requests_inflight: 400,
@@ -291,6 +295,11 @@ pub enum ServerError {
     /// The store cannot be opened or read.
     #[error("cannot open the store: {0}")]
     Storage(String),
+    /// The clock tells a time that no object can carry.
+    #[error(
+        "the clock of this machine is before the year 1970 or after 9999; set it, since objects carry its time"
+    )]
+    Clock,
     /// The random source of the system failed.
     #[error("the system gives no random numbers")]
     Random,

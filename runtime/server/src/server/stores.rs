@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use apiloom_storage::{Embedded, EmbeddedConfig, Memory, Storage};
+use apiloom_storage::{Embedded, EmbeddedConfig, Memory, Retention, Storage};
 
 use super::{Backend, Config, ServerError};
 use crate::registry::RegistryBuilder;
@@ -23,7 +23,11 @@ impl Stores {
         match config.backend {
             Backend::Memory => Ok(Self::one(Backend::Memory, Memory::new())),
             Backend::Embedded => {
-                let store = open_embedded(config.data_dir.join("store")).await?;
+                let retention = Retention {
+                    max_bytes: config.embedded_history_bytes,
+                    ..Retention::default()
+                };
+                let store = open_embedded(config.data_dir.join("store"), retention).await?;
                 Ok(Self::one(Backend::Embedded, store))
             }
             Backend::Etcd => open_etcd(config).await,
@@ -66,10 +70,16 @@ impl Stores {
     }
 }
 
-async fn open_embedded(dir: PathBuf) -> Result<Arc<dyn Storage>, ServerError> {
+async fn open_embedded(
+    dir: PathBuf,
+    retention: Retention,
+) -> Result<Arc<dyn Storage>, ServerError> {
     // Opening reads and checks files, which no async thread should wait for.
-    let opened =
-        tokio::task::spawn_blocking(move || Embedded::open(&dir, EmbeddedConfig::default())).await;
+    let config = EmbeddedConfig {
+        retention,
+        ..EmbeddedConfig::default()
+    };
+    let opened = tokio::task::spawn_blocking(move || Embedded::open(&dir, config)).await;
     match opened {
         Ok(Ok(store)) => Ok(store),
         Ok(Err(error)) => Err(ServerError::Storage(error.to_string())),

@@ -9,6 +9,7 @@ mod place;
 mod prove;
 mod reader;
 mod row;
+mod times;
 mod tools;
 mod upkeep;
 mod wal;

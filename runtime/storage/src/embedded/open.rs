@@ -14,6 +14,7 @@ use super::place::Place;
 use super::prove::{Proved, prove, prove_pages};
 use super::reader::query;
 use super::row::{Digest, Number, Seal, describe, sqlite_error};
+use super::times::Times;
 use super::wal::first_damage;
 use crate::{StorageError, beginning};
 
@@ -149,11 +150,35 @@ pub(super) struct Opened {
     pub(super) connection: Connection,
     pub(super) proved: Proved,
     pub(super) mark: Mark,
+    pub(super) times: Times,
     /// Holds the lock; to be dropped last.
     pub(super) lock: File,
 }
 
+/// Opens the store of a directory, or makes one there.
 pub(super) fn open(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
+    match open_once(dir, config) {
+        Err(OpenError::Damaged { .. }) => {
+            // SQLite says the same where the disk could not be read. That is told as what it is, and where it has passed,
+            // there is nothing to tell.
+            read_through(&dir.join(FILE))?;
+            read_through(&dir.join(WAL))?;
+            open_once(dir, config)
+        }
+        opened => opened,
+    }
+}
+
+/// Reads a file, if there is one, to its end.
+fn read_through(path: &Path) -> Result<(), OpenError> {
+    let read = File::open(path).and_then(|mut file| io::copy(&mut file, &mut io::sink()));
+    match read {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(OpenError::io(path, &error)),
+        _ => Ok(()),
+    }
+}
+
+fn open_once(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
     make_dir(dir)?;
     let lock = lock(dir)?;
     let path = dir.join(FILE);
@@ -198,6 +223,7 @@ pub(super) fn open(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenEr
         connection,
         proved,
         mark,
+        times: Times::open(dir).map_err(|error| OpenError::io(dir, &error))?,
         lock,
     })
 }

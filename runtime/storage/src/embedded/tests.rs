@@ -258,6 +258,7 @@ fn files_that_are_removed_or_replaced_under_an_open_store_are_noticed() {
             fs::create_dir(&backup).unwrap();
             copy(&dir, &backup);
             assert_eq!(store.health().await, Ok(()));
+            assert!(store.get("/r/a").await.unwrap().0.is_some());
             damage(&dir, &backup);
             let told = store.health().await.unwrap_err();
             assert!(told.to_string().contains(expected), "{told}");
@@ -461,6 +462,7 @@ fn history_beyond_the_retention_is_removed_and_present_values_stay() {
         let retention = Retention {
             min_age: Duration::ZERO,
             min_revisions: 10,
+            ..Retention::default()
         };
         let store = Embedded::open(
             dir.path(),
@@ -504,6 +506,95 @@ fn history_beyond_the_retention_is_removed_and_present_values_stay() {
         let values: Vec<_> = entries.iter().map(|entry| &entry.value[..]).collect();
         assert_eq!(values, [b"199".as_slice(), b"kept"]);
         store.close().await;
+    });
+}
+
+// Issue 9, point 16.
+#[test]
+fn history_grows_old_in_a_store_that_never_lives_long() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        let config = EmbeddedConfig {
+            retention: Retention {
+                min_age: Duration::from_secs(1),
+                min_revisions: 0,
+                ..Retention::default()
+            },
+            ..EmbeddedConfig::default()
+        };
+        let (mut first, mut lives) = (None, 0);
+        let begin = Instant::now();
+        loop {
+            let store = Embedded::open(dir.path(), config).unwrap();
+            let life = Instant::now();
+            let written = store.create(&format!("/r/{lives}"), "1".into(), None).await;
+            let first = *first.get_or_insert(written.unwrap());
+            // One that takes a while shows nothing.
+            while life.elapsed() < Duration::from_millis(100) {
+                tokio::task::yield_now().await;
+            }
+            let watched = store.watch("/r/", WatchStart::After(first)).await;
+            store.close().await;
+            lives += 1;
+            if matches!(watched.map(drop), Err(StorageError::Compacted { .. })) {
+                break;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(30), "{lives} lives");
+        }
+        assert!(begin.elapsed() >= config.retention.min_age, "not too early");
+        assert!(lives > 1);
+    });
+}
+
+// Issue 9, point 9.
+#[test]
+fn history_is_bounded_by_bytes_and_so_after_a_restart() {
+    run(async {
+        let dir = TempDir::new().unwrap();
+        let config = EmbeddedConfig {
+            retention: Retention {
+                max_bytes: 1 << 20,
+                ..Retention::default()
+            },
+            ..EmbeddedConfig::default()
+        };
+        let kept = || {
+            let connection = Connection::open(file(dir.path())).unwrap();
+            let sql = "SELECT sum(length(value)) FROM log";
+            let bytes: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+            bytes
+        };
+        let value = || Bytes::from(vec![b'x'; 64 << 10]);
+        let store = Embedded::open(dir.path(), config).unwrap();
+        let first = store.create("/r/a", value(), None).await.unwrap();
+        let mut last = first;
+        // Below the bound at each start, beyond it together; with watchers and without, with what a start knows and not.
+        for life in 0..12 {
+            let store = match life {
+                0 => Arc::clone(&store),
+                _ => Embedded::open(dir.path(), config).unwrap(),
+            };
+            let watched = match life % 2 {
+                0 => Some(store.watch("/r/", WatchStart::Now).await.unwrap()),
+                _ => None,
+            };
+            for _ in 0..10 {
+                last = store.update_if("/r/a", last, value(), None).await.unwrap();
+            }
+            drop(watched);
+            if life > 1 {
+                wait_for(|| kept() < 1_200 << 10).await;
+                let refused = store.watch("/r/", WatchStart::After(first)).await.err();
+                assert!(matches!(refused, Some(StorageError::Compacted { .. })));
+                let recent = WatchStart::After(Revision(last.0 - 9));
+                assert!(store.watch("/r/", recent).await.is_ok());
+            }
+            store.close().await;
+            if life % 3 == 0 {
+                fs::remove_file(dir.path().join("store.times")).unwrap();
+            }
+        }
+        assert_eq!(Embedded::check(dir.path()).unwrap().damage, [""; 0]);
     });
 }
 

@@ -22,11 +22,12 @@ use super::place::{Place, lasting};
 use super::prove::Head;
 use super::reader::query;
 use super::row::{Number, cannot_be_written, refusal};
+use super::times::Times;
 use super::upkeep::Upkeep;
 use crate::feed::Feed;
 use crate::op::Op;
 use crate::retention::Horizon;
-use crate::{Revision, StorageError};
+use crate::{Retention, Revision, StorageError};
 use housekeeping::Pace;
 
 /// A batch ends after so many writes or bytes: the first of it waits for the last.
@@ -71,6 +72,8 @@ pub(super) struct Writer {
     /// `compacted`, for those who start a watch.
     shared_compacted: Arc<AtomicU64>,
     horizon: Horizon,
+    times: Times,
+    retention: Retention,
     look_interval: Duration,
     /// When to look next whether history has grown too long.
     next_look: Instant,
@@ -107,6 +110,8 @@ impl Writer {
         shared_compacted: Arc<AtomicU64>,
         upkeep: Upkeep,
     ) -> Self {
+        let compacted = Revision(opened.proved.compacted);
+        let horizon = Horizon::new(config.retention, Instant::now(), compacted);
         Self {
             place: opened.place,
             connection: opened.connection,
@@ -114,7 +119,9 @@ impl Writer {
             compacted: opened.proved.compacted,
             swept: opened.proved.swept,
             shared_compacted,
-            horizon: Horizon::new(config.retention),
+            horizon,
+            times: opened.times,
+            retention: config.retention,
             look_interval: config.retention.step(),
             next_look: Instant::now(),
             next_sweep: Instant::now(),
@@ -137,6 +144,7 @@ impl Writer {
     /// Works until the store is closed.
     pub(super) fn run(mut self, requests: &Receiver<Request>) {
         self.find_next_expiry();
+        self.resume_history();
         loop {
             let first = match requests.recv_timeout(self.idle_time()) {
                 Ok(request) => Some(request),
@@ -207,8 +215,19 @@ impl Writer {
             .and_then(|()| transaction::run(self, writes))
             .map_err(|error| self.failed(&error))?;
         self.head = committed.head;
+        if !committed.replaced.is_empty() {
+            let now = Instant::now();
+            for (revision, bytes) in committed.replaced {
+                self.horizon.count(bytes);
+                self.horizon.observe_bytes(now, Revision(revision));
+            }
+        }
         self.next_expiry = committed.next_expiry;
-        if let Err(error) = self.mark.set(self.head.revision) {
+        // What is in files that nobody will find again is better not acknowledged.
+        let place = self.place.check();
+        if place.is_ok()
+            && let Err(error) = self.mark.set(self.head.revision)
+        {
             // What is written is safe all the same; only damage to SQLite's log would now go unnoticed.
             tracing::warn!(%error, "the mark of the newest revision was not written");
         }
@@ -216,8 +235,7 @@ impl Writer {
             self.feed
                 .publish(&committed.changes, Revision(self.head.revision));
         }
-        if let Err(what) = self.place.check() {
-            // It is in files that nobody will find again: better not acknowledged.
+        if let Err(what) = place {
             self.place.note_trouble(&what);
             return Err(StorageError::Refused(what));
         }
@@ -280,6 +298,7 @@ impl Writer {
     }
 
     fn finish(self, reply: Option<oneshot::Sender<()>>) {
+        self.keep_times();
         self.upkeep.stop();
         if self.place.check().is_err() {
             // SQLite would remove the log of whatever store is at this place now.

@@ -12,6 +12,7 @@ use crate::embedded::place::lasting;
 use crate::embedded::reader::query;
 use crate::embedded::row::{Line, Number, cannot_be_written, line_columns, sqlite_error};
 use crate::op::Op;
+use crate::retention::{Horizon, Sample};
 use crate::{Revision, StorageError};
 
 /// So many keys are removed at a time when many expire together.
@@ -71,7 +72,8 @@ impl Writer {
                 }
             }
         }
-        if now >= self.next_look {
+        let is_too_large = self.horizon.is_too_large() && self.place.trouble().is_none();
+        if now >= self.next_look || is_too_large {
             // Nothing else tells that a disk which nobody writes to has become read-only.
             if let Err(error) = self.mark.set(self.head.revision) {
                 self.place.note_trouble(&match lasting(&error) {
@@ -80,11 +82,7 @@ impl Writer {
                 });
             }
             self.next_look = now + self.look_interval;
-            self.horizon.observe(now, Revision(self.head.revision));
-            let floor = self.horizon.floor(now, Revision(self.head.revision));
-            if let Err(error) = self.compact(floor) {
-                tracing::error!(%error, "history was not compacted");
-            }
+            self.forget_history(now);
         }
         let swept_before = self.swept;
         if self.swept < self.sweep_end()
@@ -95,6 +93,69 @@ impl Writer {
             self.next_sweep = now + RETRY;
         }
         self.look_at_log(written + (self.swept - swept_before) as usize);
+    }
+
+    /// Forgets what history need not keep; on a disk that refuses that, the next look tries again.
+    fn forget_history(&mut self, now: Instant) {
+        let head = Revision(self.head.revision);
+        if self.horizon.observe(now, head) {
+            self.keep_times();
+        }
+        let floor = self.horizon.floor(now, head);
+        match self.compact(floor) {
+            Ok(()) => self.horizon.forget(Revision(self.compacted)),
+            Err(error) => tracing::error!(%error, "history was not compacted"),
+        }
+    }
+
+    /// Writes down how old and how large history is, for the next start.
+    pub(super) fn keep_times(&self) {
+        if let Err(error) = self.times.set(self.horizon.samples(Instant::now())) {
+            tracing::warn!(%error, "the age of history was not written down");
+        }
+    }
+
+    /// Goes on with what is known of history; counts what was written after that was written down.
+    pub(super) fn resume_history(&mut self) {
+        let now = Instant::now();
+        let known = self.times.read().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the age of history is not known");
+            Vec::new()
+        });
+        let in_order = known.is_sorted_by_key(|sample| (sample.revision, sample.bytes));
+        let (compacted, head) = (self.compacted, self.head.revision);
+        // A backup may have other times than those of its store.
+        let fits = |sample: &Sample| sample.revision.0 <= head;
+        if in_order
+            && known
+                .first()
+                .is_some_and(|first| first.revision.0 <= compacted)
+        {
+            let known = known.into_iter().filter(fits);
+            self.horizon = Horizon::resume(self.retention, now, known);
+            self.horizon.forget(Revision(compacted));
+        }
+        let counted = self.horizon.newest();
+        if let Err(error) = self.count_since(counted.0, now) {
+            tracing::error!(%error, "the size of history is not known");
+        }
+    }
+
+    /// Counts what the changes after a revision replaced.
+    fn count_since(&mut self, revision: u64, now: Instant) -> rusqlite::Result<()> {
+        let sql = "SELECT log.revision, length(log.key), length(old.value) FROM log \
+                   LEFT JOIN log AS old ON old.revision = log.previous \
+                   WHERE log.revision > ?1 ORDER BY log.revision";
+        let mut statement = self.connection.prepare(sql)?;
+        let mut rows = statement.query([revision as i64])?;
+        while let Some(row) = rows.next()? {
+            let replaced = row.get::<_, Option<i64>>(2)?.unwrap_or_default();
+            self.horizon
+                .count((row.get::<_, i64>(1)? + replaced).unsigned_abs());
+            self.horizon
+                .observe_bytes(now, Revision(row.get::<_, i64>(0)? as u64));
+        }
+        Ok(())
     }
 
     /// Deletes what has expired, by ordinary deletes.

@@ -18,6 +18,8 @@ pub(super) struct Committed {
     /// One for each write.
     pub(super) answers: Vec<Result<Revision, StorageError>>,
     pub(super) changes: Vec<Change>,
+    /// For each revision the bytes that it made history.
+    pub(super) replaced: Vec<(u64, u64)>,
     pub(super) next_expiry: Option<i64>,
 }
 
@@ -32,6 +34,7 @@ pub(super) fn run<'a>(
         now: now_millis(),
         head: writer.head,
         changes: Vec::new(),
+        replaced: Vec::new(),
         next_expiry: writer.next_expiry,
     };
     writer.execute("BEGIN IMMEDIATE")?;
@@ -42,6 +45,7 @@ pub(super) fn run<'a>(
     let Transaction {
         head,
         changes,
+        replaced,
         next_expiry,
         ..
     } = transaction;
@@ -49,6 +53,7 @@ pub(super) fn run<'a>(
         head,
         answers,
         changes,
+        replaced,
         next_expiry,
     })
 }
@@ -61,6 +66,7 @@ struct Transaction<'a> {
     now: i64,
     head: Head,
     changes: Vec<Change>,
+    replaced: Vec<(u64, u64)>,
     next_expiry: Option<i64>,
 }
 
@@ -100,6 +106,16 @@ impl Transaction<'_> {
         self.log(key, op, revision, present, expires)?;
         let previous = present.map(|(revision, _)| revision);
         let change = self.change(key, op, revision, previous);
+        let replaced = match (&change, previous) {
+            (_, None) => 0,
+            (Change::Loaded(event), _) => {
+                (event.previous.as_ref()).map_or(0, |(value, _)| value.len() as u64)
+            }
+            (Change::InHistory { .. }, Some(previous)) => {
+                value_bytes(&self.writer.connection, previous)?
+            }
+        };
+        self.replaced.push((revision, key.len() as u64 + replaced));
         self.changes.push(change);
         if let Some(expires) = expires {
             self.next_expiry = Some(self.next_expiry.map_or(expires, |next| next.min(expires)));
@@ -181,6 +197,15 @@ impl Transaction<'_> {
             revision: Revision(revision),
         }))
     }
+}
+
+/// How large the value of a revision is, without reading it.
+fn value_bytes(connection: &Connection, revision: u64) -> rusqlite::Result<u64> {
+    let sql = "SELECT length(value) FROM log WHERE revision = ?1";
+    let bytes = query(connection, sql, [revision as i64], |row| {
+        row.get::<_, Option<i64>>(0)
+    })?;
+    Ok(bytes.flatten().unwrap_or_default().unsigned_abs())
 }
 
 /// The revision of an object and when it expires.
