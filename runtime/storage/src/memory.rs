@@ -96,18 +96,28 @@ impl Stored {
 }
 
 impl Memory {
-    /// An empty store with the usual [`Retention`], whose revisions begin at the clock: microseconds since 1970. So those
-    /// that clients remember of an earlier store are too old to it, instead of yet to come.
+    /// An empty store with the usual [`Retention`], whose first write gets revision 1: where no client outlives it, as in
+    /// tests.
     pub fn new() -> Arc<Self> {
-        Self::with_retention(Retention {
-            max_bytes: HISTORY_BYTES,
-            ..Retention::default()
-        })
+        Self::with_retention(Self::usual_retention())
     }
 
     /// The same with another retention.
     pub fn with_retention(retention: Retention) -> Arc<Self> {
-        Self::beginning_after(beginning::now(), retention)
+        Self::beginning_after(Revision(0), retention)
+    }
+
+    /// An empty store with the usual [`Retention`], whose revisions begin at the clock: microseconds since 1970. So those
+    /// that clients remember of an earlier store are too old to it, instead of yet to come.
+    pub fn beginning_now() -> Arc<Self> {
+        Self::beginning_after(beginning::now(), Self::usual_retention())
+    }
+
+    fn usual_retention() -> Retention {
+        Retention {
+            max_bytes: HISTORY_BYTES,
+            ..Retention::default()
+        }
     }
 
     /// An empty store whose first write gets the revision after this one: for those that know what went before.
@@ -561,7 +571,7 @@ mod tests {
     #[test]
     fn revisions_of_an_earlier_store_are_too_old_to_a_new_one() {
         crate::conformance::run(async {
-            let old = Memory::new();
+            let old = Memory::beginning_now();
             let mut known = vec![old.current_revision().await.unwrap()];
             for value in ["1", "2", "3"] {
                 known.push(
@@ -570,7 +580,7 @@ mod tests {
                         .unwrap(),
                 );
             }
-            let new = Memory::new();
+            let new = Memory::beginning_now();
             known.extend([Revision(0), Revision(1)]);
             crate::conformance::all_are_too_old(&*new, &known).await;
             new.create("/r/1", "1".into(), None).await.unwrap();

@@ -21,7 +21,7 @@ impl Stores {
     /// Opens what the configuration asks for.
     pub(super) async fn open(config: &Config) -> Result<Self, ServerError> {
         match config.backend {
-            Backend::Memory => Ok(Self::one(Backend::Memory, Memory::new())),
+            Backend::Memory => Ok(Self::one(Backend::Memory, Memory::beginning_now())),
             Backend::Embedded => {
                 let retention = Retention {
                     max_bytes: config.embedded_history_bytes,
