@@ -284,11 +284,13 @@ impl Client {
     /// The same of a server that may be gone.
     ///
     /// # Errors
-    /// What happened to the connection.
+    /// What happened to the connection, or another status than 200.
     pub async fn try_watch_as(&self, path: &str, accept: &str) -> Result<Watch, String> {
         let headers = [("accept", accept)];
         let response = self.send(Method::GET, path, &headers, Bytes::new()).await?;
-        assert_eq!(response.status(), 200);
+        if response.status() != 200 {
+            return Err(format!("{path}: {}", response.status()));
+        }
         let (parts, body) = response.into_parts();
         Ok(Watch {
             headers: parts.headers,
@@ -369,18 +371,47 @@ impl Watch {
     /// What happened to the connection.
     pub async fn try_line(&mut self) -> Result<Option<String>, String> {
         loop {
-            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
-                let line = self.buffer.drain(..=end).collect();
-                return Ok(Some(String::from_utf8(line).unwrap()));
+            if let Some(line) = self.taken() {
+                return Ok(Some(line));
             }
-            let frame = tokio::time::timeout(PATIENCE, self.body.frame())
-                .await
-                .expect("no event in time");
-            let Some(frame) = frame else { return Ok(None) };
-            if let Ok(data) = frame.map_err(|error| error.to_string())?.into_data() {
-                self.buffer.extend_from_slice(&data);
+            let more = tokio::time::timeout(PATIENCE, self.more());
+            if !more.await.expect("no event in time")? {
+                return Ok(None);
             }
         }
+    }
+
+    /// The same of a stream that may be silent: the caller says how long it waits. Nothing is lost when it gives up.
+    ///
+    /// # Errors
+    /// What happened to the connection.
+    pub async fn line_or_end(&mut self) -> Result<Option<String>, String> {
+        loop {
+            if let Some(line) = self.taken() {
+                return Ok(Some(line));
+            }
+            if !self.more().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// A line that has come, if one has.
+    fn taken(&mut self) -> Option<String> {
+        let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
+        let line = self.buffer.drain(..=end).collect();
+        Some(String::from_utf8(line).unwrap())
+    }
+
+    /// Waits for more of the body; `false` at its end.
+    async fn more(&mut self) -> Result<bool, String> {
+        let Some(frame) = self.body.frame().await else {
+            return Ok(false);
+        };
+        if let Ok(data) = frame.map_err(|error| error.to_string())?.into_data() {
+            self.buffer.extend_from_slice(&data);
+        }
+        Ok(true)
     }
 
     /// Every event up to the end of the stream.

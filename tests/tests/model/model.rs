@@ -1,0 +1,279 @@
+//! The plain model: what the objects were, revision by revision, from the answers to those who wrote them.
+//!
+//! The answer to a deletion does not tell its revision. Deletions are made one after the other and nobody else writes to
+//! the store, so they are the revisions that no other write was given, in the order in which they were asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::interest::Interest;
+use crate::objects::{Form, Key, brief, in_version, shown_at};
+
+/// A revision of the store.
+pub(crate) type Revision = u64;
+
+/// A write that was answered, or that was made in etcd itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Put {
+    pub(crate) revision: Revision,
+    /// Where it stands in a transaction of several writes, which are all at one revision.
+    pub(crate) place: Option<usize>,
+    pub(crate) key: Key,
+    /// In the stored version, with the revision; `None` for a deletion whose revision is known.
+    pub(crate) object: Option<Value>,
+}
+
+/// Deletions that one request asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Deletion {
+    /// What had been written when it was asked for.
+    pub(crate) after: Revision,
+    pub(crate) keys: Vec<Key>,
+}
+
+/// One change of one object.
+#[derive(Debug)]
+struct Change {
+    revision: Revision,
+    key: Key,
+    old: Option<Value>,
+    new: Option<Value>,
+}
+
+/// An event that a watch has to show.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Event {
+    pub(crate) kind: &'static str,
+    pub(crate) revision: Revision,
+    pub(crate) object: Value,
+}
+
+/// What the objects of a store were from its first revision to its last.
+#[derive(Debug)]
+pub(crate) struct Model {
+    first: Revision,
+    last: Revision,
+    changes: Vec<Change>,
+    /// The revision of each request's last deletion, in the order of the requests.
+    deletions: Vec<Revision>,
+}
+
+impl Model {
+    /// The model of a store that holds nothing at `first`, from all that was written up to `last`. The objects that one
+    /// request deleted together are deleted in any order; `told` says which of them a revision deleted.
+    ///
+    /// # Errors
+    /// When there are more or fewer revisions than writes.
+    pub(crate) fn new(
+        [first, last]: [Revision; 2],
+        puts: &[Put],
+        deletions: &[Deletion],
+        told: &BTreeMap<Revision, Key>,
+    ) -> Result<Self, String> {
+        let mut writes: BTreeMap<Revision, Vec<Put>> = BTreeMap::new();
+        for put in puts {
+            let known = writes.entry(put.revision).or_default();
+            match known.iter_mut().find(|known| known.key == put.key) {
+                None => known.push(put.clone()),
+                // The answer to a write that changed nothing.
+                Some(known) if known.object == put.object => {
+                    known.place = known.place.or(put.place);
+                }
+                Some(known) => {
+                    return Err(format!("one revision, two objects: {known:?}, {put:?}"));
+                }
+            }
+        }
+        for writes in writes.values_mut() {
+            writes.sort_by_key(|put| put.place);
+        }
+        let mut unknown = (first + 1..=last).filter(|revision| !writes.contains_key(revision));
+        let mut assigned = Vec::new();
+        let mut revisions = Vec::new();
+        for deletion in deletions {
+            let mut keys: BTreeSet<&Key> = deletion.keys.iter().collect();
+            let mut newest = deletion.after;
+            for _ in &deletion.keys {
+                let revision = unknown.next();
+                let revision = revision.ok_or_else(|| format!("{deletion:?} has no revision"))?;
+                if revision <= deletion.after {
+                    return Err(format!("nobody wrote revision {revision}: {deletion:?}"));
+                }
+                let key = match deletion.keys.as_slice() {
+                    [key] => key,
+                    _ => told
+                        .get(&revision)
+                        .filter(|key| keys.contains(key))
+                        .ok_or_else(|| format!("{deletion:?} deletes nothing at {revision}"))?,
+                };
+                keys.remove(key);
+                assigned.push((revision, key.clone()));
+                newest = revision;
+            }
+            revisions.push(newest);
+        }
+        if let Some(revision) = unknown.next() {
+            return Err(format!("nobody wrote revision {revision}"));
+        }
+        for (revision, key) in assigned {
+            let deleted = Put {
+                revision,
+                place: None,
+                key,
+                object: None,
+            };
+            writes.insert(revision, vec![deleted]);
+        }
+        let mut model = Self {
+            first,
+            last,
+            changes: Vec::new(),
+            deletions: revisions,
+        };
+        model.replay(writes)?;
+        Ok(model)
+    }
+
+    fn replay(&mut self, writes: BTreeMap<Revision, Vec<Put>>) -> Result<(), String> {
+        let mut state: BTreeMap<Key, Value> = BTreeMap::new();
+        for put in writes.into_values().flatten() {
+            let (key, revision) = (put.key, put.revision);
+            let old = match &put.object {
+                Some(new) => state.insert(key.clone(), new.clone()),
+                None => Some(state.remove(&key).ok_or_else(|| {
+                    format!("{key:?} is deleted at {revision} and was not there")
+                })?),
+            };
+            self.changes.push(Change {
+                revision,
+                key,
+                old,
+                new: put.object,
+            });
+        }
+        Ok(())
+    }
+
+    /// The first and the last revision.
+    pub(crate) fn bounds(&self) -> [Revision; 2] {
+        [self.first, self.last]
+    }
+
+    /// How many changes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// The revision of what the first so many deletions deleted last.
+    pub(crate) fn deleted_by(&self, count: usize) -> Revision {
+        let count = count.min(self.deletions.len());
+        self.deletions[..count].last().copied().unwrap_or(0)
+    }
+
+    /// What one client is to be shown.
+    pub(crate) fn view<'a>(&'a self, interest: &'a Interest, form: Form) -> View<'a> {
+        let wanted = |object: &Option<Value>, key: &Key| {
+            let object = in_version(object.as_ref()?, interest.version);
+            interest.matches(key, &object).then_some(object)
+        };
+        let changes = self
+            .changes
+            .iter()
+            .filter(|change| change.key.resource == interest.resource);
+        let seen = changes.filter_map(|change| {
+            let (old, new) = (
+                wanted(&change.old, &change.key),
+                wanted(&change.new, &change.key),
+            );
+            let (kind, object) = match (&old, &new) {
+                (None, None) => return None,
+                (None, Some(new)) => ("ADDED", new.clone()),
+                (Some(_), Some(new)) => ("MODIFIED", new.clone()),
+                // The state before, at the revision of the change.
+                (Some(old), None) => ("DELETED", shown_at(old, change.revision)),
+            };
+            let event = Event {
+                kind,
+                revision: change.revision,
+                object: form.of_event(interest.resource, &object),
+            };
+            Some((event, &change.key, new))
+        });
+        View {
+            interest,
+            form,
+            seen: seen.collect(),
+        }
+    }
+}
+
+/// What one client is to be shown of the model: its events, and the objects in view after each.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    interest: &'a Interest,
+    form: Form,
+    seen: Vec<(Event, &'a Key, Option<Value>)>,
+}
+
+impl View<'_> {
+    /// The events after a revision.
+    pub(crate) fn events_after(&self, revision: Revision) -> impl Iterator<Item = &Event> {
+        let events = self.seen.iter().map(|(event, ..)| event);
+        events.skip_while(move |event| event.revision <= revision)
+    }
+
+    /// The objects in view at a revision, in the order of their keys.
+    pub(crate) fn objects_at(&self, revision: Revision) -> BTreeMap<&Key, &Value> {
+        let mut objects = BTreeMap::new();
+        for (event, key, new) in &self.seen {
+            if event.revision > revision {
+                break;
+            }
+            match new {
+                Some(new) => objects.insert(*key, new),
+                None => objects.remove(key),
+            };
+        }
+        objects
+    }
+
+    /// The items of a list at a revision.
+    pub(crate) fn items_at(&self, revision: Revision) -> Vec<Value> {
+        let objects = self.objects_at(revision);
+        let item = |object: &&Value| self.form.of_item(self.interest.resource, object);
+        objects.values().map(item).collect()
+    }
+
+    /// The events with which a watch begins that shows the objects of a revision first.
+    pub(crate) fn additions_at(&self, revision: Revision) -> Vec<Event> {
+        let objects = self.objects_at(revision);
+        let added = |object: &&Value| Event {
+            kind: "ADDED",
+            revision: apiloom_tests::revision(object),
+            object: self.form.of_event(self.interest.resource, object),
+        };
+        objects.values().map(added).collect()
+    }
+
+    /// The revisions at which what is in view changes, up to one.
+    pub(crate) fn turns(&self, upto: Revision) -> impl Iterator<Item = Revision> {
+        let revisions = self.seen.iter().map(|(event, ..)| event.revision);
+        revisions.take_while(move |revision| *revision <= upto)
+    }
+}
+
+impl std::fmt::Display for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let object = match self.object.get("rows") {
+            Some(rows) => format!("row {}", cut(&rows[0]["cells"].to_string())),
+            None => cut(&brief(&self.object)),
+        };
+        write!(f, "{} at {}: {object}", self.kind, self.revision)
+    }
+}
+
+/// The beginning of a text that may be long.
+pub(crate) fn cut(text: &str) -> String {
+    text.chars().take(400).collect()
+}
