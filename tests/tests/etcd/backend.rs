@@ -245,7 +245,7 @@ async fn a_value_that_is_too_large_is_refused_and_nothing_breaks() {
     let store = connect(EtcdConfig::new([etcd.url()])).await;
     let started = Instant::now();
     let refused = store.create(KEY, vec![0; 9 << 20].into(), None).await;
-    let Err(StorageError::Unavailable(text)) = refused else {
+    let Err(StorageError::Refused(text)) = refused else {
         panic!("{refused:?}")
     };
     assert!(
