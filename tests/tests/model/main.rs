@@ -71,8 +71,8 @@ macro_rules! over {
 }
 
 over! {
-    memory: Embedded, ["--storage-backend=memory"], false, Nothing;
-    memory_uncached: Embedded, ["--storage-backend=memory", "--watch-cache=false"], false, Nothing;
+    memory: Embedded, ["--storage-backend=memory"], false, Forget;
+    memory_uncached: Embedded, ["--storage-backend=memory", "--watch-cache=false"], false, Forget;
     embedded: Embedded, [], false, Kill;
     embedded_uncached: Embedded, ["--watch-cache=false"], false, Stop;
     etcd: Etcd, [], false, Stop;

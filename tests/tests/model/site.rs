@@ -29,6 +29,8 @@ pub(crate) enum Between {
     Stop,
     /// It is killed and started again.
     Kill,
+    /// The same of one that keeps its objects in memory: they are gone.
+    Forget,
 }
 
 /// A server as clients reach it.
@@ -109,10 +111,11 @@ impl Site {
         match self.setup.between {
             Between::Nothing => return place,
             Between::Stop => tokio::task::block_in_place(|| self.cluster.stop()),
-            Between::Kill => self.cluster.kill(),
+            Between::Kill | Between::Forget => self.cluster.kill(),
         }
         tokio::task::block_in_place(|| self.cluster.start_again());
         place.starts += 1;
+        place.era += usize::from(self.setup.between == Between::Forget);
         place.servers = self.ready().await;
         place
     }
