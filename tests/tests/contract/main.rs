@@ -26,6 +26,7 @@ macro_rules! on_each_backend {
 
 mod cache;
 mod create;
+mod damage;
 mod delete;
 mod errors;
 mod list;
@@ -36,7 +37,7 @@ mod update;
 mod watch;
 
 use apiloom_tests::wardle::{ALL_FLUNDERS, FISCHERS, FLUNDERS, FLUNDERS_BETA, flunder};
-use apiloom_tests::{Answer, Backend, Client, Cluster, Server, created, revision};
+use apiloom_tests::{Answer, Backend, Client, Cluster, Server, Watch, created, revision};
 use serde_json::{Value, json};
 
 /// A server of its own for one check, and a client of it.
