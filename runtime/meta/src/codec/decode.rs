@@ -29,6 +29,13 @@ const MAX_DEPTH: usize = 127;
 /// this walk take 20 KiB of it for each level, of the 2 MiB that a thread of tokio has.
 const SHALLOW_DEPTH: usize = 25;
 
+/// The most merge keys (`<<`) in a YAML body, those that aliases repeat among them. The parser merges by itself, and what
+/// a chain of merges costs grows with the cube of its length: 127 of them, 4 KB, took 1.5 s.
+pub(super) const MAX_MERGE_KEYS: usize = 100;
+
+/// The most parser events that aliases may repeat: merges repeat some without the walk, which counts all others.
+const MAX_REPLAYED_EVENTS: usize = 100_000;
+
 /// Enough stack for YAML of [`MAX_DEPTH`] levels.
 const YAML_STACK_BYTES: usize = 8 << 20;
 
@@ -138,6 +145,12 @@ fn yaml_here<'k>(
             max_nodes: 2_000_000,
             // A manifest may well have a hundred lines of comments in a row.
             max_buffered_comment_events: 5_000_000,
+            max_merge_keys: MAX_MERGE_KEYS,
+            // The walk counts what aliases become, however many of them there are.
+            enforce_alias_anchor_ratio: false,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: MAX_REPLAYED_EVENTS,
         },
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::PassThrough,
         legacy_octal_numbers: true,

@@ -45,8 +45,22 @@ pub(super) fn is_over_depth(error: &serde_saphyr::Error) -> bool {
     }
 }
 
+/// Whether a YAML document has more merge keys than are taken.
+fn has_too_many_merges(error: &serde_saphyr::Error) -> bool {
+    use serde_saphyr::{Error, budget::BudgetBreach};
+    match error {
+        Error::AliasError { error, .. } => has_too_many_merges(error),
+        Error::Budget { breach, .. } => matches!(breach, BudgetBreach::MergeKeys { .. }),
+        _ => false,
+    }
+}
+
 /// The text of an error that the YAML parser found: Go's YAML names the line first.
 pub(super) fn yaml(error: &serde_saphyr::Error) -> String {
+    if has_too_many_merges(error) {
+        let most = super::decode::MAX_MERGE_KEYS;
+        return format!("error converting YAML to JSON: yaml: more than {most} merge keys (<<)");
+    }
     let text = error.to_string();
     let text = text.lines().next().unwrap_or_default();
     let limits = ["recursion limit", super::decode::TOO_DEEP];

@@ -415,6 +415,49 @@ fn aliases_are_bounded_while_they_are_expanded() {
     assert_eq!(decode(&merges), Err(DecodeError::TooLarge));
 }
 
+// Issue 9, point 10: a chain of 127 merges, 4 KB, took 1.5 s.
+#[test]
+fn merge_keys_are_bounded_with_those_that_aliases_repeat() {
+    let chain = |length: usize| {
+        let links = (1..length).map(|at| format!("m{at}: &m{at}\n  <<: *m{}\n", at - 1));
+        format!("m0: &m0 {{a: 1}}\n{}", links.collect::<String>())
+    };
+    let tree = |height: usize| {
+        let levels = (1..height).map(|at| {
+            let below = at - 1;
+            format!("m{at}: &m{at}\n  <<: [*m{below}, *m{below}]\n")
+        });
+        format!("m0: &m0 {{a: 1}}\n{}", levels.collect::<String>())
+    };
+    let flat = |count: usize| {
+        let users = (0..count).map(|at| format!("m{at}: {{<<: *x, b: 2}}\n"));
+        format!("x: &x {{a: 1}}\n{}", users.collect::<String>())
+    };
+    for (yaml, is_taken) in [
+        (chain(10), true),
+        (chain(20), false),
+        (chain(127), false),
+        (tree(4), true),
+        (tree(15), false),
+        (flat(100), true),
+        (flat(101), false),
+    ] {
+        let decoded = decode_value(yaml.as_bytes(), Format::Yaml);
+        let refused = DecodeError::Syntax(
+            "error converting YAML to JSON: yaml: more than 100 merge keys (<<)".to_owned(),
+        );
+        assert_eq!(decoded.err(), (!is_taken).then_some(refused), "{yaml}");
+    }
+}
+
+// Many services of one manifest share a part of it: there was a limit of 100 aliases.
+#[test]
+fn aliases_are_not_counted_by_themselves() {
+    let users: String = (0..2_000).map(|at| format!("m{at}: *x\n")).collect();
+    let yaml = format!("x: &x {{a: 1}}\n{users}");
+    assert!(decode_value(yaml.as_bytes(), Format::Yaml).is_ok());
+}
+
 // Issue 9, point 10: of many comments in a row, as manifests begin with, more than 32 were refused.
 #[test]
 fn yaml_may_have_many_comments_in_a_row() {

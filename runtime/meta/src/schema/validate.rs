@@ -275,9 +275,11 @@ impl Walk {
                 format!("may have mixed case, but should otherwise match: {problems}")
             })
         };
-        let checks: [(&str, &dyn Fn(&str) -> Option<String>); 2] =
-            [("apiVersion", &api_version), ("kind", &kind)];
-        for (name, check) in checks {
+        for name in ["apiVersion", "kind"] {
+            let check = |text: &str| match name {
+                "kind" => kind(text),
+                _ => api_version(text),
+            };
             let at = || Path::Field(path, name).field();
             match fields.get(name) {
                 None => self.fail(|| FieldError::required(&at(), "")),
