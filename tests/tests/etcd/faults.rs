@@ -205,12 +205,12 @@ async fn an_etcd_that_comes_back_as_it_was_ends_no_watch() {
     let mut members = etcd::Etcd::start_three(etcd::Etcd::NEWEST);
     let store = over(members.iter().map(etcd::Etcd::url)).await;
     let mut watch = store.watch("/registry/", WatchStart::Now).await.unwrap();
-    for round in 0..3 {
+    for (round, member) in members.iter_mut().enumerate() {
         let last = create(&*store, &format!("/registry/{round}")).await;
         assert_eq!(next_revision(&mut watch).await, Ok(last));
         // The one that leads is among them.
-        members[round].kill();
-        members[round].restart();
+        member.kill();
+        member.restart();
     }
     let last = create(&*store, "/registry/last").await;
     assert_eq!(next_revision(&mut watch).await, Ok(last));
