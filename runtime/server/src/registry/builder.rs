@@ -14,6 +14,7 @@ use super::admission::{Admission, AdmissionContext, Chain};
 use super::converted::Converted;
 use super::document::Served;
 use super::endpoint::{Endpoint, Shared};
+use super::field_values::FieldValues;
 use super::kind::{Kind, KindVersion};
 use super::large::LargeDocuments;
 use super::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
@@ -218,6 +219,7 @@ impl RegistryBuilder {
                 deprecation_warning: None,
                 cache: None,
                 remaining: Remaining::default(),
+                field_values: FieldValues::default(),
             });
         let is_served = |kind: &Kind| endpoints.iter().any(|e| e.kind.resource == kind.resource);
         caches.retain(|id, _| kinds.get(id).is_some_and(|kind| is_served(kind)));
@@ -593,6 +595,7 @@ fn endpoints(
                     deprecation_warning: deprecation_warning(&known.def, release),
                     cache: caches.get(id).cloned(),
                     remaining: Remaining::default(),
+                    field_values: FieldValues::default(),
                 }));
             }
         }

@@ -142,11 +142,21 @@ impl Endpoint {
         if self.is_left_out(item, selection) {
             return Ok(None);
         }
-        let item = match self.is_stored() {
-            true => item,
-            false => &convert(&self.kind, item, self.version)?,
-        };
-        self.select_converted(item, None, selection)
+        if self.is_stored() {
+            return self.select_converted(item, None, selection);
+        }
+        let by_field = !selection.is_of_metadata();
+        if by_field
+            && let Some(values) = self.field_values.get(item)
+            && !selection.matches_fields(&item.key, object(item)?, &values)
+        {
+            return Ok(None);
+        }
+        let converted = convert(&self.kind, item, self.version)?;
+        if by_field {
+            self.field_values.keep(item, object(&converted)?);
+        }
+        self.select_converted(&converted, None, selection)
     }
 
     /// Whether an object is not selected by what it has alike in every version. It need not be convertible then.
@@ -200,7 +210,11 @@ impl Endpoint {
         selection: &Selection,
     ) -> Result<bool, ApiError> {
         if !self.is_stored() && !selection.is_of_metadata() {
-            return self.select(item, selection).map(|found| found.is_some());
+            // Values are known of what could be converted: nothing is in the way of sending it.
+            return match self.field_values.get(item) {
+                Some(values) => Ok(selection.matches_fields(&item.key, object(item)?, &values)),
+                None => self.select(item, selection).map(|found| found.is_some()),
+            };
         }
         let selected = selection.matches_cached(&item.key, object(item)?);
         if selected {

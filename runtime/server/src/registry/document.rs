@@ -72,9 +72,9 @@ impl CachedObject {
         at.ok().map(|at| self.labels[at].1.as_ref())
     }
 
-    /// The value of the selectable field with this number.
-    pub(super) fn field(&self, number: usize) -> &str {
-        self.fields.get(number).map_or("", AsRef::as_ref)
+    /// The values of all selectable fields, in the order of their declaration.
+    pub(super) fn fields(&self) -> &[Box<str>] {
+        &self.fields
     }
 
     /// How many bytes it keeps alive beside its own size.
@@ -395,6 +395,11 @@ impl StateId {
 
     pub(super) fn is_of(&self, item: &Arc<Item<CachedObject>>) -> bool {
         std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(item))
+    }
+
+    /// Whether the state is still held by the cache or a reader.
+    pub(super) fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
     }
 }
 

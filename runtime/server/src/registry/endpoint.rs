@@ -12,6 +12,7 @@ use apiloom_storage::{Revision, StorageError};
 use super::RequestContext;
 use super::admission::Chain;
 use super::document::{Document, Json, Served};
+use super::field_values::FieldValues;
 use super::items::Items;
 use super::kind::{Kind, KindVersion, VersionIndex};
 use super::large::LargeDocuments;
@@ -29,6 +30,8 @@ pub struct Endpoint {
     pub(super) cache: Option<Arc<WatchCache<Served>>>,
     /// How much was left behind the pages given lately.
     pub(super) remaining: Remaining,
+    /// What lists by a selectable field ask for, when this version is not stored.
+    pub(super) field_values: FieldValues,
 }
 
 /// What every endpoint of a registry uses.

@@ -17,6 +17,7 @@ mod difference;
 mod document;
 mod endpoint;
 mod error;
+mod field_values;
 mod get;
 mod items;
 mod kind;
@@ -206,7 +207,7 @@ impl Registry {
     }
 }
 
-/// Cuts off readers that keep too much alive; never returns.
+/// Cuts off readers that keep too much alive, and drops values that lists no longer ask for; never returns.
 async fn cut_off_slow_readers(endpoints: Vec<Arc<Endpoint>>) {
     let mut looks = tokio::time::interval(LOOK_AT_READERS);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -214,6 +215,7 @@ async fn cut_off_slow_readers(endpoints: Vec<Arc<Endpoint>>) {
         looks.tick().await;
         for endpoint in &endpoints {
             endpoint.cut_off_slow_readers();
+            endpoint.field_values.forget_unused();
         }
     }
 }

@@ -101,13 +101,26 @@ impl Selection {
     /// Whether an object of the cache is selected, when it is in the version that the selector is about, or the
     /// selector is of metadata alone.
     pub(super) fn matches_cached(&self, key: &str, object: &CachedObject) -> bool {
+        self.matches_fields(key, object, object.fields())
+    }
+
+    /// The same of an object in any version, with the values of its selectable fields in the version that the selector is
+    /// about: labels are alike in all of them.
+    pub(super) fn matches_fields(
+        &self,
+        key: &str,
+        object: &CachedObject,
+        values: &[Box<str>],
+    ) -> bool {
         self.labels.matches(object)
             && self.fields.matches(|field| {
                 let (namespace, name) = namespace_and_name(key);
                 Cow::Borrowed(match field.place {
                     Place::Name => name,
                     Place::Namespace => namespace,
-                    Place::Declared(number) => object.field(usize::from(number)),
+                    Place::Declared(number) => values
+                        .get(usize::from(number))
+                        .map_or("", |value| value.as_ref()),
                 })
             })
     }

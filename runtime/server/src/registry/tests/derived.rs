@@ -1,10 +1,13 @@
-//! Watches by a selectable field in a version that is not stored: a change wakes those that it concerns and is converted
-//! once for all of them.
+//! Watches and lists by a selectable field in a version that is not stored: a change wakes those that it concerns and is
+//! converted once for all of them, and lists do not convert what they leave out.
 
+use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
+use super::super::document::CachedObject;
+use super::super::field_values::UNUSED_LOOKS;
 use super::*;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,11 +44,13 @@ resource!(StoredPart, "v1alpha1", "Part", "parts", |def| {
     }
 });
 
-/// How many objects were converted to the hub; one test alone converts.
-static CONVERTED: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// How many objects were converted to the hub; a test and its server run on one thread.
+    static CONVERTED: Cell<usize> = const { Cell::new(0) };
+}
 
 fn to_hub(value: Value) -> Result<Value, String> {
-    CONVERTED.fetch_add(1, Ordering::SeqCst);
+    CONVERTED.set(CONVERTED.get() + 1);
     match value.pointer("/spec/color").and_then(Value::as_str) {
         Some("stuck") => Err("it is stuck".to_owned()),
         _ => Ok(value),
@@ -142,16 +147,12 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
         assert!(came.await.unwrap());
     };
 
-    let before = CONVERTED.load(Ordering::SeqCst);
+    let before = CONVERTED.get();
     let created = stored.create(&f.ctx, NS, part("a", "c7"), &options).await;
     caught_up().await;
     let told = woken(&mut watchers);
     assert_eq!(kinds(&told), [(7, WatchEventKind::Added)]);
-    assert_eq!(
-        CONVERTED.load(Ordering::SeqCst),
-        before + 1,
-        "converted once"
-    );
+    assert_eq!(CONVERTED.get(), before + 1, "converted once");
 
     let mut changed = created.unwrap().object;
     changed
@@ -165,11 +166,7 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
         kinds(&told),
         [(7, WatchEventKind::Deleted), (8, WatchEventKind::Added)]
     );
-    assert_eq!(
-        CONVERTED.load(Ordering::SeqCst),
-        before + 2,
-        "the old state is known"
-    );
+    assert_eq!(CONVERTED.get(), before + 2, "the old state is known");
 
     // What cannot be converted may be anything: every watch ends with the reason.
     stored
@@ -180,4 +177,132 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
     let told = woken(&mut watchers);
     assert_eq!(told.len(), WATCHERS);
     assert!(told.iter().all(|(_, event)| matches!(event, Some(Err(_)))));
+}
+
+/// Lists the hub's version by a color; gives the names, and how many objects were converted before the first was sent.
+async fn listed(
+    f: &Fixture,
+    hub: &Endpoint,
+    color: &str,
+) -> Result<(Vec<String>, usize), ApiError> {
+    let before = CONVERTED.get();
+    let options = fields(&format!("spec.color={color}"));
+    let list = hub.list(&f.ctx, NS, &options).await?;
+    let converted = CONVERTED.get() - before;
+    Ok((names(&list), converted))
+}
+
+// Issue 9, point 20.
+#[tokio::test]
+async fn lists_by_a_field_convert_each_object_once() {
+    const OBJECTS: usize = 50;
+    let (f, [hub, stored]) = two_versions::<Part, StoredPart>().await;
+    let cache = Arc::clone(hub.cache.as_ref().unwrap());
+    let caught_up = async || {
+        let came = cache.wait_for_present(std::time::Duration::from_secs(20));
+        assert!(came.await.unwrap());
+    };
+    let options = CreateOptions::default();
+    let mut objects = Vec::new();
+    for number in 0..OBJECTS {
+        let color = format!("c{}", number % 5);
+        let created = part(&format!("p{number:02}"), &color);
+        let created = stored.create(&f.ctx, NS, created, &options).await;
+        objects.push(created.unwrap().object);
+    }
+    caught_up().await;
+    let of = |color: usize| -> Vec<String> {
+        let numbers = (0..OBJECTS).filter(|number| number % 5 == color);
+        numbers.map(|number| format!("p{number:02}")).collect()
+    };
+    assert_eq!(
+        hub.field_values.len(),
+        0,
+        "nothing is kept before it is used"
+    );
+    assert_eq!(listed(&f, &hub, "c1").await.unwrap(), (of(1), OBJECTS));
+    assert_eq!(listed(&f, &hub, "c2").await.unwrap(), (of(2), 0));
+    assert_eq!(listed(&f, &hub, "none").await.unwrap(), (vec![], 0));
+
+    // Initial events convert what they send.
+    let before = CONVERTED.get();
+    let watch = ListOptions {
+        resource_version: "0".to_owned(),
+        ..fields("spec.color=c3")
+    };
+    let mut events = hub.watch(&f.ctx, NS, &watch).await.unwrap();
+    for name in of(3) {
+        let event = events.next().await.unwrap().unwrap();
+        assert_eq!(event.object.object().unwrap().name(), name);
+    }
+    assert_eq!(CONVERTED.get() - before, OBJECTS / 5);
+
+    // A changed object is another state.
+    let mut changed = objects[1].clone();
+    changed
+        .fields_mut()
+        .insert("spec".to_owned(), json!({"color": "c4"}));
+    let update = UpdateOptions::default();
+    stored
+        .update(&f.ctx, NS, "p01", "", changed, &update)
+        .await
+        .unwrap();
+    caught_up().await;
+    let without: Vec<String> = of(1).into_iter().filter(|name| name != "p01").collect();
+    assert_eq!(listed(&f, &hub, "c1").await.unwrap(), (without, 1));
+    let (names, converted) = listed(&f, &hub, "c4").await.unwrap();
+    assert!(
+        names.contains(&"p01".to_owned()) && converted == 0,
+        "{names:?}"
+    );
+
+    // What cannot be converted may have any value: every list fails.
+    let stuck = stored.create(&f.ctx, NS, part("stuck", "stuck"), &options);
+    stuck.await.unwrap();
+    caught_up().await;
+    for _ in 0..2 {
+        let error = listed(&f, &hub, "c0").await.unwrap_err();
+        assert!(error.message.contains("it is stuck"), "{}", error.message);
+    }
+    stored
+        .delete(&f.ctx, NS, "stuck", &DeleteOptions::default())
+        .await
+        .unwrap();
+    caught_up().await;
+    assert_eq!(listed(&f, &hub, "c0").await.unwrap(), (of(0), 0));
+
+    // Values that lists no longer ask for are dropped.
+    for _ in 0..=UNUSED_LOOKS {
+        assert!(hub.field_values.len() >= OBJECTS);
+        hub.field_values.forget_unused();
+    }
+    assert_eq!(hub.field_values.len(), 0);
+    assert_eq!(listed(&f, &hub, "c0").await.unwrap(), (of(0), OBJECTS));
+}
+
+/// States that are gone do not stay: what is kept grows with the objects, not with their changes.
+#[tokio::test]
+async fn values_of_states_that_are_gone_are_dropped() {
+    let (f, [hub, stored]) = two_versions::<Part, StoredPart>().await;
+    let options = CreateOptions::default();
+    let created = stored.create(&f.ctx, NS, part("a", "c0"), &options).await;
+    created.unwrap();
+    listed(&f, &hub, "c0").await.unwrap();
+    let cache = hub.cache.as_ref().unwrap();
+    let item = Arc::clone(cache.snapshot().range("", "").next().unwrap());
+    let version = stored.version();
+    let mut most = 0;
+    for _ in 0..5_000 {
+        let json = item.object.as_ref().unwrap().json();
+        let state = Arc::new(apiloom_storage::cache::Item {
+            key: Arc::clone(&item.key),
+            revision: item.revision,
+            object: CachedObject::new(&json, version),
+        });
+        hub.field_values
+            .keep(&state, state.object.as_ref().unwrap());
+        most = most.max(hub.field_values.len());
+    }
+    assert!(hub.field_values.get(&item).is_some(), "it is still there");
+    assert!(most <= 2_100, "{most}");
 }
