@@ -620,7 +620,7 @@ async fn yaml_costs_what_it_is_long() {
         spec("texts", lines(n, anchors) + &lines(n, aliases))
     })
     .await;
-    check(250, 400, |n| {
+    check(250, 201, |n| {
         spec(
             "texts",
             "    k: &a v\n".to_owned() + &lines(n, |i| format!("    k{i}: *a")),
