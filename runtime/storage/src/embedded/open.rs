@@ -500,7 +500,13 @@ fn sync_dir(dir: &Path) -> Result<(), OpenError> {
 fn connect_first(path: &Path, config: &EmbeddedConfig) -> Result<Connection, OpenError> {
     let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => foreign(path, "not an SQLite file"),
-        _ => OpenError::sqlite(path, &error),
+        _ => match OpenError::sqlite(path, &error) {
+            // Nothing below reads more than the header and the schema.
+            OpenError::Damaged { path, what } => {
+                OpenError::damaged(&path, format!("{what}: page 1 cannot be read"))
+            }
+            other => other,
+        },
     };
     let connection = connect(path, WRITER_CACHE_KIB).map_err(failed)?;
     keep_log_on_close(path, &connection, true)?;
