@@ -36,6 +36,20 @@ async fn until(client: &Client, path: &str, wanted: impl Fn(u16) -> bool) -> Ans
     }
 }
 
+/// Waits until the server has logged a text: what it writes is read by another thread.
+#[cfg(feature = "etcd")]
+async fn until_logged(cluster: &Cluster, text: &str) {
+    let started = Instant::now();
+    loop {
+        let log = cluster.server().log();
+        if log.contains(text) {
+            return;
+        }
+        assert!(started.elapsed() < PATIENCE, "{text} is not in {log}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// Asserts that a request fails, or that its watch ends with an ERROR, which names what is damaged. One that is silent
 /// makes the client panic.
 async fn check_fails(client: &Client, path: &str, named: &str) {
@@ -217,7 +231,7 @@ async fn a_key_that_is_no_text_fails_lists_and_watches() {
         cluster.with_etcd(|etcd| drop(etcd.gateway("/v3/kv/put", &put)));
         // No object has such a name: watches that are open leave it out and go on, and so does a filled cache.
         check_alive(&client, &mut watches, "put").await;
-        assert!(cluster.server().log().contains("is not UTF-8"));
+        until_logged(&cluster, "is not UTF-8").await;
         if cached {
             assert_eq!(names(&client.get(FLUNDERS).await.json()), ["a"]);
             let mut watches = open(&client, watches_after(start)).await;
