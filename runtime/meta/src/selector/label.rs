@@ -123,16 +123,34 @@ impl Requirement {
     pub fn new(
         key: impl Into<String>,
         operator: Operator,
+        values: Vec<String>,
+    ) -> Result<Self, String> {
+        let key = key.into();
+        let errors = key_error(&key, || FieldPath::new("key"));
+        Self::judged(key, operator, values, errors.into_iter().collect())
+    }
+
+    /// A requirement whose key is known to be well formed.
+    fn with_valid_key(key: &str, operator: Operator, values: Vec<String>) -> Result<Self, String> {
+        Self::judged(key.to_owned(), operator, values, Vec::new())
+    }
+
+    /// A requirement, unless there are errors of its key or of its values.
+    fn judged(
+        key: String,
+        operator: Operator,
         mut values: Vec<String>,
+        mut errors: Vec<FieldError>,
     ) -> Result<Self, String> {
         values.sort();
         values.dedup();
         let requirement = Self {
-            key: key.into(),
+            key,
             operator,
             values,
         };
-        match requirement.errors().as_slice() {
+        requirement.judge_values(&mut errors);
+        match errors.as_slice() {
             [] => Ok(requirement),
             errors => Err(aggregate(errors)),
         }
@@ -186,19 +204,17 @@ impl Requirement {
         Some((value.parse().ok()?, self.values.first()?.parse().ok()?))
     }
 
-    fn errors(&self) -> Vec<FieldError> {
-        let mut errors: Vec<FieldError> = key_error(&self.key, &FieldPath::new("key"))
-            .into_iter()
-            .collect();
-        let path = FieldPath::new("values");
+    fn judge_values(&self, errors: &mut Vec<FieldError>) {
+        // Made for errors only: a selector may have thousands of requirements.
+        let path = || FieldPath::new("values");
         if let Some(complaint) = self.count_complaint() {
-            errors.push(FieldError::invalid(&path, &self.values, complaint));
+            errors.push(FieldError::invalid(&path(), &self.values, complaint));
         }
         let integer = matches!(self.operator, Operator::GreaterThan | Operator::LessThan);
         for (i, value) in self.values.iter().enumerate().filter(|_| integer) {
             if value.parse::<i64>().is_err() {
                 errors.push(FieldError::invalid(
-                    &path.index(i),
+                    &path().index(i),
                     value,
                     "for 'Gt', 'Lt' operators, the value must be an integer",
                 ));
@@ -212,13 +228,12 @@ impl Requirement {
             let complaints = names::label_value(value);
             if !complaints.is_empty() {
                 errors.push(FieldError::invalid(
-                    &path.index(i).key(&self.key),
+                    &path().index(i).key(&self.key),
                     value,
                     &complaints.join("; "),
                 ));
             }
         }
-        errors
     }
 
     fn count_complaint(&self) -> Option<&'static str> {
@@ -242,9 +257,9 @@ impl Requirement {
 }
 
 /// What is wrong with a label's key, as one error at `path`.
-fn key_error(key: &str, path: &FieldPath) -> Option<FieldError> {
+fn key_error(key: &str, path: impl FnOnce() -> FieldPath) -> Option<FieldError> {
     let complaints = names::label_key(key);
-    (!complaints.is_empty()).then(|| FieldError::invalid(path, key, &complaints.join("; ")))
+    (!complaints.is_empty()).then(|| FieldError::invalid(&path(), key, &complaints.join("; ")))
 }
 
 impl fmt::Display for Requirement {

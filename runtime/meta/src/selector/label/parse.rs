@@ -150,21 +150,21 @@ impl<'t> Parser<'t> {
         if token != Token::Identifier {
             return Err(format!("found '{key}', expected: identifier"));
         }
-        if let Some(error) = key_error(key, &FieldPath::root()) {
+        if let Some(error) = key_error(key, FieldPath::root) {
             return Err(error.to_string());
         }
         if negated {
-            return Requirement::new(key, Operator::DoesNotExist, Vec::new());
+            return Requirement::with_valid_key(key, Operator::DoesNotExist, Vec::new());
         }
         if matches!(self.peek().0, Token::End | Token::Comma) {
-            return Requirement::new(key, Operator::Exists, Vec::new());
+            return Requirement::with_valid_key(key, Operator::Exists, Vec::new());
         }
         let operator = self.operator()?;
         let values = match operator {
             Operator::In | Operator::NotIn => self.values()?,
             _ => vec![self.exact_value()?],
         };
-        Requirement::new(
+        Requirement::with_valid_key(
             key,
             operator,
             values.into_iter().map(str::to_owned).collect(),
