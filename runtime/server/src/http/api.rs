@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 
@@ -87,6 +87,13 @@ impl Api {
     /// What is counted; `/metrics` prints it.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.inner.metrics
+    }
+
+    /// Completes what is known of a request by its query, of which a long one holds up no other request.
+    pub(crate) async fn read_query(&self, info: &mut RequestInfo, uri: &Uri) {
+        let bytes = uri.query().map_or(0, str::len);
+        let read = || info.read_query(uri);
+        self.inner.registry.read_query(bytes, read).await;
     }
 
     /// Ends watches, cleanly, when this becomes true.
@@ -279,7 +286,9 @@ impl Inner {
     ) -> Response<Body> {
         let user = request.extensions.get::<UserInfo>().cloned();
         let ctx = RequestContext::new(user.unwrap_or_default());
-        let query = Query::of(&request.uri);
+        let bytes = request.uri.query().map_or(0, str::len);
+        let query = || Query::of(&request.uri);
+        let query = self.registry.read_query(bytes, query).await;
         let dry_run = query.first("dryRun").is_some();
         let labels = resource_labels(endpoint.def(), operation, info, dry_run);
         if let Some(text) = endpoint.deprecation_warning() {

@@ -44,7 +44,9 @@ pub(super) async fn delete(call: Call<'_>) -> Result<Response<Body>, ApiError> {
 /// Answers with the list of what was deleted.
 pub(super) async fn delete_collection(call: Call<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply()?;
-    let list = list_options(&call.query, ListUse::List)?;
+    let read = || list_options(&call.query, ListUse::List);
+    let bytes = call.query.bytes();
+    let list = call.endpoint.read_query(call.ctx, bytes, read).await?;
     let own = call.endpoint.def().gvk().group_version();
     let bytes = body::read(call.body).await?;
     call.endpoint.reserve(call.ctx, bytes.len()).await;

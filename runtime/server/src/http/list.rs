@@ -11,7 +11,9 @@ use super::params::{ListUse, list_options};
 /// Answers 200 with the selected objects.
 pub(super) async fn list(call: Call<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply()?;
-    let options = list_options(&call.query, ListUse::List)?;
+    let read = || list_options(&call.query, ListUse::List);
+    let bytes = call.query.bytes();
+    let options = call.endpoint.read_query(call.ctx, bytes, read).await?;
     let def = call.endpoint.def();
     if !def.has_verb(Verb::List) {
         return Err(ApiError::method_not_supported(

@@ -27,11 +27,17 @@ impl Query {
             let key = pair.split_once('=').map_or(*pair, |(key, _)| key);
             // An escape makes a key longer, but never longer than three times.
             !pair.contains(';') && key.len() <= 3 * name.len() && {
-                let key = decode(&key.replace('+', " "));
-                key.as_deref() == Some(name)
+                decode_form(key).as_deref() == Some(name)
             }
         });
         Self(named.filter_map(decode_pair).collect())
+    }
+
+    /// How long it is, decoded.
+    pub(super) fn bytes(&self) -> usize {
+        let pairs = self.0.iter();
+        // An equals sign and an ampersand.
+        pairs.map(|(key, value)| key.len() + value.len() + 2).sum()
     }
 
     /// The first value of a parameter; `Some("")` for `?name` and `?name=`.
@@ -88,10 +94,15 @@ fn parse_int(text: &str) -> Result<i64, String> {
 
 fn decode_pair(pair: &str) -> Option<(String, String)> {
     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-    Some((
-        decode(&key.replace('+', " "))?,
-        decode(&value.replace('+', " "))?,
-    ))
+    Some((decode_form(key)?, decode_form(value)?))
+}
+
+/// Decodes a key or a value, where `+` is a space.
+fn decode_form(text: &str) -> Option<String> {
+    match text.contains('+') {
+        true => decode(&text.replace('+', " ")),
+        false => decode(text),
+    }
 }
 
 /// Undoes percent-encoding; `None` for a bad escape. Bytes that are not UTF-8 become U+FFFD.

@@ -197,20 +197,25 @@ fn verb_of(method: &Method) -> &'static str {
     }
 }
 
+/// What a field selector with a name contains, at least.
+const NAME_FIELD: &str = "metadata.name";
+
 /// The name that the field selector requires. Nothing when any list option cannot be decoded: then the request will
 /// be refused, and is authorized for the whole collection first.
 fn selected_name(query: &Query) -> Option<String> {
     for parameter in ["timeoutSeconds", "limit"] {
         query.integer(parameter).ok()?;
     }
-    // Without a field selector there is no need to read the other, which may be long.
+    // Without a name there is no need to read either selector, which may be long.
     let fields = query
         .first("fieldSelector")
-        .filter(|text| !text.is_empty())?;
-    LabelQuery::parse(query.text("labelSelector")).ok()?;
+        .filter(|text| text.contains(NAME_FIELD))?;
     let selector = FieldSelector::parse(fields).ok()?;
-    let name = selector.requires("metadata.name")?;
-    is_path_segment(name).then(|| name.to_owned())
+    let name = selector
+        .requires(NAME_FIELD)
+        .filter(|name| is_path_segment(name))?;
+    LabelQuery::parse(query.text("labelSelector")).ok()?;
+    Some(name.to_owned())
 }
 
 /// Whether a name can stand in a path.

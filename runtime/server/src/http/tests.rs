@@ -42,12 +42,22 @@ async fn api() -> Api {
 
 /// An API of these kinds with an empty store.
 async fn api_of(kinds: impl FnOnce(&mut RegistryBuilder)) -> Api {
+    api_and_registry(kinds).await.0
+}
+
+/// The same, and its registry.
+async fn api_and_registry(kinds: impl FnOnce(&mut RegistryBuilder)) -> (Api, Arc<Registry>) {
     let mut registry = Registry::builder(Memory::new());
     registry.group(GROUP);
     kinds(&mut registry);
     let registry = Arc::new(registry.build().expect("the kinds are well-formed"));
     registry.start().await.expect("memory can be read");
-    Api::new(registry, &ServerInfo::default(), Health::new([]))
+    let api = Api::new(
+        Arc::clone(&registry),
+        &ServerInfo::default(),
+        Health::new([]),
+    );
+    (api, registry)
 }
 
 /// An answer, read to its end.

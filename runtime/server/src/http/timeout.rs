@@ -28,7 +28,7 @@ pub fn request_timeout(info: &RequestInfo, uri: &http::Uri) -> Result<Option<Dur
     if info.is_long_running() {
         return Ok(None);
     }
-    let query = Query::of(uri);
+    let query = Query::of_parameter(uri, "timeout");
     let text = query.text("timeout");
     if text.is_empty() {
         return Ok(Some(REQUEST_TIMEOUT));

@@ -46,7 +46,9 @@ pub(super) struct IsWatch;
 pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
     // Order of refusals: no representation at all, bad options, then what a watch in particular cannot do.
     let mut reply = call.reply()?;
-    let mut options = list_options(&call.query, ListUse::Watch)?;
+    let read = || list_options(&call.query, ListUse::Watch);
+    let bytes = call.query.bytes();
+    let mut options = call.endpoint.read_query(call.ctx, bytes, read).await?;
     if !call.name.is_empty() {
         select_name(&mut options, call.name)?;
     }

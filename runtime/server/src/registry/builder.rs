@@ -227,8 +227,9 @@ impl RegistryBuilder {
             .into_iter()
             .map(|((group, plural), cache)| (GroupResource::new(group, plural), cache))
             .collect();
+        let large = shared.large.clone();
         Ok(Registry::new(
-            endpoints, served, listers, caches, namespaces,
+            endpoints, served, listers, caches, namespaces, large,
         ))
     }
 }

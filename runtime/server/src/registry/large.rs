@@ -3,6 +3,8 @@
 //! A document of 3 MiB takes a good part of a second and a hundred times its size in memory. So a request reserves room for
 //! it, and from then on it is polled where it may block ([`OffThread`]). It pauses between its steps, where the future of
 //! a client that has gone is dropped.
+//!
+//! A long query is the same in small: 20,000 terms of a selector fit into a URI, and reading them takes no pause.
 
 use std::num::NonZeroUsize;
 use std::pin::Pin;
@@ -12,8 +14,8 @@ use std::task::{Context, Poll};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::RequestContext;
 use super::endpoint::Endpoint;
+use super::{Registry, RequestContext};
 
 /// From how many bytes on a document is large. Below it the work takes less than a millisecond or two, and moving it
 /// elsewhere would cost more than it saves.
@@ -21,6 +23,13 @@ const LARGE_BYTES: usize = 64 * 1024;
 
 /// How many bytes of large documents are worked on at a time, for each core: one of the largest that a body brings.
 const KIB_PER_CORE: usize = 4 * 1024;
+
+/// From how many bytes on a query is long. Below it reading takes a few microseconds for each of some hundred terms.
+const LONG_QUERY_BYTES: usize = 4 * 1024;
+
+/// What a byte of a query counts for: its terms take about so much memory. Two of the longest are read at a time, for each
+/// core.
+const QUERY_WEIGHT: usize = 32;
 
 /// Room for large documents, shared by all requests of a registry.
 #[derive(Clone, Debug)]
@@ -51,6 +60,17 @@ impl LargeDocuments {
         // It is never closed.
         room.acquire_many_owned(kib.clamp(1, self.kib)).await.ok()
     }
+
+    /// Does what takes a query of this size, where it may block and when there is room, if the query is long. The room is
+    /// given back behind it.
+    pub(super) async fn read_query<T>(&self, bytes: usize, read: impl FnOnce() -> T) -> T {
+        if bytes < LONG_QUERY_BYTES {
+            return read();
+        }
+        // Boxed, so that other requests do not carry around the room that waiting needs.
+        let _room = Box::pin(self.reserve(bytes.saturating_mul(QUERY_WEIGHT))).await;
+        off_thread(read)
+    }
 }
 
 impl Endpoint {
@@ -65,6 +85,32 @@ impl Endpoint {
             // The next poll is where it may block.
             tokio::task::yield_now().await;
         }
+    }
+
+    /// See [`LargeDocuments::read_query`]. A request with a large document has its room already.
+    pub(crate) async fn read_query<T>(
+        &self,
+        ctx: &RequestContext,
+        bytes: usize,
+        read: impl FnOnce() -> T,
+    ) -> T {
+        if ctx.is_large() {
+            return read();
+        }
+        self.shared.large.read_query(bytes, read).await
+    }
+}
+
+impl Registry {
+    /// Does what takes a query of this size; a long one holds up no other request.
+    pub(crate) async fn read_query<T>(&self, bytes: usize, read: impl FnOnce() -> T) -> T {
+        self.large.read_query(bytes, read).await
+    }
+
+    /// Takes all the room that there is for large documents.
+    #[cfg(test)]
+    pub(crate) async fn take_room(&self) -> Option<OwnedSemaphorePermit> {
+        self.large.reserve(usize::MAX).await
     }
 }
 
@@ -94,13 +140,22 @@ impl<F: Future + Unpin> Future for OffThread<'_, F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let moves = self.ctx.is_large() && has_other_threads();
+        let is_large = self.ctx.is_large();
         let request = Pin::new(&mut self.request);
-        if moves {
-            tokio::task::block_in_place(|| request.poll(cx))
+        if is_large {
+            off_thread(|| request.poll(cx))
         } else {
             request.poll(cx)
         }
+    }
+}
+
+/// Does what takes long, while the other tasks of this thread are handed to another one.
+fn off_thread<T>(work: impl FnOnce() -> T) -> T {
+    if has_other_threads() {
+        tokio::task::block_in_place(work)
+    } else {
+        work()
     }
 }
 
@@ -127,5 +182,33 @@ mod tests {
         let all = large.reserve(usize::MAX).now_or_never().flatten();
         assert!(all.is_some());
         assert!(large.reserve(LARGE_BYTES).now_or_never().is_none());
+    }
+
+    // Issue 9, point 11.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn others_have_their_turn_while_long_queries_are_read() {
+        let large = LargeDocuments::with_room(4 * KIB_PER_CORE);
+        let (close, closed) = std::sync::mpsc::channel::<()>();
+        let closed = Arc::new(parking_lot::Mutex::new(closed));
+        let (begin, begun) = std::sync::mpsc::channel();
+        // More of them than the runtime has threads for.
+        let reads: Vec<_> = (0..4)
+            .map(|_| {
+                let (large, begin, closed) = (large.clone(), begin.clone(), Arc::clone(&closed));
+                tokio::spawn(async move {
+                    let read = || begin.send(()).is_ok() && closed.lock().recv().is_err();
+                    large.read_query(LONG_QUERY_BYTES, read).await
+                })
+            })
+            .collect();
+        let patience = std::time::Duration::from_secs(10);
+        for _ in 0..4 {
+            tokio::task::block_in_place(|| begun.recv_timeout(patience)).unwrap();
+        }
+        tokio::spawn(async {}).await.unwrap();
+        drop(close);
+        for read in reads {
+            assert!(read.await.unwrap());
+        }
     }
 }

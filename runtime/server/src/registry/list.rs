@@ -51,15 +51,11 @@ impl Endpoint {
     /// BadRequest for selectors and tokens, Expired, Timeout.
     pub async fn list(
         &self,
-        _ctx: &RequestContext,
+        ctx: &RequestContext,
         namespace: Option<&str>,
         options: &ListOptions,
     ) -> Result<Listed, ApiError> {
-        let selection = Selection::new(
-            self.version(),
-            &options.label_selector,
-            &options.field_selector,
-        )?;
+        let selection = self.selection(ctx, options).await?;
         let plan = self.plan(namespace, options)?;
         // A page of everything costs the store no more than it gives.
         if options.limit == 0 || !selection.is_everything() {

@@ -57,6 +57,7 @@ pub use document::{Document, Encoded, Json};
 pub use endpoint::{Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, Written};
 pub(crate) use error::{refused_patch, unrecognized};
 pub use items::Items;
+use large::LargeDocuments;
 pub(crate) use large::OffThread;
 pub use lister::Lister;
 use lister::ListerCore;
@@ -89,6 +90,8 @@ pub struct Registry {
     caches: Vec<(GroupResource, Arc<WatchCache<Served>>)>,
     /// Namespaces without admission, for the server's own.
     namespaces: Option<Endpoint>,
+    /// Room for large documents and long queries, the same as the endpoints'.
+    large: LargeDocuments,
     /// Ended when this is dropped.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -105,6 +108,7 @@ impl Registry {
         listers: Vec<Arc<ListerCore>>,
         caches: Vec<(GroupResource, Arc<WatchCache<Served>>)>,
         namespaces: Option<Endpoint>,
+        large: LargeDocuments,
     ) -> Self {
         let mut by_plural: HashMap<String, Vec<Arc<Endpoint>>> = HashMap::new();
         for endpoint in &endpoints {
@@ -120,6 +124,7 @@ impl Registry {
             listers,
             caches,
             namespaces,
+            large,
             tasks: Mutex::default(),
         }
     }

@@ -9,7 +9,9 @@ use apiloom_meta::{ApiError, Object};
 use serde_json::Value;
 
 use super::document::CachedObject;
+use super::endpoint::Endpoint;
 use super::kind::{KindVersion, namespace_and_name};
+use super::{ListOptions, RequestContext};
 
 /// Selectors that the kind can answer, compiled: an object costs what its own labels and the kind's selectable fields
 /// cost, however many requirements there are.
@@ -57,6 +59,36 @@ impl Field {
             }
         }
     }
+}
+
+impl Endpoint {
+    /// What the options select.
+    ///
+    /// # Errors
+    /// See [`Selection::new`].
+    pub(super) async fn selection(
+        &self,
+        ctx: &RequestContext,
+        options: &ListOptions,
+    ) -> Result<Selection, ApiError> {
+        let (labels, fields) = (&options.label_selector, &options.field_selector);
+        let compile = || Selection::new(self.version(), labels, fields);
+        self.read_query(ctx, text_bytes(labels, fields), compile)
+            .await
+    }
+}
+
+/// About how long the text of these selectors is.
+fn text_bytes(labels: &LabelQuery, fields: &FieldSelector) -> usize {
+    // An operator and a comma.
+    const BETWEEN: usize = 2;
+    let labels = labels.requirements().iter().map(|requirement| {
+        let values = requirement.values().iter().map(|value| value.len() + 1);
+        requirement.key().len() + BETWEEN + values.sum::<usize>()
+    });
+    let fields = fields.requirements().iter();
+    let fields = fields.map(|term| term.field.len() + BETWEEN + term.value.len());
+    labels.chain(fields).sum()
 }
 
 impl Selection {

@@ -56,15 +56,11 @@ impl Endpoint {
     /// BadRequest for selectors, internal text for an unparsable resourceVersion.
     pub async fn watch(
         self: &Arc<Self>,
-        _ctx: &RequestContext,
+        ctx: &RequestContext,
         namespace: Option<&str>,
         options: &ListOptions,
     ) -> Result<WatchEvents, ApiError> {
-        let selection = Selection::new(
-            self.version(),
-            &options.label_selector,
-            &options.field_selector,
-        )?;
+        let selection = self.selection(ctx, options).await?;
         let version = error::version_option(&options.resource_version)?;
         let prefix = match selection.name().map(|name| self.kind.key(namespace, name)) {
             // Longer names begin with this one too; the selector leaves them out.

@@ -103,7 +103,7 @@ impl Filters {
         mut parts: Parts,
         body: RequestBody,
     ) -> Response<Body> {
-        info.read_query(&parts.uri);
+        self.api.read_query(&mut info, &parts.uri).await;
         match request_timeout(&info, &parts.uri) {
             Ok(Some(timeout)) => {
                 parts.extensions.insert(Deadline(Instant::now() + timeout));

@@ -8,6 +8,7 @@ use apiloom_meta::FieldError;
 use futures_util::FutureExt as _;
 
 use super::*;
+use crate::http::RequestInfo;
 use crate::registry::{RequestContext, Strategy};
 
 /// Rules that count what they judge and, while the gate is closed, take as long as it is.
@@ -130,4 +131,70 @@ async fn a_client_that_has_gone_ends_its_work() {
         .expect(200);
     assert!(polled(delete(&api, &url, ""), 1).await.is_none());
     get(&api, &url).await.expect(200);
+}
+
+/// How often a request waits for room, each time behind somebody who takes all of it; and its answer.
+async fn waits(registry: &Registry, request: impl Future<Output = Answer>) -> (usize, Answer) {
+    let mut request = Box::pin(request);
+    let mut room = registry.take_room().await;
+    let mut answer = polled(&mut request, 100).await;
+    for waits in 0..10 {
+        if let Some(answer) = answer {
+            return (waits, answer);
+        }
+        let mut next = Box::pin(registry.take_room());
+        assert!((&mut next).now_or_never().is_none());
+        drop(room);
+        answer = polled(&mut request, 100).await;
+        room = next.await;
+    }
+    panic!("it is not answered");
+}
+
+/// Issue 9, point 11.
+#[tokio::test]
+async fn whatever_reads_a_long_query_waits_for_room() {
+    let (api, registry) = api_and_registry(|registry| {
+        registry.kind::<Flunder>();
+    })
+    .await;
+    let terms = |count: usize, term: &str| vec![term; count].join(",");
+    let labels = format!("labelSelector={}", terms(2000, "!a"));
+    let values: Vec<_> = (0..1500).map(|number| format!("b{number}")).collect();
+    let values = format!("labelSelector=a+in+({})", values.join(","));
+    let fields = format!("fieldSelector={}", terms(300, "metadata.name!=a"));
+    let pairs = "a&".repeat(3000);
+    let short = format!("labelSelector={}", terms(1000, "!a"));
+    // Decoding it, reading its selectors, compiling them.
+    let check = async |query: &str, expected: usize| {
+        let url = format!("{FLUNDERS}?{query}");
+        let list = waits(&registry, get(&api, &url)).await;
+        assert_eq!(
+            (list.0, list.1.code.as_u16()),
+            (expected, 200),
+            "{query:.30}"
+        );
+        let delete = waits(&registry, delete(&api, &url, "")).await;
+        assert_eq!(
+            (delete.0, delete.1.code.as_u16()),
+            (expected, 200),
+            "{query:.30}"
+        );
+        // Refused behind the selectors: it would not end.
+        let url = format!("{url}&watch=1&resourceVersion=x");
+        let watch = waits(&registry, get(&api, &url)).await;
+        assert_eq!(watch.0, expected, "{query:.30}: {:?}", watch.1.code);
+        // What comes before authorization.
+        let room = registry.take_room().await;
+        let uri = url.parse().unwrap();
+        let mut info = RequestInfo::of_path(&http::Method::GET, &uri).unwrap();
+        let has_read = api.read_query(&mut info, &uri).now_or_never();
+        assert_eq!(has_read.is_none(), expected > 0, "{query:.30}");
+        drop(room);
+    };
+    check(&labels, 3).await;
+    check(&values, 3).await;
+    check(&fields, 3).await;
+    check(&pairs, 2).await;
+    check(&short, 0).await;
 }
