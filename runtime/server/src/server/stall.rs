@@ -1,5 +1,5 @@
 //! A connection that takes no bytes for too long is closed: a client that never reads must not keep an answer, or a
-//! watch, for ever.
+//! watch, for ever. One that sends much lets others have their turn.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,10 +9,16 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+/// As much is read before other tasks have their turn: four TLS records, of which each holds up to a thousand frames of
+/// HTTP/2. By itself, tokio interrupts a task after 128 reads of any size.
+const TURN_BYTES: usize = 64 * 1024;
+
 /// A stream whose writes fail when the peer has taken nothing for `patience`.
 pub(super) struct Stall<S> {
     stream: S,
     patience: Duration,
+    /// What was read since a read had to wait.
+    read: usize,
     /// Runs while a write waits; made by the first one that does.
     timer: Option<Pin<Box<Sleep>>>,
     is_waiting: bool,
@@ -23,6 +29,7 @@ impl<S> Stall<S> {
         Self {
             stream,
             patience,
+            read: 0,
             timer: None,
             is_waiting: false,
         }
@@ -61,7 +68,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stall<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        if self.read >= TURN_BYTES {
+            self.read = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        self.read = match read {
+            Poll::Ready(_) => self.read + (buffer.filled().len() - before),
+            Poll::Pending => 0,
+        };
+        read
     }
 }
 
@@ -101,6 +119,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stall<S> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
@@ -146,5 +165,62 @@ mod tests {
             tokio::join!(stalled.write_all(&[1; 10]), theirs.read_exact(&mut taken));
         written.unwrap();
         read.unwrap();
+    }
+
+    /// How much each poll of a task reads that reads all there is.
+    async fn turns(ours: impl AsyncRead + AsyncWrite + Unpin, piece: usize) -> Vec<usize> {
+        let mut stream = Stall::new(ours, PATIENCE);
+        let mut piece = vec![0; piece];
+        let mut turns = Vec::new();
+        std::future::poll_fn(|cx| {
+            turns.push(0);
+            loop {
+                let mut buffer = ReadBuf::new(&mut piece);
+                std::task::ready!(Pin::new(&mut stream).poll_read(cx, &mut buffer)).unwrap();
+                let read = buffer.filled().len();
+                *turns.last_mut().unwrap() += read;
+                if read == 0 {
+                    return Poll::Ready(());
+                }
+            }
+        })
+        .await;
+        turns
+    }
+
+    // Issue 9, points 9 to 15: a client that sends frames without end holds no thread.
+    #[tokio::test]
+    async fn a_client_that_sends_much_lets_others_have_their_turn() {
+        use tokio::io::{empty, join, sink};
+        let sent = vec![0; 3 * 1024 * 1024];
+        for piece in [1024, 16 * 1024, 40 * 1024] {
+            let read = turns(join(sent.as_slice(), sink()), piece).await;
+            assert_eq!(read.iter().sum::<usize>(), sent.len());
+            let most = read.iter().max().copied().unwrap_or_default();
+            assert!(most < TURN_BYTES + piece, "{piece}: {read:?}");
+            assert!(
+                read.len() <= sent.len() / TURN_BYTES + 1,
+                "{piece}: {read:?}"
+            );
+        }
+        assert_eq!(turns(join(&sent[..1024], sink()), 256).await, [1024]);
+        assert_eq!(turns(join(empty(), sink()), 256).await, [0]);
+    }
+
+    // What an ordinary request sends is read at once, on however old a connection.
+    #[tokio::test]
+    async fn a_read_that_waits_begins_a_new_turn() {
+        let (ours, mut theirs) = tokio::io::duplex(TURN_BYTES);
+        let mut stream = Stall::new(ours, PATIENCE);
+        for _ in 0..5 {
+            theirs.write_all(&[0; TURN_BYTES - 1]).await.unwrap();
+            let mut piece = [0; TURN_BYTES];
+            let read = stream
+                .read(&mut piece)
+                .now_or_never()
+                .expect("no turn ends");
+            assert_eq!(read.unwrap(), TURN_BYTES - 1);
+            assert!(stream.read(&mut piece).now_or_never().is_none());
+        }
     }
 }
