@@ -89,7 +89,8 @@ where
     let service = service_fn(move |request: Request<Incoming>| {
         let in_progress = InProgress::begin(&counted);
         let (request, unread) = Unread::of(request);
-        let answer = handle(request);
+        // Boxed, because the future of a stream is moved several times before it runs, and this is most of it.
+        let answer = Box::pin(handle(request));
         async move {
             let mut response = answer.await;
             unread.discard(&mut response, &in_progress);
