@@ -77,7 +77,7 @@ impl StatusReason {
 /// The most errors that one `Invalid` tells: a body full of mistakes must not make an answer many times its size.
 pub const MAX_CAUSES: usize = 1_000;
 
-/// The most bytes that the errors of one `Invalid` have together; the first is told whatever it has.
+/// The most bytes that the errors of one `Invalid` have together. The first error is always told.
 const MAX_CAUSES_BYTES: usize = 256 * 1024;
 
 /// A failed request, before it becomes a `Status` on the wire.

@@ -30,8 +30,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Notes an error; its text and path are made only when somebody will read them, which is not the case behind as
-    /// many as an answer tells.
+    /// Records an error. Its text and path are made only for as many errors as an answer tells.
     pub(crate) fn fail(&mut self, error: impl FnOnce() -> FieldError) {
         self.found += 1;
         if !self.probing && self.errors.len() < MAX_CAUSES {

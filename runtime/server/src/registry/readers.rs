@@ -113,7 +113,7 @@ pub(super) struct Reader {
 }
 
 impl Clone for Reader {
-    /// A reader of the same objects, which nobody cuts off.
+    /// A reader of the same objects that is not registered, so it is never cut off.
     fn clone(&self) -> Self {
         let rest = match &*self.shared.rest.lock() {
             Rest::Objects(objects) => Rest::Objects(objects.clone()),

@@ -4,7 +4,7 @@
 //!
 //! The invariant: when [`Coalescing`] waits for something, nothing is held back that the peer could take.
 //!
-//! A connection that is upgraded ends, and whoever has the stream from then on flushes it. [`Coalescing`] ends with it, so
+//! After an upgrade (WebSocket) the HTTP connection ends, and the upgraded stream flushes itself. [`Coalescing`] ends with it, so
 //! that the connection counts as one until then.
 
 use std::io::{self, IoSlice};

@@ -1,9 +1,9 @@
 //! How many requests are worked on at one time: kube-apiserver's two limits, for reads and for writes.
 //!
 //! A request counts until its answer is sent, so that slow readers of lists count as long as their lists are kept for
-//! them. Watches and other long-running requests are not counted. Everybody else is: kube-apiserver lets the group
-//! system:masters through, but here the only user that is authorized at all is the administrator, and a limit that
-//! knows no other user would be none. Health checks are answered always, or whoever asks would end a busy server.
+//! them. Watches and other long-running requests are not counted. Unlike in kube-apiserver, the group system:masters is
+//! counted too: the administrator is the only user so far, and without it there would be no limit. Health checks are not
+//! counted, because a supervisor would restart a busy server that refuses them.
 
 use std::pin::Pin;
 use std::sync::Arc;

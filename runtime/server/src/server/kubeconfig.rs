@@ -43,7 +43,7 @@ fn random_token() -> Result<String, ServerError> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Refuses a token that no client could present, or that is easily guessed. It is not replaced: it is somebody's.
+/// Refuses a token that no client could present, or that is easily guessed. It is not replaced, since a user wrote it.
 fn checked(token: String, path: &Path) -> Result<String, ServerError> {
     if token.len() >= MIN_TOKEN_CHARS && token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(token);

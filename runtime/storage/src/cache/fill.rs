@@ -357,8 +357,8 @@ impl<N: Normalize> WatchCache<N> {
         self.seen.send_replace(revision);
     }
 
-    /// Marks who waits for an index value that the object had or has. The values are at hand, so that this is done while
-    /// the waiters are held and misses nobody.
+    /// Marks the waiters for an index value that the object had or has. This runs under the waiters' lock, so a waiter that
+    /// registers at the same time is not missed.
     fn mark_indexed<'a>(
         &self,
         waiters: &'a Waiters,

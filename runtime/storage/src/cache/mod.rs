@@ -459,8 +459,8 @@ impl<N: Normalize> WatchCache<N> {
         }
     }
 
-    /// How many bytes were replaced since the cache was made. Whoever holds a state keeps no more alive than was replaced
-    /// since it was the present one.
+    /// How many bytes were replaced since the cache was made. A held state keeps at most the bytes alive that were
+    /// replaced since it was the present one.
     pub fn replaced_bytes(&self) -> u64 {
         self.replaced_bytes.load(Ordering::Relaxed)
     }

@@ -1,4 +1,5 @@
-//! Tests of what only the embedded store does: its file, its lock, damage, a full disk.
+//! Tests of what only the embedded store does: its file, its lock, damage, a full disk. One file, because nearly all of
+//! them share the same few helpers for a store in a folder.
 
 use std::fs;
 use std::path::Path;
