@@ -1,4 +1,4 @@
-//! Clients that do not read what they asked for (point 12): an answer that waits costs little, whatever its form, and
+//! Clients that do not read what they asked for (point 12): an answer that waits costs little, in every form, and
 //! has an end.
 
 use apiloom_tests::wardle::{ALL_FLUNDERS, FLUNDERS, flunder};

@@ -239,7 +239,7 @@ async fn called(
     }
 }
 
-/// A watch of what comes, without what is there.
+/// A watch of later changes only, without initial events.
 async fn open_watch(client: &Client) -> Result<Watch, String> {
     let list = client.try_call("GET", WRITTEN, &[], "").await?;
     let version = apiloom_tests::revision(&list.json());

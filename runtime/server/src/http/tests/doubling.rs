@@ -1,4 +1,4 @@
-//! What a body costs grows with its size, whatever its shape (issue 9, point 10): each shape is sent once and doubled, and
+//! The cost of a body is linear in its size, for every shape (issue 9, point 10): each shape is sent once and doubled, and
 //! the thread's CPU time may grow by no more than half above the double. Work that grows with the square takes four times as
 //! much, and would hold a thread for minutes with a body of 3 MiB. Nor does an answer grow far beyond its request.
 

@@ -1,4 +1,4 @@
-//! Requests with large documents (issue 9, point 10): they hold up nobody else, and end when their client has gone.
+//! Requests with large documents (issue 9, point 10) do not delay others, and end when their client has gone.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -133,7 +133,7 @@ async fn a_client_that_has_gone_ends_its_work() {
     get(&api, &url).await.expect(200);
 }
 
-/// How often a request waits for room, each time behind somebody who takes all of it; and its answer.
+/// How often a request waits for room while the test holds all of it; and its answer.
 async fn waits(registry: &Registry, request: impl Future<Output = Answer>) -> (usize, Answer) {
     let mut request = Box::pin(request);
     let mut room = registry.take_room().await;

@@ -75,7 +75,7 @@ fn interests() -> [(Interest, &'static [u64]); 5] {
     ]
 }
 
-/// Whoever registers at any moment has in his state or is given what is written, whatever others do meanwhile.
+/// A watcher that registers at any moment sees every write, in its first state or as a change, in every interleaving.
 fn registering(interest: &Interest, revisions: &'static [u64], most: usize) {
     let cache = filled();
     let writer = {
