@@ -75,9 +75,10 @@ pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         sent_columns: false,
     };
     // A message of WebSocket is one event.
-    let frame_bytes = match websocket::is_requested(call.request) {
-        true => 0,
-        false => FRAME_BYTES,
+    let frame_bytes = if websocket::is_requested(call.request) {
+        0
+    } else {
+        FRAME_BYTES
     };
     Ok(respond(frames(events, writer, call.stopping, frame_bytes)))
 }
@@ -120,16 +121,18 @@ fn frames(
     stopping: Stopping,
     frame_bytes: usize,
 ) -> impl Stream<Item = Result<Frame<Bytes>, CutOff>> {
-    let stopping = Box::pin(stopping.wait());
-    let state = (VecDeque::new(), Some((events, writer, stopping)));
+    // In one box, because a stream moves its state for each item.
+    let running = Box::new((events, writer, Box::pin(stopping.wait())));
+    let state = (VecDeque::new(), Some(running));
     futures_util::stream::unfold(state, move |(mut made, running)| async move {
         if let Some(bytes) = made.pop_front() {
             return Some((Ok(Frame::data(bytes)), (made, running)));
         }
-        let (mut events, mut writer, mut stopping) = running?;
+        let mut running = running?;
+        let (events, writer, stopping) = &mut *running;
         let first = tokio::select! {
             biased;
-            () = &mut stopping => None,
+            () = stopping => None,
             first = events.next() => first,
         };
         let mut out = Pieces::default();
@@ -141,7 +144,7 @@ fn frames(
             }
         }
         let frame = Ok(Frame::data(out.into_first(&mut made)));
-        Some((frame, (made, goes_on.then_some((events, writer, stopping)))))
+        Some((frame, (made, goes_on.then_some(running))))
     })
 }
 
