@@ -17,13 +17,15 @@ impl Query {
 
     /// The query of a URI.
     pub fn of(uri: &http::Uri) -> Self {
-        Self::parse(uri.query().unwrap_or_default())
+        uri.query().map_or_else(Self::default, Self::parse)
     }
 
     /// What the query of a URI says of one parameter; of the others nothing is kept.
     pub(super) fn of_parameter(uri: &http::Uri, name: &str) -> Self {
-        let pairs = uri.query().unwrap_or_default().split('&');
-        let named = pairs.filter(|pair| {
+        let Some(raw) = uri.query() else {
+            return Self::default();
+        };
+        let named = raw.split('&').filter(|pair| {
             let key = pair.split_once('=').map_or(*pair, |(key, _)| key);
             // An escape makes a key longer, but never longer than three times.
             !pair.contains(';') && key.len() <= 3 * name.len() && {
