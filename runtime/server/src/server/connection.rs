@@ -11,11 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use http::header::CONNECTION;
 use http::{Request, Response};
-use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -25,10 +23,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::coalesce::coalesce;
+use super::held::Held;
 use super::listener::STALL;
 use super::streams::{Paced, Streams};
 use super::unread::{RequestBody, Unread};
-use crate::http::{Body, CutOff};
+use crate::http::Body;
 
 /// How long a client may take over its first bytes, or over the headers of an HTTP/1.1 request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
@@ -97,10 +96,8 @@ where
             if protocol == Protocol::Http2 && closes(&response) {
                 in_progress.go_away();
             }
-            Ok::<_, Infallible>(response.map(|body| Answer {
-                body: Paced::new(body),
-                _in_progress: in_progress,
-            }))
+            // The request is in progress until its answer is sent or given up.
+            Ok::<_, Infallible>(response.map(|body| Held::new(Paced::new(body), in_progress)))
         }
     });
     match protocol {
@@ -348,32 +345,6 @@ impl Clone for InProgress {
 impl Drop for InProgress {
     fn drop(&mut self) {
         self.0.in_progress.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The body of an answer, whose request is in progress until it is sent or given up.
-struct Answer {
-    body: Paced,
-    _in_progress: InProgress,
-}
-
-impl http_body::Body for Answer {
-    type Data = Bytes;
-    type Error = CutOff;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

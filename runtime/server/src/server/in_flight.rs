@@ -5,18 +5,16 @@
 //! counted too: the administrator is the only user so far, and without it there would be no limit. Health checks are not
 //! counted, because a supervisor would restart a busy server that refuses them.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http::header::{RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::Body as _;
 use http_body_util::BodyExt as _;
 
-use crate::http::{Body, CutOff, RequestInfo, plain};
+use super::held::Held;
+use crate::http::{Body, RequestInfo, plain};
 
 /// Answers up to this length are not worth counting until they are read.
 const SHORT_BYTES: u64 = 64 * 1024;
@@ -77,9 +75,10 @@ impl InFlight {
         }
         let permit = Permit(Some(Arc::clone(slots)));
         // Dropped again, the permit takes its count back.
-        match slots.used.fetch_add(1, Ordering::AcqRel) < slots.most {
-            true => Ok(permit),
-            false => Err(TooMany),
+        if slots.used.fetch_add(1, Ordering::AcqRel) < slots.most {
+            Ok(permit)
+        } else {
+            Err(TooMany)
         }
     }
 }
@@ -97,13 +96,7 @@ impl Permit {
         if self.0.is_none() || length.is_some_and(|length| length <= SHORT_BYTES) {
             return response;
         }
-        response.map(|body| {
-            Held {
-                body,
-                _permit: self,
-            }
-            .boxed_unsync()
-        })
+        response.map(|body| Held::new(body, self).boxed_unsync())
     }
 }
 
@@ -112,32 +105,6 @@ impl Drop for Permit {
         if let Some(slots) = &self.0 {
             slots.used.fetch_sub(1, Ordering::AcqRel);
         }
-    }
-}
-
-/// A body whose request is in flight as long as it lives.
-struct Held {
-    body: Body,
-    _permit: Permit,
-}
-
-impl http_body::Body for Held {
-    type Data = Bytes;
-    type Error = CutOff;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 
@@ -153,7 +120,9 @@ pub(super) fn too_many() -> Response<Body> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use http::Method;
+    use http_body::Frame;
     use http_body_util::StreamBody;
 
     use super::*;

@@ -11,6 +11,7 @@ mod config;
 mod connection;
 mod filters;
 mod health;
+mod held;
 mod in_flight;
 mod kubeconfig;
 mod listener;

@@ -1,5 +1,6 @@
 //! Connections over pipes, with paused time: when they are closed, and what of a request is read.
 
+use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::TokioExecutor;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
