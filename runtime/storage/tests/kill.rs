@@ -1,4 +1,5 @@
-//! A process that is killed while it writes loses nothing that it was told is written, fifty times in a row.
+//! A process that is killed while it writes loses nothing that it was told is written, fifty times in a row;
+//! `APILOOM_KILLS=500` makes it so many.
 //!
 //! The test starts itself as that process: the child opens the store, writes with several tasks, watches, and prints
 //! every acknowledgement and every change that its watcher sees; the parent kills it at some moment, compares a copy of
@@ -26,7 +27,6 @@ use futures_util::StreamExt;
 /// Tells a child which store is its own, and from where its watcher resumes.
 const DIR: &str = "APILOOM_TEST_STORE_OF_WRITER";
 const WATCHED: &str = "APILOOM_TEST_WATCHED";
-const ROUNDS: u64 = 52;
 const WRITERS: usize = 8;
 const TOTAL: usize = 10_000;
 
@@ -42,7 +42,8 @@ fn killed_writers_lose_nothing_acknowledged() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mut parent = Parent::default();
-    for round in 0..ROUNDS {
+    let kills = std::env::var("APILOOM_KILLS").map_or(52, |number| number.parse().unwrap());
+    for round in 0..kills {
         parent.write_and_kill(dir.path(), 180 + round * 37 % 90);
         let copy = tempfile::tempdir().unwrap();
         for file in fs::read_dir(dir.path()).unwrap() {
