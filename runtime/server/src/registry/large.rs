@@ -24,6 +24,9 @@ const LARGE_BYTES: usize = 64 * 1024;
 /// How many bytes of large documents are worked on at a time, for each core: one of the largest that a body brings.
 const KIB_PER_CORE: usize = 4 * 1024;
 
+/// How many large documents are worked on at a time, for each core, however small they are: each of them holds a thread.
+const DOCUMENTS_PER_CORE: usize = 8;
+
 /// From how many bytes on a query is long. Below it reading takes a few microseconds for each of some hundred terms.
 const LONG_QUERY_BYTES: usize = 4 * 1024;
 
@@ -55,10 +58,11 @@ impl LargeDocuments {
 
     /// Waits for room, in turn. A document that is larger than all of it gets all of it.
     async fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let kib = u32::try_from(bytes / 1024).unwrap_or(u32::MAX);
+        let least = KIB_PER_CORE / DOCUMENTS_PER_CORE;
+        let kib = u32::try_from((bytes / 1024).max(least)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.room);
         // It is never closed.
-        room.acquire_many_owned(kib.clamp(1, self.kib)).await.ok()
+        room.acquire_many_owned(kib.min(self.kib)).await.ok()
     }
 
     /// Does what takes a query of this size, where it may block and when there is room, if the query is long. The room is
@@ -182,6 +186,15 @@ mod tests {
         let all = large.reserve(usize::MAX).now_or_never().flatten();
         assert!(all.is_some());
         assert!(large.reserve(LARGE_BYTES).now_or_never().is_none());
+    }
+
+    // Issue 9, point 10: 50 bodies of 200 KB at once left 61 threads behind.
+    #[test]
+    fn a_core_works_on_few_documents_at_a_time() {
+        let large = LargeDocuments::with_room(2 * KIB_PER_CORE);
+        let reserved = std::iter::from_fn(|| large.reserve(LARGE_BYTES).now_or_never().flatten());
+        let reserved: Vec<_> = reserved.collect();
+        assert_eq!(reserved.len(), 2 * DOCUMENTS_PER_CORE);
     }
 
     // Issue 9, point 11.
