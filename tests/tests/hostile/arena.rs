@@ -25,7 +25,7 @@ static TURN: Mutex<()> = Mutex::new(());
 /// The other user's p99 may grow by this, as issue 9 has it.
 const FACTOR: u32 = 4;
 
-/// A p99 below this is good, whatever an idle server's is. A debug build on two cores that it shares with the attackers
+/// A p99 below this is good, even if an idle server's is far lower. A debug build on two cores that it shares with the attackers
 /// answers within some milliseconds or after some turns of the scheduler; the defects that this suite looks for delay
 /// others by seconds.
 const ALWAYS_GOOD: Duration = Duration::from_millis(100);

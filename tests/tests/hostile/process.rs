@@ -59,7 +59,7 @@ pub(crate) fn ran_and_waited(pid: u32) -> [Duration; 2] {
     sums
 }
 
-/// CPU time of the machine's cores so far: all of it, and what was used by anybody.
+/// CPU time of the machine's cores so far: all of it, and what all processes used of it.
 pub(crate) fn machine() -> [Duration; 2] {
     let text = std::fs::read_to_string("/proc/stat").unwrap();
     let fields = text.lines().next().unwrap().split_whitespace().skip(1);

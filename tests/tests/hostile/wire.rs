@@ -51,7 +51,7 @@ impl Target {
         }
     }
 
-    /// The same server for someone without credentials.
+    /// The same server for a client without credentials.
     pub(crate) fn anonymous(&self) -> Self {
         Self {
             token: String::new(),

@@ -136,7 +136,7 @@ impl Lister {
     pub(crate) async fn list(&self, wanted: Wanted, random: &mut Random) -> Option<Listing> {
         let limit = one_in(random, 2).then(|| 1 + random.below(5));
         let mut encodings = vec![Encoding::Json, Encoding::Gzip];
-        // Nobody asks for tables in YAML.
+        // No client asks for tables in YAML.
         if !matches!(self.form, Form::Table(..)) {
             encodings.push(Encoding::Yaml);
         }

@@ -1,7 +1,7 @@
-//! The plain model: what the objects were, revision by revision, from the answers to those who wrote them.
+//! The plain model: what the objects were, revision by revision, from the answers to the writers.
 //!
-//! The answer to a deletion does not tell its revision. Deletions are made one after the other and nobody else writes to
-//! the store, so they are the revisions that no other write was given, in the order in which they were asked for.
+//! The answer to a deletion does not tell its revision. Deletions are made one after the other and no other client writes
+//! to the store, so they are the revisions that no other write was given, in the order in which they were asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,7 +98,7 @@ impl Model {
                 let revision = unknown.next();
                 let revision = revision.ok_or_else(|| format!("{deletion:?} has no revision"))?;
                 if revision <= deletion.after {
-                    return Err(format!("nobody wrote revision {revision}: {deletion:?}"));
+                    return Err(format!("no write has revision {revision}: {deletion:?}"));
                 }
                 let key = match deletion.keys.as_slice() {
                     [key] => key,
@@ -114,7 +114,7 @@ impl Model {
             revisions.push(newest);
         }
         if let Some(revision) = unknown.next() {
-            return Err(format!("nobody wrote revision {revision}"));
+            return Err(format!("no write has revision {revision}"));
         }
         for (revision, key) in assigned {
             let deleted = Put {

@@ -113,7 +113,7 @@ pub(crate) fn collection(resource: Resource, version: Version, namespace: Option
     }
 }
 
-/// An object in the stored version, whichever version it was answered in.
+/// An object in the stored version, converted if it was answered in another one.
 pub(crate) fn to_stored(mut object: Value) -> Value {
     if object["apiVersion"] == Version::Hub.api_version() {
         object["apiVersion"] = Version::Stored.api_version().into();

@@ -129,7 +129,7 @@ async fn prepare(place: &Place) -> Ledger {
     Ledger::new(revision(&list.json()))
 }
 
-/// Everybody writes, and some list meanwhile.
+/// All writers write, and some clients list meanwhile.
 async fn write(site: &Site, ledger: &Arc<Ledger>, seed: u64) -> Vec<Listing> {
     let place = site.place().borrow().clone();
     let mut writers = JoinSet::new();

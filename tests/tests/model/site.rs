@@ -104,8 +104,8 @@ impl Site {
         servers
     }
 
-    /// Does to the first server what is to be done between phases, and gives where the servers are then. Nobody writes
-    /// meanwhile.
+    /// Does to the first server what is to be done between phases, and gives where the servers are then. No client
+    /// writes meanwhile.
     pub(crate) async fn pass(&mut self) -> Place {
         let mut place = self.place.borrow().clone();
         match self.setup.between {
@@ -125,7 +125,7 @@ impl Site {
         self.place.send_replace(place);
     }
 
-    /// Where the servers are, now and whenever that changes.
+    /// Where the servers are, now and each time that changes.
     pub(crate) fn place(&self) -> watch::Receiver<Place> {
         self.place.subscribe()
     }
