@@ -1,7 +1,7 @@
 //! Documents that are deep, wide or wrong in every place: what they cost grows with their length and no faster, and so
 //! do answers about them (points 10 and 14).
 
-use apiloom_tests::wardle::{FISCHERS, FLUNDERS, flunder};
+use apiloom_tests::wardle::{FISCHERS, FLUNDERS};
 use bytes::Bytes;
 
 use crate::arena::Arena;
@@ -21,35 +21,51 @@ const MAX_ANSWER: usize = 256 * 1024;
 /// How much memory a document may take for a moment: it, its tree with some dozen bytes a byte, and what stores it.
 const MEMORY_MIB: u64 = 256;
 
-/// One document and where it is sent.
-struct Document<'a> {
-    method: &'a str,
-    path: &'a str,
-    content_type: &'a str,
-    body: Bytes,
+/// The attacks of this file: each sends one document.
+struct Documents {
+    arena: Arena,
 }
 
-/// Two clients send each document with every `fieldValidation`; each gets an answer, which is not large.
-fn send(arena: &Arena, name: &str, document: &Document<'_>) {
-    let body = &document.body;
-    assert!(body.len() <= 3 << 20, "{name} is as large as a body may be");
-    arena.withstands(name, MEMORY_MIB, async |target| {
-        let http2 = target.http2(crate::wire::OPEN).await.unwrap();
-        let call = async |validation: &str| {
-            let path = format!("{}?fieldValidation={validation}", document.path);
-            let call = Call::new(document.method, &path);
-            http2
-                .call(call.with_body(document.content_type, body.clone()))
-                .await
-        };
-        let (strict, warn) = tokio::join!(call("Strict"), call("Warn"));
-        for answer in [strict, warn] {
-            match answer {
-                Ok(answer) if is_good(&answer) => {}
-                other => arena.fail(name, &format!("{other:?}")),
-            }
+impl Documents {
+    fn start() -> Self {
+        Self {
+            arena: Arena::start(&[]),
         }
-    });
+    }
+
+    /// Creates a flunder with these further members.
+    fn flunder(&self, name: &str, members: &str) {
+        let body = format!(r#"{{"metadata":{{"generateName":"d-"}},{members}}}"#);
+        self.send(name, "POST", FLUNDERS, JSON, body);
+    }
+
+    /// Creates a flunder from YAML, with these further lines.
+    fn yaml(&self, name: &str, lines: &str) {
+        let body = format!("metadata: {{generateName: d-}}\n{lines}");
+        self.send(name, "POST", FLUNDERS, YAML, body);
+    }
+
+    /// Two clients send the document, each with another `fieldValidation`; each gets an answer, which is not large.
+    fn send(&self, name: &str, method: &str, path: &str, content_type: &str, body: String) {
+        let arena = &self.arena;
+        let body = Bytes::from(body);
+        assert!(body.len() <= 3 << 20, "{name} is as large as a body may be");
+        arena.withstands(name, MEMORY_MIB, async |target| {
+            let http2 = target.http2(crate::wire::OPEN).await.unwrap();
+            let call = async |validation: &str| {
+                let path = format!("{path}?fieldValidation={validation}");
+                let call = Call::new(method, &path);
+                http2.call(call.with_body(content_type, body.clone())).await
+            };
+            let (strict, warn) = tokio::join!(call("Strict"), call("Warn"));
+            for answer in [strict, warn] {
+                match answer {
+                    Ok(answer) if is_good(&answer) => {}
+                    other => arena.fail(name, &format!("{other:?}")),
+                }
+            }
+        });
+    }
 }
 
 /// Whether it says what is wrong with a document, and not much more.
@@ -67,33 +83,11 @@ fn listed(count: usize, item: impl Fn(usize) -> String) -> String {
     items.join(",")
 }
 
-/// A flunder with these further members and members of its metadata.
-fn flunder_with(metadata: &str, members: &str) -> Bytes {
-    let metadata = format!(r#"{{"generateName":"d-"{metadata}}}"#);
-    format!(r#"{{"metadata":{metadata}{members}}}"#).into()
-}
-
-fn create(
-    path: &'static str,
-    content_type: &'static str,
-    body: impl Into<Bytes>,
-) -> Document<'static> {
-    Document {
-        method: "POST",
-        path,
-        content_type,
-        body: body.into(),
-    }
-}
-
 /// Point 10: members that come twice, are unknown or have the wrong type, each of which is worth a warning.
 #[test]
 fn documents_that_are_wrong_everywhere() {
-    let arena = Arena::start(&[]);
-    let flunder = |name: &str, members: String| {
-        let body = flunder_with("", &format!(",{members}"));
-        send(&arena, name, &create(FLUNDERS, JSON, body));
-    };
+    let documents = Documents::start();
+    let flunder = |name: &str, members: String| documents.flunder(name, &members);
     flunder(
         "one null member 300,000 times",
         listed(300_000, |_| r#""a":null"#.to_owned()),
@@ -140,13 +134,10 @@ fn documents_that_are_wrong_everywhere() {
 /// Point 14: documents that go down and down.
 #[test]
 fn deep_documents() {
-    let arena = Arena::start(&[]);
+    let documents = Documents::start();
     let json = |name: &str, open: &str, close: &str, count: usize| {
-        let body = flunder_with(
-            "",
-            &format!(r#","a":{}{}"#, open.repeat(count), close.repeat(count)),
-        );
-        send(&arena, name, &create(FLUNDERS, JSON, body));
+        let members = format!(r#""a":{}{}"#, open.repeat(count), close.repeat(count));
+        documents.flunder(name, &members);
     };
     json("a million arrays", "[", "]", 1_000_000);
     json("arrays without their ends", "[", "", LARGE);
@@ -154,10 +145,7 @@ fn deep_documents() {
     json("objects without their ends", r#"{"a":"#, "", 500_000);
     json("brackets in a string", "\"[[[[[[[[[[\"", "", 1);
     json("9,999 arrays", "[", "]", 9_999);
-    let yaml = |name: &str, body: String| {
-        let body = format!("metadata: {{generateName: d-}}\n{body}");
-        send(&arena, name, &create(FLUNDERS, YAML, body));
-    };
+    let yaml = |name: &str, lines: String| documents.yaml(name, &lines);
     yaml(
         "YAML: a million arrays",
         format!("a: {}", "[".repeat(1_000_000)),
@@ -217,21 +205,15 @@ fn deep_documents() {
 /// Point 10: patches whose operations each walk or move what is large.
 #[test]
 fn costly_patches() {
-    let arena = Arena::start(&[]);
+    let documents = Documents::start();
     let list = listed(100_000, |index| format!(r#""{index}""#));
     let fischer = format!(r#"{{"metadata":{{"name":"patched"}},"disallowedFlunders":[{list}]}}"#);
     let fischer = serde_json::from_str(&fischer).unwrap();
+    let arena = &documents.arena;
     arena.prepare(arena.target().create_all(FISCHERS, &[fischer]));
-    arena.prepare(arena.target().create_all(FLUNDERS, &[flunder("patched")]));
     let path = format!("{FISCHERS}/patched");
-    let patch = |name: &str, content_type, body: String| {
-        let document = Document {
-            method: "PATCH",
-            path: &path,
-            content_type,
-            body: body.into(),
-        };
-        send(&arena, name, &document);
+    let patch = |name: &str, content_type: &str, body: String| {
+        documents.send(name, "PATCH", &path, content_type, body);
     };
     let operations = |operation: &str| format!("[{}]", listed(10_000, |_| operation.to_owned()));
     let insert = r#"{"op":"add","path":"/disallowedFlunders/0","value":"x"}"#;
