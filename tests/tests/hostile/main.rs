@@ -19,4 +19,6 @@ mod wire;
 mod bodies;
 mod connections;
 mod documents;
+mod objects;
 mod readers;
+mod selectors;

@@ -13,7 +13,7 @@ use h2::{RecvStream, SendStream};
 use http::Request;
 use rustls::pki_types::ServerName;
 use serde_json::Value;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
@@ -153,6 +153,27 @@ impl Target {
             let refused = answers.iter().find(|answer| answer.code != 201);
             assert!(refused.is_none(), "{refused:?}");
         }
+    }
+
+    /// One GET over HTTP/1.1, on a connection of its own.
+    pub(crate) async fn get_http1(&self, path: &str) -> io::Result<Answered> {
+        let mut stream = self.tls("http/1.1").await?;
+        let head = self.head("GET", path, &[("connection", "close")]);
+        stream.write_all(&head).await?;
+        // A task that has used up its turn keeps in TLS what it wrote.
+        stream.flush().await?;
+        read_answer(&mut stream).await
+    }
+
+    /// Sends the head of a request over HTTP/1.1, which must succeed, and reads no more of the answer than its code.
+    pub(crate) async fn open_http1(&self, head: &[u8]) -> Tls {
+        let mut stream = self.tls_of_slow_reader("http/1.1").await.unwrap();
+        stream.write_all(head).await.unwrap();
+        stream.flush().await.unwrap();
+        let mut begin = [0; 12];
+        stream.read_exact(&mut begin).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&begin), "HTTP/1.1 200");
+        stream
     }
 
     /// One call over an HTTP/2 connection of its own.
