@@ -11,7 +11,8 @@ use tokio::task::JoinSet;
 
 use crate::arena::Arena;
 use crate::frames::{
-    self, CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM,
+    self, CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PRIORITY, RST_STREAM,
+    SETTINGS, WINDOW_UPDATE,
 };
 use crate::wire::{Call, Target, Tls};
 
@@ -133,7 +134,7 @@ fn rapid_reset() {
     });
 }
 
-/// Frames that say little or nothing, sent without end.
+/// Frames that say little or nothing, or that the server must answer, sent without end by clients that do not read.
 #[test]
 fn floods_of_frames() {
     let arena = Arena::start(&[]);
@@ -164,6 +165,10 @@ fn floods_of_frames() {
             join_all(floods).await
         });
     };
+    flood("PING flood", PING, 0, &[0; 8]);
+    flood("SETTINGS flood", SETTINGS, 0, &[0, 3, 0, 0, 0, 100]);
+    flood("WINDOW_UPDATE flood", WINDOW_UPDATE, 1, &[0, 0, 0, 1]);
+    flood("PRIORITY flood", PRIORITY, 1, &[0, 0, 0, 3, 1]);
     flood("empty DATA flood", DATA, 1, &[]);
     flood("DATA flood of single bytes", DATA, 1, b" ");
     flood("empty CONTINUATION flood", CONTINUATION, 1, &[]);
