@@ -513,38 +513,94 @@ fn history_beyond_the_retention_is_removed_and_present_values_stay() {
 // Issue 9, point 16.
 #[test]
 fn history_grows_old_in_a_store_that_never_lives_long() {
+    for is_killed in [false, true] {
+        run(history_grows_old(is_killed));
+    }
+}
+
+async fn history_grows_old(is_killed: bool) {
+    let dir = TempDir::new().unwrap();
+    let times = dir.path().join("store.times");
+    let config = EmbeddedConfig {
+        retention: Retention {
+            min_age: Duration::from_secs(1),
+            min_revisions: 0,
+            ..Retention::default()
+        },
+        ..EmbeddedConfig::default()
+    };
+    let (mut first, mut lives) = (None, 0);
+    let begin = Instant::now();
+    loop {
+        let store = Embedded::open(dir.path(), config).unwrap();
+        let life = Instant::now();
+        let written = store.create(&format!("/r/{lives}"), "1".into(), None).await;
+        let first = *first.get_or_insert(written.unwrap());
+        // One that takes a while shows nothing.
+        while life.elapsed() < Duration::from_millis(100) {
+            tokio::task::yield_now().await;
+        }
+        let watched = store.watch("/r/", WatchStart::After(first)).await;
+        let known = fs::read(&times).unwrap();
+        store.close().await;
+        if is_killed {
+            // What is written at the end is not.
+            fs::write(&times, known).unwrap();
+        }
+        lives += 1;
+        if matches!(watched.map(drop), Err(StorageError::Compacted { .. })) {
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(30), "{lives} lives");
+    }
+    assert!(begin.elapsed() >= config.retention.min_age, "not too early");
+    assert!(lives > 1);
+}
+
+// Issue 9, point 9.
+#[test]
+fn history_that_grows_fast_is_bounded_before_the_next_look() {
     run(async {
         let dir = TempDir::new().unwrap();
-        let config = EmbeddedConfig {
-            retention: Retention {
-                min_age: Duration::from_secs(1),
-                min_revisions: 0,
-                ..Retention::default()
-            },
-            ..EmbeddedConfig::default()
-        };
-        let (mut first, mut lives) = (None, 0);
-        let begin = Instant::now();
-        loop {
-            let store = Embedded::open(dir.path(), config).unwrap();
-            let life = Instant::now();
-            let written = store.create(&format!("/r/{lives}"), "1".into(), None).await;
-            let first = *first.get_or_insert(written.unwrap());
-            // One that takes a while shows nothing.
-            while life.elapsed() < Duration::from_millis(100) {
-                tokio::task::yield_now().await;
+        let store = Embedded::open(dir.path(), of_1_mib()).unwrap();
+        let mut last = store.create("/r/a", kib_64(), None).await.unwrap();
+        // Far more than the bound in less time than the ten seconds after which a look is due in any case.
+        let mut is_bounded = false;
+        for number in 0..400 {
+            last = store.update_if("/r/a", last, kib_64(), None).await.unwrap();
+            if number < 60 {
+                continue;
             }
-            let watched = store.watch("/r/", WatchStart::After(first)).await;
-            store.close().await;
-            lives += 1;
-            if matches!(watched.map(drop), Err(StorageError::Compacted { .. })) {
-                break;
-            }
-            assert!(begin.elapsed() < Duration::from_secs(30), "{lives} lives");
+            is_bounded = is_bounded || log_bytes(dir.path()) < 1_200 << 10;
+            // Of what fits into the bound nothing is forgotten.
+            let recent = WatchStart::After(Revision(last.0 - 8));
+            assert!(store.watch("/r/", recent).await.is_ok(), "{number}");
         }
-        assert!(begin.elapsed() >= config.retention.min_age, "not too early");
-        assert!(lives > 1);
+        assert!(is_bounded);
+        store.close().await;
     });
+}
+
+/// With history of at most 1 MiB.
+fn of_1_mib() -> EmbeddedConfig {
+    EmbeddedConfig {
+        retention: Retention {
+            max_bytes: 1 << 20,
+            ..Retention::default()
+        },
+        ..EmbeddedConfig::default()
+    }
+}
+
+fn kib_64() -> Bytes {
+    Bytes::from(vec![b'x'; 64 << 10])
+}
+
+/// How many bytes the values in the log of a store have.
+fn log_bytes(dir: &Path) -> i64 {
+    let connection = Connection::open(file(dir)).unwrap();
+    let sql = "SELECT sum(length(value)) FROM log";
+    connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
 // Issue 9, point 9.
@@ -552,22 +608,9 @@ fn history_grows_old_in_a_store_that_never_lives_long() {
 fn history_is_bounded_by_bytes_and_so_after_a_restart() {
     run(async {
         let dir = TempDir::new().unwrap();
-        let config = EmbeddedConfig {
-            retention: Retention {
-                max_bytes: 1 << 20,
-                ..Retention::default()
-            },
-            ..EmbeddedConfig::default()
-        };
-        let kept = || {
-            let connection = Connection::open(file(dir.path())).unwrap();
-            let sql = "SELECT sum(length(value)) FROM log";
-            let bytes: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
-            bytes
-        };
-        let value = || Bytes::from(vec![b'x'; 64 << 10]);
+        let config = of_1_mib();
         let store = Embedded::open(dir.path(), config).unwrap();
-        let first = store.create("/r/a", value(), None).await.unwrap();
+        let first = store.create("/r/a", kib_64(), None).await.unwrap();
         let mut last = first;
         // Below the bound at each start, beyond it together; with watchers and without, with what a start knows and not.
         for life in 0..12 {
@@ -580,11 +623,11 @@ fn history_is_bounded_by_bytes_and_so_after_a_restart() {
                 _ => None,
             };
             for _ in 0..10 {
-                last = store.update_if("/r/a", last, value(), None).await.unwrap();
+                last = store.update_if("/r/a", last, kib_64(), None).await.unwrap();
             }
             drop(watched);
             if life > 1 {
-                wait_for(|| kept() < 1_200 << 10).await;
+                wait_for(|| log_bytes(dir.path()) < 1_200 << 10).await;
                 let refused = store.watch("/r/", WatchStart::After(first)).await.err();
                 assert!(matches!(refused, Some(StorageError::Compacted { .. })));
                 let recent = WatchStart::After(Revision(last.0 - 9));

@@ -259,3 +259,153 @@ impl std::fmt::Debug for Past {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use futures_util::{FutureExt as _, StreamExt as _};
+
+    use super::*;
+    use crate::WatchStart;
+    use crate::feed::{History, Replay};
+
+    fn header(cluster_id: u64, raft_term: u64, revision: i64) -> PbResponseHeader {
+        PbResponseHeader {
+            cluster_id,
+            raft_term,
+            revision,
+            ..PbResponseHeader::default()
+        }
+    }
+
+    /// The past of an etcd that has said once where it is.
+    fn known() -> Past {
+        let feed = Feed::new(Revision(0));
+        let past = Past::new(feed, watch::Sender::new(Revision(0)));
+        let first = past.judge(past.seen(), Some(&header(1, 2, 10)));
+        assert_eq!(first, Verdict::Same);
+        past
+    }
+
+    fn put(key: &str, revision: u64) -> Event {
+        Event {
+            kind: EventKind::Created,
+            key: key.to_owned(),
+            value: Bytes::from_static(b"1"),
+            previous: None,
+            revision: Revision(revision),
+        }
+    }
+
+    // Issue 9, point 6.
+    #[test]
+    fn an_answer_that_is_behind_is_of_another_etcd() {
+        for ((cluster, term, revision), expected) in [
+            ((1, 2, 10), Verdict::Same),
+            ((1, 2, 11), Verdict::Same),
+            // An election.
+            ((1, 3, 10), Verdict::Same),
+            ((1, 2, 9), Verdict::Another),
+            ((1, 3, 9), Verdict::Another),
+            ((1, 1, 11), Verdict::Another),
+            ((4, 3, 11), Verdict::Another),
+        ] {
+            let past = known();
+            let answer = header(cluster, term, revision);
+            let verdict = past.judge(past.seen(), Some(&answer));
+            assert_eq!(verdict, expected, "{cluster} {term} {revision}");
+            // It is another one once.
+            let again = past.judge(past.seen(), Some(&answer));
+            assert_eq!(again, Verdict::Same, "{cluster} {term} {revision}");
+        }
+    }
+
+    // Issue 9, point 6.
+    #[test]
+    fn an_answer_is_compared_with_what_was_seen_before_it_was_asked_for() {
+        let past = known();
+        let before = past.seen();
+        assert_eq!(past.judge(before, Some(&header(1, 3, 20))), Verdict::Same);
+        // Overtaken by the one above.
+        assert_eq!(past.judge(before, Some(&header(1, 2, 15))), Verdict::Same);
+        assert_eq!(
+            past.judge(past.seen(), Some(&header(1, 3, 15))),
+            Verdict::Another
+        );
+        // Those that were asked for in the old one say nothing of the new one.
+        assert_eq!(past.judge(before, Some(&header(1, 3, 20))), Verdict::Same);
+        assert_eq!(past.seen().revision, Revision(15));
+    }
+
+    // Issue 9, point 6.
+    #[test]
+    fn a_new_term_is_a_reason_to_look_for_the_newest_change() {
+        let past = known();
+        let (generation, _) = past.published();
+        past.publish(generation, vec![put("/a", 12)], Revision(12))
+            .unwrap();
+        let witness = past.witness().unwrap();
+        assert_eq!(
+            (&*witness.key, witness.revision),
+            ("/a", Revision(12)),
+            "the newest"
+        );
+        let look = Verdict::LookFor(witness);
+        let answer = header(1, 3, 12);
+        for _ in 0..2 {
+            assert_eq!(past.judge(past.seen(), Some(&answer)), look);
+        }
+        past.found(true, past.seen(), Some(&answer));
+        assert_eq!(past.judge(past.seen(), Some(&answer)), Verdict::Same);
+        assert_eq!(past.seen().generation, 0);
+        let before = past.seen();
+        past.found(false, before, Some(&header(1, 4, 30)));
+        assert_eq!(past.seen().generation, 1);
+        assert_eq!(past.witness(), None);
+        // It was asked for in the old one.
+        past.remember(before, "/b", &Bytes::new(), Revision(40));
+        past.found(false, before, Some(&header(1, 4, 31)));
+        assert_eq!((past.seen().generation, past.witness()), (1, None));
+    }
+
+    /// History that cannot be read.
+    struct Unread;
+
+    #[async_trait]
+    impl History for Unread {
+        async fn replay(&self, _: &str, _: Revision, _: Revision) -> Result<Replay, StorageError> {
+            Err(StorageError::Unavailable("it is not read".to_owned()))
+        }
+    }
+
+    // Issue 9, point 6.
+    #[tokio::test]
+    async fn another_etcd_ends_watches_and_publishes_nothing_of_the_old_one() {
+        let past = known();
+        let mut generations = past.generations();
+        let (generation, _) = past.published();
+        past.publish(generation, vec![put("/a", 20)], Revision(20))
+            .unwrap();
+        let mut watch = past.feed.watch("/", WatchStart::Now, Arc::new(Unread));
+        past.judge(past.seen(), Some(&header(1, 2, 5)));
+        assert!(generations.has_changed().unwrap());
+        let restored = StorageError::Restored {
+            seen: Revision(20),
+            current: Revision(5),
+        };
+        assert_eq!(watch.next().now_or_never(), Some(Some(Err(restored))));
+        assert_eq!(watch.next().now_or_never(), Some(None));
+        assert_eq!(past.gone(), Revision(20));
+        let late = past.publish(generation, vec![put("/a", 21)], Revision(21));
+        assert_eq!(late, Err(another()));
+        past.skip_to(generation, Revision(22));
+        assert_eq!(past.published(), (generation + 1, Revision(5)));
+        assert_eq!(*past.reached.borrow(), Revision(5));
+        past.publish(generation + 1, vec![put("/a", 6)], Revision(6))
+            .unwrap();
+        // What is gone stays the most that was ever seen.
+        past.judge(past.seen(), Some(&header(7, 2, 6)));
+        assert_eq!(past.gone(), Revision(20));
+        assert_eq!(*generations.borrow_and_update(), 2);
+    }
+}
