@@ -12,8 +12,12 @@ mod waits;
 use super::*;
 use crate::{Memory, Retention};
 
-/// Objects are their stored text with the revision behind it; the first letter is indexed. `bad` is no object.
+/// Objects are their stored text with the revision behind it; the first letter is indexed, and in a group that is not kept
+/// the same letter in upper case. `bad` is no object.
 struct Text;
+
+/// The group of indexes whose values can be computed; those of others cannot.
+const DERIVED: u16 = 1;
 
 impl Normalize for Text {
     type Object = String;
@@ -33,6 +37,20 @@ impl Normalize for Text {
     }
     fn index(&self, object: &String, found: &mut dyn FnMut(u16, &str)) {
         found(0, &object[..1]);
+    }
+    fn derive_index(
+        &self,
+        item: &Arc<Item<String>>,
+        group: u16,
+        found: &mut dyn FnMut(u16, &str),
+    ) -> bool {
+        match &item.object {
+            Ok(object) if group == DERIVED => {
+                found(DERIVED * INDEX_GROUP, &object[..1].to_uppercase());
+                true
+            }
+            _ => false,
+        }
     }
 }
 

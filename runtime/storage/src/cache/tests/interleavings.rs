@@ -65,13 +65,26 @@ const WRITES: [(&str, &str, u64); 4] = [
     ("/r/n/a", "x", 5),
 ];
 
-fn interests() -> [(Interest, &'static [u64]); 5] {
+/// An interest in the first index of a group that is not kept.
+fn derived(group: u16, value: &str, below: Option<&str>) -> Interest {
+    Interest::Indexed {
+        index: group * INDEX_GROUP,
+        value: value.into(),
+        below: below.map(Into::into),
+    }
+}
+
+fn interests() -> [(Interest, &'static [u64]); 8] {
     [
         (Interest::Everything, &[2, 3, 4, 5]),
         (Interest::Below("/r/n/".into()), &[2, 3, 5]),
         (Interest::Key("/r/n/a".into()), &[2, 5]),
         (indexed("q", None), &[2, 3, 4, 5]),
         (indexed("q", Some("/r/n/")), &[2, 3, 5]),
+        (derived(DERIVED, "Q", None), &[2, 3, 4, 5]),
+        (derived(DERIVED, "Q", Some("/r/n/")), &[2, 3, 5]),
+        // Whose values cannot be computed.
+        (derived(DERIVED + 1, "Q", Some("/r/n/")), &[2, 3, 5]),
     ]
 }
 
