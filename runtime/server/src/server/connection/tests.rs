@@ -284,3 +284,72 @@ async fn a_body_that_was_not_asked_for_is_not_waited_for() {
     assert_eq!(served.client.read(&mut [0; 10]).await.unwrap(), 0);
     assert!(begun.elapsed() < SECOND);
 }
+
+/// Issue 9, point 19: an HTTP/2 connection begins with the settings of kube-apiserver.
+#[tokio::test(start_paused = true)]
+async fn http2_settings_are_those_of_kube_apiserver() {
+    const SETTINGS: u8 = 4;
+    let mut served = serving(Protocol::Http2);
+    // The preface and a frame of no settings.
+    let begin = [
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".as_slice(),
+        &[0, 0, 0, SETTINGS, 0, 0, 0, 0, 0],
+    ];
+    served.client.write_all(&begin.concat()).await.unwrap();
+    let mut head = [0; 9];
+    served.client.read_exact(&mut head).await.unwrap();
+    assert_eq!(head[3], SETTINGS);
+    let mut frame = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+    served.client.read_exact(&mut frame).await.unwrap();
+    let mut settings: Vec<(u8, u32)> = frame
+        .chunks_exact(6)
+        .map(|setting| {
+            (
+                setting[1],
+                u32::from_be_bytes(setting[2..].try_into().unwrap()),
+            )
+        })
+        .collect();
+    settings.sort_unstable();
+    let [streams, window, frame, headers] = [3, 4, 5, 6];
+    let expected = [
+        (streams, 100),
+        (window, 256 * 1024),
+        (frame, 256 * 1024),
+        (headers, 1024 * 1024),
+    ];
+    for setting in expected {
+        assert!(settings.contains(&setting), "{setting:?} in {settings:?}");
+    }
+}
+
+/// Issue 9, point 19: a request line and headers of almost 1 MiB; longer URIs than these are refused by the http crate.
+#[tokio::test(start_paused = true)]
+async fn long_uris_and_headers_are_read() {
+    let path = format!("/?{}", "x".repeat(60_000));
+    let header = "y".repeat(15_000);
+    // Each header of its own name, as some clients send them.
+    let headers: Vec<(String, &str)> = (0..60).map(|i| (format!("h-{i}"), &*header)).collect();
+
+    let mut served = serving(Protocol::Http1);
+    let mut request = format!("GET {path} HTTP/1.1\r\n");
+    for (name, value) in &headers {
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    request.push_str("\r\n");
+    served.client.write_all(request.as_bytes()).await.unwrap();
+    let read = answer(&mut served.client).await;
+    assert!(read.starts_with("HTTP/1.1 200"), "{read}");
+
+    let served = serving(Protocol::Http2);
+    let (mut sender, _connection) = http2(served.client).await;
+    // Frames are as large as the server allows once the client knows its settings.
+    get(&mut sender, "/").await.unwrap();
+    let mut request = Request::get(format!("https://host{path}"));
+    for (name, value) in &headers {
+        request = request.header(name, *value);
+    }
+    let request = request.body(Full::default()).unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+}
