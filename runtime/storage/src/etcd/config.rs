@@ -14,7 +14,8 @@ pub struct EtcdConfig {
     /// `/registry/`; empty for all of etcd's keys.
     pub prefix: String,
     /// How often history older than this is compacted, together with every other server that does so. Default 5
-    /// minutes, so that history reaches back 5 to 10 minutes; `None` leaves it to others.
+    /// minutes, so that history reaches back 5 to 10 minutes; `None` leaves it to others. As in kube-apiserver, a server
+    /// compacts from its second interval on: where none runs for that long, set etcd's `--auto-compaction-retention`.
     pub compaction_interval: Option<Duration>,
     /// How long connecting tries before it gives up. Default 10 s.
     pub connect_timeout: Duration,
