@@ -215,6 +215,23 @@ async fn a_list_that_is_not_read_counts_as_a_request_in_flight() {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     }
+    // Those that were refused are counted, though nothing was done for them.
+    let metrics = loop {
+        let metrics = client.get("/metrics").await;
+        if metrics.code != 429 {
+            break metrics.text();
+        }
+    };
+    let labels = r#"group="wardle.example.com",version="v1alpha1",resource="flunders",subresource="",scope="namespace",component="apiserver",code="429"}"#;
+    for name in [
+        r#"apiserver_request_terminations_total{verb="LIST","#,
+        r#"apiserver_request_total{verb="LIST",dry_run="","#,
+    ] {
+        let line = format!("{name}{labels} ");
+        let count = metrics.lines().find_map(|other| other.strip_prefix(&*line));
+        let count: Option<u64> = count.and_then(|count| count.parse().ok());
+        assert!(count.is_some_and(|count| count >= 2), "{name} {count:?}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use http::{Request, Response, Uri};
+use http::{Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 
@@ -96,6 +96,13 @@ impl Api {
         self.inner.registry.read_query(bytes, read).await;
     }
 
+    /// Counts a request that was refused because too many are in flight.
+    pub(crate) fn count_refused(&self, info: &RequestInfo, request: &Parts) {
+        let labels = self.inner.labels(info, request);
+        let code = StatusCode::TOO_MANY_REQUESTS.as_u16();
+        self.inner.metrics.refused(&labels, code);
+    }
+
     /// Ends watches, cleanly, when this becomes true.
     #[must_use]
     pub fn stopping(self, stopping: impl Into<Stopping>) -> Self {
@@ -150,7 +157,12 @@ impl Inner {
         match deadline {
             Some(at) => match tokio::time::timeout_at(at, answer).await {
                 Ok(response) => until(at, response),
-                Err(_) => out_of_time(),
+                Err(_) => {
+                    let labels = self.labels(&info, &request);
+                    let code = StatusCode::GATEWAY_TIMEOUT.as_u16();
+                    self.metrics.terminated(&labels, code);
+                    out_of_time()
+                }
             },
             None => answer.await,
         }
@@ -177,6 +189,35 @@ impl Inner {
             return self.document(info, request).await;
         }
         self.resource(info, request, body).await
+    }
+
+    /// What a request is counted under that ends before it is answered. Holds nothing that a client made up.
+    fn labels<'a>(&self, info: &'a RequestInfo, request: &'a Parts) -> RequestLabels<'a> {
+        if !info.is_resource_request {
+            let is_known = self.discovery.lists(&info.path);
+            return RequestLabels {
+                verb: request.method.as_str(),
+                subresource: if is_known { &info.path } else { "" },
+                ..RequestLabels::default()
+            };
+        }
+        let endpoint = self
+            .registry
+            .endpoint(&info.api_group, &info.api_version, &info.resource);
+        let found = endpoint.and_then(|endpoint| {
+            let operation = route(endpoint.def(), &request.method, info).ok()?;
+            Some((endpoint.def(), operation))
+        });
+        match found {
+            Some((def, operation)) => {
+                let query = Query::of_parameter(&request.uri, "dryRun");
+                resource_labels(def, operation, info, query.first("dryRun").is_some())
+            }
+            None => RequestLabels {
+                verb: request.method.as_str(),
+                ..RequestLabels::default()
+            },
+        }
     }
 
     /// Everything that is not about a resource.

@@ -118,6 +118,11 @@ impl Discovery {
         })
     }
 
+    /// Whether a path is in the list at `/`.
+    pub(super) fn lists(&self, path: &str) -> bool {
+        self.legacy.contains_key(path) || self.other_paths.iter().any(|other| other == path)
+    }
+
     fn paths(&self) -> Bytes {
         let mut paths: Vec<&str> = self
             .legacy

@@ -221,6 +221,17 @@ impl Metrics {
         self.requests.finished(labels, outcome);
     }
 
+    /// Counts a request that was refused with this code before anything was done for it. Labels as in
+    /// [`Metrics::request`].
+    pub fn refused(&self, labels: &RequestLabels<'_>, code: u16) {
+        self.requests.refused(labels, code);
+    }
+
+    /// Counts a request that the server ended with this code, beside what [`Metrics::request`] counts.
+    pub fn terminated(&self, labels: &RequestLabels<'_>, code: u16) {
+        self.requests.terminated(labels, code);
+    }
+
     /// Counts a request as being worked on until the value is dropped.
     pub fn begin(&self, kind: RequestKind) -> Running {
         running(self.inflight.get_or_create_owned(&kind.labels()))

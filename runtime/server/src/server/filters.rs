@@ -115,6 +115,7 @@ impl Filters {
             return respond(&error, &parts);
         }
         let Ok(permit) = self.in_flight.admit(&info) else {
+            self.api.count_refused(&info, &parts);
             return too_many();
         };
         if let Err(error) = authorize(&user, &info) {

@@ -120,6 +120,18 @@ struct Counted {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Terminated {
+    verb: &'static str,
+    group: String,
+    version: String,
+    resource: String,
+    subresource: String,
+    scope: &'static str,
+    component: &'static str,
+    code: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct BodyOf {
     group: String,
     resource: String,
@@ -168,6 +180,28 @@ impl RequestLabels<'_> {
             subresource,
             scope,
             component,
+        }
+    }
+
+    fn terminated(&self, code: u16) -> Terminated {
+        let Long {
+            verb,
+            group,
+            version,
+            resource,
+            subresource,
+            scope,
+            component,
+        } = self.long();
+        Terminated {
+            verb,
+            group,
+            version,
+            resource,
+            subresource,
+            scope,
+            component,
+            code,
         }
     }
 
@@ -330,6 +364,7 @@ pub(super) struct Requests {
     total: Family<Counted, Counter>,
     duration: Family<Timed, Histogram>,
     response_sizes: Family<Long, Histogram>,
+    terminations: Family<Terminated, Counter>,
     long_running: Family<Long, Gauge>,
     body_sizes: Family<BodyOf, Histogram>,
 }
@@ -371,6 +406,12 @@ impl Requests {
             "Bytes in the bodies of requests",
             body_sizes.clone(),
         );
+        let terminations = Family::default();
+        registry.register(
+            "apiserver_request_terminations",
+            "Requests that the server ended to protect itself: too many were in flight, or their time ran out",
+            Family::clone(&terminations),
+        );
         let long_running = Family::default();
         registry.register(
             "apiserver_longrunning_requests",
@@ -383,6 +424,7 @@ impl Requests {
             total,
             duration,
             response_sizes,
+            terminations,
             long_running,
             body_sizes,
         }
@@ -443,6 +485,17 @@ impl Requests {
             })
         };
         Arc::clone(known.entry(Owned::from(&key)).or_insert_with(make))
+    }
+
+    pub(super) fn refused(&self, labels: &RequestLabels<'_>, code: u16) {
+        self.total.get_or_create_owned(&labels.counted(code)).inc();
+        self.terminated(labels, code);
+    }
+
+    pub(super) fn terminated(&self, labels: &RequestLabels<'_>, code: u16) {
+        self.terminations
+            .get_or_create_owned(&labels.terminated(code))
+            .inc();
     }
 
     pub(super) fn long_running(&self, labels: &RequestLabels<'_>) -> Gauge {

@@ -66,6 +66,55 @@ async fn what_clients_make_up_is_not_counted() {
 }
 
 #[tokio::test]
+async fn requests_that_are_refused_in_self_defense_are_counted() {
+    let api = api().await;
+    let refuse = |method: &str, uri: &str| {
+        let request = Request::builder().method(method).uri(uri).body(()).unwrap();
+        let (parts, ()) = request.into_parts();
+        let info = crate::http::RequestInfo::parse(&parts.method, &parts.uri).unwrap();
+        api.count_refused(&info, &parts);
+    };
+    refuse("GET", FLUNDERS);
+    refuse("GET", FLUNDERS);
+    refuse("POST", &format!("{FLUNDERS}?dryRun=All"));
+    refuse("GET", "/version");
+    refuse("GET", "/made-up");
+    refuse("BREW", "/apis/wardle.example.com/v1alpha1/made-up");
+    let text = get(&api, "/metrics").await.expect(200).body;
+    let flunders =
+        r#"group="wardle.example.com",version="v1alpha1",resource="flunders",subresource="""#;
+    let end = r#"component="apiserver",code="429""#;
+    let nothing = r#"group="",version="",resource="""#;
+    for expected in [
+        "# TYPE apiserver_request_terminations_total counter".to_owned(),
+        format!(
+            r#"apiserver_request_terminations_total{{verb="LIST",{flunders},scope="namespace",{end}}} 2"#
+        ),
+        format!(
+            r#"apiserver_request_terminations_total{{verb="POST",{flunders},scope="resource",{end}}} 1"#
+        ),
+        format!(
+            r#"apiserver_request_terminations_total{{verb="GET",{nothing},subresource="/version",scope="",{end}}} 1"#
+        ),
+        format!(
+            r#"apiserver_request_terminations_total{{verb="other",{nothing},subresource="",scope="",{end}}} 1"#
+        ),
+        format!(
+            r#"apiserver_request_total{{verb="LIST",dry_run="",{flunders},scope="namespace",{end}}} 2"#
+        ),
+        format!(
+            r#"apiserver_request_total{{verb="POST",dry_run="All",{flunders},scope="resource",{end}}} 1"#
+        ),
+    ] {
+        assert!(
+            text.lines().any(|line| line == expected),
+            "{expected}\nis missing in\n{text}"
+        );
+    }
+    assert!(!text.contains("made-up"), "{text}");
+}
+
+#[tokio::test]
 async fn a_watch_is_counted_when_it_ends() {
     let api = api().await;
     create_flunder(&api, "a").await;
@@ -106,8 +155,13 @@ async fn a_request_whose_time_runs_out_is_counted() {
     let Ok(response) = api.clone().call(request.body(never).unwrap()).await;
     assert_eq!(response.status(), 504);
     let labels = ["verb=\"POST\"", "resource=\"flunders\"", "code=\"504\""];
-    let total = value(&api, "apiserver_request_total", &labels).await;
-    assert_eq!(total.as_deref(), Some("1"));
+    for name in [
+        "apiserver_request_total",
+        "apiserver_request_terminations_total",
+    ] {
+        let count = value(&api, name, &labels).await;
+        assert_eq!(count.as_deref(), Some("1"), "{name}");
+    }
     let running = "apiserver_current_inflight_requests";
     let running = value(&api, running, &["mutating"]).await;
     assert_eq!(running.as_deref(), Some("0"));
