@@ -44,7 +44,8 @@ const FORMS: [(&str, &str, &str, &str); 7] = [
     ),
 ];
 
-/// Lists in every form, asked for over HTTP/2 by a client whose windows are closed: 20 of each at once.
+/// Lists in every form, asked for over HTTP/2 by a client whose windows are closed and over HTTP/1.1 by clients that do
+/// not read: 20 of each at once.
 #[test]
 fn lists_that_are_not_read() {
     let arena = arena_with_objects(OBJECTS, &[]);
@@ -66,6 +67,14 @@ fn lists_that_are_not_read() {
                         .all(|answer| answer.as_ref().is_ok_and(|answer| answer.code == 200))
                 );
                 (http2, answers)
+            },
+        );
+        arena.withstands(
+            &format!("lists not read, {name}, HTTP/1.1"),
+            memory_mib,
+            async |target| {
+                let head = target.head("GET", &path, &[(header, value)]);
+                join_all((0..20).map(|_| target.open_http1(&head))).await
             },
         );
     }
@@ -94,6 +103,14 @@ fn watches_that_are_not_read() {
                         .all(|answer| answer.as_ref().is_ok_and(|answer| answer.code == 200))
                 );
                 (http2, answers)
+            },
+        );
+        arena.withstands(
+            &format!("watches not read, {name}, HTTP/1.1"),
+            64,
+            async |target| {
+                let head = target.head("GET", &path, &[("accept", accept)]);
+                join_all((0..50).map(|_| target.open_http1(&head))).await
             },
         );
     }

@@ -1,8 +1,6 @@
 //! gzip for long answers, for clients that ask. Watches are never compressed: an event must not wait in a buffer.
 
 use std::io::Write as _;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -10,8 +8,9 @@ use flate2::write::GzEncoder;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, VARY};
 use http::{HeaderMap, HeaderValue, Response};
 use http_body::{Body as _, Frame};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, StreamBody};
 
+use super::turns::take_turn;
 use super::watch::IsWatch;
 use super::{Body, CutOff};
 
@@ -38,13 +37,10 @@ pub(super) fn compress(request: &HeaderMap, response: Response<Body>) -> Respons
         .headers
         .append(VARY, HeaderValue::from_static("Accept-Encoding"));
     parts.headers.remove(CONTENT_LENGTH);
-    // Level 1: most of the gain for a fraction of the time.
-    let gzipped = Gzipped {
-        body,
-        encoder: Some(GzEncoder::new(Vec::new(), Compression::fast())),
-        input: Bytes::new(),
-    };
-    Response::from_parts(parts, gzipped.boxed_unsync())
+    let frames = futures_util::stream::unfold(Some(Gzipped::new(body)), async |rest| {
+        Some(rest?.next().await)
+    });
+    Response::from_parts(parts, StreamBody::new(frames).boxed_unsync())
 }
 
 /// Whether `Accept-Encoding` names gzip and does not refuse it.
@@ -64,59 +60,59 @@ pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// So much is compressed before others get their turn on the thread: about half a millisecond's worth.
+/// So much is compressed in a turn: about half a millisecond's worth.
 const TURN_BYTES: usize = 64 * 1024;
 
-/// A body on its way through gzip. `encoder` is gone when the body has ended.
+/// A body on its way through gzip.
 struct Gzipped {
     body: Body,
-    encoder: Option<GzEncoder<Vec<u8>>>,
+    encoder: GzEncoder<Vec<u8>>,
     /// What was not compressed yet.
     input: Bytes,
 }
 
-impl http_body::Body for Gzipped {
-    type Data = Bytes;
-    type Error = CutOff;
+impl Gzipped {
+    fn new(body: Body) -> Self {
+        Self {
+            body,
+            // Level 1: most of the gain for a fraction of the time.
+            encoder: GzEncoder::new(Vec::new(), Compression::fast()),
+            input: Bytes::new(),
+        }
+    }
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+    /// The next output, and what is left to do unless it is the last one.
+    async fn next(mut self) -> (Result<Frame<Bytes>, CutOff>, Option<Self>) {
         const IN_MEMORY: &str = "writing to memory cannot fail";
-        let this = &mut *self;
-        let Some(encoder) = &mut this.encoder else {
-            return Poll::Ready(None);
-        };
-        if this.input.is_empty() {
-            match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
-                Some(Ok(frame)) => this.input = frame.into_data().unwrap_or_default(),
-                Some(Err(cut_off)) => {
-                    this.encoder = None;
-                    return Poll::Ready(Some(Err(cut_off)));
-                }
-                None => {
-                    let rest = this.encoder.take().map(GzEncoder::finish);
-                    let rest = rest.transpose().expect(IN_MEMORY).unwrap_or_default();
-                    return Poll::Ready(Some(Ok(Frame::data(rest.into()))));
+        loop {
+            if self.input.is_empty() {
+                match self.body.frame().await {
+                    Some(Ok(frame)) => self.input = frame.into_data().unwrap_or_default(),
+                    Some(Err(cut_off)) => return (Err(cut_off), None),
+                    None => {
+                        let rest = self.encoder.finish().expect(IN_MEMORY);
+                        return (Ok(Frame::data(rest.into())), None);
+                    }
                 }
             }
-        }
-        let turn = this.input.split_to(this.input.len().min(TURN_BYTES));
-        encoder.write_all(&turn).expect(IN_MEMORY);
-        let out = std::mem::take(encoder.get_mut());
-        if out.is_empty() {
+            let turn = take_turn().await;
+            let input = self.input.split_to(self.input.len().min(TURN_BYTES));
+            self.encoder.write_all(&input).expect(IN_MEMORY);
+            drop(turn);
             // Repetitive text fills no block for long.
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
+            let out = std::mem::take(self.encoder.get_mut());
+            if !out.is_empty() {
+                return (Ok(Frame::data(out.into())), Some(self));
+            }
         }
-        Poll::Ready(Some(Ok(Frame::data(out.into()))))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
+    use std::pin::Pin;
+    use std::task::{Poll, ready};
 
     use super::*;
     use crate::http::static_doc::full;
@@ -162,6 +158,32 @@ mod tests {
                 .headers()
                 .contains_key("content-encoding")
         );
+    }
+
+    // Issue 9, point 12: text that is hard to compress gives output in every turn.
+    #[tokio::test]
+    async fn compressing_lets_other_tasks_have_their_turn() {
+        let mut seed = 1_u32;
+        let mut noise = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 24) as u8
+        };
+        for text in [
+            vec![b'x'; 20 * TURN_BYTES],
+            (0..20 * TURN_BYTES).map(|_| noise()).collect(),
+        ] {
+            let request = testing::get("/x", &[("accept-encoding", "gzip")]);
+            let whole = Response::new(full(Bytes::from(text)));
+            let mut body = compress(&request.headers, whole).into_body();
+            let mut polls = 0;
+            std::future::poll_fn(|cx| {
+                polls += 1;
+                while ready!(Pin::new(&mut body).poll_frame(cx)).is_some() {}
+                Poll::Ready(())
+            })
+            .await;
+            assert!(polls > 20, "{polls}");
+        }
     }
 
     #[tokio::test]

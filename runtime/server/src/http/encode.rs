@@ -24,6 +24,7 @@ use super::negotiate::{Accepted, MetaVersion, Target};
 use super::params::IncludeObject;
 use super::static_doc::full;
 use super::table::{Tables, write_partial};
+use super::turns::take_turn;
 use super::{Body, CutOff};
 use crate::registry::{Document, Endpoint, Items, Json, Listed, Written};
 
@@ -153,8 +154,8 @@ impl Reply {
         }
         let pieces = ListPieces::new(self, listed);
         let is_yaml = self.accepted.format == Format::Yaml;
-        // A piece takes about a millisecond to make then, during which nobody else has the thread.
-        let is_costly = is_yaml || matches!(pieces.form, Form::Table(_));
+        // A piece takes about a millisecond to make then, during which no other task has the thread.
+        let is_costly = is_yaml || self.accepted.pretty || matches!(pieces.form, Form::Table(_));
         let mut pieces: Box<dyn Iterator<Item = Result<Bytes, ApiError>> + Send> =
             match self.accepted.pretty {
                 _ if is_yaml => Box::new(pieces),
@@ -169,10 +170,14 @@ impl Reply {
         let mut begin = Vec::new();
         let mut len = 0;
         while len <= THRESHOLD_BYTES {
-            if is_costly {
-                tokio::task::yield_now().await;
-            }
-            match pieces.next().transpose()? {
+            let turn = if is_costly {
+                Some(take_turn().await)
+            } else {
+                None
+            };
+            let piece = pieces.next().transpose()?;
+            drop(turn);
+            match piece {
                 Some(piece) => {
                     len += piece.len();
                     begin.push(piece);
@@ -183,8 +188,7 @@ impl Reply {
                 }
             }
         }
-        let frames = begin.into_iter().map(Ok).chain(pieces);
-        let frames = frames.map(|piece| match piece {
+        let pieces = pieces.map(|piece| match piece {
             Ok(bytes) => Ok(Frame::data(bytes)),
             // The client has read a part of the list already; it must not take it for the whole.
             Err(error) => {
@@ -192,14 +196,15 @@ impl Reply {
                 Err(CutOff::Unfinished)
             }
         });
-        let frames = futures_util::stream::iter(frames);
-        let body = match is_costly {
-            true => StreamBody::new(frames.then(async |frame| {
-                tokio::task::yield_now().await;
-                frame
-            }))
-            .boxed_unsync(),
-            false => StreamBody::new(frames).boxed_unsync(),
+        let begin = begin.into_iter().map(|bytes| Ok(Frame::data(bytes)));
+        let body = if is_costly {
+            let rest = futures_util::stream::unfold(pieces, async |mut pieces| {
+                let _turn = take_turn().await;
+                pieces.next().map(|piece| (piece, pieces))
+            });
+            StreamBody::new(futures_util::stream::iter(begin).chain(rest)).boxed_unsync()
+        } else {
+            StreamBody::new(futures_util::stream::iter(begin.chain(pieces))).boxed_unsync()
         };
         Ok(respond(StatusCode::OK, content_type, body))
     }

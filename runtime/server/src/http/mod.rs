@@ -45,6 +45,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 pub mod timeout;
+mod turns;
 mod warning;
 
 pub use api::Api;

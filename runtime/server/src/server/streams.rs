@@ -21,10 +21,14 @@ use crate::http::{Body, CutOff};
 /// No more is handed over at a time, so that little is kept for a client that takes little.
 const PIECE_BYTES: usize = 64 * 1024;
 
+/// As much is made before other tasks have their turn. HTTP/1.1 asks for more as long as the kernel takes it, which is
+/// some MiB for a client that does not read.
+const TURN_BYTES: usize = 4 * PIECE_BYTES;
+
 /// What a body last did, as the task that polled it learns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
-    /// It gave a frame, which is to be sent now.
+    /// It gave a frame, which is to be sent now, or does so in its next turn.
     Gave,
     /// It has nothing to give for now, or has ended.
     HasNothing,
@@ -92,6 +96,8 @@ pub(super) struct Paced {
     body: Body,
     /// What is left of a frame that is longer than a piece.
     rest: Bytes,
+    /// What was given since the body had to wait, or a turn ended.
+    given: usize,
 }
 
 impl Paced {
@@ -99,6 +105,7 @@ impl Paced {
         Self {
             body,
             rest: Bytes::new(),
+            given: 0,
         }
     }
 
@@ -127,10 +134,19 @@ impl http_body::Body for Paced {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+        if self.given >= TURN_BYTES {
+            self.given = 0;
+            ASKED.set(Some(Asked::Gave));
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let polled = self.next_piece(cx);
-        ASKED.set(Some(match polled {
-            Poll::Ready(Some(Ok(_))) => Asked::Gave,
-            _ => Asked::HasNothing,
+        ASKED.set(Some(if let Poll::Ready(Some(Ok(frame))) = &polled {
+            self.given += frame.data_ref().map_or(0, Bytes::len);
+            Asked::Gave
+        } else {
+            self.given = 0;
+            Asked::HasNothing
         }));
         polled
     }
@@ -261,6 +277,49 @@ mod tests {
         .await;
         let body = get(&mut client, "/").await.collect().await;
         assert_eq!(body.unwrap().to_bytes(), "firstsecond");
+    }
+
+    /// How much each poll of a task gets from a body of which it takes all that there is.
+    async fn turns(body: Body) -> Vec<usize> {
+        let mut body = Paced::new(body);
+        let mut turns = Vec::new();
+        poll_fn(|cx| {
+            turns.push(0);
+            loop {
+                match std::task::ready!(Pin::new(&mut body).poll_frame(cx)) {
+                    Some(frame) => {
+                        let data = frame.unwrap().into_data().unwrap();
+                        *turns.last_mut().unwrap() += data.len();
+                    }
+                    None => return Poll::Ready(()),
+                }
+            }
+        })
+        .await;
+        turns
+    }
+
+    // Issue 9, point 12: over HTTP/1.1 the kernel takes 4 MiB for a client that does not read.
+    #[tokio::test]
+    async fn a_long_answer_lets_other_tasks_have_their_turn() {
+        for frame in [1000, PIECE_BYTES, 3 * PIECE_BYTES + 1, 100 * PIECE_BYTES] {
+            let count = 100 * PIECE_BYTES / frame;
+            let frames = frames(count, frame, Arc::default());
+            let body = StreamBody::new(frames.map(|data| Ok(Frame::data(data))));
+            let turns = turns(body.boxed_unsync()).await;
+            assert_eq!(turns.iter().sum::<usize>(), count * frame);
+            assert!(turns.len() > 20, "{frame}: {turns:?}");
+            for turn in turns {
+                assert!(turn < TURN_BYTES + PIECE_BYTES, "{frame}: {turn}");
+            }
+        }
+    }
+
+    // What an ordinary request is answered costs no turn.
+    #[tokio::test]
+    async fn a_short_answer_is_made_in_one_turn() {
+        let body = crate::http::plain(http::StatusCode::OK, vec![b'x'; TURN_BYTES - 1]);
+        assert_eq!(turns(body.into_body()).await, [TURN_BYTES - 1]);
     }
 
     #[tokio::test]

@@ -1,8 +1,5 @@
 //! GET of items and collections, in every representation.
 
-use std::pin::Pin;
-use std::task::Poll;
-
 use apiloom_meta::codec::{Format, decode_value, indent_json};
 use http_body::Body as _;
 use serde_json::json;
@@ -185,26 +182,6 @@ async fn yaml_lists_are_made_while_they_are_read_and_say_what_json_says() {
             assert_eq!(count, Some(objects.min(599)), "{target}");
         }
     }
-}
-
-#[tokio::test]
-async fn gzip_takes_turns_over_text_that_it_makes_nothing_of() {
-    let text = crate::http::plain(StatusCode::OK, vec![b'x'; 10 << 20]);
-    let headers = testing::get("/", &[("accept-encoding", "gzip")]).headers;
-    let mut body = crate::http::compress::compress(&headers, text).into_body();
-    let mut turns = 0;
-    while let Some(polled) = std::future::poll_fn(|cx| {
-        Poll::Ready(match Pin::new(&mut body).poll_frame(cx) {
-            Poll::Ready(None) => None,
-            other => Some(other),
-        })
-    })
-    .await
-    {
-        assert!(!matches!(polled, Poll::Ready(Some(Err(_)))));
-        turns += 1;
-    }
-    assert!(turns >= 160, "{turns}");
 }
 
 #[tokio::test]
