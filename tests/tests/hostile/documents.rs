@@ -39,6 +39,19 @@ impl Documents {
         self.send(name, "POST", FLUNDERS, JSON, body);
     }
 
+    /// Creates a flunder with these further members of its metadata, which is not stored.
+    fn metadata(&self, name: &str, members: &str) {
+        let body = format!(r#"{{"metadata":{{"generateName":"d-",{members}}}}}"#);
+        self.send(name, "POST", &format!("{FLUNDERS}?dryRun=All"), JSON, body);
+    }
+
+    /// Creates a fischer of these items, which is not stored: each flunder is looked up in those that are.
+    fn fischer(&self, name: &str, items: &str) {
+        let body =
+            format!(r#"{{"metadata":{{"generateName":"d-"}},"disallowedFlunders":[{items}]}}"#);
+        self.send(name, "POST", &format!("{FISCHERS}?dryRun=All"), JSON, body);
+    }
+
     /// Creates a flunder from YAML, with these further lines.
     fn yaml(&self, name: &str, lines: &str) {
         let body = format!("metadata: {{generateName: d-}}\n{lines}");
@@ -53,7 +66,8 @@ impl Documents {
         arena.withstands(name, MEMORY_MIB, async |target| {
             let http2 = target.http2(crate::wire::OPEN).await.unwrap();
             let call = async |validation: &str| {
-                let path = format!("{path}?fieldValidation={validation}");
+                let next = if path.contains('?') { '&' } else { '?' };
+                let path = format!("{path}{next}fieldValidation={validation}");
                 let call = Call::new(method, &path);
                 http2.call(call.with_body(content_type, body.clone())).await
             };
@@ -81,6 +95,67 @@ fn is_good(answer: &Answered) -> bool {
 fn listed(count: usize, item: impl Fn(usize) -> String) -> String {
     let items: Vec<String> = (0..count).map(item).collect();
     items.join(",")
+}
+
+/// Point 10: metadata with very many members.
+#[test]
+fn wide_metadata() {
+    let documents = Documents::start();
+    let metadata = |name: &str, members: String| documents.metadata(name, &members);
+    let references = listed(40_000, |index| format!(r#"{{"uid":"{index}"}}"#));
+    metadata(
+        "40,000 invalid ownerReferences",
+        format!(r#""ownerReferences":[{references}]"#),
+    );
+    let references = listed(40_000, |index| {
+        format!(r#"{{"apiVersion":"v1","kind":"A","name":"a","uid":"{index}"}}"#)
+    });
+    metadata(
+        "40,000 ownerReferences",
+        format!(r#""ownerReferences":[{references}]"#),
+    );
+    let finalizers = listed(100_000, |index| format!(r#""a.io/{index}""#));
+    metadata(
+        "100,000 finalizers",
+        format!(r#""finalizers":[{finalizers}]"#),
+    );
+    let finalizers = listed(300_000, |_| r#""!""#.to_owned());
+    metadata(
+        "300,000 invalid finalizers",
+        format!(r#""finalizers":[{finalizers}]"#),
+    );
+    let labels = listed(150_000, |index| format!(r#""l{index}":"v""#));
+    metadata("150,000 labels", format!(r#""labels":{{{labels}}}"#));
+    let labels = listed(150_000, |index| format!(r#""!{index}":"!""#));
+    metadata(
+        "150,000 invalid labels",
+        format!(r#""labels":{{{labels}}}"#),
+    );
+    let annotations = listed(150_000, |index| format!(r#""a{index}":1"#));
+    metadata(
+        "150,000 annotations of a wrong type",
+        format!(r#""annotations":{{{annotations}}}"#),
+    );
+}
+
+/// Point 10: items of lists that are wrong, empty or in need of decoding.
+#[test]
+fn wide_lists() {
+    let documents = Documents::start();
+    let list = |name: &str, items: String| documents.fischer(name, &items);
+    list(
+        "500,000 items of a wrong type",
+        listed(500_000, |_| "1".to_owned()),
+    );
+    list("500,000 null items", listed(500_000, |_| "null".to_owned()));
+    list(
+        "700,000 empty items",
+        listed(700_000, |_| r#""""#.to_owned()),
+    );
+    list(
+        "a string of escapes",
+        format!(r#""{}""#, r"\u0041".repeat(LARGE / 6)),
+    );
 }
 
 /// Point 10: members that come twice, are unknown or have the wrong type, each of which is worth a warning.
@@ -196,6 +271,15 @@ fn deep_documents() {
         format!("a: {}", "!!seq [".repeat(200_000)),
     );
     yaml("YAML: a million documents", "---\n".repeat(500_000));
+    yaml("YAML: keys that come twice", "a: 1\n".repeat(40_000));
+    yaml(
+        "YAML: many keys",
+        (0..20_000).map(|index| format!("a{index}: 1\n")).collect(),
+    );
+    yaml(
+        "YAML: one folded string",
+        format!("a: >\n{}", "  x\n".repeat(600_000)),
+    );
     yaml(
         "YAML: one quoted string",
         format!("a: \"{}\"", "\\n\n\n".repeat(500_000)),
