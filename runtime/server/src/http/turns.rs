@@ -1,8 +1,8 @@
 //! Turns of costly work on long answers: making a piece of a Table or of YAML, and compressing one, take about a
 //! millisecond.
 //!
-//! Only as many of them are at work as there are cores, however many clients ask for them. Otherwise every other task
-//! would wait behind one piece of each of these answers, as often as it is to be polled.
+//! Only as many of them are at work as there are cores but one, however many clients ask for them. Otherwise every other
+//! task would wait behind one piece of each of these answers, or of one for each core, as often as it is to be polled.
 
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
@@ -10,7 +10,8 @@ use std::sync::LazyLock;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
-    Semaphore::new(std::thread::available_parallelism().map_or(1, NonZeroUsize::get))
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    Semaphore::new(cores.saturating_sub(1).max(1))
 });
 
 /// Ends when it is dropped, which is to be before the next wait: a client must not hold it by reading slowly.
