@@ -108,26 +108,15 @@ struct Timed {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Counted {
-    verb: &'static str,
-    dry_run: &'static str,
-    group: String,
-    version: String,
-    resource: String,
-    subresource: String,
-    scope: &'static str,
-    component: &'static str,
+    #[prometheus(flatten)]
+    request: Timed,
     code: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Terminated {
-    verb: &'static str,
-    group: String,
-    version: String,
-    resource: String,
-    subresource: String,
-    scope: &'static str,
-    component: &'static str,
+    #[prometheus(flatten)]
+    request: Long,
     code: u16,
 }
 
@@ -184,47 +173,15 @@ impl RequestLabels<'_> {
     }
 
     fn terminated(&self, code: u16) -> Terminated {
-        let Long {
-            verb,
-            group,
-            version,
-            resource,
-            subresource,
-            scope,
-            component,
-        } = self.long();
         Terminated {
-            verb,
-            group,
-            version,
-            resource,
-            subresource,
-            scope,
-            component,
+            request: self.long(),
             code,
         }
     }
 
     fn counted(&self, code: u16) -> Counted {
-        let Timed {
-            verb,
-            dry_run,
-            group,
-            version,
-            resource,
-            subresource,
-            scope,
-            component,
-        } = self.timed();
         Counted {
-            verb,
-            dry_run,
-            group,
-            version,
-            resource,
-            subresource,
-            scope,
-            component,
+            request: self.timed(),
             code,
         }
     }
