@@ -144,8 +144,7 @@ impl Selection {
         object: &CachedObject,
         values: &[Box<str>],
     ) -> bool {
-        // Most lists select everything, and this is asked for each object.
-        (self.labels.is_everything() || self.labels.matches(object))
+        self.labels.matches(object)
             && self.fields.matches(|field| {
                 let (namespace, name) = namespace_and_name(key);
                 Cow::Borrowed(match field.place {

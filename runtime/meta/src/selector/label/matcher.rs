@@ -94,7 +94,8 @@ impl LabelMatcher {
 
     /// Whether no label has a value that is refused: looked at from the side that has fewer keys.
     fn has_no_refused(&self, labels: &impl Labels) -> bool {
-        if self.optional.len() <= labels.count() {
+        // Most selectors have none, and then labels need not be counted.
+        if self.optional.is_empty() || self.optional.len() <= labels.count() {
             return self
                 .optional
                 .iter()
