@@ -1,11 +1,11 @@
 //! Writes that belong together go out together. HTTP/2 flushes behind every frame of data: eight small answers, or an
 //! event for each of fifty watchers, are as many TLS records and system calls. Here a flush is put off until the
-//! connection, and whoever is ready to write to it, has nothing more to do for now.
+//! connection, and all tasks that are ready to write to it, have nothing more to do for now.
 //!
 //! The invariant: when [`Coalescing`] waits for something, nothing is held back that the peer could take.
 //!
-//! After an upgrade (WebSocket) the HTTP connection ends, and the upgraded stream flushes itself. [`Coalescing`] ends with it, so
-//! that the connection counts as one until then.
+//! After an upgrade (WebSocket) the HTTP connection ends, and the upgraded stream flushes itself. [`Coalescing`] ends with
+//! it, so that the connection counts as one until then.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -1,7 +1,7 @@
 //! Forgets history, in agreement with every other server over the same etcd, kube-apiserver included.
 //!
 //! All of them try at the same interval to count up one key by a transaction that only one can win. The winner compacts
-//! to where the store was in its round before, so history is kept for one to two intervals whatever the number of servers.
+//! to where the store was in its previous round. History is kept for one to two intervals, with any number of servers.
 //!
 //! As in kube-apiserver, a server remembers its last round in memory only, because the key tells no time: the value is a
 //! bare revision, which other servers read. The first round after a start learns where the store is, and only the second
