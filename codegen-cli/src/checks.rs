@@ -96,7 +96,7 @@ impl<'a> Checker<'a> {
             let name = &group.value.name;
             if let Some(first) = seen.insert(&name.value, group) {
                 self.problems.push(
-                    Problem::error(format!("group `{}` is declared twice", name.value))
+                    Problem::error(format!("{} is declared twice", group_text(&name.value)))
                         .at(self.at(group.module, name.span))
                         .related(
                             self.at(first.module, first.value.name.span),
@@ -150,8 +150,9 @@ impl<'a> Checker<'a> {
                 {
                     self.problems.push(
                         Problem::error(format!(
-                            "version `{}` of group `{name}` has no kind",
-                            version.value
+                            "version `{}` of {} has no kind",
+                            version.value,
+                            group_text(name)
                         ))
                         .at(self.at(group.module, version.span))
                         .help("remove it here, or add a kind of this version"),
@@ -176,8 +177,9 @@ impl<'a> Checker<'a> {
             let versions = &declared.value.versions;
             if !versions.iter().any(|other| other.value == version.value) {
                 let problem = Problem::error(format!(
-                    "version `{}` is not declared for group `{}`",
-                    version.value, group.value
+                    "version `{}` is not declared for {}",
+                    version.value,
+                    group_text(&group.value)
                 ))
                 .at(self.at(kind.module, version.span))
                 .related(
@@ -202,7 +204,7 @@ impl<'a> Checker<'a> {
             return;
         }
         let (group, version) = (&kind.value.group, &kind.value.version.value);
-        let problem = Problem::error(format!("group `{}` is not declared", group.value))
+        let problem = Problem::error(format!("{} is not declared", group_text(&group.value)))
             .at(self.at(kind.module, group.span));
         let names: Vec<_> = self
             .found
@@ -431,11 +433,29 @@ impl<'a> Checker<'a> {
     /// Kinds and plurals are unique in a version, and a kind keeps its plural and scope in every version.
     fn names(&mut self) {
         for (index, kind) in self.found.kinds.iter().enumerate() {
+            self.namespace(kind);
             for first in &self.found.kinds[..index] {
                 if first.value.group.value == kind.value.group.value {
                     self.pair(first, kind);
                 }
             }
+        }
+    }
+
+    /// Every server serves core/v1 Namespace itself.
+    fn namespace(&mut self, kind: &Declared<Kind>) {
+        let Kind {
+            group,
+            kind: name,
+            plural,
+            ..
+        } = &kind.value;
+        if group.is_empty() && (name.value == "Namespace" || plural.value == "namespaces") {
+            self.problems.push(
+                Problem::error("every server serves `namespaces` of the core group itself")
+                    .at(self.kind_at(kind))
+                    .help("leave this kind out"),
+            );
         }
     }
 
@@ -470,6 +490,15 @@ impl<'a> Checker<'a> {
                 .at(self.kind_at(kind))
                 .related(self.kind_at(first), "the other declaration"),
         );
+    }
+}
+
+/// A group's name in an error.
+fn group_text(name: &str) -> String {
+    if name.is_empty() {
+        "the core group".to_owned()
+    } else {
+        format!("group `{name}`")
     }
 }
 

@@ -60,7 +60,7 @@ impl Settings {
 /// Phase 1: everything that follows from the source alone.
 pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError> {
     let renderer = Renderer::new(settings.header(&model.package))?;
-    Ok(BTreeMap::from([
+    let mut files = BTreeMap::from([
         (
             "src/generated/mod.rs".to_owned(),
             renderer.rust("mod.rs.tera", &ModView::new(model))?,
@@ -81,12 +81,14 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
             "generated/manifests/rbac.yaml".to_owned(),
             renderer.yaml("rbac.yaml.tera", &RbacView::new(model))?,
         ),
-        (
+    ]);
+    let services = ApiServiceView::new(model, settings);
+    // kubectl refuses to apply a file without an object, which is what there is of the core group alone.
+    if !services.services.is_empty() {
+        files.insert(
             "generated/manifests/apiservice.yaml".to_owned(),
-            renderer.yaml(
-                "apiservice.yaml.tera",
-                &ApiServiceView::new(model, settings),
-            )?,
-        ),
-    ]))
+            renderer.yaml("apiservice.yaml.tera", &services)?,
+        );
+    }
+    Ok(files)
 }

@@ -3,17 +3,19 @@
 
 use apiloom_meta::kind::{CellSource, Column, Scope};
 use apiloom_meta::schema::Metadata;
-use apiloom_meta::{GroupVersionKind, ResourceDef};
+use apiloom_meta::{GroupVersionKind, Resource, ResourceDef};
 use serde_json::{Map, Value, json};
 
 use super::openapi::{KindSource, Source, describe_root, forget_required_metadata};
 use super::table::type_name;
-use crate::registry::Registry;
+use crate::registry::{Namespace, Registry};
 
 /// Every document that the generator writes: an object from relative paths to documents.
 ///
-/// `openapi/v2.json`, `openapi/v3/apis/GROUP/VERSION.json` and `crds/PLURAL.GROUP`. The core group, which every server
-/// has, is left out. Beside them stands `notes`: what a reader of a document must know, as lines by the same paths.
+/// `openapi/v2.json`, `openapi/v3/apis/GROUP/VERSION.json` and `crds/PLURAL.GROUP`; `openapi/v3/api/VERSION.json` of the
+/// core group where it has more than the namespaces of every server. There is no definition of a core kind, as
+/// kube-apiserver takes none without a group. Beside them stands `notes`: what a reader of a document must know, as lines
+/// by the same paths.
 pub fn dump(registry: &Registry) -> Value {
     documents(&Source::all(registry), &unserved(registry))
 }
@@ -35,7 +37,7 @@ fn unserved(registry: &Registry) -> Vec<KindSource> {
 }
 
 pub(crate) fn documents(sources: &[Source], unserved: &[KindSource]) -> Value {
-    let own = sources.iter().filter(|source| !source.group.is_empty());
+    let own = sources.iter().filter(|source| is_the_users(source));
     let (mut files, mut notes) = (Map::new(), Map::new());
     files.insert("openapi/v2.json".into(), Source::v2(own.clone()));
     for source in own {
@@ -55,6 +57,12 @@ pub(crate) fn documents(sources: &[Source], unserved: &[KindSource]) -> Value {
     }
     files.insert("notes".into(), notes.into());
     Value::Object(files)
+}
+
+/// Whether a version has more than what every server has.
+fn is_the_users(source: &Source) -> bool {
+    let namespaces = |kind: &KindSource| kind.def.plural == Namespace::PLURAL;
+    !source.group.is_empty() || !source.kinds.iter().all(namespaces)
 }
 
 /// The versions of each resource, in order of registration.

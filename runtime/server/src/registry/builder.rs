@@ -86,11 +86,6 @@ impl RegistryBuilder {
             cache_sizes: Vec::new(),
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
         };
-        builder.group(GroupDef {
-            name: "",
-            versions: &["v1"],
-            release: None,
-        });
         builder.kind::<Namespace>();
         builder.strategy::<Namespace>(NamespaceRules);
         builder.admission(|context| Box::new(NamespaceLifecycle::new(context.lister())));
@@ -106,7 +101,8 @@ impl RegistryBuilder {
         prefix.clone_into(&mut self.key_prefix);
     }
     /// Declares a group: its versions in order of preference, its release. A group that is not declared has the versions
-    /// of its kinds in order of registration, and no release.
+    /// of its kinds in order of registration, and no release. The core group has v1 even if its declaration leaves it out:
+    /// namespaces are served there.
     pub fn group(&mut self, group: GroupDef) {
         self.groups.push(group);
     }
@@ -162,8 +158,9 @@ impl RegistryBuilder {
     /// # Errors
     /// One line for every problem: two storage versions, no hub, a spoke of an unknown hub, a schema that is not
     /// structural, a column or selectable field that the schema does not know, an unknown plugin name.
-    pub fn build(self) -> Result<Registry, Vec<String>> {
+    pub fn build(mut self) -> Result<Registry, Vec<String>> {
         let mut problems = Vec::new();
+        refuse_namespaces(&mut self.defs, &mut problems);
         let groups = complete_groups(self.groups, &self.defs, &mut problems);
         let mut registered: Vec<GroupVersionKind> =
             self.defs.iter().map(ResourceDef::gvk).collect();
@@ -241,7 +238,37 @@ struct Group {
     release: Option<Release>,
 }
 
-/// The declared groups, and those that only their kinds name, in order of registration.
+/// Whether a kind takes the place of the namespaces that every server has.
+fn hides_namespaces(def: &ResourceDef) -> bool {
+    def.group.is_empty() && (def.plural == Namespace::PLURAL || def.kind == Namespace::KIND)
+}
+
+/// Takes out kinds that the server's own namespaces leave no room for.
+fn refuse_namespaces(defs: &mut Vec<ResourceDef>, problems: &mut Vec<String>) {
+    // The first kind is the server's own.
+    let mut is_own = true;
+    defs.retain(|def| {
+        let stays = std::mem::take(&mut is_own) || !hides_namespaces(def);
+        if !stays {
+            problems.push(format!(
+                "{}: every server serves the kind Namespace and the resource namespaces of the core group itself",
+                label(def)
+            ));
+        }
+        stays
+    });
+}
+
+/// A group's name in an error.
+fn group_label(name: &str) -> String {
+    if name.is_empty() {
+        "the core group".to_owned()
+    } else {
+        format!("group {name}")
+    }
+}
+
+/// The declared groups, and those that only their kinds name, in order of registration; core first.
 fn complete_groups(
     declared: Vec<GroupDef>,
     defs: &[ResourceDef],
@@ -250,7 +277,7 @@ fn complete_groups(
     let mut groups: Vec<Group> = Vec::new();
     for group in &declared {
         if groups.iter().any(|known| known.name == group.name) {
-            problems.push(format!("group {} is declared twice", group.name));
+            problems.push(format!("{} is declared twice", group_label(group.name)));
             continue;
         }
         groups.push(Group {
@@ -259,6 +286,7 @@ fn complete_groups(
             release: group.release,
         });
     }
+    complete_core(&mut groups);
     for def in defs {
         let is_declared = declared.iter().any(|group| group.name == def.group);
         match groups.iter_mut().find(|group| group.name == def.group) {
@@ -272,14 +300,31 @@ fn complete_groups(
             Some(group) => {
                 let versions = group.versions.join(", ");
                 problems.push(format!(
-                    "{}: group {} declares the versions {versions}",
+                    "{}: {} declares the versions {versions}",
                     label(def),
-                    group.name
+                    group_label(&group.name)
                 ));
             }
         }
     }
     groups
+}
+
+/// Puts the core group first, declared or not, with the version in which namespaces are served.
+fn complete_core(groups: &mut Vec<Group>) {
+    let position = groups.iter().position(|group| group.name.is_empty());
+    let mut core = match position {
+        Some(position) => groups.remove(position),
+        None => Group {
+            name: String::new(),
+            versions: Vec::new(),
+            release: None,
+        },
+    };
+    if !core.versions.contains(&Namespace::VERSION) {
+        core.versions.push(Namespace::VERSION);
+    }
+    groups.insert(0, core);
 }
 
 /// Which kind of which version a problem is about.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use apiloom_meta::{GroupVersion, GroupVersionKind, ResourceDef};
+use apiloom_meta::{GroupVersion, GroupVersionKind, Resource, ResourceDef};
 
 use super::kind::Kind;
+use super::namespace::Namespace;
 
 /// Checked settings. The more specific one wins: a resource, then its version, then its stability, then everything.
 pub(super) struct RuntimeConfig {
@@ -38,8 +39,8 @@ impl RuntimeConfig {
     pub(super) fn allows(&self, def: &ResourceDef) -> bool {
         let version = GroupVersion::new(def.group, def.version).to_string();
         let mut keys = vec![resource_key(def), version];
-        // The core group is what the server itself needs; only its own name turns it off.
-        if !def.group.is_empty() {
+        // Namespaces are what the server itself needs; only their own name turns them off.
+        if !def.group.is_empty() || def.plural != Namespace::PLURAL {
             keys.extend([
                 format!("api/{}", stability(def.version)),
                 "api/all".to_owned(),

@@ -192,3 +192,34 @@ fn extensions_that_a_definition_has_no_field_for_are_left_out() {
         json!({"properties": {"x-mine": {"items": {"x-kubernetes-map-type": "atomic"}}}, "example": {"x-kept": 1}})
     );
 }
+
+// Issue 10, point 1.
+#[test]
+fn core_kinds_have_openapi_and_no_definition() {
+    let mut sources = wardle_sources();
+    let mut fischer = sources[2].kinds.remove(1);
+    fischer.def.group = "";
+    fischer.def.version = "v1";
+    sources[0].kinds.push(fischer);
+    let files = documents(&sources, &[]);
+    let files = files.as_object().unwrap();
+    let names: Vec<&String> = files.keys().collect();
+    let expected = [
+        FLUNDERS,
+        "notes",
+        "openapi/v2.json",
+        "openapi/v3/api/v1.json",
+        "openapi/v3/apis/wardle.example.com/v1alpha1.json",
+        "openapi/v3/apis/wardle.example.com/v1beta1.json",
+    ];
+    assert_eq!(names, expected);
+    // The documents say what is served under these paths, namespaces too.
+    let check = |schemas: &Value| {
+        for kind in ["Namespace", "Fischer"] {
+            let name = format!("io.k8s.api.core.v1.{kind}");
+            assert!(schemas.get(&name).is_some(), "{name}");
+        }
+    };
+    check(&files["openapi/v2.json"]["definitions"]);
+    check(&files["openapi/v3/api/v1.json"]["components"]["schemas"]);
+}

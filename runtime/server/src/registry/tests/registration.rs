@@ -170,3 +170,107 @@ async fn a_selectable_field_is_in_the_schema_and_comparable() {
     ];
     assert_eq!(builder.build().err().unwrap(), texts);
 }
+
+/// A kind of the core group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Settings {
+    metadata: ObjectMeta,
+}
+impl ApiType for Settings {}
+resource!(Settings, "v1", "Settings", "settings", |def| ResourceDef {
+    group: "",
+    storage: true,
+    ..def
+});
+
+/// Another version of it, and the group's preferred one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Options {
+    metadata: ObjectMeta,
+}
+impl ApiType for Options {}
+resource!(Options, "v2beta1", "Options", "options", |def| {
+    ResourceDef {
+        group: "",
+        storage: true,
+        ..def
+    }
+});
+
+/// Not what the server itself calls so.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Space {
+    metadata: ObjectMeta,
+}
+impl ApiType for Space {}
+resource!(Space, "v2beta1", "Space", "namespaces", |def| ResourceDef {
+    group: "",
+    storage: true,
+    ..def
+});
+
+fn core(versions: &'static [&'static str]) -> GroupDef {
+    GroupDef {
+        name: "",
+        versions,
+        release: None,
+    }
+}
+
+// Issue 10, point 1.
+#[tokio::test]
+async fn kinds_of_the_core_group_stand_beside_namespaces() {
+    let check = |declared: Option<GroupDef>, versions: &[&str]| {
+        let mut builder = Registry::builder(Memory::new());
+        builder.kind::<Options>();
+        builder.kind::<Settings>();
+        if let Some(declared) = declared {
+            builder.group(declared);
+        }
+        let registry = builder.build().unwrap();
+        assert_eq!(
+            served(&registry),
+            ["v1/namespaces", "v2beta1/options", "v1/settings"]
+        );
+        assert_eq!(registry.groups().len(), 1);
+        assert_eq!(registry.groups()[0].versions, versions);
+    };
+    check(None, &["v1", "v2beta1"]);
+    check(Some(core(&["v2beta1", "v1"])), &["v2beta1", "v1"]);
+
+    // Namespaces bring their version along.
+    let mut builder = Registry::builder(Memory::new());
+    builder.group(core(&["v2beta1"]));
+    builder.kind::<Options>();
+    let registry = builder.build().unwrap();
+    assert_eq!(registry.groups()[0].versions, ["v2beta1", "v1"]);
+}
+
+// Issue 10, point 1.
+#[tokio::test]
+async fn the_core_group_is_declared_once_and_has_one_kind_of_namespaces() {
+    let mut builder = Registry::builder(Memory::new());
+    builder.group(core(&["v1"]));
+    builder.group(core(&["v1"]));
+    builder.kind::<Namespace>();
+    builder.kind::<Options>();
+    builder.kind::<Space>();
+    let own = "every server serves the kind Namespace and the resource namespaces of the core group itself";
+    let expected = [
+        format!("Namespace of v1: {own}"),
+        format!("Space of v2beta1: {own}"),
+        "the core group is declared twice".to_owned(),
+        "Options of v2beta1: the core group declares the versions v1".to_owned(),
+    ];
+    assert_eq!(builder.build().err().unwrap(), expected);
+}
+
+// Issue 10, point 1: of the core group, only namespaces are what the server itself needs.
+#[tokio::test]
+async fn wide_settings_leave_out_the_users_core_kinds() {
+    let mut builder = Registry::builder(Memory::new());
+    builder.kind::<Options>();
+    builder.kind::<Settings>();
+    builder.runtime_config(&[("api/all".to_owned(), false)]);
+    assert_eq!(served(&builder.build().unwrap()), ["v1/namespaces"]);
+}

@@ -1,0 +1,35 @@
+//! Packages written from the definitions of foreign APIs (`tests/ports`): generated, built, served, and driven with real
+//! kubectl of two releases. `tests/all` checks that their generated files are fresh.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
+
+use apiloom_tests::{Kubectl, Server, build, repository, transcript};
+
+fn check(package: &str, binary: &str) {
+    let dir = repository().join("tests/ports").join(package);
+    let script = std::fs::read_to_string(dir.join("kubectl.script")).unwrap();
+    for release in Kubectl::RELEASES {
+        let server = Server::start_binary(&build(binary));
+        let text = transcript::run(&script, &Kubectl::new(release, server.kubeconfig()));
+        transcript::check(&dir.join(format!("kubectl.{release}.txt")), &text);
+    }
+}
+
+// Issue 10, point 1.
+#[test]
+fn core() {
+    check("core", "core-kinds-server");
+}
+
+#[test]
+fn every_port_is_driven() {
+    let mut found: Vec<String> = std::fs::read_dir(repository().join("tests/ports"))
+        .unwrap()
+        .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
+        .collect();
+    found.sort();
+    assert_eq!(found, ["core"]);
+}
