@@ -29,6 +29,23 @@ pub struct KettleSpec {
     pub color: String,
 }
 
+/// Stove heats kettles. Its status is no `Option`.
+#[apiloom::resource(group = "kitchen.example.com", version = "v1", namespaced, status)]
+pub struct Stove {
+    pub metadata: ObjectMeta,
+    pub status: StoveStatus,
+}
+
+#[apiloom::api]
+#[derive(Default)]
+pub struct StoveStatus {
+    pub lit: bool,
+    pub heat: i32,
+    pub fuel: Option<String>,
+}
+
+const STOVES: &str = "/apis/kitchen.example.com/v1/namespaces/default/stoves";
+
 const KETTLES: &str = "/apis/kitchen.example.com/v1/namespaces/default/kettles";
 
 /// Serves Kettle while `run` uses it.
@@ -39,6 +56,7 @@ async fn with_server<F: Future<Output = ()>>(run: impl FnOnce(Client, std::path:
     config.secure_port = 0;
     let server = Server::builder(config)
         .kind::<Kettle>()
+        .kind::<Stove>()
         .build()
         .await
         .unwrap();
@@ -131,6 +149,40 @@ async fn a_skipped_verb_is_not_allowed_and_not_listed() {
             listed["resources"][0]["verbs"],
             json!(["create", "delete", "get", "list", "update", "watch"])
         );
+    })
+    .await;
+}
+
+// Issue 10, point 7.
+#[tokio::test]
+async fn a_status_that_is_no_option_begins_as_its_types_default() {
+    with_server(async |client, _| {
+        let stove = |name: &str, status: Value| {
+            json!({
+                "apiVersion": "kitchen.example.com/v1", "kind": "Stove", "metadata": {"name": name}, "status": status,
+            })
+        };
+        let cold = json!({"lit": false, "heat": 0});
+        let hot = json!({"lit": true, "heat": 7, "fuel": "gas"});
+        // Without a status, with an empty one, and with one that a create may not give.
+        for (name, given) in [("none", Value::Null), ("empty", json!({})), ("given", hot.clone())] {
+            let mut body = stove(name, given);
+            if body["status"].is_null() {
+                body.as_object_mut().unwrap().remove("status");
+            }
+            let created = client.post(STOVES, &body).await;
+            assert_eq!(created.code, 201, "{name}: {}", created.text());
+            assert_eq!(created.json()["status"], cold, "{name}");
+        }
+
+        let path = format!("{STOVES}/none");
+        let status = format!("{path}/status");
+        let lit = client.merge(&status, &json!({"status": hot})).await;
+        assert_eq!((lit.code, &lit.json()["status"]), (200, &hot));
+        let labeled = client.merge(&path, &json!({"metadata": {"labels": {"a": "b"}}, "status": null})).await;
+        assert_eq!((labeled.code, &labeled.json()["status"]), (200, &hot));
+        let cleared = client.merge(&status, &json!({"status": null})).await;
+        assert_eq!((cleared.code, &cleared.json()["status"]), (200, &cold));
     })
     .await;
 }

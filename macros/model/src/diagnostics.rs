@@ -89,6 +89,8 @@ diagnostics! {
     EmptyEnum = "E029" "empty-enum",
     /// Null for a field that has no value for it.
     NullableTarget = "E030" "nullable-target",
+    /// A status subresource without a field that a new object can have.
+    StatusField = "E031" "status-field",
 }
 
 impl fmt::Display for DiagnosticId {

@@ -5,6 +5,7 @@ use apiloom::prelude::*;
 #[apiloom::resource(group = "example.com", version = "v1", namespaced, status, status, column(name = "A", name = "B", path = metadata.name))]
 pub struct Thing {
     pub metadata: ObjectMeta,
+    pub status: Option<Part>,
 }
 
 #[apiloom::api]

@@ -5,6 +5,7 @@ use apiloom::prelude::*;
 #[apiloom::resource(group = "example.com", version = "v1", namespaced, singular = 3, shortname = [x, 4], status, served = "no", printcolumn(name = "A", path = metadata.name, priority = "high"), verbs(only = [1]))]
 pub struct Thing {
     pub metadata: ObjectMeta,
+    pub status: Option<Part>,
 }
 
 #[apiloom::api]

@@ -1,16 +1,17 @@
 //! Reads `#[resource(..)]`.
 
+use quote::quote_spanned;
 use syn::{Data, DeriveInput};
 
 use super::{
     Column, ColumnSource, ColumnType, FieldRef, Kind, Lifecycle, NameFormat, Release, Scope, Verb,
 };
-use crate::api::{ApiStruct, parse_struct};
+use crate::api::{ApiStruct, Field, Shape, parse_struct};
 use crate::args::{self, Arg, string_or_path};
 use crate::diagnostics::DiagnosticId as Id;
 use crate::item::{self, Form};
 use crate::keys::Target;
-use crate::{Code, Diagnostics, SourceSpan, Spanned, is_attribute, names};
+use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, is_attribute, names};
 
 /// Reads a root struct with `#[resource(..)]` attributes (also spelled `#[apiloom::resource(..)]`).
 ///
@@ -43,10 +44,84 @@ fn parse(item: &DeriveInput, form: Form, d: &mut Diagnostics) -> Option<Kind> {
         .help("give it `metadata: ObjectMeta` and put the enum into a field");
         return None;
     }
-    let root = parse_struct(item, form, d)?;
+    let mut root = parse_struct(item, form, d)?;
     check_root(&root, d);
+    if let Some(key) = keys.status {
+        settle_status(&mut root, item, form, key, d);
+    }
     let kind = keys.into_kind(root, span, d);
     Some(kind)
+}
+
+/// Makes sure that a new object can have a status: whatever a create says of it is dropped, so it is absent, has a
+/// default, or is the default of its type.
+fn settle_status(
+    root: &mut ApiStruct,
+    item: &DeriveInput,
+    form: Form,
+    key: SourceSpan,
+    d: &mut Diagnostics,
+) {
+    // The status may be a field of a flattened type, which is not seen here.
+    let flattens = root.fields.iter().any(|field| field.flatten);
+    let named = |field: &&mut Field| !field.flatten && field.json_name == "status";
+    let Some(field) = root.fields.iter_mut().find(named) else {
+        if !flattens {
+            d.error(
+                Id::StatusField,
+                key,
+                format!("`{}` has no field `status`", root.name.text),
+            )
+            .help(
+                "add the field, for example `pub status: Option<Status>`, or remove `status` here",
+            );
+        }
+        return;
+    };
+    if field.rules.required {
+        d.error(
+            Id::StatusField,
+            field.name.span,
+            "no create can give the status: only the subresource writes it",
+        )
+        .help("remove `required`");
+        return;
+    }
+    let has_value = !matches!(field.shape, Shape::Other)
+        || field.default.is_some()
+        || field.default_with.is_some();
+    match form {
+        _ if has_value => {}
+        Form::Attribute => field.default = Some(default_of(&field.ty)),
+        Form::Derive if has_serde_default(item, field) => {}
+        Form::Derive => {
+            d.error(
+                Id::StatusField,
+                field.name.span,
+                "no create can give the status, and it has no default",
+            )
+            .help("make the field an `Option`, or add `#[serde(default)]`");
+        }
+    }
+}
+
+/// The default of a type, with rustc's error at the type when it has none.
+fn default_of(ty: &Code) -> Code {
+    let span = ty.span().start;
+    Code::new(&quote_spanned!(span=> <#ty as ::core::default::Default>::default()))
+}
+
+/// Whether serde has a value for the field where there is none.
+fn has_serde_default(item: &DeriveInput, field: &Field) -> bool {
+    let Data::Struct(data) = &item.data else {
+        return false;
+    };
+    let own = data.fields.iter().find(|other| {
+        let name = other.ident.as_ref().map(Name::from);
+        name.is_some_and(|name| name == field.name)
+    });
+    item::has_serde_key(&item.attrs, "default")
+        || own.is_some_and(|own| item::has_serde_key(&own.attrs, "default"))
 }
 
 fn attribute_span(item: &DeriveInput) -> SourceSpan {
@@ -91,7 +166,8 @@ struct Keys {
     short_names: Vec<Spanned<String>>,
     categories: Vec<Spanned<String>>,
     scope: Option<Scope>,
-    status: bool,
+    /// Where it is said.
+    status: Option<SourceSpan>,
     verbs: Option<Vec<Verb>>,
     columns: Vec<Column>,
     selectable: Vec<FieldRef>,
@@ -151,7 +227,7 @@ impl Keys {
             "category" => add_labels(&mut self.categories, "category", arg, d),
             "namespaced" if arg.flag(d) => self.scope = Some(Scope::Namespaced),
             "cluster" if arg.flag(d) => self.scope = Some(Scope::Cluster),
-            "status" => self.status = arg.flag(d),
+            "status" => self.status = arg.flag(d).then(|| arg.span()),
             "verbs" => self.verbs = Some(read_verbs(arg, d)),
             "readonly" if arg.flag(d) => {
                 self.verbs = Some(vec![Verb::Get, Verb::List, Verb::Watch]);
@@ -221,7 +297,7 @@ impl Keys {
             short_names: self.short_names,
             categories: self.categories,
             scope: self.scope.unwrap_or(Scope::Namespaced),
-            status: self.status,
+            status: self.status.is_some(),
             verbs: self.verbs.unwrap_or_else(|| Verb::ALL.to_vec()),
             columns: self.columns,
             selectable: self.selectable,
