@@ -128,6 +128,7 @@ caught! {
     lists_without_limit: IgnoresLimit fails list_with_a_limit_says_what_remains;
     forgets_that_there_is_more: ForgetsMore fails list_with_a_limit_says_what_remains;
     miscounts_what_remains: MiscountsRemaining fails list_with_a_limit_says_what_remains;
+    skips_a_key_between_two_reads: SkipsBetweenReads fails list_of_many_keys_is_whole;
     lists_from_the_beginning: IgnoresStart fails list_from_a_key_begins_there;
     lists_the_present_for_the_past: IgnoresAt fails
         list_at_a_revision_is_the_state_then list_at_a_revision_pages_through_that_state;

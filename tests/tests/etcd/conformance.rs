@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use apiloom_storage::conformance::Backend;
+use apiloom_storage::conformance::{Backend, MOST_READ_AT_ONCE};
 use apiloom_storage::{Etcd, EtcdConfig, Storage};
 use apiloom_tests::etcd;
 
 async fn open(server: &etcd::Etcd) -> Arc<dyn Storage> {
     let mut config = EtcdConfig::new([server.url()]);
     config.prefix = String::new();
+    config.list_chunk = MOST_READ_AT_ONCE;
     Etcd::connect(config).await.unwrap()
 }
 

@@ -231,9 +231,10 @@ pub async fn list_at_a_future_revision_is_refused(store: Arc<dyn Storage>) {
     );
 }
 
-/// More keys than any backend reads at a time come back all, at once and in pages.
+/// More keys than the backend reads at a time ([`MOST_READ_AT_ONCE`]) come back all, at once and in pages.
 pub async fn list_of_many_keys_is_whole(store: Arc<dyn Storage>) {
     let written = write_many(&store, 60, 25).await;
+    assert!(written.len() > 2 * MOST_READ_AT_ONCE);
     let whole = ListRequest {
         prefix: "/r/".into(),
         ..ListRequest::default()
@@ -244,21 +245,25 @@ pub async fn list_of_many_keys_is_whole(store: Arc<dyn Storage>) {
         (written.len(), false),
         "all at once"
     );
-    let mut paged = Vec::new();
-    let mut request = ListRequest {
-        limit: 400,
-        ..whole
-    };
-    loop {
-        let page = list(&*store, request.clone()).await;
-        paged.extend(page.entries);
-        let Some(last) = paged.last().filter(|_| page.more) else {
-            break;
+    // Pages that are read at once, and pages for which the backend reads several times.
+    for limit in [MOST_READ_AT_ONCE - 100, 2 * MOST_READ_AT_ONCE - 100] {
+        let mut paged = Vec::new();
+        let mut request = ListRequest {
+            limit,
+            ..whole.clone()
         };
-        request.start = format!("{}\0", last.key);
-        request.at = Some(page.revision);
+        loop {
+            let page = list(&*store, request.clone()).await;
+            assert!(page.entries.len() == limit || !page.more, "limit {limit}");
+            paged.extend(page.entries);
+            let Some(last) = paged.last().filter(|_| page.more) else {
+                break;
+            };
+            request.start = format!("{}\0", last.key);
+            request.at = Some(page.revision);
+        }
+        assert_eq!(paged, page.entries, "limit {limit}");
     }
-    assert_eq!(paged, page.entries);
 }
 
 /// Counting follows creates and deletes, below the prefix alone.

@@ -71,6 +71,10 @@ fn patience() -> Duration {
 
 const USUAL_PATIENCE: Duration = Duration::from_secs(30);
 
+/// How many keys the backend under test reads at a time, at most. The suite lists more than twice as many, so that a store
+/// which reads lists in pieces reads several.
+pub const MOST_READ_AT_ONCE: usize = 500;
+
 /// Where the store of one test lives.
 #[expect(
     async_fn_in_trait,
@@ -84,7 +88,8 @@ pub trait Backend {
     /// A place with nothing in it, for one test.
     async fn new() -> Self;
 
-    /// Opens the store in that place. It is called again only after the store was closed.
+    /// Opens the store in that place. It is called again only after the store was closed. A store that reads long lists in
+    /// pieces is set to read at most [`MOST_READ_AT_ONCE`] keys at a time.
     async fn open(&self) -> Arc<dyn Storage>;
 }
 

@@ -19,6 +19,9 @@ pub struct EtcdConfig {
     pub compaction_interval: Option<Duration>,
     /// How long connecting tries before it gives up. Default 10 s.
     pub connect_timeout: Duration,
+    /// How many entries of a list are asked for at a time, at least 1. Default 10,000, as Kubernetes' caches ask: etcd
+    /// makes an answer whole before it sends it.
+    pub list_chunk: usize,
 }
 
 impl EtcdConfig {
@@ -30,6 +33,7 @@ impl EtcdConfig {
             prefix: "/registry/".to_owned(),
             compaction_interval: Some(Duration::from_secs(300)),
             connect_timeout: Duration::from_secs(10),
+            list_chunk: 10_000,
         }
     }
 }

@@ -7,9 +7,6 @@ use super::failure::Failure;
 use super::wire::{self, Range};
 use crate::{ListRequest, Page, Revision, StorageError};
 
-/// So many entries are asked for at a time, as Kubernetes' caches do: etcd makes an answer whole before it sends it.
-const CHUNK: usize = 10_000;
-
 /// How often a list of the present begins anew because what it began with was compacted meanwhile.
 const ATTEMPTS: usize = 3;
 
@@ -40,8 +37,8 @@ impl Etcd {
         let before = self.history.past.seen();
         loop {
             let wanted = match request.limit {
-                0 => CHUNK,
-                limit => CHUNK.min(limit - page.entries.len()),
+                0 => self.list_chunk,
+                limit => self.list_chunk.min(limit - page.entries.len()),
             };
             let options = GetOptions::new()
                 .with_limit(i64::try_from(wanted).unwrap_or(i64::MAX))

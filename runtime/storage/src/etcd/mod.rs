@@ -72,6 +72,8 @@ pub struct Etcd {
     wanted: Arc<Notify>,
     reached: watch::Receiver<Revision>,
     closed: Arc<AtomicBool>,
+    /// How many entries of a list are asked for at a time.
+    list_chunk: usize,
     tasks: Vec<AbortHandle>,
 }
 
@@ -115,6 +117,7 @@ impl Etcd {
             wanted,
             reached,
             closed,
+            list_chunk: config.list_chunk.max(1),
             tasks,
         }))
     }

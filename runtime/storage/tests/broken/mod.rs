@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use apiloom_storage::conformance::MOST_READ_AT_ONCE;
 use apiloom_storage::{
     Entry, ListRequest, Memory, Page, Retention, Revision, Storage, StorageError, WatchStart,
     WatchStream,
@@ -49,6 +50,7 @@ pub(crate) enum Defect {
     ForgetsMore,
     MiscountsRemaining,
     IgnoresStart,
+    SkipsBetweenReads,
     IgnoresAt,
     IgnoresCompaction,
     ListsFuture,
@@ -311,6 +313,9 @@ impl Storage for Broken {
         match self.defect {
             Defect::ListsInDisorder => page.entries.reverse(),
             Defect::ForgetsMore => page.more = false,
+            Defect::SkipsBetweenReads if page.entries.len() > MOST_READ_AT_ONCE => {
+                page.entries.remove(MOST_READ_AT_ONCE);
+            }
             Defect::MiscountsRemaining => page.remaining = page.remaining.map(|count| count + 1),
             Defect::IgnoresAt => page.revision = asked.at.unwrap_or(page.revision),
             Defect::ReadsWithoutRevision => page.revision = Revision(0),
