@@ -96,6 +96,11 @@ impl<'a> Builder<'a> {
             node.not = Some(Box::new(self.node(not, path)));
         }
         if node.embedded_resource {
+            // A free value that must be an object keeps every field that it has.
+            node.preserve_unknown |= node.is_open() && self.source == Source::Types;
+            if node.types.is_any() {
+                node.types = Types::OBJECT;
+            }
             super::root::add_type_and_metadata(&mut node);
         }
         // The rules of a CRD are the business of whoever wrote it.

@@ -15,6 +15,7 @@ pub(crate) mod path;
 mod pattern;
 pub(crate) use self::default::{default as default_value, drops_null};
 mod root;
+pub mod structural;
 mod transition;
 mod union;
 mod validate;

@@ -65,8 +65,7 @@ impl Printer<'_> {
             return Value::Object(out);
         }
         insert(&mut out, "nullable", node.nullable.then_some(true));
-        let format = node.format.clone();
-        insert(&mut out, "format", format.filter(|f| f != INT_OR_STRING));
+        insert(&mut out, "format", format(node));
         rules(&mut out, &node.rules);
         if node.int_or_string {
             out.insert("x-kubernetes-int-or-string".to_owned(), Value::Bool(true));
@@ -194,7 +193,7 @@ fn branches(choice: &Choice) -> Option<Value> {
 fn branch(node: &Node) -> Option<Value> {
     let mut out = Map::new();
     rules(&mut out, &node.rules);
-    insert(&mut out, "format", node.format.clone());
+    insert(&mut out, "format", format(node));
     // Fields that a branch only has, and does not restrict, need not be repeated.
     let properties = node
         .properties
@@ -235,6 +234,11 @@ fn branch(node: &Node) -> Option<Value> {
     } else {
         Some(Value::Object(out))
     }
+}
+
+/// The format as readers know it: int-or-string has a keyword of its own.
+fn format(node: &Node) -> Option<String> {
+    node.format.clone().filter(|format| format != INT_OR_STRING)
 }
 
 fn description(node: &Node) -> Option<String> {

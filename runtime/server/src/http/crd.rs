@@ -10,6 +10,8 @@ use super::openapi::{KindSource, Source, describe_root, forget_required_metadata
 use super::table::type_name;
 use crate::registry::{Namespace, Registry};
 
+mod formats;
+
 /// Every document that the generator writes: an object from relative paths to documents.
 ///
 /// `openapi/v2.json`, `openapi/v3/apis/GROUP/VERSION.json` and `crds/PLURAL.GROUP`; `openapi/v3/api/VERSION.json` of the
@@ -150,17 +152,19 @@ fn definition(versions: &[&KindSource]) -> Option<Value> {
             "group": def.group,
             "names": names,
             "scope": if def.scope == Scope::Namespaced { "Namespaced" } else { "Cluster" },
-            "versions": versions.iter().map(|kind| version(kind, converts(versions))).collect::<Vec<_>>(),
+            "versions": versions.iter().map(|kind| version(kind, versions)).collect::<Vec<_>>(),
         },
     }))
 }
 
-fn version(kind: &KindSource, converts: bool) -> Value {
+fn version(kind: &KindSource, versions: &[&KindSource]) -> Value {
     let def = &kind.def;
+    // A single version need not declare that it is the stored one.
+    let storage = def.storage || versions.len() == 1;
     let mut version = json!({
         "name": def.version,
-        "served": def.served && (def.storage || !converts),
-        "storage": def.storage,
+        "served": def.served && (storage || !converts(versions)),
+        "storage": storage,
         "schema": { "openAPIV3Schema": schema(kind) },
     });
     if def.status {
@@ -191,6 +195,7 @@ fn schema(kind: &KindSource) -> Value {
     describe_root(&mut schema, &kind.def);
     forget_required_metadata(&mut schema);
     forget_unknown_extensions(&mut schema);
+    formats::replace_unknown(&mut schema);
     schema
 }
 

@@ -556,6 +556,38 @@ fn embedded_resources_keep_their_type_and_metadata() {
     );
 }
 
+// Issue 10, point 5.
+#[test]
+fn an_embedded_resource_of_any_type_is_an_object() {
+    let property = json!({"x-kubernetes-embedded-resource": true});
+    let schema = schema(&json!({"type": "object", "properties": {"p": property}}));
+    let printed = &openapi(&schema)["properties"]["p"];
+    assert_eq!(printed["type"], "object");
+    assert_eq!(printed["x-kubernetes-preserve-unknown-fields"], true);
+    let document = json!({"p": {"kind": "Pod", "apiVersion": "v1", "spec": {"any": [1]}}});
+    let mut pruned = document.clone();
+    schema.prune(&mut pruned);
+    assert_eq!(pruned, document);
+    assert_eq!(
+        errors(&schema, &json!({"p": "text"})),
+        [r#"p: Invalid value: "string": p in body must be of type object: "string""#]
+    );
+}
+
+// Issue 10, point 5.
+#[test]
+fn a_branch_names_no_format_of_int_or_string() {
+    let schema = schema(
+        &json!({"type": "object", "properties": {"p": {"type": "string", "anyOf": [
+            {"type": "string", "maxLength": 3}, {"type": "string", "format": "int-or-string"},
+        ]}}}),
+    );
+    assert_eq!(
+        openapi(&schema)["properties"]["p"],
+        json!({"type": "string"})
+    );
+}
+
 #[test]
 fn a_field_cannot_loosen_what_its_type_says() {
     let of = |own: Value, ty: Value| {

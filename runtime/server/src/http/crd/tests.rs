@@ -223,3 +223,34 @@ fn core_kinds_have_openapi_and_no_definition() {
     check(&files["openapi/v2.json"]["definitions"]);
     check(&files["openapi/v3/api/v1.json"]["components"]["schemas"]);
 }
+
+// Issue 10, point 5.
+#[test]
+fn a_single_version_is_the_stored_one() {
+    let sources = changed(|def| def.storage = false);
+    let crd = &documents(&sources, &[])["crds/fischers.wardle.example.com"];
+    let version = &crd["spec"]["versions"][0];
+    assert_eq!(
+        (&version["storage"], &version["served"]),
+        (&json!(true), &json!(true))
+    );
+}
+
+// Issue 10, point 5.
+#[test]
+fn a_definition_names_formats_that_kubernetes_knows() {
+    let mut sources = wardle_sources();
+    sources[2].kinds[1].schema = Box::new(
+        |_| json!({"type": "object", "properties": {"port": {"type": "integer", "format": "uint16"}, "host": {"type": "string", "format": "ip"}}}),
+    );
+    let crd = &documents(&sources, &[])["crds/fischers.wardle.example.com"];
+    let fields = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+    assert_eq!(
+        fields["port"],
+        json!({"type": "integer", "format": "int32", "minimum": 0, "maximum": 65535})
+    );
+    assert_eq!(
+        fields["host"],
+        json!({"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]})
+    );
+}
