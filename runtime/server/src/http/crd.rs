@@ -2,8 +2,8 @@
 //! into files.
 
 use apiloom_meta::kind::{CellSource, Column, Scope};
-use apiloom_meta::schema::Metadata;
-use apiloom_meta::{GroupVersionKind, Resource, ResourceDef};
+use apiloom_meta::schema::{Metadata, structural};
+use apiloom_meta::{FieldPath, GroupVersionKind, Resource, ResourceDef};
 use serde_json::{Map, Value, json};
 
 use super::openapi::{KindSource, Source, describe_root, forget_required_metadata};
@@ -18,8 +18,33 @@ mod formats;
 /// core group where it has more than the namespaces of every server. There is no definition of a core kind, as
 /// kube-apiserver takes none without a group. Beside them stands `notes`: what a reader of a document must know, as lines
 /// by the same paths.
-pub fn dump(registry: &Registry) -> Value {
-    documents(&Source::all(registry), &unserved(registry))
+///
+/// # Errors
+/// What kube-apiserver would refuse or ignore in the definitions.
+pub fn dump(registry: &Registry) -> Result<Value, Vec<String>> {
+    let files = documents(&Source::all(registry), &unserved(registry));
+    let problems = problems(&files);
+    if problems.is_empty() {
+        Ok(files)
+    } else {
+        Err(problems)
+    }
+}
+
+/// The problems of all definitions among some documents, each with the name of its definition.
+fn problems(files: &Value) -> Vec<String> {
+    let files = files.as_object().into_iter().flatten();
+    let definitions = files.filter_map(|(path, crd)| Some((path.strip_prefix("crds/")?, crd)));
+    let of_one = |(name, crd): (&str, &Value)| {
+        let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
+        let problems = versions.enumerate().flat_map(|(at, version)| {
+            let path = FieldPath::new(format!("spec.versions[{at}].schema.openAPIV3Schema"));
+            structural::problems(&version["schema"]["openAPIV3Schema"], &path)
+        });
+        let line = |problem| format!("CustomResourceDefinition {name}: {problem}");
+        problems.map(line).collect::<Vec<_>>()
+    };
+    definitions.flat_map(of_one).collect()
 }
 
 /// Versions that are known and not served. A definition lists them all the same: one may be the stored one.

@@ -115,11 +115,11 @@ impl Builder {
     /// The documents that follow from the registered kinds: OpenAPI and CRDs, by relative path.
     ///
     /// # Errors
-    /// Every problem of the registered kinds at once.
+    /// Every problem of the registered kinds at once, or of the CRDs: what Kubernetes would refuse in them.
     pub fn dump(self) -> Result<serde_json::Value, ServerError> {
         let stores = Stores::one(Backend::Memory, Memory::new());
         let registry = Self::registry(&self.config, self.steps, &stores)?;
-        Ok(crate::http::crd::dump(&registry))
+        crate::http::crd::dump(&registry).map_err(ServerError::Invalid)
     }
 }
 

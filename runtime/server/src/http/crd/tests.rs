@@ -254,3 +254,25 @@ fn a_definition_names_formats_that_kubernetes_knows() {
         json!({"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]})
     );
 }
+
+// Issue 10, point 5.
+#[test]
+fn definitions_that_kubernetes_refuses_are_told() {
+    assert_eq!(problems(&documents(&wardle_sources(), &[])), [""; 0]);
+    let mut sources = wardle_sources();
+    sources[2].kinds[0].schema = Box::new(
+        |_| json!({"type": "object", "properties": {"list": {"type": "array"}, "free": {}}}),
+    );
+    let path = "spec.versions[1].schema.openAPIV3Schema.properties";
+    assert_eq!(
+        problems(&documents(&sources, &[])),
+        [
+            format!(
+                "CustomResourceDefinition flunders.wardle.example.com: {path}[free].type: Required value: must not be empty for specified object fields"
+            ),
+            format!(
+                "CustomResourceDefinition flunders.wardle.example.com: {path}[list].items: Required value: must be specified"
+            ),
+        ]
+    );
+}
