@@ -20,6 +20,7 @@ pub use apiloom_meta::kind::{
     ApiType, CellSource, Column, ColumnType, Conversion, GenerationRule, GroupDef, Hooks,
     JsonConversion, Lifecycle, NameFormat, Release, Resource, ResourceDef, Scope, Verb,
 };
+pub use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 pub use apiloom_meta::schema::Schema;
 pub use apiloom_meta::types::ObjectMeta;
 pub use apiloom_meta::{FieldError, FieldPath, JsonPath};

@@ -536,7 +536,7 @@ pub(crate) fn json_ref(text: Spanned<String>, d: &mut Diagnostics) -> Option<Fie
         text.span,
         format!("`{}` is not a chain of field names", text.value),
     )
-    .help("write `.spec.field`; indexes, filters and wildcards are not supported");
+    .help("write `.spec.field`; indexes, filters and wildcards are for columns alone");
     None
 }
 

@@ -1,11 +1,13 @@
 //! A kind as its root struct declares it: everything that `#[resource(..)]` says.
 
 mod parse;
+mod query;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use parse::{check_group, check_label, look_up, read_release};
 pub use parse::{parse_derived_kind, parse_kind};
+pub use query::{Comparison, Literal, Query, QueryStep};
 
 use crate::api::ApiStruct;
 use crate::{Code, Name, SourceSpan, Spanned};
@@ -176,6 +178,8 @@ pub struct Column {
 pub enum ColumnSource {
     /// A value inside the object.
     Field(FieldRef),
+    /// The first value that a JSONPath with filters finds.
+    Query(Query),
     /// A function of the typed object.
     With(Code),
 }

@@ -1,7 +1,8 @@
 //! `Resource`: everything that a kind declares, as data.
 
 use apiloom_model::kind::{
-    Column, ColumnSource, ColumnType, FieldRef, Kind, NameFormat, Release, Scope,
+    Column, ColumnSource, ColumnType, Comparison, FieldRef, Kind, Literal, NameFormat, Query,
+    QueryStep, Release, Scope,
 };
 use apiloom_model::{Name, Spanned};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -161,6 +162,13 @@ fn column(kind: &Kind, column: &Column) -> TokenStream {
                 quote!(::apiloom::codegen::CellSource::Path(#path)),
             )
         }
+        ColumnSource::Query(query) => {
+            let query = expand_query(query);
+            (
+                variant("ColumnType", "String"),
+                quote!(::apiloom::codegen::CellSource::Query(#query)),
+            )
+        }
         ColumnSource::With(function) => {
             let object = quote!(object: &#root);
             (
@@ -181,6 +189,45 @@ fn column(kind: &Kind, column: &Column) -> TokenStream {
             description: #description,
             source: #source,
         }
+    }
+}
+
+fn expand_query(query: &Query) -> TokenStream {
+    let path = |names: &[String]| quote!(::apiloom::codegen::path(&[#(#names),*]));
+    let steps = query.steps.iter().map(|step| match step {
+        QueryStep::Field(name) => quote!(Field(::std::string::String::from(#name))),
+        QueryStep::Item(number) => quote!(Item(#number)),
+        QueryStep::Every => quote!(Every),
+        QueryStep::Where { path: names, test } => {
+            let path = path(names);
+            let filter = match test {
+                None => quote!(exists(#path)),
+                Some((comparison, literal)) => {
+                    let comparison = variant("Comparison", comparison_name(*comparison));
+                    let literal = match literal {
+                        Literal::Text(text) => quote!(#text),
+                        Literal::Integer(number) => quote!(#number),
+                        Literal::Float(number) => quote!(#number),
+                        Literal::Bool(value) => quote!(#value),
+                    };
+                    quote!(compares(#path, #comparison, #literal))
+                }
+            };
+            quote!(Where(::apiloom::codegen::QueryFilter::#filter))
+        }
+    });
+    let start = path(&query.start);
+    quote!(::apiloom::codegen::JsonQuery::new(#start)#(.then(::apiloom::codegen::QueryStep::#steps))*)
+}
+
+fn comparison_name(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Equal => "Equal",
+        Comparison::NotEqual => "NotEqual",
+        Comparison::Less => "Less",
+        Comparison::LessOrEqual => "LessOrEqual",
+        Comparison::Greater => "Greater",
+        Comparison::GreaterOrEqual => "GreaterOrEqual",
     }
 }
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::field::{FieldError, FieldPath};
 use crate::gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};
 use crate::path::JsonPath;
+use crate::query::JsonQuery;
 use crate::types::ObjectMeta;
 
 /// A kind of one version, as a Rust type. Written by `#[apiloom::resource]` or `#[derive(Resource)]`.
@@ -179,6 +180,8 @@ pub type Cell = Value;
 pub enum CellSource {
     /// A value inside the object; a missing value is an empty cell (`<unknown>` for dates).
     Path(JsonPath),
+    /// The first value that a query finds, such as the status of one condition; a missing value as above.
+    Query(JsonQuery),
     /// A function of the typed object: decodes, calls the user's function, and hands back its value.
     With(fn(&Value) -> Result<Cell, String>),
 }
@@ -187,6 +190,7 @@ impl fmt::Debug for CellSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(path) => write!(f, "Path({path})"),
+            Self::Query(query) => write!(f, "Query({query})"),
             Self::With(_) => f.write_str("With(fn)"),
         }
     }

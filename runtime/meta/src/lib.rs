@@ -14,6 +14,7 @@ pub mod names;
 pub mod object;
 pub mod patch;
 pub mod path;
+pub mod query;
 pub mod schema;
 pub mod selector;
 pub mod types;
@@ -26,4 +27,5 @@ pub use gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVer
 pub use kind::{GroupDef, Resource, ResourceDef};
 pub use object::Object;
 pub use path::JsonPath;
+pub use query::JsonQuery;
 pub use types::*;

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 /// A chain of JSON field names, such as `.spec.referenceType`.
 ///
-/// Only plain fields: a column or a field selector names one value, so there are no wildcards, filters or indexes.
+/// Only plain fields: there are no wildcards, filters or indexes. Columns that need them have a
+/// [`JsonQuery`](crate::query::JsonQuery).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JsonPath(Vec<String>);
 

@@ -253,3 +253,71 @@ fn a_group_is_a_constant() {
     assert_eq!(wardle::GROUP.versions, ["v1beta1", "v1alpha1"]);
     assert_eq!(wardle::GROUP.release, Some(Release { major: 1, minor: 2 }));
 }
+
+// Issue 10, point 6.
+#[test]
+fn columns_choose_among_items_of_lists() {
+    #[apiloom::api]
+    pub struct RobotStatus {
+        #[api(list = map(type))]
+        pub conditions: Vec<Condition>,
+    }
+    #[apiloom::resource(
+        group = "example.com", version = "v1", namespaced, status,
+        printcolumn(condition = "Ready"),
+        printcolumn(name = "Is synced", condition = "example.com/Synced", wide),
+        printcolumn(name = "Since", json_path = ".status.conditions[?( @.type == 'Ready' )].lastTransitionTime", type = date),
+        printcolumn(name = "First", json_path = "status.conditions[0].reason"),
+        printcolumn(name = "New", json_path = ".status.conditions[?(@.observedGeneration>=2)].message"),
+        printcolumn(name = "Team", json_path = ".metadata.labels['example.com/team']"),
+    )]
+    pub struct Robot {
+        pub metadata: ObjectMeta,
+        pub status: Option<RobotStatus>,
+    }
+    let def = Robot::definition();
+    let schema = (def.schema)().expect("structural");
+    let columns: Vec<(&str, ColumnType, String)> = def
+        .columns
+        .iter()
+        .map(|column| {
+            let CellSource::Query(query) = &column.source else {
+                panic!("{:?}", column.source)
+            };
+            assert!(schema.has_query(query), "{query}");
+            (column.name, column.column_type, query.to_string())
+        })
+        .collect();
+    let expected = [
+        (
+            "Ready",
+            ColumnType::String,
+            r#".status.conditions[?(@.type=="Ready")].status"#,
+        ),
+        (
+            "Is synced",
+            ColumnType::String,
+            r#".status.conditions[?(@.type=="example.com/Synced")].status"#,
+        ),
+        (
+            "Since",
+            ColumnType::Date,
+            r#".status.conditions[?(@.type=="Ready")].lastTransitionTime"#,
+        ),
+        ("First", ColumnType::String, ".status.conditions[0].reason"),
+        (
+            "New",
+            ColumnType::String,
+            ".status.conditions[?(@.observedGeneration>=2)].message",
+        ),
+        (
+            "Team",
+            ColumnType::String,
+            ".metadata.labels['example.com/team']",
+        ),
+    ];
+    assert_eq!(
+        columns,
+        expected.map(|(name, ty, path)| (name, ty, path.to_owned()))
+    );
+}

@@ -4,7 +4,8 @@ use quote::quote_spanned;
 use syn::{Data, DeriveInput};
 
 use super::{
-    Column, ColumnSource, ColumnType, FieldRef, Kind, Lifecycle, NameFormat, Release, Scope, Verb,
+    Column, ColumnSource, ColumnType, FieldRef, Kind, Lifecycle, NameFormat, Query, Release, Scope,
+    Verb,
 };
 use crate::api::{ApiStruct, Field, Shape, parse_struct};
 use crate::args::{self, Arg, string_or_path};
@@ -397,11 +398,13 @@ fn read_column(arg: &Arg, d: &mut Diagnostics) -> Option<Column> {
         match arg.key {
             "name" => name = arg.string(d),
             "path" => source = arg.field_ref(d).map(ColumnSource::Field),
-            "json_path" => {
-                source = arg
-                    .string(d)
-                    .and_then(|text| args::json_ref(text, d))
-                    .map(ColumnSource::Field);
+            "json_path" => source = arg.string(d).and_then(|text| read_json_path(text, d)),
+            "condition" => {
+                let condition = arg.string(d).filter(|text| check_condition(text, d));
+                source = condition
+                    .as_ref()
+                    .map(|text| ColumnSource::Query(Query::of_condition(text)));
+                name = name.or(condition);
             }
             "with" => source = arg.code(d).map(ColumnSource::With),
             "type" => column_type = one_of(arg, "column type", &types, d),
@@ -413,13 +416,16 @@ fn read_column(arg: &Arg, d: &mut Diagnostics) -> Option<Column> {
         }
     }
     let has = |key: &str| args.iter().any(|arg| arg.key == key);
-    if !has("name") {
+    if !has("name") && !has("condition") {
         d.error(Id::MissingKey, arg.span(), "`name` is missing")
             .help("add `name = \"Type\"`, the column's header");
     }
-    if !has("path") && !has("json_path") && !has("with") {
+    if !["path", "json_path", "condition", "with"]
+        .into_iter()
+        .any(has)
+    {
         d.error(Id::MissingKey, arg.span(), "the column's source is missing")
-            .help("add `path = spec.field` or `with = function`");
+            .help("add `path = spec.field`, `condition = \"Ready\"` or `with = function`");
     }
     Some(Column {
         name: name?,
@@ -429,6 +435,39 @@ fn read_column(arg: &Arg, d: &mut Diagnostics) -> Option<Column> {
         priority,
         description,
     })
+}
+
+/// The path of a column: plain fields, which may be followed by filters and indexes.
+fn read_json_path(text: Spanned<String>, d: &mut Diagnostics) -> Option<ColumnSource> {
+    match Query::parse(&text.value) {
+        Ok(query) if query.steps.is_empty() => Some(ColumnSource::Field(FieldRef::Json(text))),
+        Ok(query) => Some(ColumnSource::Query(query)),
+        Err(reason) => {
+            d.error(
+                Id::BadPath,
+                text.span,
+                format!("`{}` is not the path of a column: {reason}", text.value),
+            )
+            .help("write `.spec.field`, or with a filter `.status.conditions[?(@.type==\"Ready\")].status`");
+            None
+        }
+    }
+}
+
+/// The type of a condition is a word, which may have a DNS subdomain and a slash before it.
+fn check_condition(text: &Spanned<String>, d: &mut Diagnostics) -> bool {
+    let is_inner = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    let is_edge = |c: char| c.is_ascii_alphanumeric();
+    let valid = text.starts_with(is_edge) && text.ends_with(is_edge) && text.chars().all(is_inner);
+    if !valid {
+        bad_name(
+            "type of a condition",
+            text,
+            "write its type as in the status, such as \"Ready\"",
+            d,
+        );
+    }
+    valid
 }
 
 fn read_lifecycle(arg: &Arg, d: &mut Diagnostics) -> Option<Lifecycle> {

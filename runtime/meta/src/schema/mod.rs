@@ -27,6 +27,7 @@ use self::node::{Child, Node, Types};
 use crate::field::FieldError;
 use crate::kind::{ApiType, Hooks};
 use crate::path::JsonPath;
+use crate::query::{JsonQuery, QueryStep};
 
 pub use self::openapi::Metadata;
 
@@ -174,6 +175,15 @@ impl Schema {
         !matches!(self.at(path), Child::Unknown)
     }
 
+    /// Whether the schema knows values where a query leads, and the fields that its filters compare.
+    pub fn has_query(&self, query: &JsonQuery) -> bool {
+        let end = query
+            .steps()
+            .iter()
+            .fold(self.at(query.start()), |at, step| at.step(step));
+        !matches!(end, Child::Unknown)
+    }
+
     /// Whether field selectors can compare what is at a path: a string, an integer or a boolean.
     pub fn is_comparable(&self, path: &JsonPath) -> bool {
         match self.at(path) {
@@ -185,14 +195,40 @@ impl Schema {
     }
 
     fn at(&self, path: &JsonPath) -> Child<'_> {
-        let mut node = &self.root;
-        for name in path.names() {
-            match node.child(name) {
-                Child::Node(below) => node = below,
-                other => return other,
-            }
+        Child::Node(&self.root).at(path)
+    }
+}
+
+impl<'a> Child<'a> {
+    /// What stands at a path below this one.
+    fn at(self, path: &JsonPath) -> Child<'a> {
+        let field = |at, name: &String| match at {
+            Child::Node(node) => node.child(name),
+            other => other,
+        };
+        path.names().iter().fold(self, field)
+    }
+
+    /// What stands where a step of a query leads.
+    fn step(self, step: &QueryStep) -> Child<'a> {
+        let Child::Node(node) = self else {
+            return self;
+        };
+        let item = match &node.items {
+            Some(items) => Child::Node(items),
+            None if node.types.takes(Types::ARRAY) => Child::Free,
+            None => Child::Unknown,
+        };
+        match (step, &node.additional) {
+            (QueryStep::Field(name), _) => node.child(name),
+            (QueryStep::Every, Some(values)) => Child::Node(values),
+            (QueryStep::Every | QueryStep::Item(_), _) => item,
+            // The items may be known, and what the filter asks them for not.
+            (QueryStep::Where(filter), _) => match item.at(filter.path()) {
+                Child::Unknown => Child::Unknown,
+                Child::Free | Child::Node(_) => item,
+            },
         }
-        Child::Node(node)
     }
 }
 

@@ -404,6 +404,7 @@ impl Node {
 }
 
 /// What a schema says of one key of an object.
+#[derive(Clone, Copy)]
 pub(crate) enum Child<'a> {
     /// It has a schema.
     Node(&'a Node),

@@ -274,10 +274,13 @@ const FORMATS: [&str; 8] = [
 
 /// A column that a function computes has no path, so a CRD cannot have it.
 fn column(column: &Column) -> Option<Value> {
-    let CellSource::Path(path) = &column.source else {
-        return None;
+    let path = match &column.source {
+        CellSource::Path(path) => path.to_string(),
+        CellSource::Query(query) => query.to_string(),
+        CellSource::With(_) => return None,
     };
-    let mut out = json!({ "name": column.name, "type": type_name(column.column_type), "jsonPath": path.to_string() });
+    let mut out =
+        json!({ "name": column.name, "type": type_name(column.column_type), "jsonPath": path });
     if FORMATS.contains(&column.format) {
         out["format"] = column.format.into();
     }

@@ -114,6 +114,7 @@ pub(super) fn type_name(column_type: ColumnType) -> &'static str {
 fn finder(columns: &[Column]) -> Finder {
     let declared = columns.iter().filter_map(|column| match &column.source {
         CellSource::Path(path) => Some(path.clone()),
+        CellSource::Query(query) => Some(query.start().clone()),
         CellSource::With(_) => None,
     });
     let metadata = |name| JsonPath::new(["metadata", name]);
@@ -140,6 +141,10 @@ fn cells(columns: &[Column], finder: &Finder, json: &[u8], now: i64) -> Vec<Valu
     let declared = columns.iter().map(|column| {
         let cell = match &column.source {
             CellSource::Path(_) => found.next().and_then(value),
+            CellSource::Query(query) => found
+                .next()
+                .and_then(value)
+                .and_then(|value| query.first_below(&value).cloned()),
             CellSource::With(compute) => computed(column, compute(&object)),
         };
         let cell = cell.filter(|cell: &Value| !cell.is_null());

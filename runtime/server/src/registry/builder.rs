@@ -550,12 +550,16 @@ impl Kinds<'_> {
             .iter()
             .filter_map(|column| match &column.source {
                 CellSource::Path(path) if !schema.has_path(path) => {
-                    Some((format!("column {:?}", column.name), path))
+                    Some((format!("column {:?}", column.name), path.to_string()))
                 }
-                CellSource::Path(_) | CellSource::With(_) => None,
+                CellSource::Query(query) if !schema.has_query(query) => {
+                    Some((format!("column {:?}", column.name), query.to_string()))
+                }
+                CellSource::Path(_) | CellSource::Query(_) | CellSource::With(_) => None,
             });
         let selectable = def.selectable.iter().filter(|path| !schema.has_path(path));
-        let missing = columns.chain(selectable.map(|path| ("a selectable field".to_owned(), path)));
+        let missing = columns
+            .chain(selectable.map(|path| ("a selectable field".to_owned(), path.to_string())));
         let lines = missing.map(|(what, path)| {
             format!(
                 "{}: {what} is at {path}, which the schema does not know",

@@ -127,6 +127,42 @@ fn metadata_is_open_a_reference_or_inline() {
     assert!(!schema.has_path(&crate::path::JsonPath::parse(".spec").expect("a path")));
 }
 
+// Issue 10, point 6.
+#[test]
+fn a_schema_knows_where_queries_lead() {
+    use crate::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
+    let schema = super::schema(&json!({"type": "object", "properties": {
+        "list": {"type": "array", "items": {"type": "object", "properties": {"type": {"type": "string"}, "status": {"type": "string"}}}},
+        "free": {"type": "array"},
+        "map": {"type": "object", "additionalProperties": {"type": "string"}},
+        "text": {"type": "string"},
+        "any": {},
+    }}));
+    let path = |name: &str| crate::path::JsonPath::new([name]);
+    let field = |name: &str| QueryStep::Field(name.to_owned());
+    let filter =
+        |name: &str| QueryStep::Where(QueryFilter::compares(path(name), Comparison::Equal, "x"));
+    for (start, steps, expected) in [
+        ("list", vec![filter("type"), field("status")], true),
+        ("list", vec![filter("kind"), field("status")], false),
+        ("list", vec![filter("type"), field("state")], false),
+        ("list", vec![QueryStep::Item(0), field("type")], true),
+        ("list", vec![field("type")], false),
+        ("free", vec![filter("type"), field("status")], true),
+        ("map", vec![QueryStep::Every], true),
+        ("map", vec![QueryStep::Item(0)], false),
+        ("map", vec![field("a.b/c")], true),
+        ("text", vec![QueryStep::Every], false),
+        ("any", vec![QueryStep::Item(0), field("b")], true),
+        ("other", vec![QueryStep::Item(0)], false),
+    ] {
+        let query = steps
+            .into_iter()
+            .fold(JsonQuery::new(path(start)), JsonQuery::then);
+        assert_eq!(schema.has_query(&query), expected, "{query}");
+    }
+}
+
 #[test]
 fn what_is_printed_is_read_back_as_the_same_schema() {
     let first = schema(&json!({"type":"object","required":["a"],"properties":{

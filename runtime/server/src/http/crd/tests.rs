@@ -1,7 +1,9 @@
 //! The CRDs of compiled kinds.
 
 use super::super::testing::wardle_sources;
+use apiloom_meta::JsonPath;
 use apiloom_meta::kind::Conversion;
+use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 
 use super::*;
 
@@ -274,5 +276,29 @@ fn definitions_that_kubernetes_refuses_are_told() {
                 "CustomResourceDefinition flunders.wardle.example.com: {path}[list].items: Required value: must be specified"
             ),
         ]
+    );
+}
+
+// Issue 10, point 6.
+#[test]
+fn a_definition_has_columns_with_filters() {
+    let sources = changed(|def| {
+        for column in &mut def.columns {
+            let is_it = QueryFilter::compares(JsonPath::new(["type"]), Comparison::Equal, "Ready");
+            let query = JsonQuery::new(JsonPath::new(["status", "conditions"]))
+                .then(QueryStep::Where(is_it))
+                .then(QueryStep::Field("status".to_owned()));
+            column.source = CellSource::Query(query);
+        }
+    });
+    let crd = &documents(&sources, &[])[FLUNDERS];
+    assert_eq!(
+        crd["spec"]["versions"][1]["additionalPrinterColumns"][0],
+        json!({
+            "name": "Type",
+            "type": "string",
+            "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status",
+            "description": "What it refers to.",
+        })
     );
 }

@@ -1,6 +1,7 @@
 //! Cells and columns of kinds with and without columns of their own.
 
 use apiloom_meta::codec::encode_json;
+use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 use serde_json::json;
 
 use super::*;
@@ -118,4 +119,42 @@ fn a_column_definition_has_all_five_keys() {
         definitions[1],
         json!({"name": "T", "type": "integer", "format": "", "description": "", "priority": 0})
     );
+}
+
+// Issue 10, point 6.
+#[test]
+fn a_query_shows_one_value_of_a_list() {
+    let of_condition = |name, field: &str, column_type| {
+        let is_it = QueryFilter::compares(JsonPath::new(["type"]), Comparison::Equal, "Ready");
+        let query = JsonQuery::new(JsonPath::new(["status", "conditions"]))
+            .then(QueryStep::Where(is_it))
+            .then(QueryStep::Field(field.to_owned()));
+        Column {
+            source: CellSource::Query(query),
+            ..column(name, column_type, "x")
+        }
+    };
+    let columns = [
+        of_condition("Ready", "status", ColumnType::String),
+        column("Type", ColumnType::String, ".spec.type"),
+        of_condition("Since", "lastTransitionTime", ColumnType::Date),
+    ];
+    let status = json!({"conditions": [
+        {"type": "Synced", "status": "True"},
+        {"type": "Ready", "status": "False", "lastTransitionTime": "2023-11-14T22:08:20Z"},
+    ]});
+    check(
+        &columns,
+        json!({"metadata": {"name": "a"}, "spec": {"type": "t"}, "status": status}),
+        &json!(["a", "False", "t", "5m", "<unknown>"]),
+    );
+    let none = json!(["a", null, "t", "<unknown>", "<unknown>"]);
+    for status in [
+        json!({}),
+        json!({"conditions": []}),
+        json!({"conditions": [{"status": "True"}]}),
+    ] {
+        let object = json!({"metadata": {"name": "a"}, "spec": {"type": "t"}, "status": status});
+        check(&columns, object, &none);
+    }
 }
