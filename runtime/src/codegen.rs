@@ -33,7 +33,10 @@ pub use crate::__allocator as allocator;
 #[cfg(feature = "server")]
 pub use allocator::{ALLOCATOR, Allocator};
 pub use cells::{cell_with, column_type_of, column_type_with};
-pub use convert::{Conv, ConvertVia, convert_document, convert_json, is_other_version};
+pub use convert::{
+    Checked, Conv, ConvertVia, FieldNames, FieldNamesOther, ResultOf, Returned, ReturnedVia,
+    TypeOf, Unmentioned, convert_document, convert_json, is_other_version, may_have_field,
+};
 pub use hooks::{
     Probe, ProbeApiType, ProbeForeign, ReturnsErrors, Tree, computed_default, typed_check,
 };

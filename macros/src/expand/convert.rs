@@ -1,12 +1,13 @@
 //! `ConvertFrom` both ways between a type and its peer, so that rustc reports every field that nobody spoke for.
 //!
-//! The macro sees one side only. It destructures both sides without `..` and builds both as literals without `..`: a field
-//! that one side lacks is then an error that names it.
+//! The macro sees one side only. It destructures both sides without `..` and builds both as literals without `..`, so that
+//! no field can be forgotten. Constants check the names before: a field that one side lacks is one error that says what to
+//! write.
 
 use apiloom_model::api::{Content, Conversion, Field};
 use apiloom_model::{ApiEnum, ApiStruct, Code, Kind, Name};
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 
 /// Both directions between a spoke's root and its hub.
 pub(crate) fn of_root(kind: &Kind) -> TokenStream {
@@ -59,43 +60,117 @@ pub(crate) fn of_struct(model: &ApiStruct, conversion: &Conversion) -> TokenStre
     if let Some(functions) = &conversion.with {
         return by_functions(&this, peer, functions);
     }
+    let checks = checks(model, conversion);
     let to_peer = to_peer(&this, model, conversion);
     let from_peer = from_peer(&this, model, conversion);
     quote! {
-        #[automatically_derived]
-        impl ::apiloom::codegen::ConvertFrom<#this> for #peer {
-            fn convert_from(value: #this) -> ::core::result::Result<Self, ::apiloom::codegen::ConvertError> {
-                #[allow(unused_imports)]
-                use ::apiloom::codegen::ConvertVia as _;
-                #to_peer
+        const _: () = {
+            #[allow(unused_imports)]
+            use ::apiloom::codegen::{ConvertVia as _, FieldNamesOther as _, ReturnedVia as _};
+            #checks
+            #[automatically_derived]
+            impl ::apiloom::codegen::ConvertFrom<#this> for #peer {
+                fn convert_from(value: #this) -> ::core::result::Result<Self, ::apiloom::codegen::ConvertError> {
+                    #to_peer
+                }
             }
-        }
-        #[automatically_derived]
-        impl ::apiloom::codegen::ConvertFrom<#peer> for #this {
-            fn convert_from(value: #peer) -> ::core::result::Result<Self, ::apiloom::codegen::ConvertError> {
-                #[allow(unused_imports)]
-                use ::apiloom::codegen::ConvertVia as _;
-                #from_peer
+            #[automatically_derived]
+            impl ::apiloom::codegen::ConvertFrom<#peer> for #this {
+                fn convert_from(value: #peer) -> ::core::result::Result<Self, ::apiloom::codegen::ConvertError> {
+                    #from_peer
+                }
             }
-        }
+        };
     }
 }
 
-/// Both directions by functions of the user's that cannot fail.
-fn by_functions(this: &Ident, peer: &Code, (to, from): &(Code, Code)) -> TokenStream {
+/// Constants that are evaluated only when both sides have every field that the conversion mentions and mentions every
+/// field of the peer; and `__ApiloomPeer`, the peer's type, which rustc knows only then.
+fn checks(model: &ApiStruct, conversion: &Conversion) -> TokenStream {
+    let peer = &conversion.peer;
+    let shown = peer.text();
+    let kept = model.fields.iter().filter(|field| !field.convert.drop);
+    let of_fields = kept.clone().map(|field| match &field.convert.rename {
+        Some(name) => (name, format!("`{shown}` has no field `{}`", name.text)),
+        None => {
+            let text = format!(
+                "`{shown}` has no field `{}`: write `#[api(convert(rename = ..))]` on the field if it has another name \
+                 there, or `#[api(convert(drop))]` if it is left out there",
+                field.name.text
+            );
+            (&field.name, text)
+        }
+    });
+    let of_type = peer_only(conversion)
+        .into_iter()
+        .map(|name| (name, format!("`{shown}` has no field `{}`", name.text)));
+    let (mut consts, mut idents) = (TokenStream::new(), Vec::new());
+    for (index, (name, text)) in of_fields.chain(of_type).enumerate() {
+        let (ident, field) = (format_ident!("HAS_{index}"), &name.text);
+        consts.extend(quote_spanned! {name.span=>
+            const #ident: bool = {
+                ::core::assert!(::apiloom::codegen::may_have_field(NAMES, #field), #text);
+                true
+            };
+        });
+        idents.push(ident);
+    }
+    let mentioned = kept
+        .map(|field| field.convert.rename.as_ref().unwrap_or(&field.name))
+        .chain(peer_only(conversion))
+        .map(|name| &name.text);
+    let advice = format!(
+        "write `#[api(convert(rename = ..))]` on the field that has another name here, or \
+         `#[api(convert(peer = {shown}, hub_only(.. = value)))]` on the type if it is left out here"
+    );
+    let span = peer.span().start;
+    let all_mentioned = quote_spanned! {span=>
+        const MENTIONS_ALL: bool = match ::apiloom::codegen::Unmentioned::find(NAMES, &[#(#mentioned),*], #shown, #advice) {
+            ::core::option::Option::Some(text) => ::core::panic!("{}", text.as_str()),
+            ::core::option::Option::None => true,
+        };
+    };
     quote! {
-        #[automatically_derived]
-        impl ::apiloom::codegen::ConvertFrom<#this> for #peer {
-            fn convert_from(value: #this) -> ::core::result::Result<Self, ::apiloom::codegen::ConvertError> {
-                ::core::result::Result::Ok((#to)(value))
+        const NAMES: ::core::option::Option<&'static [&'static str]> = ::apiloom::codegen::FieldNames::<#peer>::OF;
+        #consts
+        #all_mentioned
+        type __ApiloomPeer = <::apiloom::codegen::Checked<{ #(#idents &&)* MENTIONS_ALL }> as ::apiloom::codegen::TypeOf<#peer>>::Type;
+    }
+}
+
+/// The fields that only the peer has.
+fn peer_only(conversion: &Conversion) -> Vec<&Name> {
+    let hub_only = conversion.hub_only.iter().map(|(name, _)| name);
+    let lossy = conversion.lossy.iter();
+    hub_only
+        .chain(lossy.filter(|name| !conversion.hub_only.iter().any(|(n, _)| n == *name)))
+        .collect()
+}
+
+/// Both directions by functions of the user's, which may fail.
+fn by_functions(this: &Ident, peer: &Code, (to, from): &(Code, Code)) -> TokenStream {
+    let returned = |target: TokenStream, function: &Code| {
+        let (span, called) = (function.span().start, quote!((#function)(value)));
+        quote_spanned!(span=> ::apiloom::codegen::Returned::<_, #target>::to_type(#called).value())
+    };
+    let (to, from) = (returned(quote!(#peer), to), returned(quote!(#this), from));
+    quote! {
+        const _: () = {
+            #[allow(unused_imports)]
+            use ::apiloom::codegen::ReturnedVia as _;
+            #[automatically_derived]
+            impl ::apiloom::codegen::ConvertFrom<#this> for #peer {
+                fn convert_from(value: #this) -> ::core::result::Result<Self, ::apiloom::codegen::ConvertError> {
+                    #to
+                }
             }
-        }
-        #[automatically_derived]
-        impl ::apiloom::codegen::ConvertFrom<#peer> for #this {
-            fn convert_from(value: #peer) -> ::core::result::Result<Self, ::apiloom::codegen::ConvertError> {
-                ::core::result::Result::Ok((#from)(value))
+            #[automatically_derived]
+            impl ::apiloom::codegen::ConvertFrom<#peer> for #this {
+                fn convert_from(value: #peer) -> ::core::result::Result<Self, ::apiloom::codegen::ConvertError> {
+                    #from
+                }
             }
-        }
+        };
     }
 }
 
@@ -117,8 +192,13 @@ fn local(name: &Name) -> Ident {
     )
 }
 
+/// The peer's type as [`checks`] declares it, with errors about it shown where the user names it.
+fn peer_type(conversion: &Conversion) -> Ident {
+    Ident::new("__ApiloomPeer", conversion.peer.span().start)
+}
+
 fn to_peer(this: &Ident, model: &ApiStruct, conversion: &Conversion) -> TokenStream {
-    let peer = &conversion.peer;
+    let peer = peer_type(conversion);
     let taken = model.fields.iter().map(|field| {
         let (name, local) = (field.name.to_ident(), local(&field.name));
         if field.convert.drop {
@@ -153,7 +233,7 @@ fn to_peer(this: &Ident, model: &ApiStruct, conversion: &Conversion) -> TokenStr
             let name = name.to_ident();
             quote!(#name: ::core::default::Default::default())
         });
-    let span = peer.span().start;
+    let span = conversion.peer.span().start;
     let literal = quote_spanned!(span=> { #(#given,)* #(#hub_only,)* #(#lossy,)* });
     quote! {
         let #this { #(#taken,)* } = value;
@@ -162,7 +242,7 @@ fn to_peer(this: &Ident, model: &ApiStruct, conversion: &Conversion) -> TokenStr
 }
 
 fn from_peer(this: &Ident, model: &ApiStruct, conversion: &Conversion) -> TokenStream {
-    let peer = &conversion.peer;
+    let peer = peer_type(conversion);
     let taken = model
         .fields
         .iter()
@@ -171,14 +251,7 @@ fn from_peer(this: &Ident, model: &ApiStruct, conversion: &Conversion) -> TokenS
             let (name, local) = (peer_field(field), local(&field.name));
             quote!(#name: #local)
         });
-    let mut lost: Vec<&Name> = conversion.hub_only.iter().map(|(name, _)| name).collect();
-    lost.extend(
-        conversion
-            .lossy
-            .iter()
-            .filter(|name| !conversion.hub_only.iter().any(|(n, _)| n == *name)),
-    );
-    let lost = lost.into_iter().map(|name| {
+    let lost = peer_only(conversion).into_iter().map(|name| {
         let name = name.to_ident();
         quote!(#name: _)
     });
@@ -196,8 +269,8 @@ fn from_peer(this: &Ident, model: &ApiStruct, conversion: &Conversion) -> TokenS
         };
         quote!(#name: #value)
     });
-    // The user's span on the braces: rustc names a field that nobody spoke for only in a pattern of the user's context.
-    let span = peer.span().start;
+    // The user's span on the braces: rustc names a missing field only in a pattern of the user's context.
+    let span = conversion.peer.span().start;
     let pattern = quote_spanned!(span=> { #(#taken,)* #(#lost,)* });
     quote! {
         let #peer #pattern = value;
@@ -214,7 +287,13 @@ fn converted(
 ) -> TokenStream {
     let (local, json, span) = (local(&field.name), &field.json_name, field.name.span);
     if let Some(function) = with {
-        return quote!((#function)(#local));
+        // Not in the user's span: clippy would take the call of a closure for the user's own.
+        let (span, called) = (function.span().start, quote!((#function)(#local)));
+        return quote_spanned! {span=>
+            ::apiloom::codegen::Returned::to_field(#called, |target: &#target| &target.#target_field)
+                .value()
+                .map_err(|error| error.inside(#json))?
+        };
     }
     quote_spanned! {span=>
         ::apiloom::codegen::Conv::to_field(#local, |target: &#target| &target.#target_field)

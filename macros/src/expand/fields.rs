@@ -17,6 +17,7 @@ pub(crate) fn impl_has_fields(model: &ApiStruct) -> TokenStream {
         let json = if field.flatten { "" } else { &field.json_name };
         quote!(#ident: ::apiloom::codegen::Field::new(#json))
     });
+    let names = model.fields.iter().map(|field| &field.name.text);
     quote! {
         const _: () = {
             #[allow(missing_docs, missing_debug_implementations, private_interfaces, dead_code, non_snake_case, unreachable_pub)]
@@ -25,6 +26,7 @@ pub(crate) fn impl_has_fields(model: &ApiStruct) -> TokenStream {
             impl ::apiloom::codegen::HasFields for #name {
                 type Fields = #companion;
                 const FIELDS: &'static #companion = &#companion { #(#values,)* };
+                const NAMES: ::core::option::Option<&'static [&'static str]> = ::core::option::Option::Some(&[#(#names),*]);
             }
         };
     }

@@ -1,7 +1,7 @@
 //! Conversion of a typed value of one version to the same value in another.
 //!
-//! Every conversion is written or derived; none is guessed: there is no narrowing of numbers and nothing is left out
-//! unless somebody said so.
+//! Every conversion is written or derived; none is guessed: integers are widened and never narrowed, and nothing is left
+//! out unless the type says so.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -48,10 +48,11 @@ impl fmt::Display for ConvertError {
 /// A type that can be made from its counterpart in another version.
 ///
 /// `#[api(convert(peer = T))]` derives it for both directions; options, boxes, lists and maps of such types convert too.
-/// Same types need no impl: the macros move them.
+/// Same types need no impl: the macros move them. Integers are widened; the way back is said by `with`.
 #[diagnostic::on_unimplemented(
     message = "`{A}` cannot be converted to `{Self}` automatically",
-    note = "say how: `#[api(convert(peer = ..))]` on the type, `#[api(convert(with = (to, from)))]` on the field, or `impl ConvertFrom`"
+    note = "say how: `#[api(convert(peer = ..))]` on the type, `#[api(convert(with = (to, from)))]` on the field, or `impl ConvertFrom`",
+    note = "a number is narrowed by a function that may fail: `#[api(convert(with = (i64::from, i32::try_from)))]`"
 )]
 pub trait ConvertFrom<A>: Sized {
     /// Makes the value.
@@ -59,6 +60,26 @@ pub trait ConvertFrom<A>: Sized {
     /// # Errors
     /// When the other version's value has no counterpart here.
     fn convert_from(value: A) -> Result<Self, ConvertError>;
+}
+
+macro_rules! widens {
+    ($($narrow:ident => $($wide:ident),+;)+) => { $($(
+        impl ConvertFrom<$narrow> for $wide {
+            fn convert_from(value: $narrow) -> Result<Self, ConvertError> {
+                Ok(Self::from(value))
+            }
+        }
+    )+)+ };
+}
+
+// Without floats: an `f32` has other digits as an `f64`.
+widens! {
+    i8 => i16, i32, i64;
+    i16 => i32, i64;
+    i32 => i64;
+    u8 => u16, u32, u64, i16, i32, i64;
+    u16 => u32, u64, i32, i64;
+    u32 => u64, i64;
 }
 
 impl<A, B: ConvertFrom<A>> ConvertFrom<Option<A>> for Option<B> {

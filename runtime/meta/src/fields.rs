@@ -59,6 +59,8 @@ pub trait HasFields {
     type Fields: 'static;
     /// Its only value.
     const FIELDS: &'static Self::Fields;
+    /// The Rust names of all fields; none for types whose fields are not all known.
+    const NAMES: Option<&'static [&'static str]> = None;
 }
 
 impl<T: HasFields> HasFields for Option<T> {

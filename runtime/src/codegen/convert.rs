@@ -1,9 +1,12 @@
 //! Carries values between versions: moves what has the same type, converts the rest by `ConvertFrom`.
 
+use std::any::Any;
+use std::fmt;
 use std::marker::PhantomData;
 
 use apiloom_meta::codec::append_typed;
 use apiloom_meta::convert::{ConvertError, ConvertFrom};
+use apiloom_meta::fields::HasFields;
 use apiloom_meta::kind::Resource;
 use apiloom_meta::schema::Schema;
 use serde::Serialize;
@@ -57,6 +60,195 @@ impl<A, B> ConvertVia<A, B> for Conv<A, B> {
     {
         B::convert_from(self.value)
     }
+}
+
+/// What a function of the user's gave for a value of type `B`: the value, or a result of it. The inherent `value` exists
+/// where it is the value itself.
+#[derive(Debug)]
+pub struct Returned<A, B> {
+    value: A,
+    target: PhantomData<fn() -> B>,
+}
+
+impl<A, B> Returned<A, B> {
+    /// What was given for a field; the function only tells the field's type.
+    pub fn to_field<P>(value: A, _field: fn(&P) -> &B) -> Self {
+        Self::to_type(value)
+    }
+
+    /// What was given for a whole value.
+    pub fn to_type(value: A) -> Self {
+        Self {
+            value,
+            target: PhantomData,
+        }
+    }
+}
+
+impl<T> Returned<T, T> {
+    /// The value.
+    ///
+    /// # Errors
+    /// Never; the signature is that of [`ReturnedVia::value`].
+    pub fn value(self) -> Result<T, ConvertError> {
+        Ok(self.value)
+    }
+}
+
+/// The value of a function that may fail.
+pub trait ReturnedVia<A, B> {
+    /// The value.
+    ///
+    /// # Errors
+    /// The function's own.
+    // As in `ConvertVia`, so that another type is reported with the text of `ResultOf`.
+    fn value(self) -> Result<B, ConvertError>
+    where
+        A: ResultOf<B>;
+}
+
+impl<A, B> ReturnedVia<A, B> for Returned<A, B> {
+    fn value(self) -> Result<B, ConvertError>
+    where
+        A: ResultOf<B>,
+    {
+        self.value.into_result()
+    }
+}
+
+/// What a conversion function may give in place of a value.
+#[diagnostic::on_unimplemented(
+    message = "this conversion function gives `{Self}`, and `{T}` is needed",
+    note = "it gives the value, or a `Result` of it with an error that can be shown"
+)]
+pub trait ResultOf<T> {
+    /// The value.
+    ///
+    /// # Errors
+    /// The function's own.
+    fn into_result(self) -> Result<T, ConvertError>;
+}
+
+impl<T, E: fmt::Display + Any> ResultOf<T> for Result<T, E> {
+    fn into_result(self) -> Result<T, ConvertError> {
+        self.map_err(|error| {
+            // An error of the conversion itself knows its path.
+            let own = (&error as &dyn Any).downcast_ref::<ConvertError>();
+            own.cloned()
+                .unwrap_or_else(|| ConvertError::new(error.to_string()))
+        })
+    }
+}
+
+/// Tells the names of a type's fields, where they are known. The inherent constant wins over [`FieldNamesOther`].
+#[derive(Debug)]
+pub struct FieldNames<T>(PhantomData<T>);
+
+impl<T: HasFields> FieldNames<T> {
+    /// The names.
+    pub const OF: Option<&'static [&'static str]> = T::NAMES;
+}
+
+/// The answer of [`FieldNames`] for types without known fields.
+pub trait FieldNamesOther {
+    /// No names.
+    const OF: Option<&'static [&'static str]> = None;
+}
+
+impl<T> FieldNamesOther for FieldNames<T> {}
+
+/// Whether a field is among the names, or the names are not known.
+pub const fn may_have_field(names: Option<&[&str]>, field: &str) -> bool {
+    match names {
+        Some(names) => contains(names, field),
+        None => true,
+    }
+}
+
+const fn contains(names: &[&str], name: &str) -> bool {
+    let mut index = 0;
+    while index < names.len() {
+        if same_text(names[index], name) {
+            return true;
+        }
+        index += 1;
+    }
+    false
+}
+
+/// The text of an error that names fields which a conversion does not mention.
+#[derive(Debug)]
+pub struct Unmentioned {
+    bytes: [u8; 1024],
+    length: usize,
+}
+
+/// What the error begins with.
+const LEAVES_OUT: &str = "this conversion leaves out `";
+
+impl Unmentioned {
+    /// The error about a peer's fields, `None` if the conversion mentions each. `advice` stands behind the names.
+    pub const fn find(
+        names: Option<&[&str]>,
+        mentioned: &[&str],
+        peer: &str,
+        advice: &str,
+    ) -> Option<Self> {
+        let Some(names) = names else { return None };
+        let mut text = Self {
+            bytes: [0; 1024],
+            length: 0,
+        };
+        let mut index = 0;
+        while index < names.len() {
+            if !contains(mentioned, names[index]) {
+                text.push(if text.length == 0 { LEAVES_OUT } else { "`, `" });
+                text.push(names[index]);
+            }
+            index += 1;
+        }
+        if text.length == 0 {
+            return None;
+        }
+        text.push("` of `");
+        text.push(peer);
+        text.push("`: ");
+        text.push(advice);
+        Some(text)
+    }
+
+    const fn push(&mut self, part: &str) {
+        let part = part.as_bytes();
+        let mut index = 0;
+        while index < part.len() && self.length < self.bytes.len() {
+            self.bytes[self.length] = part[index];
+            self.length += 1;
+            index += 1;
+        }
+    }
+
+    /// The text.
+    pub const fn as_str(&self) -> &str {
+        match std::str::from_utf8(self.bytes.split_at(self.length).0) {
+            Ok(text) => text,
+            Err(_) => "this conversion leaves out fields of the peer",
+        }
+    }
+}
+
+/// Gives a conversion the type of its peer once its checks are evaluated: when one fails, rustc knows no type and says
+/// nothing more about the fields.
+#[derive(Debug)]
+pub struct Checked<const IS_GOOD: bool>;
+
+/// The type behind [`Checked`].
+pub trait TypeOf<T> {
+    /// The type itself.
+    type Type;
+}
+
+impl<T> TypeOf<T> for Checked<true> {
+    type Type = T;
 }
 
 /// What of a document no conversion touches.

@@ -111,6 +111,104 @@ pub mod v1alpha1 {
     }
 }
 
+// Issue 10, point 12.
+#[test]
+fn functions_of_a_conversion_may_fail_and_integers_are_widened() {
+    #[apiloom::api]
+    #[derive(PartialEq)]
+    pub struct Hub {
+        pub seconds: i64,
+        pub count: u64,
+        pub sizes: Vec<i32>,
+        pub limit: i64,
+    }
+
+    #[apiloom::api(convert(peer = Hub))]
+    #[derive(PartialEq)]
+    pub struct Spoke {
+        #[api(convert(with = (read, |seconds| format!("{seconds}s"))))]
+        pub seconds: String,
+        #[api(convert(with = (u64::from, u8::try_from)))]
+        pub count: u8,
+        #[api(convert(with = (ConvertFrom::convert_from, narrow)))]
+        pub sizes: Vec<i16>,
+        #[api(convert(with = (Into::into, |_| Err::<i8, _>("never fits"))))]
+        pub limit: i8,
+    }
+
+    fn read(text: String) -> Result<i64, ConvertError> {
+        let digits = text.trim_end_matches('s');
+        let wrong = |_| ConvertError::new(format!("{text:?} is not a number of seconds"));
+        digits.parse().map_err(wrong)
+    }
+
+    fn narrow(sizes: Vec<i32>) -> Result<Vec<i16>, std::num::TryFromIntError> {
+        sizes.into_iter().map(i16::try_from).collect()
+    }
+
+    #[apiloom::api(convert(peer = Hub, with = (to_hub, from_hub)))]
+    pub struct Text {
+        pub text: String,
+    }
+
+    fn to_hub(value: Text) -> Result<Hub, String> {
+        Err(format!("{:?} is no hub", value.text))
+    }
+
+    fn from_hub(hub: Hub) -> Text {
+        Text {
+            text: hub.seconds.to_string(),
+        }
+    }
+
+    let spoke = Spoke {
+        seconds: "5s".to_owned(),
+        count: 200,
+        sizes: vec![1, -1],
+        limit: 3,
+    };
+    let hub = Hub {
+        seconds: 5,
+        count: 200,
+        sizes: vec![1, -1],
+        limit: 3,
+    };
+    assert_eq!(Hub::convert_from(spoke.clone()), Ok(hub.clone()));
+    let error = |result: Result<Hub, ConvertError>| result.unwrap_err().to_string();
+    let soon = Spoke {
+        seconds: "soon".to_owned(),
+        ..spoke
+    };
+    assert_eq!(
+        error(Hub::convert_from(soon)),
+        "seconds: \"soon\" is not a number of seconds"
+    );
+    let text = Text {
+        text: "x".to_owned(),
+    };
+    assert_eq!(error(Hub::convert_from(text)), "\"x\" is no hub");
+    assert_eq!(Text::convert_from(hub.clone()).unwrap().text, "5");
+
+    let back = |hub: Hub| Spoke::convert_from(hub).unwrap_err().to_string();
+    assert_eq!(back(hub.clone()), "limit: never fits");
+    let many = Hub {
+        count: 300,
+        ..hub.clone()
+    };
+    assert_eq!(
+        back(many),
+        "count: out of range integral type conversion attempted"
+    );
+    let large = Hub {
+        sizes: vec![40_000],
+        ..hub
+    };
+    assert_eq!(
+        back(large),
+        "sizes: out of range integral type conversion attempted"
+    );
+}
+
 fn conversion<K: Resource>() -> Conversion {
     K::definition().conversion.expect("the kind is a spoke")
 }
