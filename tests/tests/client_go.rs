@@ -1,0 +1,64 @@
+//! A program of client-go (`tests/client-go`), built with what `tests/tools` obtains, against a server of core kinds.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use apiloom_tests::{Server, build, repository};
+
+/// Builds the program; Go's own cache makes this quick but for the first time.
+fn program() -> PathBuf {
+    let tools = repository().join("target/tools/client-go");
+    let go = tools.join("usr/lib/go-1.24");
+    assert!(go.exists(), "{} is missing: run tests/tools", go.display());
+    let folder = repository().join("target/tests");
+    std::fs::create_dir_all(&folder).unwrap();
+    let binary = folder.join("client-go");
+    let output = Command::new(go.join("bin/go"))
+        .args(["build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o"])
+        .arg(&binary)
+        .arg(repository().join("tests/client-go/main.go"))
+        .env_clear()
+        .env("GOROOT", &go)
+        .env("GOPATH", tools.join("usr/share/gocode"))
+        .env("GOCACHE", tools.join("cache"))
+        .envs([
+            ("GO111MODULE", "off"),
+            ("GOENV", "off"),
+            ("GOTOOLCHAIN", "local"),
+            ("CGO_ENABLED", "0"),
+        ])
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "go build failed:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    binary
+}
+
+// Issue 10, point 1.
+#[test]
+fn client_go_works_with_core_kinds() {
+    let program = program();
+    let server = Server::start_binary(&build("core-kinds-server"));
+    // Reflectors list and watch, or watch with initial events in place of the list.
+    for watch_list in ["false", "true"] {
+        let output = Command::new(&program)
+            .arg(server.kubeconfig())
+            .env("KUBE_FEATURE_WatchListClient", watch_list)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "with WatchListClient={watch_list}:\n{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
