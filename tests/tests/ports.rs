@@ -6,6 +6,9 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
+#[path = "ports/upstream.rs"]
+mod upstream;
+
 use apiloom_tests::{Kubectl, Server, build, repository, transcript};
 
 fn check(package: &str, binary: &str) {
@@ -25,11 +28,23 @@ fn core() {
 }
 
 #[test]
+fn route() {
+    upstream::check("route");
+    check("route", "route-kinds-server");
+}
+
+#[test]
 fn every_port_is_driven() {
     let mut found: Vec<String> = std::fs::read_dir(repository().join("tests/ports"))
         .unwrap()
         .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
         .collect();
     found.sort();
-    assert_eq!(found, ["core"]);
+    assert_eq!(found, ["certificate", "core", "route"]);
+}
+
+#[test]
+fn certificate() {
+    upstream::check("certificate");
+    check("certificate", "certificate-kinds-server");
 }
