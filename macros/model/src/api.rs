@@ -4,6 +4,7 @@ mod parse;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod types;
 
 pub use parse::parse_api;
 pub(crate) use parse::parse_struct;

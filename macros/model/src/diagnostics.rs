@@ -91,6 +91,10 @@ diagnostics! {
     NullableTarget = "E030" "nullable-target",
     /// A status subresource without a field that a new object can have.
     StatusField = "E031" "status-field",
+    /// An `Option` inside of a list, a map, a box or another option.
+    NestedOption = "E040" "nested-option",
+    /// A kind that no request could be made of.
+    NoVerbs = "E041" "no-verbs",
 }
 
 impl fmt::Display for DiagnosticId {

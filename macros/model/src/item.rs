@@ -144,42 +144,157 @@ pub(crate) fn serde_rename_all(attrs: &[Attribute]) -> Option<String> {
         .map(|text| text.value)
 }
 
-/// serde and schemars keys that work against what `#[api]` adds, and what to write instead.
-const FOREIGN: &[(&str, &str)] = &[
-    (
-        "rename",
+/// Where an attribute stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Struct,
+    Enum,
+    Field,
+    Variant,
+}
+
+use Place::{Enum, Field, Struct, Variant};
+
+const ANYWHERE: &[Place] = &[Struct, Enum, Field, Variant];
+
+const SERDE: &[&str] = &["serde"];
+const BOTH: &[&str] = &["serde", "schemars"];
+
+/// Keys of other crates that work against what `#[api]` adds.
+struct Foreign {
+    names: &'static [&'static str],
+    owners: &'static [&'static str],
+    places: &'static [Place],
+    /// What to write instead.
+    advice: &'static str,
+}
+
+const fn foreign(
+    names: &'static [&'static str],
+    owners: &'static [&'static str],
+    places: &'static [Place],
+    advice: &'static str,
+) -> Foreign {
+    Foreign {
+        names,
+        owners,
+        places,
+        advice,
+    }
+}
+
+/// The keys that change what is on the wire, or leave the schema behind.
+const FOREIGN: &[Foreign] = &[
+    foreign(
+        &["rename"],
+        BOTH,
+        ANYWHERE,
         "write `#[api(json = \"..\")]`, so that paths, columns and conversions know the name too",
     ),
-    (
-        "rename_all",
+    foreign(
+        &["rename_all", "rename_all_fields"],
+        BOTH,
+        ANYWHERE,
         "names are camelCase already; write `#[api(json = \"..\")]` for a single one",
     ),
-    (
-        "default",
+    foreign(
+        &["alias"],
+        BOTH,
+        ANYWHERE,
+        "the schema knows one name and drops others; let an older version have the old name",
+    ),
+    foreign(
+        &["default"],
+        BOTH,
+        ANYWHERE,
         "write `#[api(default = ..)]`; the server applies it, serde never does",
     ),
-    (
-        "skip_serializing_if",
+    foreign(
+        &["skip_serializing_if"],
+        BOTH,
+        ANYWHERE,
         "empty options, lists and maps are left out already",
     ),
-    ("flatten", "write `#[api(flatten)]`"),
-    (
-        "deny_unknown_fields",
+    foreign(
+        &["skip", "skip_serializing", "skip_deserializing"],
+        BOTH,
+        &[Field, Variant],
+        "what is declared here is on the wire both ways; keep other values in a type of your own",
+    ),
+    foreign(&["flatten"], BOTH, ANYWHERE, "write `#[api(flatten)]`"),
+    foreign(
+        &["deny_unknown_fields"],
+        BOTH,
+        ANYWHERE,
         "the server reports unknown fields as the client asks for it",
     ),
-    ("crate", "`#[api]` gives the crate path"),
+    foreign(
+        &["with", "serialize_with", "deserialize_with"],
+        SERDE,
+        &[Field, Variant],
+        "the schema does not follow: give a type of your own `Serialize`, `Deserialize` and `JsonSchema`, or say the schema with `#[schemars(with = \"..\")]`",
+    ),
+    foreign(
+        &["from", "try_from", "into", "remote", "transparent"],
+        BOTH,
+        &[Struct, Enum],
+        "write the type as it is on the wire, and convert it in your code",
+    ),
+    foreign(
+        &["getter"],
+        SERDE,
+        &[Field],
+        "write the type as it is on the wire, and convert it in your code",
+    ),
+    foreign(
+        &["tag"],
+        BOTH,
+        &[Struct],
+        "declare the field, for example as an enum of one variant",
+    ),
+    foreign(
+        &["untagged", "other"],
+        BOTH,
+        &[Variant],
+        "write `#[api(unknown)]` on a variant that holds a `String`",
+    ),
+    foreign(
+        &["field_identifier", "variant_identifier"],
+        SERDE,
+        &[Enum],
+        "an enum of strings needs no attribute",
+    ),
+    foreign(&["crate"], BOTH, ANYWHERE, "`#[api]` gives the crate path"),
 ];
 
-/// Reports serde and schemars attributes that work against ours.
-pub(crate) fn check_foreign(attrs: &[Attribute], d: &mut Diagnostics) {
-    for key in foreign_keys(attrs) {
-        if let Some((name, advice)) = FOREIGN.iter().find(|(name, _)| key.name == *name) {
-            d.error(
-                Id::ForeignAttribute,
-                key.span,
-                format!("`{}({name})` works against `#[api]`", key.attribute),
-            )
-            .help(*advice);
+/// Reports serde and schemars attributes that work against ours. Beside derives of the user's own only those count that
+/// the schema cannot follow.
+pub(crate) fn check_foreign(attrs: &[Attribute], place: Place, form: Form, d: &mut Diagnostics) {
+    let keys = foreign_keys(attrs);
+    let says_schema = keys
+        .iter()
+        .any(|key| key.attribute == "schemars" && matches!(&*key.name, "with" | "schema_with"));
+    let ours = match form {
+        Form::Attribute => "`#[api]`",
+        Form::Derive => "the schema",
+    };
+    for key in &keys {
+        let name = key.name.as_str();
+        let found = FOREIGN.iter().find(|foreign| {
+            foreign.names.contains(&name)
+                && foreign.owners.contains(&key.attribute)
+                && foreign.places.contains(&place)
+        });
+        let Some(found) = found else { continue };
+        let is_followed = says_schema && found.names.contains(&"with");
+        if is_followed || form == Form::Derive && name != "alias" {
+            continue;
         }
+        d.error(
+            Id::ForeignAttribute,
+            key.span,
+            format!("`{}({name})` works against {ours}", key.attribute),
+        )
+        .help(found.advice);
     }
 }

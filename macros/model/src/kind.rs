@@ -204,6 +204,12 @@ pub struct Release {
     pub minor: u32,
 }
 
+impl std::fmt::Display for Release {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
 impl Release {
     /// Reads `MAJOR.MINOR`.
     pub fn parse(text: &str) -> Option<Self> {

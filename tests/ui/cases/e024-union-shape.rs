@@ -17,4 +17,14 @@ pub struct TagIsMember {
     pub name: Option<String>,
 }
 
+// Issue 10, point 11.
+#[apiloom::api(union(tag = tag))]
+pub struct NeverSelected {
+    pub tag: Option<String>,
+    #[api(member = "Name")]
+    pub name: Option<String>,
+    #[api(member = [])]
+    pub other: Option<String>,
+}
+
 fn main() {}

@@ -1,15 +1,17 @@
 //! Reads `#[api(..)]` on structs, enums, fields and variants.
 
-use syn::{Data, DeriveInput, Fields, GenericArgument, PathArguments, Type};
+use proc_macro2::Ident;
+use syn::{Data, DeriveInput, Fields};
 
 use super::rules::{literal, read_rule};
+use super::types::{check_options, check_variant_value, shape_of, without_self};
 use super::{
     ApiEnum, ApiStruct, ApiType, Content, Conversion, Field, FieldConversion, Rules, Shape, Union,
     Variant,
 };
 use crate::args::{self, Arg};
 use crate::diagnostics::DiagnosticId as Id;
-use crate::item::{self, Form};
+use crate::item::{self, Form, Place};
 use crate::keys::Target;
 use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, names};
 
@@ -61,9 +63,7 @@ pub(crate) fn parse_struct(
         not_named_fields(item, d);
         return None;
     };
-    if form == Form::Attribute {
-        item::check_foreign(&item.attrs, d);
-    }
+    item::check_foreign(&item.attrs, Place::Struct, form, d);
     let args = args::of_attributes(&item.attrs, "api", Target::Struct, d);
     let (mut rules, mut union, mut conversions) = (Rules::default(), None, Vec::new());
     for arg in &args {
@@ -78,7 +78,7 @@ pub(crate) fn parse_struct(
     let fields: Vec<Field> = named
         .named
         .iter()
-        .filter_map(|field| parse_field(field, form, camel, d))
+        .filter_map(|field| parse_field(field, &item.ident, form, camel, d))
         .collect();
     check_siblings(&fields, union.as_ref(), d);
     if !item.generics.params.is_empty() {
@@ -95,10 +95,18 @@ pub(crate) fn parse_struct(
     })
 }
 
-fn parse_field(field: &syn::Field, form: Form, camel: bool, d: &mut Diagnostics) -> Option<Field> {
+fn parse_field(
+    field: &syn::Field,
+    item: &Ident,
+    form: Form,
+    camel: bool,
+    d: &mut Diagnostics,
+) -> Option<Field> {
     let name = Name::from(field.ident.as_ref()?);
+    item::check_foreign(&field.attrs, Place::Field, form, d);
+    let ty = without_self(&field.ty, item);
     if form == Form::Attribute {
-        item::check_foreign(&field.attrs, d);
+        check_options(&ty, d);
     }
     let args = args::of_attributes(&field.attrs, "api", Target::Field, d);
     let written = if form == Form::Derive {
@@ -113,8 +121,8 @@ fn parse_field(field: &syn::Field, form: Form, camel: bool, d: &mut Diagnostics)
     };
     let mut out = Field {
         json_name: written.unwrap_or(by_rule),
-        ty: Code::new(&field.ty),
-        shape: shape_of(&field.ty),
+        ty: Code::new(&ty),
+        shape: shape_of(&ty),
         description: item::description(&field.attrs),
         rules: Rules::default(),
         flatten: form == Form::Derive && item::has_serde_key(&field.attrs, "flatten"),
@@ -156,10 +164,23 @@ fn read_field_key(field: &mut Field, arg: &Arg, d: &mut Diagnostics) {
                 .help("make the field an `Option`");
             }
         }
-        "member" => field.members = arg.strings(d),
+        "member" => field.members = read_members(arg, d),
         "convert" => field.convert = read_field_conversion(arg, d).unwrap_or_default(),
         _ => read_rule(&mut field.rules, arg, d),
     }
+}
+
+fn read_members(arg: &Arg, d: &mut Diagnostics) -> Vec<Spanned<String>> {
+    let before = d.errors().len();
+    let members = arg.strings(d);
+    if members.is_empty() && d.errors().len() == before {
+        d.error(
+            Id::UnionShape,
+            arg.span(),
+            "no value of the tag selects this member",
+        );
+    }
+    members
 }
 
 fn read_json_name(arg: &Arg, d: &mut Diagnostics) -> Option<String> {
@@ -238,31 +259,6 @@ fn read_field_conversion(arg: &Arg, d: &mut Diagnostics) -> Option<FieldConversi
             .help("it is what a dropped field gets on the way back");
     }
     Some(convert)
-}
-
-/// What the last segment of a type says it is.
-fn shape_of(ty: &Type) -> Shape {
-    let ty = match ty {
-        Type::Group(group) => &*group.elem,
-        other => other,
-    };
-    let Type::Path(path) = ty else {
-        return Shape::Other;
-    };
-    let Some(last) = path.path.segments.last() else {
-        return Shape::Other;
-    };
-    match (last.ident.to_string().as_str(), &last.arguments) {
-        ("Option", PathArguments::AngleBracketed(generics)) => match generics.args.first() {
-            Some(GenericArgument::Type(inner)) => Shape::Option(Code::new(inner)),
-            _ => Shape::Other,
-        },
-        ("Vec" | "BTreeSet" | "HashSet" | "VecDeque", PathArguments::AngleBracketed(_)) => {
-            Shape::List
-        }
-        ("BTreeMap" | "HashMap", PathArguments::AngleBracketed(_)) => Shape::Map,
-        _ => Shape::Other,
-    }
 }
 
 /// Checks what one field says about others.
@@ -404,7 +400,7 @@ fn parse_enum(item: &DeriveInput, d: &mut Diagnostics) -> Option<ApiEnum> {
     let Data::Enum(data) = &item.data else {
         return None;
     };
-    item::check_foreign(&item.attrs, d);
+    item::check_foreign(&item.attrs, Place::Enum, Form::Attribute, d);
     let args = args::of_attributes(&item.attrs, "api", Target::Enum, d);
     let (mut rules, mut conversions) = (Rules::default(), Vec::new());
     for arg in &args {
@@ -426,7 +422,7 @@ fn parse_enum(item: &DeriveInput, d: &mut Diagnostics) -> Option<ApiEnum> {
     let variants: Vec<Variant> = data
         .variants
         .iter()
-        .filter_map(|variant| parse_variant(variant, tagged, d))
+        .filter_map(|variant| parse_variant(variant, &item.ident, tagged, d))
         .collect();
     check_variants(&variants, d);
     Some(ApiEnum {
@@ -439,11 +435,16 @@ fn parse_enum(item: &DeriveInput, d: &mut Diagnostics) -> Option<ApiEnum> {
     })
 }
 
-fn parse_variant(variant: &syn::Variant, tagged: bool, d: &mut Diagnostics) -> Option<Variant> {
-    item::check_foreign(&variant.attrs, d);
+fn parse_variant(
+    variant: &syn::Variant,
+    item: &Ident,
+    tagged: bool,
+    d: &mut Diagnostics,
+) -> Option<Variant> {
+    item::check_foreign(&variant.attrs, Place::Variant, Form::Attribute, d);
     let args = args::of_attributes(&variant.attrs, "api", Target::Variant, d);
     let name = Name::from(&variant.ident);
-    let content = read_content(variant, d)?;
+    let content = read_content(variant, item, d)?;
     // A variant that is a string keeps its name, as Kubernetes' enums do; one that is a field of an object is camelCase.
     let is_field = !tagged && !matches!(content, Content::Unit);
     let json_name = if is_field {
@@ -481,13 +482,16 @@ fn lower_first(name: &str) -> String {
         .unwrap_or_default()
 }
 
-fn read_content(variant: &syn::Variant, d: &mut Diagnostics) -> Option<Content> {
+fn read_content(variant: &syn::Variant, item: &Ident, d: &mut Diagnostics) -> Option<Content> {
     match &variant.fields {
         Fields::Unit => Some(Content::Unit),
-        Fields::Unnamed(values) if values.unnamed.len() == 1 => values
-            .unnamed
-            .first()
-            .map(|field| Content::Value(Code::new(&field.ty))),
+        Fields::Unnamed(values) if values.unnamed.len() == 1 => {
+            let field = values.unnamed.first()?;
+            item::check_foreign(&field.attrs, Place::Field, Form::Attribute, d);
+            let ty = without_self(&field.ty, item);
+            check_variant_value(&ty, d);
+            Some(Content::Value(Code::new(&ty)))
+        }
         Fields::Unnamed(values) => {
             d.error(
                 Id::VariantShape,
@@ -501,7 +505,7 @@ fn read_content(variant: &syn::Variant, d: &mut Diagnostics) -> Option<Content> 
             let fields: Vec<Field> = named
                 .named
                 .iter()
-                .filter_map(|field| parse_field(field, Form::Attribute, true, d))
+                .filter_map(|field| parse_field(field, item, Form::Attribute, true, d))
                 .collect();
             for compute in fields.iter().filter_map(|f| f.default_with.as_ref()) {
                 d.error(

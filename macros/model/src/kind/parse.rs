@@ -351,6 +351,7 @@ fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
     let known: Vec<(&str, Verb)> = Verb::ALL.iter().map(|verb| (verb.key(), *verb)).collect();
     let mut verbs = Vec::new();
     let mut skip = Vec::new();
+    let before = d.errors().len();
     for arg in &args {
         let side = if arg.key == "only" {
             &mut verbs
@@ -380,6 +381,12 @@ fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
     verbs.retain(|verb| !skip.contains(verb));
     verbs.sort_unstable();
     verbs.dedup();
+    // After another error it is not known which ones were meant.
+    if verbs.is_empty() && d.errors().len() == before {
+        let span = args.first().map_or(arg.span(), Arg::span);
+        d.error(Id::NoVerbs, span, "the kind has no verb")
+            .help("name at least one; a version that is not to be served has `served = false`");
+    }
     verbs
 }
 
