@@ -7,7 +7,7 @@ use crate::cli::{Console, Failure, Generate};
 use crate::dump;
 use crate::generate::{self, Files, Settings};
 use crate::model::Model;
-use crate::outputs::{Manifest, Phase, Plan};
+use crate::outputs::{ChangeKind, MANIFEST, Manifest, Phase, Plan};
 use crate::package::Package;
 use crate::source_model;
 
@@ -176,8 +176,21 @@ impl<'a> Generation<'a> {
         if precious.is_empty() {
             return Ok(());
         }
+        let unrecorded = plan
+            .precious()
+            .any(|change| change.kind == ChangeKind::Unrecorded);
+        let (lost, note) = if unrecorded {
+            (
+                "could lose what was written by hand",
+                format!(
+                    "\n  note: {MANIFEST} records what was generated; it is committed with the other files"
+                ),
+            )
+        } else {
+            ("would lose what was written by hand", String::new())
+        };
         Err(format!(
-            "would lose what was written by hand:{}\n  help: move the edit elsewhere, then run: apiloom generate {} --force",
+            "{lost}:{}{note}\n  help: move the edit elsewhere, then run: apiloom generate {} --force",
             precious.concat(),
             self.package.dir.display()
         )

@@ -256,6 +256,58 @@ fn hand_edit_is_not_overwritten() {
     assert_eq!(package.generated(), before);
 }
 
+// Issue 10, point 11.
+#[test]
+fn hand_edit_is_not_overwritten_when_the_record_is_missing() {
+    let package = Package::of("solo");
+    fs::remove_file(package.path("generated/manifest.json")).expect("the manifest");
+    package.edit("src/generated/install.rs", "thing_v1", "thing_v2");
+    check_freshness(&package, 1, &["not on record: src/generated/install.rs"]);
+    let before = package.generated();
+    let answer = package.generate(&[]);
+    assert_eq!(answer.code, 1);
+    for said in [
+        "could lose what was written by hand",
+        "src/generated/install.rs (not on record)",
+        "note: generated/manifest.json records what was generated",
+        "--force",
+    ] {
+        assert!(answer.err.contains(said), "{answer:?}");
+    }
+    assert_eq!(package.generated(), before);
+    assert_eq!(package.generate(&["--force"]).code, 0);
+    assert_eq!(package.generated(), generated(&fixtures().join("solo")));
+}
+
+/// As after a merge that took the record of one side and the files of the other.
+// Issue 10, point 11.
+#[test]
+fn hand_edit_is_not_overwritten_when_the_record_leaves_the_file_out() {
+    let package = Package::of("solo");
+    let manifest = package.path("generated/manifest.json");
+    let text = fs::read_to_string(&manifest).expect("the manifest");
+    let mut record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let files = record["files"].as_object_mut().expect("an object");
+    files
+        .remove("src/generated/install.rs")
+        .expect("it is on record");
+    fs::write(&manifest, record.to_string()).expect("the manifest");
+    package.edit("src/generated/install.rs", "thing_v1", "thing_v2");
+    let before = package.generated();
+    assert_eq!(package.generate(&[]).code, 1);
+    assert_eq!(package.generated(), before);
+}
+
+/// Fresh files need no record.
+// Issue 10, point 11.
+#[test]
+fn missing_record_is_written_again() {
+    let package = Package::of("solo");
+    fs::remove_file(package.path("generated/manifest.json")).expect("the manifest");
+    assert_eq!(package.generate(&[]).code, 0);
+    assert_eq!(package.generated(), generated(&fixtures().join("solo")));
+}
+
 #[test]
 fn hand_edit_is_overwritten_by_force() {
     let package = Package::of("solo");
@@ -336,13 +388,18 @@ fn broken_generated_files_do_not_stop_generation() {
 #[test]
 fn damaged_manifest_is_told() {
     let package = Package::of("solo");
-    fs::write(package.path("generated/manifest.json"), "<<<<<<< HEAD").expect("a file");
-    let answer = package.generate(&[]);
-    assert_eq!(answer.code, 1);
-    assert!(
-        answer.err.contains("manifest.json is damaged"),
-        "{answer:?}"
-    );
+    for (text, said) in [
+        ("{", "manifest.json is damaged"),
+        (
+            "{\n<<<<<<< HEAD\n",
+            "manifest.json has the conflict markers of a merge",
+        ),
+    ] {
+        fs::write(package.path("generated/manifest.json"), text).expect("a file");
+        let answer = package.generate(&[]);
+        assert_eq!(answer.code, 1);
+        assert!(answer.err.contains(said), "{answer:?}");
+    }
     assert_eq!(package.generate(&["--force"]).code, 0);
 }
 
