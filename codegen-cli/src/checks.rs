@@ -1,12 +1,13 @@
 //! What only the whole package can tell: groups, versions, storage, hubs, names; then the plain model.
 
 mod assembly;
+mod names;
 
 use std::collections::BTreeMap;
 
 use apiloom_model::{Code, Group, Kind, SourceSpan, Spanned};
 
-use self::assembly::{Assembly, gone, rust_type};
+use self::assembly::{Assembly, gone, is_removed, rust_type};
 use crate::collect::{Declarations, Declared, location};
 use crate::model;
 use crate::problem::{Location, Problem};
@@ -246,6 +247,20 @@ impl<'a> Checker<'a> {
             .removed
             .as_ref()
             .filter(|removed| release.is_some_and(|now| now >= removed.value));
+        if let (Some(removed), Some(now)) = (removed, release)
+            && self
+                .same_kind(&kind.value)
+                .all(|other| is_removed(&other.value, now))
+        {
+            self.problems.push(
+                Problem::error(format!(
+                    "`{}` is removed in {}, and this is {now}: no version of it is left",
+                    kind.value.kind.value, removed.value
+                ))
+                .at(self.at(kind.module, removed.span))
+                .help("remove the type, or say a later release"),
+            );
+        }
         if let Some(removed) = removed
             && kind.value.storage
             && self
@@ -428,68 +443,6 @@ impl<'a> Checker<'a> {
 
     fn path_of(&self, kind: &Declared<Kind>) -> String {
         rust_type(self.krate.module(kind.module), &kind.value)
-    }
-
-    /// Kinds and plurals are unique in a version, and a kind keeps its plural and scope in every version.
-    fn names(&mut self) {
-        for (index, kind) in self.found.kinds.iter().enumerate() {
-            self.namespace(kind);
-            for first in &self.found.kinds[..index] {
-                if first.value.group.value == kind.value.group.value {
-                    self.pair(first, kind);
-                }
-            }
-        }
-    }
-
-    /// Every server serves core/v1 Namespace itself.
-    fn namespace(&mut self, kind: &Declared<Kind>) {
-        let Kind {
-            group,
-            kind: name,
-            plural,
-            ..
-        } = &kind.value;
-        if group.is_empty() && (name.value == "Namespace" || plural.value == "namespaces") {
-            self.problems.push(
-                Problem::error("every server serves `namespaces` of the core group itself")
-                    .at(self.kind_at(kind))
-                    .help("leave this kind out"),
-            );
-        }
-    }
-
-    fn pair(&mut self, first: &Declared<Kind>, kind: &Declared<Kind>) {
-        let (a, b) = (&first.value, &kind.value);
-        let same_kind = a.kind.value == b.kind.value;
-        let same_plural = a.plural.value == b.plural.value;
-        let same_version = a.version.value == b.version.value;
-        let message = if same_kind && same_version {
-            format!(
-                "kind `{}` is declared twice in {}",
-                b.kind.value,
-                b.api_version()
-            )
-        } else if same_kind && !same_plural {
-            format!(
-                "kind `{}` has another plural here: `{}`, not `{}`",
-                b.kind.value, b.plural.value, a.plural.value
-            )
-        } else if same_kind && a.scope != b.scope {
-            format!("kind `{}` has another scope here", b.kind.value)
-        } else if same_plural && !same_kind {
-            format!(
-                "resource `{}` belongs to two kinds, `{}` and `{}`",
-                b.plural.value, a.kind.value, b.kind.value
-            )
-        } else {
-            return;
-        };
-        self.problems.push(
-            Problem::error(message)
-                .at(self.kind_at(kind))
-                .related(self.kind_at(first), "the other declaration"),
-        );
     }
 }
 

@@ -98,15 +98,19 @@ impl Assembly<'_> {
     }
 }
 
+/// Whether the release no longer has this version of the kind.
+pub(super) fn is_removed(kind: &Kind, now: Release) -> bool {
+    let lifecycle = kind.lifecycle.as_ref();
+    let removed = lifecycle.and_then(|lifecycle| lifecycle.removed.as_ref());
+    removed.is_some_and(|removed| now >= removed.value)
+}
+
 /// Whether the release no longer has, or does not have yet, this version of the kind.
 pub(super) fn gone(kind: &Kind, release: Option<Release>) -> bool {
     let (Some(lifecycle), Some(now)) = (&kind.lifecycle, release) else {
         return false;
     };
-    lifecycle
-        .removed
-        .as_ref()
-        .is_some_and(|removed| now >= removed.value)
+    is_removed(kind, now)
         || lifecycle
             .introduced
             .as_ref()

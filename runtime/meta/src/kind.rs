@@ -3,6 +3,8 @@
 //! A capability is data here, never a cast at run time: `#[apiloom::resource]` writes a [`ResourceDef`], everything
 //! else reads it.
 
+pub mod names;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::rc::Rc;

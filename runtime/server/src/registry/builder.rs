@@ -162,6 +162,7 @@ impl RegistryBuilder {
         let mut problems = Vec::new();
         refuse_namespaces(&mut self.defs, &mut problems);
         let groups = complete_groups(self.groups, &self.defs, &mut problems);
+        problems.extend(ambiguous_names(&self.defs));
         let mut registered: Vec<GroupVersionKind> =
             self.defs.iter().map(ResourceDef::gvk).collect();
         let list_of =
@@ -325,6 +326,46 @@ fn complete_core(groups: &mut Vec<Group>) {
         core.versions.push(Namespace::VERSION);
     }
     groups.insert(0, core);
+}
+
+/// One line for each name that two kinds of a group share, and for what the versions of a kind are called differently.
+fn ambiguous_names(defs: &[ResourceDef]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut told = Vec::new();
+    for (index, def) in defs.iter().enumerate() {
+        let names = def.names();
+        let earlier = defs[..index]
+            .iter()
+            .filter(|other| other.group == def.group);
+        let (versions, others): (Vec<_>, Vec<_>) =
+            earlier.partition(|other| other.plural == def.plural);
+        // Versions that are different kinds are told apart elsewhere.
+        if let Some(first) = versions.first().filter(|first| first.kind == def.kind) {
+            let differences = first.names().differences(&names);
+            lines.extend(differences.iter().map(|difference| {
+                format!(
+                    "{} and {} differ in their {}: {} and {}",
+                    label(first),
+                    label(def),
+                    difference.what,
+                    difference.first,
+                    difference.second
+                )
+            }));
+        }
+        for other in others {
+            for name in names.shared(&other.names()) {
+                let resources = (name, other.plural, def.plural);
+                // Of several versions it is told once.
+                if !told.contains(&resources) {
+                    told.push(resources);
+                    let line = format!("{} and {} share the name {name}", label(other), label(def));
+                    lines.push(line);
+                }
+            }
+        }
+    }
+    lines
 }
 
 /// Which kind of which version a problem is about.

@@ -274,3 +274,82 @@ async fn wide_settings_leave_out_the_users_core_kinds() {
     builder.runtime_config(&[("api/all".to_owned(), false)]);
     assert_eq!(served(&builder.build().unwrap()), ["v1/namespaces"]);
 }
+
+/// A kind whose names another one has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Twin {
+    metadata: ObjectMeta,
+}
+impl ApiType for Twin {}
+resource!(Twin, "v1", "GadgetList", "twins", |def| ResourceDef {
+    singular: "gadget".to_owned(),
+    short_names: &["widget", "tw"],
+    storage: true,
+    ..def
+});
+
+/// A version of gadgets that is called otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct NewGadget {
+    metadata: ObjectMeta,
+}
+impl ApiType for NewGadget {}
+resource!(NewGadget, "v2", "Gadget", "gadgets", |def| ResourceDef {
+    scope: Scope::Cluster,
+    status: false,
+    short_names: &["gd"],
+    conversion: Some(Conversion {
+        hub_version: "v1",
+        hub_kind: "Gadget",
+        json: None,
+        to_hub: Ok,
+        from_hub: Ok,
+    }),
+    ..def
+});
+
+/// A kind with a short name of namespaces; in its group there are none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Nest {
+    metadata: ObjectMeta,
+}
+impl ApiType for Nest {}
+resource!(Nest, "v1", "Nest", "nests", |def| ResourceDef {
+    short_names: &["ns"],
+    storage: true,
+    ..def
+});
+
+/// The same in the core group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct CoreNest {
+    metadata: ObjectMeta,
+}
+impl ApiType for CoreNest {}
+resource!(CoreNest, "v1", "Nest", "nests", |def| ResourceDef {
+    group: "",
+    short_names: &["ns"],
+    storage: true,
+    ..def
+});
+
+// Issue 10, point 11.
+#[tokio::test]
+async fn a_group_has_each_name_once_and_versions_agree_on_theirs() {
+    let mut builder = Registry::builder(Memory::new());
+    builder.kind::<Widget>();
+    builder.kind::<AlphaWidget>();
+    builder.kind::<Gadget>();
+    builder.kind::<NewGadget>();
+    builder.kind::<Twin>();
+    builder.kind::<Nest>();
+    builder.kind::<CoreNest>();
+    let expected = [
+        "Gadget of test.example.com/v1 and Gadget of test.example.com/v2 differ in their short names: none and `gd`",
+        "Widget of test.example.com/v1 and GadgetList of test.example.com/v1 share the name widget",
+        "Gadget of test.example.com/v1 and GadgetList of test.example.com/v1 share the name GadgetList",
+        "Gadget of test.example.com/v1 and GadgetList of test.example.com/v1 share the name gadget",
+        "Namespace of v1 and Nest of v1 share the name ns",
+    ];
+    assert_eq!(builder.build().err().unwrap(), expected);
+}

@@ -1,0 +1,156 @@
+//! Names of kinds: unique in their group, the same in every version of a kind.
+
+use apiloom_meta::kind::names::KindNames;
+use apiloom_model::{Kind, Spanned};
+
+use super::Checker;
+use crate::collect::Declared;
+use crate::problem::Problem;
+
+/// The namespaces that every server has.
+const NAMESPACE: &str = "Namespace";
+
+fn namespace() -> KindNames<'static> {
+    KindNames {
+        kind: NAMESPACE,
+        list_kind: "NamespaceList",
+        plural: "namespaces",
+        singular: "namespace",
+        short_names: vec!["ns"],
+        categories: Vec::new(),
+    }
+}
+
+fn names(kind: &Kind) -> KindNames<'_> {
+    fn texts(names: &[Spanned<String>]) -> Vec<&str> {
+        names.iter().map(|name| name.value.as_str()).collect()
+    }
+    KindNames {
+        kind: &kind.kind.value,
+        list_kind: &kind.list_kind.value,
+        plural: &kind.plural.value,
+        singular: &kind.singular.value,
+        short_names: texts(&kind.short_names),
+        categories: texts(&kind.categories),
+    }
+}
+
+/// The token that says a name, or that it follows from.
+fn said<'a>(kind: &'a Kind, name: &str) -> &'a Spanned<String> {
+    let mut all = [&kind.kind, &kind.list_kind, &kind.plural, &kind.singular]
+        .into_iter()
+        .chain(&kind.short_names);
+    all.find(|said| said.value == name).unwrap_or(&kind.kind)
+}
+
+impl Checker<'_> {
+    /// Names are unique in a group, and a kind keeps its names and its scope in every version.
+    pub(super) fn names(&mut self) {
+        for (index, kind) in self.found.kinds.iter().enumerate() {
+            self.namespace(kind);
+            let group = &kind.value.group.value;
+            let earlier = self.found.kinds[..index]
+                .iter()
+                .filter(|first| first.value.group.value == *group);
+            let (versions, others): (Vec<_>, Vec<_>) =
+                earlier.partition(|first| first.value.kind.value == kind.value.kind.value);
+            for first in &versions {
+                self.twice(first, kind);
+            }
+            if let Some(first) = versions.first() {
+                self.versions_of_a_kind(first, kind);
+            }
+            self.shared(&others, kind);
+        }
+    }
+
+    /// Every server serves core/v1 Namespace itself.
+    fn namespace(&mut self, kind: &Declared<Kind>) {
+        if !kind.value.group.value.is_empty() {
+            return;
+        }
+        let server = namespace();
+        let shared = names(&kind.value).shared(&server);
+        if shared.contains(&server.kind) || shared.contains(&server.plural) {
+            self.problems.push(
+                Problem::error("every server serves `namespaces` of the core group itself")
+                    .at(self.kind_at(kind))
+                    .help("leave this kind out"),
+            );
+            return;
+        }
+        for name in shared {
+            self.problems.push(
+                Problem::error(format!(
+                    "`{name}` is a name of `namespaces`, which every server serves"
+                ))
+                .at(self.at(kind.module, said(&kind.value, name).span))
+                .help("choose another name"),
+            );
+        }
+    }
+
+    fn twice(&mut self, first: &Declared<Kind>, kind: &Declared<Kind>) {
+        if first.value.version.value == kind.value.version.value {
+            let (name, version) = (&kind.value.kind.value, kind.value.api_version());
+            self.push_pair(
+                format!("kind `{name}` is declared twice in {version}"),
+                first,
+                kind,
+            );
+        }
+    }
+
+    fn versions_of_a_kind(&mut self, first: &Declared<Kind>, kind: &Declared<Kind>) {
+        let (a, b) = (&first.value, &kind.value);
+        if a.version.value == b.version.value {
+            return;
+        }
+        let name = &b.kind.value;
+        for difference in names(a).differences(&names(b)) {
+            let other = match difference.what {
+                "short names" | "categories" => "other",
+                _ => "another",
+            };
+            let message = format!(
+                "kind `{name}` has {other} {} here: {}, not {}",
+                difference.what, difference.second, difference.first
+            );
+            self.push_pair(message, first, kind);
+        }
+        if a.scope != b.scope {
+            self.push_pair(format!("kind `{name}` has another scope here"), first, kind);
+        }
+    }
+
+    fn push_pair(&mut self, message: String, first: &Declared<Kind>, kind: &Declared<Kind>) {
+        self.problems.push(
+            Problem::error(message)
+                .at(self.kind_at(kind))
+                .related(self.kind_at(first), "the other declaration"),
+        );
+    }
+
+    /// Names that an earlier kind of the group has.
+    fn shared(&mut self, earlier: &[&Declared<Kind>], kind: &Declared<Kind>) {
+        let mut told = Vec::new();
+        for first in earlier {
+            for name in names(&kind.value).shared(&names(&first.value)) {
+                if told.contains(&name) {
+                    continue;
+                }
+                told.push(name);
+                let (own, other) = (said(&kind.value, name), said(&first.value, name));
+                self.problems.push(
+                    Problem::error(format!(
+                        "`{name}` is a name of two kinds, `{}` and `{}`",
+                        first.value.kind.value, kind.value.kind.value
+                    ))
+                    .at(self.at(kind.module, own.span))
+                    .related(self.at(first.module, other.span), "the other one")
+                    .help("a group has each kind, list kind, plural, singular and short name once"),
+                );
+            }
+        }
+    }
+}
