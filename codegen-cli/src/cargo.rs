@@ -1,4 +1,4 @@
-//! Builds a server package with cargo: progress on a terminal, in a pipe nothing but problems.
+//! Builds a server package with cargo: progress on a terminal, in a pipe a line before and after it.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -10,7 +10,8 @@ use cargo_metadata::Message;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::{Console, Failure};
-use crate::package::Server;
+use crate::package::{Package, Server};
+use crate::shared::SharedBuild;
 
 /// How often the spinner turns.
 const TICK: Duration = Duration::from_millis(100);
@@ -22,17 +23,30 @@ pub(crate) struct Options {
     pub(crate) release: bool,
     /// Features of the server package.
     pub(crate) features: Vec<String>,
+    /// The folder to build in, when the user names one.
+    pub(crate) target_dir: Option<PathBuf>,
     /// Environment variables for cargo.
     pub(crate) environment: Vec<(&'static str, PathBuf)>,
 }
 
 /// Builds the server and says where its binary is.
 pub(crate) fn build(
-    server: &Server,
+    package: &Package,
     options: &Options,
     console: &mut Console<'_>,
 ) -> Result<PathBuf, Failure> {
+    let server = &package.server;
     let mut command = command(server, options, console.terminal);
+    // Until the build ends.
+    let shared = SharedBuild::prepare(package, options, console);
+    match &shared {
+        Some(shared) => {
+            command.args(&shared.arguments);
+            let dir = shared.dir.display();
+            console.phase(format_args!("building {}, sharing {dir}", server.bin));
+        }
+        None => console.phase(format_args!("building {}", server.bin)),
+    }
     let progress = progress(console.terminal, &server.bin);
     let mut child = command.spawn().map_err(|error| {
         format!(
@@ -45,11 +59,17 @@ pub(crate) fn build(
         std::thread::spawn(move || pass_on(stderr, &progress))
     });
     let mut executable = None;
+    let (mut compiled, mut reused) = (0_u32, 0_u32);
     if let Some(stdout) = child.stdout.take() {
         // What is no message is the output of a build script or the like.
         for message in Message::parse_stream(BufReader::new(stdout)).map_while(Result::ok) {
             if let Message::CompilerArtifact(artifact) = message {
                 progress.inc(1);
+                if artifact.fresh {
+                    reused += 1;
+                } else {
+                    compiled += 1;
+                }
                 progress.set_message(artifact.target.name.clone());
                 if artifact.target.is_bin() && artifact.target.name == server.bin {
                     executable = artifact.executable.map(PathBuf::from);
@@ -68,13 +88,15 @@ pub(crate) fn build(
     if !status.success() {
         return Err(format!("building `{}` failed", server.bin).into());
     }
+    console.phase(format_args!(
+        "built {}: {compiled} crates compiled, {reused} reused",
+        server.bin
+    ));
     executable.ok_or_else(|| format!("cargo built no binary `{}`", server.bin).into())
 }
 
 fn command(server: &Server, options: &Options, terminal: bool) -> Command {
-    // Inside `cargo run` the same cargo as outside.
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    let mut command = Command::new(cargo);
+    let mut command = Command::new(program());
     command.args([
         "build",
         "--quiet",
@@ -84,6 +106,9 @@ fn command(server: &Server, options: &Options, terminal: bool) -> Command {
     command.arg(&server.manifest).args(["--bin", &server.bin]);
     if options.release {
         command.arg("--release");
+    }
+    if let Some(dir) = &options.target_dir {
+        command.arg("--target-dir").arg(dir);
     }
     if !options.features.is_empty() {
         command.arg("--features").arg(options.features.join(","));
@@ -99,6 +124,11 @@ fn command(server: &Server, options: &Options, terminal: bool) -> Command {
         command.arg("--color=always").stderr(Stdio::piped());
     }
     command
+}
+
+/// Inside `cargo run` the same cargo as outside.
+pub(crate) fn program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))
 }
 
 fn progress(terminal: bool, bin: &str) -> ProgressBar {

@@ -50,6 +50,9 @@ pub(crate) struct Generate {
     /// Overwrite generated files that were edited by hand
     #[arg(long, conflicts_with = "check")]
     pub(crate) force: bool,
+    /// Build in this folder instead of cargo's own, or apiloom's for a package outside of its workspace
+    #[arg(long, value_name = "DIR", conflicts_with = "fast")]
+    pub(crate) target_dir: Option<PathBuf>,
 }
 
 /// Flags of `run`.
@@ -63,6 +66,9 @@ pub(crate) struct Run {
     /// Cargo features of the server package or of apiloom, separated by commas; `etcd` for --storage-backend=etcd
     #[arg(long, value_delimiter = ',', value_name = "F")]
     pub(crate) features: Vec<String>,
+    /// Build in this folder instead of cargo's own, or apiloom's for a package outside of its workspace
+    #[arg(long, value_name = "DIR")]
+    pub(crate) target_dir: Option<PathBuf>,
     /// Flags of the server; `-- --help` lists them
     #[arg(last = true, value_name = "SERVER FLAGS")]
     pub(crate) server: Vec<OsString>,
@@ -97,6 +103,13 @@ impl Console<'_> {
     /// Prints a result line. A reader that went away is not our failure.
     pub(crate) fn say(&mut self, line: impl std::fmt::Display) {
         let _ = writeln!(self.out, "{line}");
+    }
+
+    /// Says what takes time and begins now. A terminal has the progress of the build instead.
+    pub(crate) fn phase(&mut self, line: impl std::fmt::Display) {
+        if !self.terminal {
+            self.note(line);
+        }
     }
 
     /// Prints a line beside the results.

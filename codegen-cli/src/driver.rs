@@ -23,6 +23,9 @@ pub(crate) fn generate(flags: &Generate, console: &mut Console<'_>) -> Result<()
         Mode::Write
     };
     let mut generation = Generation::begin(&package, mode)?;
+    if !flags.fast {
+        console.phase(format_args!("generating code of {}", package.name));
+    }
     generation.source(&model, console)?;
     if flags.fast {
         return generation.finish(console);
@@ -31,7 +34,11 @@ pub(crate) fn generate(flags: &Generate, console: &mut Console<'_>) -> Result<()
         console.note("note: OpenAPI and CRDs were not checked: the server would be built from outdated files");
         return generation.finish(console);
     }
-    let server = cargo::build(&package.server, &cargo::Options::default(), console)?;
+    let options = cargo::Options {
+        target_dir: flags.target_dir.clone(),
+        ..cargo::Options::default()
+    };
+    let server = cargo::build(&package, &options, console)?;
     generation.schema(&server, console)?;
     generation.finish(console)
 }
@@ -90,6 +97,10 @@ impl<'a> Generation<'a> {
         server: &std::path::Path,
         console: &mut Console<'_>,
     ) -> Result<(), Failure> {
+        console.phase(format_args!(
+            "generating OpenAPI documents and CRDs of {}",
+            self.package.name
+        ));
         let files = dump::dump(server, &self.settings().header(&self.package.name))?;
         self.bring(Phase::Schema, &files, console)
     }

@@ -16,6 +16,7 @@ mod problem;
 mod protoc;
 mod render;
 mod run;
+mod shared;
 mod source;
 mod source_model;
 mod store;

@@ -30,6 +30,8 @@ pub(crate) struct Package {
     pub(crate) server: Server,
     /// The folder of cargo's output.
     pub(crate) target_dir: PathBuf,
+    /// The folder of apiloom, when the package names it by its path.
+    pub(crate) apiloom: Option<PathBuf>,
 }
 
 /// The package with the generated `main`; may be the package of types itself.
@@ -43,6 +45,38 @@ pub(crate) struct Server {
     pub(crate) bin: String,
     /// The names of its cargo features.
     pub(crate) features: Vec<String>,
+    /// The workspace it is built in.
+    pub(crate) workspace: Workspace,
+}
+
+/// A workspace as cargo sees it; each package is in one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Workspace {
+    /// Its folder.
+    pub(crate) root: PathBuf,
+    /// Where cargo puts binaries.
+    pub(crate) target_dir: PathBuf,
+    /// Where cargo keeps what it compiled; `None` for a cargo that cannot be told another folder for it.
+    pub(crate) build_dir: Option<PathBuf>,
+    /// The names of its packages.
+    pub(crate) members: Vec<String>,
+}
+
+impl Workspace {
+    /// The workspace of a package.
+    pub(crate) fn of(manifest: &Path) -> Result<Workspace, Complaint> {
+        Ok(Workspace::new(&metadata(manifest)?))
+    }
+
+    fn new(metadata: &cargo_metadata::Metadata) -> Workspace {
+        let members = metadata.workspace_packages().into_iter();
+        Workspace {
+            root: metadata.workspace_root.clone().into_std_path_buf(),
+            target_dir: metadata.target_directory.clone().into_std_path_buf(),
+            build_dir: metadata.build_directory.clone().map(Into::into),
+            members: members.map(|package| package.name.to_string()).collect(),
+        }
+    }
 }
 
 impl Server {
@@ -69,12 +103,13 @@ impl Package {
         check_dependency(package, &externs, &manifest)?;
         let dir = parent(&manifest);
         Ok(Package {
-            server: server(package, &dir, &metadata.packages)?,
+            server: server(package, &dir, &metadata)?,
             name: package.name.to_string(),
             crate_name: library.name.replace('-', "_"),
             root: relative_to(library.src_path.as_std_path(), &dir),
             externs,
             target_dir: metadata.target_directory.clone().into_std_path_buf(),
+            apiloom: folder_of_apiloom(package),
             dir,
         })
     }
@@ -252,11 +287,17 @@ fn externs(package: &CargoPackage) -> Externs {
     externs
 }
 
+fn folder_of_apiloom(package: &CargoPackage) -> Option<PathBuf> {
+    let mut dependencies = package.dependencies.iter();
+    let apiloom = dependencies.find(|dependency| dependency.name == "apiloom")?;
+    apiloom.path.clone().map(Into::into)
+}
+
 /// `[package.metadata.apiloom] server`, else `server/` when it is a package, else the package itself.
 fn server(
     package: &CargoPackage,
     dir: &Path,
-    siblings: &[CargoPackage],
+    siblings: &cargo_metadata::Metadata,
 ) -> Result<Server, Complaint> {
     let declared = package
         .metadata
@@ -286,12 +327,14 @@ fn server(
         ));
     }
     let own;
-    let found = match package_at(siblings, &manifest) {
-        Some(found) => found,
+    let (found, workspace) = match package_at(&siblings.packages, &manifest) {
+        Some(found) => (found, Workspace::new(siblings)),
         None => {
             own = metadata(&manifest)?;
-            package_at(&own.packages, &manifest)
-                .ok_or_else(|| format!("{} is a workspace, not a package", manifest.display()))?
+            let found = package_at(&own.packages, &manifest);
+            let found = found
+                .ok_or_else(|| format!("{} is a workspace, not a package", manifest.display()))?;
+            (found, Workspace::new(&own))
         }
     };
     let main = found
@@ -309,6 +352,7 @@ fn server(
         dir: relative,
         bin: bin.name.clone(),
         features: found.features.keys().cloned().collect(),
+        workspace,
     })
 }
 

@@ -22,9 +22,11 @@ pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure>
     let package = Package::locate(&flags.target.path)?;
     let model = source_model::load_or_tell(&package, console)?;
     let mut generation = Generation::begin(&package, Mode::Write)?;
+    console.phase(format_args!("generating code of {}", package.name));
     generation.source(&model, console)?;
     let mut options = cargo::Options {
         release: flags.release,
+        target_dir: flags.target_dir.clone(),
         ..cargo::Options::default()
     };
     for asked in &flags.features {
@@ -35,9 +37,11 @@ pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure>
             options.environment.extend(variable);
         }
     }
-    let server = cargo::build(&package.server, &options, console)?;
+    let server = cargo::build(&package, &options, console)?;
     generation.schema(&server, console)?;
-    let default = package.target_dir.join("apiloom").join(&package.name);
+    let target_dir = flags.target_dir.as_ref().unwrap_or(&package.target_dir);
+    let default = target_dir.join("apiloom").join(&package.name);
+    console.phase(format_args!("starting {}", package.server.bin));
     serve(
         Command::new(&server).args(with_data_dir(&flags.server, &default)),
         &server,
@@ -83,6 +87,7 @@ fn serve(command: &mut Command, server: &Path) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::package::Workspace;
 
     fn check(flags: &[&str], expected: &[&str]) {
         let flags: Vec<OsString> = flags.iter().map(OsString::from).collect();
@@ -104,6 +109,7 @@ mod tests {
             dir: String::new(),
             bin: "server".to_owned(),
             features: vec!["own".to_owned()],
+            workspace: Workspace::default(),
         };
         let check = |asked, expected| assert_eq!(server.feature(asked), expected);
         check("own", "own");

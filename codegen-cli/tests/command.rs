@@ -62,6 +62,16 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// What a command that builds says in a pipe (issue 10, point 13).
+fn phases(compiled: u32, reused: u32) -> String {
+    format!(
+        "generating code of solo\n\
+         building solo-server, sharing ROOT/runtime/target\n\
+         built solo-server: {compiled} crates compiled, {reused} reused\n\
+         generating OpenAPI documents and CRDs of solo\n"
+    )
+}
+
 const CRD: &str = include_str!("golden/things.solo.example.com.yaml");
 
 #[test]
@@ -72,7 +82,7 @@ fn schema_documents_follow_from_the_built_server() {
         &[],
         0,
         "solo: 10 generated files, 4 changed\n",
-        "",
+        &phases(4, 0),
     );
     let read = |file: &str| fs::read_to_string(package.path(file)).expect("a generated file");
     assert_eq!(read("generated/crds/things.solo.example.com.yaml"), CRD);
@@ -88,14 +98,14 @@ fn schema_documents_follow_from_the_built_server() {
         &[],
         0,
         "solo: 10 generated files, 0 changed\n",
-        "",
+        &phases(0, 4),
     );
     package.check(
         "generate",
         &["--check"],
         0,
         "solo: 10 generated files, all fresh\n",
-        "",
+        &phases(0, 4),
     );
     // The first phase leaves the second one's files alone.
     package.check(
@@ -116,14 +126,15 @@ fn schema_documents_are_checked() {
                missing: generated/openapi/v3/api_v1.json\n\
                missing: generated/openapi/v3/solo.example.com_v1.json\n";
     let err = "error: 4 generated files are not fresh\n  help: run: apiloom generate solo\n";
-    package.check("generate", &["--check"], 1, out, err);
+    package.check("generate", &["--check"], 1, out, &(phases(4, 0) + err));
 }
 
 #[test]
 fn schema_documents_are_not_checked_against_outdated_code() {
     let package = Package::new();
     fs::remove_file(package.path("src/generated/mod.rs")).expect("a generated file");
-    let err = "note: OpenAPI and CRDs were not checked: the server would be built from outdated files\n\
+    let err = "generating code of solo\n\
+               note: OpenAPI and CRDs were not checked: the server would be built from outdated files\n\
                error: 1 generated file is not fresh\n  help: run: apiloom generate solo\n";
     package.check(
         "generate",
@@ -142,7 +153,7 @@ fn deleting_everything_generated_changes_nothing() {
         &[],
         0,
         "solo: 10 generated files, 4 changed\n",
-        "",
+        &phases(4, 0),
     );
     let kept = package.root.path().join("kept");
     for folder in ["generated", "src/generated"] {
@@ -154,7 +165,7 @@ fn deleting_everything_generated_changes_nothing() {
         &[],
         0,
         "solo: 10 generated files, 10 changed\n",
-        "",
+        &phases(2, 2),
     );
     let status = Command::new("diff")
         .arg("-r")
@@ -178,11 +189,68 @@ fn run_becomes_the_server() {
     fs::remove_dir_all(package.path("src/generated")).expect("a folder");
     let out = "solo-server 1 [\"--data-dir\", \"ROOT/solo/target/apiloom/solo\", \"-v\"]\n\
                solo.example.com [\"v1\"]\nsolo::Thing\n";
-    package.check("run", &["--", "-v"], 7, out, "");
+    let err = phases(4, 0) + "starting solo-server\n";
+    package.check("run", &["--", "-v"], 7, out, &err);
     assert!(
         package.path("generated/openapi/v2.json").exists(),
         "run generates both phases"
     );
+}
+
+// Issue 10, point 13: cargo takes two packages of one name and version for the same one.
+#[test]
+fn packages_of_one_name_share_a_folder() {
+    let package = Package::new();
+    let old = package.root.path().join("old");
+    copy(&package.path(""), &old.join("solo"));
+    fs::write(old.join("solo/src/lib.rs"), {
+        let text = fs::read_to_string(package.path("src/lib.rs")).expect("the root");
+        text.replace(
+            "pub mod generated;",
+            "pub mod generated;\npub const BROKEN: u8 = \"no number\";",
+        )
+    })
+    .expect("the root");
+    copy(&package.root.path().join("runtime"), &old.join("runtime"));
+    // Elsewhere, with the same dependency, and written long before the first is built.
+    let manifest = fs::read_to_string(old.join("solo/Cargo.toml")).expect("the manifest");
+    let runtime = package.root.path().join("runtime");
+    let manifest = manifest.replace("../runtime", &runtime.display().to_string());
+    fs::write(old.join("solo/Cargo.toml"), manifest).expect("the manifest");
+    let output = package.apiloom("generate", &[]);
+    assert!(output.status.success());
+
+    let output = Command::new(env!("CARGO_BIN_EXE_apiloom"))
+        .current_dir(&old)
+        .args(["generate", "solo"])
+        .env_remove("CARGO_TARGET_DIR")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the command");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("mismatched types"), "{told}");
+}
+
+#[test]
+fn folder_that_the_user_names_is_used() {
+    let package = Package::new();
+    let own = package.root.path().join("own");
+    let dir = own.to_str().expect("UTF-8");
+    let alone = "generating code of solo\n\
+         building solo-server\n\
+         built solo-server: 4 crates compiled, 0 reused\n\
+         generating OpenAPI documents and CRDs of solo\n";
+    package.check(
+        "generate",
+        &["--target-dir", dir],
+        0,
+        "solo: 10 generated files, 4 changed\n",
+        alone,
+    );
+    assert!(own.join("debug/solo-server").is_file());
+    for used in ["solo", "runtime"] {
+        assert!(!package.root.path().join(used).join("target").exists());
+    }
 }
 
 #[test]

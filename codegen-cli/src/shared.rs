@@ -1,0 +1,192 @@
+//! A package outside of apiloom's workspace is built from what that workspace has built already: in its build folder, with
+//! the versions, the profiles and the environment that the dependencies were built with there.
+
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::cargo::{self, Options};
+use crate::cli::Console;
+use crate::package::{Package, Workspace};
+
+/// Where a workspace is built when nothing else is said, below its root.
+const TARGET: &str = "target";
+
+/// The folder of this module's own files, in the shared build folder.
+const OWN: &str = "apiloom-builds";
+
+/// A build in the folder of apiloom's workspace. Other such builds wait as long as it lives.
+#[derive(Debug)]
+pub(crate) struct SharedBuild {
+    /// The shared folder.
+    pub(crate) dir: PathBuf,
+    /// What cargo is told.
+    pub(crate) arguments: Vec<OsString>,
+    /// Held, not read.
+    _lock: File,
+}
+
+impl SharedBuild {
+    /// Prepares the build; `None` for a package inside of apiloom's workspace, for one that does not depend on apiloom by
+    /// its path, and where the user has chosen a folder.
+    pub(crate) fn prepare(
+        package: &Package,
+        options: &Options,
+        console: &mut Console<'_>,
+    ) -> Option<SharedBuild> {
+        let own = &package.server.workspace;
+        if options.target_dir.is_some() || !is_default(own) {
+            return None;
+        }
+        let apiloom = package.apiloom.as_ref()?;
+        let shared = Workspace::of(&apiloom.join("Cargo.toml")).ok()?;
+        if shared.root == own.root {
+            return None;
+        }
+        let dir = shared.build_dir.clone()?;
+        // A folder that cannot be written is not shared.
+        let lock = lock(&dir, console).ok()?;
+        take_versions(&shared, own).ok()?;
+        let mut arguments = vec!["--config".into(), build_dir_setting(&dir)];
+        if let Some(file) = settings_file(&dir, &settings(&shared, own)).ok()? {
+            arguments.extend(["--config".into(), file.into_os_string()]);
+        }
+        claim(&dir, package, options, &arguments).ok()?;
+        Some(SharedBuild {
+            dir,
+            arguments,
+            _lock: lock,
+        })
+    }
+}
+
+/// Whether cargo builds a workspace where it does unless it is told otherwise.
+fn is_default(workspace: &Workspace) -> bool {
+    let default = workspace.root.join(TARGET);
+    workspace.target_dir == default && workspace.build_dir.as_ref() == Some(&default)
+}
+
+fn lock(dir: &Path, console: &mut Console<'_>) -> io::Result<File> {
+    fs::create_dir_all(dir.join(OWN))?;
+    let lock = File::create(dir.join(OWN).join("lock"))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            console.phase(format_args!(
+                "waiting for another build in {}",
+                dir.display()
+            ));
+            lock.lock()?;
+        }
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    Ok(lock)
+}
+
+/// Copies the versions of apiloom's dependencies to a workspace that has chosen none.
+fn take_versions(shared: &Workspace, own: &Workspace) -> io::Result<()> {
+    const LOCK_FILE: &str = "Cargo.lock";
+    let (from, to) = (shared.root.join(LOCK_FILE), own.root.join(LOCK_FILE));
+    if from.is_file() && !to.exists() {
+        fs::copy(from, to)?;
+    }
+    Ok(())
+}
+
+fn build_dir_setting(dir: &Path) -> OsString {
+    // JSON's strings are strings of TOML too.
+    let text = serde_json::Value::from(dir.to_string_lossy());
+    format!("build.build-dir={text}").into()
+}
+
+/// The tables that change how dependencies are built. Profiles of the package's own workspace stay as they are.
+fn settings(shared: &Workspace, own: &Workspace) -> String {
+    const PROFILES: &str = "[profile";
+    let read = |root: &Path, file| fs::read_to_string(root.join(file)).unwrap_or_default();
+    let mut settings = tables(&read(&shared.root, ".cargo/config.toml"), "[env");
+    if tables(&read(&own.root, "Cargo.toml"), PROFILES).is_empty() {
+        settings += &tables(&read(&shared.root, "Cargo.toml"), PROFILES);
+    }
+    settings
+}
+
+/// The tables of a TOML file whose headers begin with `start`.
+fn tables(toml: &str, start: &str) -> String {
+    let mut wanted = false;
+    let mut found = String::new();
+    for line in toml.lines() {
+        if line.starts_with('[') {
+            wanted = line.starts_with(start);
+        }
+        if wanted {
+            found.push_str(line);
+            found.push('\n');
+        }
+    }
+    found
+}
+
+fn settings_file(dir: &Path, settings: &str) -> io::Result<Option<PathBuf>> {
+    if settings.is_empty() {
+        return Ok(None);
+    }
+    let file = dir.join(OWN).join("settings.toml");
+    fs::write(&file, settings)?;
+    Ok(Some(file))
+}
+
+/// Records whose members were built here last, by their names. Cargo does not tell two members of the same name and
+/// version in different workspaces apart, so what another workspace has left under one of these names is removed.
+fn claim(
+    dir: &Path,
+    package: &Package,
+    options: &Options,
+    arguments: &[OsString],
+) -> io::Result<()> {
+    let profile = if options.release { "release" } else { "dev" };
+    let claims = dir.join(OWN).join(profile);
+    fs::create_dir_all(&claims)?;
+    let workspace = &package.server.workspace;
+    let owner = workspace.root.to_string_lossy();
+    for member in &workspace.members {
+        let claim = claims.join(member);
+        match fs::read_to_string(&claim) {
+            Ok(other) if other == owner => continue,
+            Ok(_) => {
+                let mut clean = Command::new(cargo::program());
+                clean.args(["clean", "--quiet", "--profile", profile, "--package"]);
+                clean.arg(member).arg("--manifest-path");
+                clean.arg(&package.server.manifest).args(arguments);
+                let status = clean
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null())
+                    .status()?;
+                if !status.success() {
+                    return Err(io::Error::other("cargo clean failed"));
+                }
+            }
+            Err(_) => {}
+        }
+        fs::write(&claim, owner.as_bytes())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_end_where_others_begin() {
+        let toml = "a = 1\n[profile.dev]\ndebug = 0\n\n[profile.dev.package.\"*\"]\nx = 1\n[env]\nb = 2\n[profile.release]\nlto = true";
+        assert_eq!(
+            tables(toml, "[profile"),
+            "[profile.dev]\ndebug = 0\n\n[profile.dev.package.\"*\"]\nx = 1\n[profile.release]\nlto = true\n"
+        );
+        assert_eq!(tables(toml, "[env"), "[env]\nb = 2\n");
+        assert_eq!(tables(toml, "[none"), "");
+    }
+}

@@ -1,0 +1,123 @@
+//! The way in: the package that the README shows, written by its text outside of this workspace, and what is compiled for
+//! it. What is compiled twice is what a newcomer waits for twice.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, and says where"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use apiloom_tests::{build, repository};
+use serde_json::Value;
+
+/// The first block of this language in a README.
+fn block(readme: &str, language: &str) -> String {
+    let (_, rest) = readme.split_once(&format!("```{language}\n")).unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+/// Writes the README's package under another name.
+fn write_package(root: &Path, name: &str) {
+    let readme = fs::read_to_string(repository().join("README.md")).unwrap();
+    let (_, own) = readme.split_once("## Write your own").unwrap();
+    let runtime = repository().join("runtime");
+    let manifest = block(own, "toml")
+        .replace("zoo", name)
+        .replace("../apiloom/runtime", runtime.to_str().unwrap());
+    assert!(manifest.contains(runtime.to_str().unwrap()), "{manifest}");
+    fs::create_dir_all(root.join(name).join("src")).unwrap();
+    fs::write(root.join(name).join("Cargo.toml"), manifest).unwrap();
+    fs::write(root.join(name).join("src/lib.rs"), block(own, "rust")).unwrap();
+}
+
+/// How many crates were compiled for a package that was generated for the first time.
+fn compiled_for(root: &Path, name: &str) -> u32 {
+    let output = Command::new(build("apiloom"))
+        .args(["generate", name])
+        .current_dir(root)
+        .env_remove("CARGO_TARGET_DIR")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{told}");
+    let sharing = format!(
+        "building {name}-server, sharing {}/target\n",
+        repository().display()
+    );
+    assert!(told.contains(&sharing), "{told}");
+    let (_, count) = told
+        .split_once(&format!("built {name}-server: "))
+        .unwrap_or_else(|| panic!("{told}"));
+    count.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// The files that a binary of this workspace is built from, by crate. They go to the workspace's folder, but the binary
+/// does not, since other tests run the one that they built there.
+fn artifacts(root: &Path, package: &str) -> BTreeMap<String, Vec<String>> {
+    let build_dir = repository().join("target");
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--quiet", "--bins", "--message-format=json"])
+        .args(["--package", package])
+        .arg("--target-dir")
+        .arg(root.join("binaries"))
+        .arg("--config")
+        .arg(format!("build.build-dir={build_dir:?}"))
+        .current_dir(repository())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let mut found = BTreeMap::<String, Vec<String>>::new();
+    for line in output.stdout.split(|byte| *byte == b'\n') {
+        let message: Value = serde_json::from_slice(line).unwrap_or_default();
+        if message["reason"] == "compiler-artifact" {
+            let id = message["package_id"].as_str().unwrap();
+            let target = &message["target"];
+            let of = format!("{id} {} {}", target["kind"], target["name"]);
+            found
+                .entry(of)
+                .or_default()
+                .push(message["filenames"].to_string());
+        }
+    }
+    found
+}
+
+// Issue 10, point 13.
+#[test]
+fn every_crate_is_compiled_once() {
+    let root = tempfile::tempdir().unwrap();
+    let server = artifacts(root.path(), "hello");
+    let command = artifacts(root.path(), "apiloom-cli");
+    let twice: Vec<_> = command
+        .iter()
+        .filter_map(|(id, files)| Some((id, files, server.get(id)?)))
+        .filter(|(_, files, others)| files != others)
+        .collect();
+    assert!(
+        twice.is_empty(),
+        "compiled for the command and for a server: {twice:#?}\nhelp: see the features in codegen-cli/Cargo.toml"
+    );
+
+    // The crates of the workspace are others in another workspace: apiloom, macros, meta, model, server, storage.
+    write_package(root.path(), "way-in-one");
+    let compiled = compiled_for(root.path(), "way-in-one");
+    assert!(
+        compiled <= 6 + 2,
+        "{compiled} crates were compiled for a package outside"
+    );
+    write_package(root.path(), "way-in-two");
+    assert_eq!(
+        compiled_for(root.path(), "way-in-two"),
+        2,
+        "its library and its server"
+    );
+}
