@@ -15,7 +15,7 @@ use serde_json::{Map, Number, Value};
 use super::{DecodeError, Decoded, Format, MAX_EXPANDED_BYTES, encoding, syntax};
 use crate::field::{MAX_PATH_BYTES, go_quote, shortened};
 use crate::schema::build::QUANTITY;
-use crate::schema::node::{Child, Node, Types, is_empty};
+use crate::schema::node::{Child, Node, Types};
 use crate::schema::path::Path;
 use crate::schema::{format, number};
 
@@ -538,7 +538,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
                     access.next_value_seed(self.below(Some(node), &at))?,
                 ),
             };
-            if node.is_some_and(|node| node.omits_empty && is_empty(&value)) {
+            if node.is_some_and(|node| node.omits_empty && node.is_unset(&value)) {
                 fields.remove(&key);
                 absent.insert(key);
                 continue;

@@ -370,6 +370,24 @@ impl Node {
         self.properties.is_empty() && self.additional.is_some()
     }
 
+    /// Whether its objects have the fields of a struct, and no others.
+    fn is_struct(&self) -> bool {
+        let is_open = self.additional.is_some() || self.preserve_unknown || self.types.is_any();
+        !self.properties.is_empty() || !is_open
+    }
+
+    /// Whether a value of it counts as not set, as Go's zero values do. A struct without fields is set, as it is behind
+    /// a pointer in Go; an empty map is not.
+    pub(crate) fn is_unset(&self, value: &Value) -> bool {
+        match value {
+            Value::Null => true,
+            Value::Array(items) => items.is_empty(),
+            Value::Object(fields) => fields.is_empty() && !self.is_struct(),
+            Value::String(text) => text.is_empty(),
+            Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
     /// Fills what is computed from the tree: lookups, and where defaults are. Called once when the tree is complete.
     pub(crate) fn index(&mut self) {
         let mut has_defaults = self.default.is_some() || !self.computed.is_empty();
@@ -412,15 +430,4 @@ pub(crate) enum Child<'a> {
     Free,
     /// Nothing may stand there.
     Unknown,
-}
-
-/// Whether a value counts as not set, as Go's zero values do.
-pub(crate) fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::String(text) => text.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
-    }
 }

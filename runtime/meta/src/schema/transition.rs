@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::node::{ListType, Node, is_empty};
+use super::node::{ListType, Node};
 use super::number;
 use super::path::Path;
 use super::validate::Walk;
@@ -56,7 +56,7 @@ pub(crate) fn check(
         return;
     }
     let rules = node.update;
-    let is_set = |value: Option<&Value>| value.is_some_and(|value| !is_empty(value));
+    let is_set = |value: Option<&Value>| value.is_some_and(|value| !node.is_unset(value));
     let (was_set, now_set) = (is_set(old), is_set(new));
     let mut refuse = |refused: bool, detail: &str| {
         if refused {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::node::Union;
+use super::node::{Node, Union};
 use super::path::Path;
 use super::validate::{Walk, is_set};
 use crate::field::{FieldError, go_quote};
@@ -12,6 +12,7 @@ type Fields = Map<String, Value>;
 /// Checks a union; not again while neither discriminator nor membership changed.
 pub(crate) fn check(
     walk: &mut Walk,
+    object: &Node,
     union: &Union,
     fields: &Fields,
     old: Option<&Fields>,
@@ -20,16 +21,18 @@ pub(crate) fn check(
     let members = || union.members.iter().map(|(name, _)| name.as_str());
     let unchanged = |old: &Fields| {
         selected(union, old) == selected(union, fields)
-            && members().all(|name| is_set(old, name) == is_set(fields, name))
+            && members().all(|name| is_set(object, old, name) == is_set(object, fields, name))
     };
     if old.is_some_and(unchanged) {
         return;
     }
     if let Some(discriminator) = &union.discriminator {
-        discriminated(walk, union, discriminator, fields, path);
+        discriminated(walk, object, union, discriminator, fields, path);
         return;
     }
-    let set: Vec<&str> = members().filter(|name| is_set(fields, name)).collect();
+    let set: Vec<&str> = members()
+        .filter(|name| is_set(object, fields, name))
+        .collect();
     if set.len() > 1 || (set.is_empty() && !union.allow_none) {
         walk.fail(|| one_of(members(), &set, union.allow_none, path));
     }
@@ -47,6 +50,7 @@ fn selected<'a>(union: &Union, fields: &'a Fields) -> &'a str {
 /// Only the first broken rule is reported: the others mostly follow from it.
 fn discriminated(
     walk: &mut Walk,
+    object: &Node,
     union: &Union,
     discriminator: &str,
     fields: &Fields,
@@ -57,7 +61,7 @@ fn discriminated(
     let at = |name: &str| Path::Field(path, name).field();
     let mut members = union.members.iter();
     if let Some((name, values)) =
-        members.find(|(name, values)| is_set(fields, name) && !selects(values))
+        members.find(|(name, values)| is_set(object, fields, name) && !selects(values))
     {
         let when: Vec<String> = values.iter().map(|value| go_quote(value)).collect();
         let detail = format!(
@@ -68,7 +72,8 @@ fn discriminated(
         return walk.fail(|| FieldError::invalid(&at(name), value, &detail));
     }
     let mut members = union.members.iter();
-    if let Some((name, _)) = members.find(|(name, values)| !is_set(fields, name) && selects(values))
+    if let Some((name, _)) =
+        members.find(|(name, values)| !is_set(object, fields, name) && selects(values))
     {
         let detail = format!(
             "must be specified when `{discriminator}` is {}",

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::node::{Choice, ListType, Node, Property, Rules, Types, is_empty};
+use super::node::{Choice, ListType, Node, Property, Rules, Types};
 use super::path::Path;
 use super::{format, number, transition, union};
 use crate::error::MAX_CAUSES;
@@ -235,7 +235,7 @@ impl Walk {
             return;
         }
         for property in &node.properties {
-            self.property(property, fields, old, path);
+            self.property(node, property, fields, old, path);
         }
         if node.keys.is_some() || node.additional.is_some() {
             for (name, value) in fields
@@ -254,7 +254,7 @@ impl Walk {
             }
         }
         if let Some(union) = &node.rules.union {
-            union::check(self, union, fields, old, path);
+            union::check(self, node, union, fields, old, path);
         }
         if node.embedded_resource {
             self.embedded_resource(fields, path);
@@ -298,6 +298,7 @@ impl Walk {
 
     fn property(
         &mut self,
+        object: &Node,
         property: &Property,
         fields: &Map<String, Value>,
         old: Option<&Map<String, Value>>,
@@ -322,7 +323,7 @@ impl Walk {
         let rules = &node.rules;
         let missing = match value {
             None => *required || rules.required,
-            Some(value) => rules.required && is_empty(value),
+            Some(value) => rules.required && node.is_unset(value),
         };
         if missing {
             if !unchanged {
@@ -330,7 +331,7 @@ impl Walk {
             }
             return;
         }
-        if rules.forbidden && !unchanged && value.is_some_and(|value| !is_empty(value)) {
+        if rules.forbidden && !unchanged && value.is_some_and(|value| !node.is_unset(value)) {
             self.fail(|| FieldError::forbidden(&at.field(), "must not be set"));
             return;
         }
@@ -338,31 +339,35 @@ impl Walk {
             self.node(node, value, old_value, &at);
         }
         if !rules.requires.is_empty() || !rules.conflicts.is_empty() {
-            self.siblings(property, fields, old, path);
+            self.siblings(object, property, fields, old, path);
         }
     }
 
     /// What a field that is set asks of its siblings; not asked again while neither changed between set and unset.
     fn siblings(
         &mut self,
+        object: &Node,
         property: &Property,
         fields: &Map<String, Value>,
         old: Option<&Map<String, Value>>,
         path: &Path<'_>,
     ) {
         let name = &property.name;
-        if !is_set(fields, name) {
+        if !is_set(object, fields, name) {
             return;
         }
         let as_before = |other: &str| {
-            old.is_some_and(|old| is_set(old, name) && is_set(old, other) == is_set(fields, other))
+            old.is_some_and(|old| {
+                is_set(object, old, name)
+                    && is_set(object, old, other) == is_set(object, fields, other)
+            })
         };
         for other in property
             .node
             .rules
             .requires
             .iter()
-            .filter(|other| !is_set(fields, other) && !as_before(other))
+            .filter(|other| !is_set(object, fields, other) && !as_before(other))
         {
             self.fail(|| {
                 FieldError::required(
@@ -376,7 +381,7 @@ impl Walk {
             .rules
             .conflicts
             .iter()
-            .filter(|other| is_set(fields, other) && !as_before(other))
+            .filter(|other| is_set(object, fields, other) && !as_before(other))
         {
             self.fail(|| {
                 FieldError::forbidden(
@@ -605,9 +610,13 @@ fn meant<'a>(choice: &'a Choice, value: &Value) -> Option<&'a Node> {
     })
 }
 
-/// Whether a field is there and not empty.
-pub(crate) fn is_set(fields: &Map<String, Value>, name: &str) -> bool {
-    fields.get(name).is_some_and(|value| !is_empty(value))
+/// Whether a field of an object is there and set.
+pub(crate) fn is_set(object: &Node, fields: &Map<String, Value>, name: &str) -> bool {
+    let is_unset = |value: &Value| match object.property(name) {
+        Some(property) => property.node.is_unset(value),
+        None => value.is_null(),
+    };
+    fields.get(name).is_some_and(|value| !is_unset(value))
 }
 
 /// Equality of values as JSON has it: 1 and 1.0 are the same number.

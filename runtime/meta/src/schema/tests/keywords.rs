@@ -293,6 +293,35 @@ fn siblings() {
     );
 }
 
+// Found in a port (issue 10): `urlRewrite: {}` counted as left out.
+#[test]
+fn a_struct_without_fields_is_set_and_an_empty_map_is_not() {
+    let object = json!({"properties":{
+        "strict":{"type":"object","properties":{"a":{"type":"string"}},"x-apiloom-conflicts":["map"],"x-apiloom-required":true},
+        "map":{"type":"object","additionalProperties":{"type":"string"},"x-apiloom-requires":["list"]},
+        "list":{"type":"array","items":{"type":"string"}}},
+        "x-apiloom-order":["strict","map","list"]});
+    check_object(
+        &object,
+        &[
+            (json!({"strict":{}}), OK),
+            (json!({}), &["strict: Required value"]),
+            (json!({"strict":{},"map":{}}), OK),
+            (
+                json!({"strict":{},"map":{"a":"b"},"list":["c"]}),
+                &["map: Forbidden: may not be set when strict is set"],
+            ),
+            (
+                json!({"map":{"a":"b"}}),
+                &[
+                    "strict: Required value",
+                    "list: Required value: must be set when map is set",
+                ],
+            ),
+        ],
+    );
+}
+
 #[test]
 fn unions() {
     let object = json!({"properties":{"type":{"type":"string"},"http":{"type":"object"},"tcp":{"type":"string"}},
@@ -301,6 +330,16 @@ fn unions() {
         &object,
         &[
             (json!({"type":"TCP","tcp":"x"}), OK),
+            // A struct without fields is set, a text without characters is not.
+            (json!({"type":"HTTP","http":{}}), OK),
+            (
+                json!({"type":"TCP","tcp":"x","http":{}}),
+                &["http: Invalid value: \"\": may only be specified when `type` is \"HTTP\""],
+            ),
+            (
+                json!({"type":"TCP","tcp":""}),
+                &["tcp: Invalid value: \"\": must be specified when `type` is \"TCP\""],
+            ),
             (
                 json!({"type":"Other"}),
                 &[r#"type: Invalid value: "Other": must be HTTP or TCP"#],
