@@ -28,6 +28,12 @@ fn core() {
 }
 
 #[test]
+fn cronjob() {
+    upstream::check("cronjob");
+    check("cronjob", "cronjob-kinds-server");
+}
+
+#[test]
 fn route() {
     upstream::check("route");
     check("route", "route-kinds-server");
@@ -40,7 +46,7 @@ fn every_port_is_driven() {
         .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
         .collect();
     found.sort();
-    assert_eq!(found, ["certificate", "core", "route"]);
+    assert_eq!(found, ["certificate", "core", "cronjob", "route"]);
 }
 
 #[test]

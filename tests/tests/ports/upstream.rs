@@ -66,14 +66,12 @@ pub(crate) fn check(port: &str) {
         .filter(|line| !line.starts_with("# "))
         .peekable();
     while let Some(line) = lines.next() {
-        match lines.next_if(|next| next.starts_with('~')) {
-            None => _ = theirs.insert(line.to_owned()),
-            Some(differs) => {
-                let (differs, reason) = differs.split_once(" # ").unwrap_or((differs, ""));
-                assert!(!reason.is_empty(), "no reason stands behind {differs}");
-                let ours = differs.trim_start_matches('~').trim();
-                theirs.extend((!ours.is_empty()).then(|| ours.to_owned()));
-            }
+        if let Some(path) = line.strip_prefix("below ") {
+            ours.forget_below(reasoned(path));
+        } else if let Some(differs) = lines.next_if(|next| next.starts_with("~ ")) {
+            theirs.insert(reasoned(&differs[2..]).to_owned());
+        } else {
+            theirs.insert(line.to_owned());
         }
     }
     let missing: Vec<&String> = theirs.difference(&ours.0).collect();
@@ -84,6 +82,13 @@ pub(crate) fn check(port: &str) {
     );
 }
 
+/// A line without the reason behind it.
+fn reasoned(line: &str) -> &str {
+    let (line, reason) = line.split_once(" # ").unwrap_or((line, ""));
+    assert!(!reason.is_empty(), "no reason stands behind {line}");
+    line
+}
+
 /// What a definition says, a line for each name, column and field.
 #[derive(Default)]
 struct Lines(BTreeSet<String>);
@@ -92,6 +97,14 @@ impl Lines {
     fn add(&mut self, words: impl IntoIterator<Item = String>) {
         let words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
         self.0.insert(words.join(" "));
+    }
+
+    fn forget_below(&mut self, path: &str) {
+        let is_below = |line: &str| {
+            let rest = line.strip_prefix(path);
+            rest.is_some_and(|rest| rest.starts_with(['.', '[', '{']))
+        };
+        self.0.retain(|line| !is_below(line));
     }
 
     fn definition(&mut self, definition: &Value) {
