@@ -6,6 +6,7 @@
 pub(crate) mod build;
 mod combine;
 mod default;
+mod difference;
 mod fit;
 pub(crate) mod format;
 pub(crate) mod node;
@@ -29,6 +30,7 @@ use crate::kind::{ApiType, Hooks};
 use crate::path::JsonPath;
 use crate::query::{JsonQuery, QueryStep};
 
+pub use self::difference::merge_difference;
 pub use self::openapi::Metadata;
 
 /// A structural schema: what a document of a kind may hold.

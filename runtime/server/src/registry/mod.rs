@@ -13,7 +13,6 @@ mod create;
 mod decode;
 mod delete;
 mod delete_collection;
-mod difference;
 mod document;
 mod endpoint;
 mod error;

@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 
 use apiloom_meta::codec::{Format, decode_value};
+use apiloom_meta::schema::merge_difference;
 use apiloom_meta::{FieldError, Object, Resource};
 use serde_json::Value;
 
 use super::RequestContext;
-use super::difference::merge_difference;
 
 /// Rules of one kind in one version. Every hook has a default that does nothing.
 ///

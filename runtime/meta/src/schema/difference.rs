@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 const NAMES: [&str; 5] = ["name", "key", "type", "id", "uid"];
 
 /// Makes in `document` the changes that lead from `before` to `after`, and no others.
-pub(super) fn merge_difference(
+pub fn merge_difference(
     document: &mut Map<String, Value>,
     before: &Map<String, Value>,
     after: Map<String, Value>,
