@@ -1,258 +1,286 @@
-//! Puts what a typed hook changed back into the document, so that nothing is lost that the type does not know.
+//! Makes in a document the changes that lead from one state of a view of it to another, so that nothing is lost that the
+//! view does not show: what a type does not know, and what another version cannot say.
+//!
+//! The view before tells what it shows of the document. What a change of the view does not touch stays what it is in the
+//! document, even where the view shows it otherwise (rounded, under another name of an enum, not at all).
 
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Map, Value};
 
-/// Fields by which people tell the items of a list apart, whatever else a hook changes in them.
+use super::Schema;
+use super::node::{Child, ListType, Node, is_empty};
+
+/// Fields by which people tell the items of a list apart, whatever else is changed in them.
 const NAMES: [&str; 5] = ["name", "key", "type", "id", "uid"];
 
-/// Makes in `document` the changes that lead from `before` to `after`, and no others.
+type Fields = Map<String, Value>;
+
+/// Makes in `document` the changes that lead from `before` to `after`, and no others. The schema, if there is one, is that
+/// of all three: it says by what the items of lists are told apart, and which fields are a choice.
 pub fn merge_difference(
-    document: &mut Map<String, Value>,
-    before: &Map<String, Value>,
-    after: Map<String, Value>,
+    schema: Option<&Schema>,
+    document: &mut Fields,
+    before: &Fields,
+    after: Fields,
 ) {
-    for name in before.keys().filter(|name| !after.contains_key(*name)) {
-        document.remove(name);
+    merge_fields(schema.map(Schema::root), document, before, after);
+}
+
+impl Schema {
+    /// Takes out of `defaulted`, which is `old` with defaults, those that `sent` sets itself. What is left differs from `old`
+    /// by the defaults that `sent` gets too.
+    pub fn remove_sent_defaults(&self, defaulted: &mut Fields, old: &Fields, sent: &Fields) {
+        remove_sent_fields(Some(&self.root), defaulted, old, sent);
+    }
+}
+
+fn merge_fields(node: Option<&Node>, document: &mut Fields, before: &Fields, after: Fields) {
+    if let Some(node) = node {
+        drop_unselected(node, document, before, &after);
+    }
+    for (name, old) in before.iter().filter(|(name, _)| !after.contains_key(*name)) {
+        match document.get_mut(name) {
+            // Without its entries it is absent, but entries that the view does not show may be left.
+            Some(target) if is_collection(child(node, name)) => {
+                merge_value(child(node, name), target, old, emptied(old));
+                if is_empty(target) {
+                    document.remove(name);
+                }
+            }
+            _ => drop(document.remove(name)),
+        }
     }
     for (name, value) in after {
+        let below = child(node, &name);
         match (before.get(&name), document.get_mut(&name)) {
             (Some(old), _) if *old == value => {}
-            (Some(old), Some(target)) => merge_value(target, old, value),
-            _ => {
-                document.insert(name, value);
+            (Some(old), Some(target)) => merge_value(below, target, old, value),
+            (None, Some(target)) if is_collection(below) => {
+                merge_value(below, target, &emptied(&value), value);
             }
+            _ => drop(document.insert(name, value)),
         }
     }
 }
 
-fn merge_value(target: &mut Value, before: &Value, after: Value) {
+/// What the schema says of a field, an item or an entry.
+fn child<'a>(node: Option<&'a Node>, name: &str) -> Option<&'a Node> {
+    match node?.child(name) {
+        Child::Node(node) => Some(node),
+        Child::Free | Child::Unknown => None,
+    }
+}
+
+/// Whether a value consists of entries that are told apart by keys: one of them may be there without the others.
+fn is_collection(node: Option<&Node>) -> bool {
+    node.is_some_and(|node| {
+        node.is_map() || matches!(node.list_type, Some(ListType::Set | ListType::Map(_)))
+    })
+}
+
+/// A value of the same type with nothing in it.
+fn emptied(value: &Value) -> Value {
+    match value {
+        Value::Array(_) => Value::Array(Vec::new()),
+        _ => Value::Object(Fields::new()),
+    }
+}
+
+fn merge_value(node: Option<&Node>, target: &mut Value, before: &Value, after: Value) {
     match (target, before, after) {
         (Value::Object(target), Value::Object(before), Value::Object(after)) => {
-            merge_difference(target, before, after);
+            merge_fields(node, target, before, after);
         }
-        (Value::Array(target), Value::Array(before), Value::Array(after))
-            if target.len() == before.len() =>
-        {
-            merge_items(target, before, after);
+        (Value::Array(target), Value::Array(before), Value::Array(after)) => {
+            merge_items(node, target, before, after);
         }
         (target, _, after) => *target = after,
     }
 }
 
-/// Each new item takes with it what the document has of the old item that it continues; an item that continues none
-/// comes as it is. No item ever gets what belonged to another.
-fn merge_items(target: &mut Vec<Value>, before: &[Value], after: Vec<Value>) {
-    let origins = origins(before, &after);
-    let mut old: Vec<Value> = std::mem::take(target);
-    target.extend(after.into_iter().zip(origins).map(|(item, origin)| {
-        let Some(origin) = origin else { return item };
-        let mut held = old[origin].take();
-        if before[origin] != item {
-            merge_value(&mut held, &before[origin], item);
+/// Members of a union and fields of an enum's variants are one choice: when another is made, the view need not show what
+/// was chosen before for it to go.
+fn drop_unselected(node: &Node, document: &mut Fields, before: &Fields, after: &Fields) {
+    let is_set =
+        |fields: &Fields, name: &str| fields.get(name).is_some_and(|value| !is_empty(value));
+    if let Some(union) = &node.rules.union {
+        let tag = union.discriminator.as_deref();
+        let members = || union.members.iter().map(|(name, _)| name.as_str());
+        let selects_otherwise = tag.is_some_and(|tag| before.get(tag) != after.get(tag))
+            || members().any(|name| is_set(before, name) != is_set(after, name));
+        if selects_otherwise {
+            for name in members()
+                .chain(tag)
+                .filter(|name| !after.contains_key(*name))
+            {
+                document.remove(name);
+            }
         }
-        held
-    }));
+    }
+    for choice in node.choices.iter().filter(|choice| choice.exactly_one) {
+        let branches = &choice.branches;
+        if branches
+            .iter()
+            .any(|branch| fits(branch, before) != fits(branch, after))
+        {
+            let fields = branches.iter().flat_map(|branch| &branch.properties);
+            for field in fields.filter(|field| !after.contains_key(&field.name)) {
+                document.remove(&field.name);
+            }
+        }
+    }
 }
 
-/// Which old item each new one continues: the equal one, or else one of the same name, or else, where neither has a name
-/// and none came or went, the one at its place.
-fn origins(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
-    let mut equal: HashMap<&Value, VecDeque<usize>> = HashMap::with_capacity(before.len());
-    for (index, item) in before.iter().enumerate() {
-        equal.entry(item).or_default().push_back(index);
-    }
-    let mut free = vec![true; before.len()];
-    let mut take = |index: usize| {
-        free[index] = false;
-        index
+/// Whether an object has what tells the variants of an enum apart: the fields that it must have, and the values of tags.
+fn fits(branch: &Node, fields: &Fields) -> bool {
+    let mut required = branch.properties.iter().filter(|field| field.required);
+    required.all(|field| {
+        let tags = &field.node.rules.values;
+        let is_tag = |value: &Value| tags.is_empty() || tags.contains(value);
+        fields.get(&field.name).is_some_and(is_tag)
+    })
+}
+
+/// Each new item takes with it what the document has of the old item that it continues; an item that continues none
+/// comes as it is. No item ever gets what belonged to another.
+fn merge_items(node: Option<&Node>, target: &mut Vec<Value>, before: &[Value], after: Vec<Value>) {
+    let list_type = node.and_then(|node| node.list_type.as_ref());
+    let Some(places) = places(list_type, target, before) else {
+        *target = after;
+        return;
     };
-    let mut origins: Vec<Option<usize>> = after
-        .iter()
-        .map(|item| equal.get_mut(item)?.pop_front().map(&mut take))
-        .collect();
-    let mut named: HashMap<Vec<Option<&Value>>, VecDeque<usize>> = HashMap::new();
+    let item_node = node.and_then(|node| node.items.as_deref());
+    let origins = origins(list_type, before, &after);
+    let mut held: Vec<Option<Value>> = std::mem::take(target).into_iter().map(Some).collect();
+    for (item, origin) in after.into_iter().zip(origins) {
+        let kept = origin.and_then(|origin| Some((origin, held[places[origin]].take()?)));
+        target.push(match kept {
+            Some((origin, kept)) if before[origin] == item => kept,
+            Some((origin, mut kept)) => {
+                merge_value(item_node, &mut kept, &before[origin], item);
+                kept
+            }
+            None => item,
+        });
+    }
+    // What the view does not show stays, behind what it shows.
+    for place in places {
+        held[place] = None;
+    }
+    target.extend(held.into_iter().flatten());
+}
+
+/// Where in the document each item of the view is. `None` when that cannot be told: then the list is one value.
+fn places(list_type: Option<&ListType>, document: &[Value], view: &[Value]) -> Option<Vec<usize>> {
+    let mut by_key: HashMap<Identity<'_>, VecDeque<usize>> = HashMap::new();
+    for (place, item) in document.iter().enumerate() {
+        by_key
+            .entry(identity(list_type, item))
+            .or_default()
+            .push_back(place);
+    }
+    let mut found = |item| {
+        let identity = identity(list_type, item);
+        let is_named = identity.iter().any(Option::is_some);
+        by_key.get_mut(&identity)?.pop_front().filter(|_| is_named)
+    };
+    let places: Option<Vec<usize>> = view.iter().map(&mut found).collect();
+    let same_length = document.len() == view.len();
+    if places.is_some() && (same_length || is_keyed(list_type)) {
+        places
+    } else if same_length {
+        Some((0..view.len()).collect())
+    } else {
+        None
+    }
+}
+
+/// What tells an item of a list from the others: its keys, the item itself in a set, else its names.
+type Identity<'a> = Vec<Option<&'a Value>>;
+
+fn identity<'a>(list_type: Option<&ListType>, item: &'a Value) -> Identity<'a> {
+    match list_type {
+        Some(ListType::Map(keys)) => keys.iter().map(|key| item.get(key)).collect(),
+        Some(ListType::Set) => vec![Some(item)],
+        Some(ListType::Atomic) | None => NAMES.iter().map(|name| item.get(name)).collect(),
+    }
+}
+
+fn is_keyed(list_type: Option<&ListType>) -> bool {
+    matches!(list_type, Some(ListType::Set | ListType::Map(_)))
+}
+
+/// Which old item each new one continues. In a list with keys that is the one of the same key. Else it is the equal one, or
+/// one of the same name, or else, where neither has a name and none came or went, the one at its place.
+fn origins(list_type: Option<&ListType>, before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
+    let mut free = vec![true; before.len()];
+    let mut origins = vec![None; after.len()];
+    if !is_keyed(list_type) {
+        let mut equal: HashMap<&Value, VecDeque<usize>> = HashMap::with_capacity(before.len());
+        for (index, item) in before.iter().enumerate() {
+            equal.entry(item).or_default().push_back(index);
+        }
+        for (origin, item) in origins.iter_mut().zip(after) {
+            *origin = equal.get_mut(item).and_then(VecDeque::pop_front);
+            if let Some(index) = *origin {
+                free[index] = false;
+            }
+        }
+    }
+    let mut by_identity: HashMap<Identity<'_>, VecDeque<usize>> = HashMap::new();
     for (index, item) in before.iter().enumerate().filter(|(index, _)| free[*index]) {
-        named.entry(names(item)).or_default().push_back(index);
+        let identity = identity(list_type, item);
+        by_identity.entry(identity).or_default().push_back(index);
     }
     let same_length = before.len() == after.len();
     for (place, item) in after.iter().enumerate() {
         if origins[place].is_some() {
             continue;
         }
-        let names = names(item);
-        origins[place] = if names.iter().any(Option::is_some) {
-            named.get_mut(&names).and_then(VecDeque::pop_front)
+        let identity = identity(list_type, item);
+        origins[place] = if identity.iter().any(Option::is_some) {
+            by_identity.get_mut(&identity).and_then(VecDeque::pop_front)
         } else {
             Some(place).filter(|place| {
-                same_length && free[*place] && self::names(&before[*place]) == names
+                same_length
+                    && free[*place]
+                    && self::identity(list_type, &before[*place]) == identity
             })
         };
     }
     origins
 }
 
-fn names(item: &Value) -> Vec<Option<&Value>> {
-    NAMES.iter().map(|name| item.get(name)).collect()
+fn remove_sent_fields(node: Option<&Node>, defaulted: &mut Fields, old: &Fields, sent: &Fields) {
+    let is_sent = |name: &str| sent.get(name).is_some_and(|value| !value.is_null());
+    defaulted.retain(|name, _| old.contains_key(name) || !is_sent(name));
+    for (name, value) in defaulted {
+        if let (Some(old), Some(sent)) = (old.get(name), sent.get(name)) {
+            remove_sent(child(node, name), value, old, sent);
+        }
+    }
+}
+
+fn remove_sent(node: Option<&Node>, defaulted: &mut Value, old: &Value, sent: &Value) {
+    match (defaulted, old, sent) {
+        (Value::Object(defaulted), Value::Object(old), Value::Object(sent)) => {
+            remove_sent_fields(node, defaulted, old, sent);
+        }
+        (Value::Array(defaulted), Value::Array(old), Value::Array(sent))
+            if defaulted.len() == old.len() =>
+        {
+            let list_type = node.and_then(|node| node.list_type.as_ref());
+            let items = node.and_then(|node| node.items.as_deref());
+            for (sent, origin) in sent.iter().zip(origins(list_type, old, sent)) {
+                if let Some(origin) = origin {
+                    remove_sent(items, &mut defaulted[origin], &old[origin], sent);
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use super::*;
-
-    #[allow(
-        clippy::needless_pass_by_value,
-        reason = "documents read better at the call as what `json!` gives"
-    )]
-    #[track_caller]
-    fn check(mut document: Value, before: Value, after: Value, expected: Value) {
-        merge_value(&mut document, &before, after);
-        assert_eq!(document, expected);
-    }
-
-    #[test]
-    fn unknown_fields_survive_a_change_beside_them() {
-        check(
-            json!({"a": 1, "x": 9}),
-            json!({"a": 1}),
-            json!({"a": 2}),
-            json!({"a": 2, "x": 9}),
-        );
-    }
-
-    #[test]
-    fn unknown_fields_survive_inside_lists() {
-        let document = json!([{"a": 1, "x": 9}, {"a": 2, "y": 9}]);
-        let before = json!([{"a": 1}, {"a": 2}]);
-        for (after, expected) in [
-            (
-                json!([{"a": 1}, {"a": 3}]),
-                json!([{"a": 1, "x": 9}, {"a": 3, "y": 9}]),
-            ),
-            (
-                json!([{"a": 2}, {"a": 1}]),
-                json!([{"a": 2, "y": 9}, {"a": 1, "x": 9}]),
-            ),
-            (json!([{"a": 2}]), json!([{"a": 2, "y": 9}])),
-            (
-                json!([{"a": 1}, {"a": 2}, {"a": 3}]),
-                json!([{"a": 1, "x": 9}, {"a": 2, "y": 9}, {"a": 3}]),
-            ),
-            (
-                json!([{"a": 3}, {"a": 1}, {"a": 2}]),
-                json!([{"a": 3}, {"a": 1, "x": 9}, {"a": 2, "y": 9}]),
-            ),
-            (json!([]), json!([])),
-        ] {
-            check(document.clone(), before.clone(), after, expected);
-        }
-    }
-
-    #[test]
-    fn what_belonged_to_a_removed_item_goes_to_no_other() {
-        check(
-            json!([{"a": 1, "x": 9}, {"a": 2}]),
-            json!([{"a": 1}, {"a": 2}]),
-            json!([{"a": 2}, {"a": 3}]),
-            json!([{"a": 2}, {"a": 3}]),
-        );
-        check(
-            json!([{"name": "p", "x": 9}]),
-            json!([{"name": "p"}]),
-            json!([{"name": "q"}]),
-            json!([{"name": "q"}]),
-        );
-    }
-
-    #[test]
-    fn a_named_item_is_found_again_after_it_changed_and_moved() {
-        check(
-            json!([{"name": "p", "a": 1, "x": 9}]),
-            json!([{"name": "p", "a": 1}]),
-            json!([{"name": "q", "a": 1}, {"name": "p", "a": 2}]),
-            json!([{"name": "q", "a": 1}, {"name": "p", "a": 2, "x": 9}]),
-        );
-    }
-
-    #[test]
-    fn equal_items_are_continued_one_each() {
-        check(
-            json!(["a", "a"]),
-            json!(["a", "a"]),
-            json!(["a", "a", "a"]),
-            json!(["a", "a", "a"]),
-        );
-    }
-
-    #[test]
-    fn what_a_hook_unsets_goes() {
-        check(
-            json!({"a": 1, "b": 2}),
-            json!({"a": 1, "b": 2}),
-            json!({"b": 2}),
-            json!({"b": 2}),
-        );
-    }
-
-    #[test]
-    fn what_a_hook_sets_comes() {
-        check(
-            json!({}),
-            json!({}),
-            json!({"a": {"b": 1}}),
-            json!({"a": {"b": 1}}),
-        );
-    }
-
-    /// Documents in which every object may have fields `u0`.. that no type knows.
-    fn document() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            any::<i8>().prop_map(Value::from),
-            "[a-c]{1,2}".prop_map(Value::from)
-        ];
-        leaf.prop_recursive(4, 40, 4, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::btree_map("(name|a|b|c|u0|u1)", inner, 0..5)
-                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
-            ]
-        })
-    }
-
-    /// What a type that does not know the fields `u..` sees.
-    fn seen(value: &Value) -> Value {
-        match value {
-            Value::Array(items) => items.iter().map(seen).collect(),
-            Value::Object(fields) => Value::Object(
-                fields
-                    .iter()
-                    .filter(|(name, _)| !name.starts_with('u'))
-                    .map(|(name, value)| (name.clone(), seen(value)))
-                    .collect(),
-            ),
-            other => other.clone(),
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn afterwards_the_type_sees_what_the_hook_left(held in document(), other in document()) {
-            let (before, after) = (seen(&held), seen(&other));
-            let mut document = held;
-            merge_value(&mut document, &before, after.clone());
-            prop_assert_eq!(seen(&document), after);
-        }
-
-        #[test]
-        fn a_hook_that_changes_nothing_leaves_the_document_alone(held in document()) {
-            let before = seen(&held);
-            let mut document = held.clone();
-            merge_value(&mut document, &before, before.clone());
-            prop_assert_eq!(document, held);
-        }
-    }
-}
+mod tests;

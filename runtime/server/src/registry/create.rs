@@ -6,6 +6,7 @@ use apiloom_meta::kind::GenerationRule;
 use apiloom_meta::{ApiError, Object};
 use apiloom_storage::{Entry, StorageError};
 
+use super::draft::{Draft, InHub};
 use super::endpoint::{Endpoint, Written};
 use super::target::Target;
 use super::{CreateOptions, RequestContext, error, stamp};
@@ -105,9 +106,9 @@ impl Endpoint {
     ) -> Result<Creation, ApiError> {
         self.match_namespace(&mut object, target.namespace)?;
         target.ctx.pause().await;
-        self.before_create(target, &mut object);
+        let draft = self.before_create(target, &mut object);
         target.ctx.pause().await;
-        self.validate_create(target.ctx, &mut object)?;
+        let draft = self.validate_create(target.ctx, &mut object, draft)?;
         target.ctx.pause().await;
         self.admit_validation(target, &mut object, None).await?;
         if error::parse_version(object.resource_version()).is_ok_and(|version| version != 0) {
@@ -116,15 +117,15 @@ impl Endpoint {
             ));
         }
         object.set_meta_str("resourceVersion", "");
-        let created = self.write_new(target, object).await?;
+        let created = self.write_new(target, object, draft).await?;
         if let Creation::Created(written) = &created {
             self.warn(target.ctx, &written.object);
         }
         Ok(created)
     }
 
-    /// Identity, generation, and what the kind's rules prepare.
-    fn before_create(&self, target: Target<'_>, object: &mut Object) {
+    /// Identity, generation, and what the kind's rules prepare; gives the object in the other versions.
+    fn before_create(&self, target: Target<'_>, object: &mut Object) -> Result<Draft, ApiError> {
         stamp::stamp_created(object);
         if self.def().generation == GenerationRule::Spec {
             stamp::set_meta_number(object, "generation", Some(1));
@@ -132,27 +133,31 @@ impl Endpoint {
         if self.def().status && object.fields_mut().remove("status").is_some() {
             self.kind.default(object, self.version);
         }
-        self.kind.prepare(object, self.version, |strategy, object| {
+        self.prepare(object, |strategy, object| {
             strategy.prepare_for_create(target.ctx, object)
         });
+        let mut hub = self.new_in_hub(object)?;
+        if let Some(hub) = &mut hub {
+            self.prepare_in_hub(object, hub, |strategy, InHub { new, .. }| {
+                strategy.prepare_for_create(target.ctx, new)
+            })?;
+        }
+        Ok(Draft::of_new(hub))
     }
 
     async fn write_new(
         &self,
         target: Target<'_>,
         mut object: Object,
+        draft: Draft,
     ) -> Result<Creation, ApiError> {
         let key = self.kind.key(target.namespace, target.name)?;
-        let prepared = match self.version == self.kind.storage_version {
-            true => self.kind.encode(&mut object),
-            false => {
-                let stored = self.kind.to_storage(object.clone(), self.version);
-                self.kind.encode(&mut stored?)
-            }
-        };
-        let prepared = Arc::new(prepared?);
+        let mut stored = self.to_store(&object, draft)?;
+        let prepared = self.kind.encode(stored.as_mut().unwrap_or(&mut object))?;
+        let prepared = Arc::new(prepared);
         self.check_size(&prepared, None)?;
         if target.dry_run {
+            let mut object = self.as_read(object, stored.as_ref())?;
             object.set_meta_str("resourceVersion", "");
             return Ok(match self.kind.get(&key, "create").await? {
                 Some(entry) => Creation::Taken(Box::new(entry)),

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use apiloom_meta::codec::{Finder, Format, append_json, decode_value};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::kind::{ResourceDef, Scope};
-use apiloom_meta::schema::Schema;
+use apiloom_meta::schema::{Schema, merge_difference};
 use apiloom_meta::{ApiError, GroupKind, GroupResource, Object};
 use apiloom_storage::{Entry, Revision, Storage, StorageError};
 use bytes::Bytes;
@@ -159,6 +159,17 @@ impl Kind {
         from: VersionIndex,
         to: VersionIndex,
     ) -> Result<Object, ApiError> {
+        self.try_convert(object, from, to)
+            .map_err(ApiError::internal)
+    }
+
+    /// As [`Kind::convert`]; the error says why the object cannot be converted.
+    fn try_convert(
+        &self,
+        object: Object,
+        from: VersionIndex,
+        to: VersionIndex,
+    ) -> Result<Object, String> {
         if from == to {
             return Ok(object);
         }
@@ -170,10 +181,10 @@ impl Kind {
                 &source.api_version,
                 &target.api_version,
             );
-            ApiError::internal(format!(
+            format!(
                 "converting {kind} {} from {source} to {target}: {why}",
                 go_quote(&name)
-            ))
+            )
         };
         let mut object = object;
         object.fields_mut().remove("apiVersion");
@@ -251,37 +262,55 @@ impl Kind {
         let Ok(mut converted) = self.convert(object.clone(), version, judge) else {
             return false;
         };
-        if !hook(strategy, &mut converted) {
-            return false;
-        }
-        let changed = self.convert(converted, judge, version);
-        changed.map(|changed| *object = changed).is_ok()
+        let before = converted.clone();
+        hook(strategy, &mut converted)
+            && self
+                .put_back(object, version, judge, [before, converted])
+                .is_ok()
     }
 
-    /// Runs a hook that prepares an object, and puts in the defaults that follow from what it set.
-    pub(super) fn prepare(
+    /// Makes in an object what a hook changed in it in another version, and nothing else.
+    ///
+    /// # Errors
+    /// When one of the two states of the object in that version cannot be converted.
+    pub(super) fn put_back(
         &self,
         object: &mut Object,
         version: VersionIndex,
-        hook: impl FnOnce(&dyn ErasedStrategy, &mut Object) -> bool,
-    ) {
-        if self.change(object, version, hook) {
-            self.default(object, version);
-        }
+        other: VersionIndex,
+        [before, after]: [Object; 2],
+    ) -> Result<(), ApiError> {
+        let before = self.convert(before, other, version)?;
+        let mut after = self.convert(after, other, version)?;
+        let schema = Some(&*self.versions[version].schema);
+        let after = std::mem::take(after.fields_mut());
+        merge_difference(schema, object.fields_mut(), before.fields(), after);
+        Ok(())
     }
 
-    /// The object in the version it is stored in, with that version's defaults: a read puts them in, and what a read
-    /// gave must be stored as it was when it is written back.
-    pub(super) fn to_storage(
+    /// The object in another version, with that version's defaults: a read puts in those of the version that is stored, and
+    /// what a read gave must be stored as it was when it is written back.
+    pub(super) fn carry(
         &self,
         object: Object,
-        version: VersionIndex,
+        from: VersionIndex,
+        to: VersionIndex,
     ) -> Result<Object, ApiError> {
-        let mut stored = self.convert(object, version, self.storage_version)?;
-        if version != self.storage_version {
-            self.default(&mut stored, self.storage_version);
+        self.try_carry(object, from, to).map_err(ApiError::internal)
+    }
+
+    /// As [`Kind::carry`]; the error says why the object cannot be converted.
+    pub(super) fn try_carry(
+        &self,
+        object: Object,
+        from: VersionIndex,
+        to: VersionIndex,
+    ) -> Result<Object, String> {
+        let mut carried = self.try_convert(object, from, to)?;
+        if from != to {
+            self.default(&mut carried, to);
         }
-        Ok(stored)
+        Ok(carried)
     }
 
     /// Reads stored bytes in a version: pruned and defaulted by today's schema of the version they are stored in, then

@@ -14,6 +14,7 @@ mod decode;
 mod delete;
 mod delete_collection;
 mod document;
+mod draft;
 mod endpoint;
 mod error;
 mod field_values;

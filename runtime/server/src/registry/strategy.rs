@@ -133,7 +133,7 @@ fn edit<K: Resource>(object: &mut Object, change: impl FnOnce(&mut K)) -> bool {
         serde_json::to_value(&typed),
     ) {
         (Ok(Value::Object(before)), Ok(Value::Object(after))) if before != after => {
-            merge_difference(object.fields_mut(), &before, after);
+            merge_difference(None, object.fields_mut(), &before, after);
             true
         }
         _ => false,

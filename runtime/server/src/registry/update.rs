@@ -12,6 +12,7 @@ use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
 use apiloom_storage::Revision;
 
 use super::create::Creation;
+use super::draft::{Before, Draft, InHub};
 use super::endpoint::{Endpoint, Written};
 use super::present::{Attempt, Present};
 use super::target::Target;
@@ -149,12 +150,16 @@ impl Endpoint {
                 mut object,
                 mut stored,
             } => {
+                let is_converted = stored.is_some();
                 let stored = stored.as_mut().unwrap_or(&mut object);
                 let prepared = match self.kind.encode(stored) {
                     Ok(prepared) => Arc::new(prepared),
                     Err(error) => return Ok(Attempt::Judged(Err(error))),
                 };
                 if present.holds(&prepared) {
+                    if is_converted {
+                        object = self.kind.read_present(&present, self.version)?;
+                    }
                     object.set_meta_str("resourceVersion", &revision.to_string());
                     return Ok(Attempt::Judged(Ok(object.into())));
                 }
@@ -185,38 +190,43 @@ impl Endpoint {
         key: &str,
         present: &Present,
     ) -> Result<Step, ApiError> {
-        let mut old = self.kind.read_present(present, self.version)?;
+        let mut before = self.read_before(present)?;
+        let old = &before.object;
         let mut new = match change {
             Change::Replace(object) => {
                 self.check_uid(object, old.uid(), target.name, key)?;
                 object.clone()
             }
-            Change::Patch(patch, validation) => self.patched(target, &old, patch, *validation)?,
+            Change::Patch(patch, validation) => self.patched(target, old, patch, *validation)?,
         };
+        let sent = before.is_converted().then(|| new.clone());
         target.ctx.pause().await;
-        self.admit_mutation(target, &mut new, Some(&old)).await?;
+        self.admit_mutation(target, &mut new, Some(old)).await?;
         target.ctx.pause().await;
         self.check_version(&new, present.revision(), target.name)?;
-        self.before_update(target, &mut new, &old, present);
+        let draft = self.before_update(target, &mut new, &before, sent.as_ref());
+        let old = &mut before.object;
         new.set_meta_str("resourceVersion", old.resource_version());
         target.ctx.pause().await;
-        self.validate_update(target.ctx, &mut new, &mut old)?;
+        let draft = self.validate_update(target.ctx, &mut new, old, draft)?;
         target.ctx.pause().await;
-        self.admit_validation(target, &mut new, Some(&old)).await?;
-        if self.is_released(&new, &old) {
+        self.admit_validation(target, &mut new, Some(old)).await?;
+        if self.is_released(&new, old) {
             return Ok(match target.dry_run {
                 true => Step::Nothing(new),
                 false => Step::Remove(new),
             });
         }
-        let stored = self.to_store(target.subresource, &new, &old, present)?;
+        let stored = self.to_store(&new, draft)?;
         if target.dry_run {
-            let mut stored = stored.unwrap_or_else(|| new.clone());
-            let prepared = self.kind.encode(&mut stored)?;
+            let shown = self.as_read(new, stored.as_ref())?;
+            let prepared = self
+                .kind
+                .encode(&mut stored.unwrap_or_else(|| shown.clone()))?;
             if !present.holds(&prepared) {
                 self.check_size(&prepared, Some(present))?;
             }
-            return Ok(Step::Nothing(new));
+            return Ok(Step::Nothing(shown));
         }
         Ok(Step::Write {
             object: new,
@@ -264,8 +274,15 @@ impl Endpoint {
         Err(ApiError::invalid(&resource, name, &[error]))
     }
 
-    /// Keeps what the request may not change, then lets the kind's rules prepare the object.
-    fn before_update(&self, target: Target<'_>, new: &mut Object, old: &Object, present: &Present) {
+    /// Keeps what the request may not change, then lets the kind's rules prepare the object; gives it in the other versions.
+    fn before_update(
+        &self,
+        target: Target<'_>,
+        new: &mut Object,
+        before: &Before,
+        sent: Option<&Object>,
+    ) -> Result<Draft, ApiError> {
+        let old = &before.object;
         self.isolate(target.subresource, new, old);
         let generation = stamp::meta_number(old, "generation");
         stamp::set_meta_number(new, "generation", generation);
@@ -285,36 +302,44 @@ impl Endpoint {
         if new.uid().is_empty() {
             new.set_meta_str("uid", old.uid());
         }
-        if target.subresource.is_empty() {
-            self.kind.prepare(new, self.version, |strategy, new| {
-                self.prepare_for_update(target.ctx, strategy, new, old)
-            });
-        }
-        if self.def().generation == GenerationRule::Spec && self.spec_changes(new, old, present) {
+        let draft = self.prepare_update(target, new, before, sent);
+        if self.def().generation == GenerationRule::Spec && self.draft_differs(new, before, &draft)
+        {
             stamp::set_meta_number(new, "generation", Some(generation.unwrap_or(0) + 1));
         }
+        draft
     }
 
-    /// Calls the hook with the old object in the version that the new one is already in.
-    fn prepare_for_update(
+    /// Lets the kind's rules prepare a changed object, in the version that they are of.
+    fn prepare_update(
         &self,
-        ctx: &RequestContext,
-        strategy: &dyn super::strategy::ErasedStrategy,
+        target: Target<'_>,
         new: &mut Object,
-        old: &Object,
-    ) -> bool {
-        let judge = self
-            .kind
-            .version_of(new.api_version())
-            .unwrap_or(self.version);
-        match self.kind.convert(old.clone(), self.version, judge) {
-            Ok(old) => strategy.prepare_for_update(ctx, new, &old),
-            Err(_) => false,
+        before: &Before,
+        sent: Option<&Object>,
+    ) -> Result<Draft, ApiError> {
+        let Target {
+            ctx, subresource, ..
+        } = target;
+        if subresource.is_empty() {
+            self.prepare(new, |strategy, new| {
+                strategy.prepare_for_update(ctx, new, &before.object)
+            });
         }
+        let comparable = self.comparable(subresource, before, sent);
+        let comparable = comparable.as_ref();
+        let mut hub = self.changed_in_hub(subresource, new, before, comparable)?;
+        if let Some(hub) = hub.as_mut().filter(|_| subresource.is_empty()) {
+            self.prepare_in_hub(new, hub, |strategy, InHub { new, old }| {
+                let old = old.as_ref();
+                old.is_some_and(|old| strategy.prepare_for_update(ctx, new, old))
+            })?;
+        }
+        Ok(self.draft(subresource, new, hub, before, comparable))
     }
 
     /// Undoes what the endpoint does not write: status on the object itself, everything but status on `/status`.
-    fn isolate(&self, subresource: &str, new: &mut Object, old: &Object) {
+    pub(super) fn isolate(&self, subresource: &str, new: &mut Object, old: &Object) {
         match subresource {
             "status" => {
                 let status = new.fields_mut().remove("status");
@@ -329,21 +354,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether the update changes what counts for the generation. What will be stored decides: another version may leave
-    /// out a default that is put back, or drop a field that it does not know.
-    fn spec_changes(&self, new: &Object, old: &Object, present: &Present) -> bool {
-        let storage_version = self.kind.storage_version;
-        if self.version != storage_version
-            && let Ok(new) = self.kind.to_storage(new.clone(), self.version)
-            && let Ok(old) = self.kind.read_present(present, storage_version)
-        {
-            return self.spec_differs(&new, &old);
-        }
-        self.spec_differs(new, old)
-    }
-
     /// Whether anything but metadata and, where it is a subresource, status differs.
-    fn spec_differs(&self, new: &Object, old: &Object) -> bool {
+    pub(super) fn spec_differs(&self, new: &Object, old: &Object) -> bool {
         let counts =
             |name: &&String| *name != "metadata" && !(self.def().status && *name == "status");
         let (new, old) = (new.fields(), old.fields());
@@ -359,32 +371,6 @@ impl Endpoint {
             && stamp::meta_number(old, "deletionGracePeriodSeconds").unwrap_or(0) == 0
             && new.finalizers().is_empty()
             && (!self.kind.is_namespace || namespace::finalizers(new).is_empty())
-    }
-
-    /// The document to store, where it is not the object itself. What the endpoint does not write is taken from the stored document itself: a version that
-    /// cannot say everything must not lose, by converting there and back, what the request did not touch.
-    fn to_store(
-        &self,
-        subresource: &str,
-        new: &Object,
-        old: &Object,
-        present: &Present,
-    ) -> Result<Option<Object>, ApiError> {
-        let storage_version = self.kind.storage_version;
-        if self.version == storage_version {
-            return Ok(None);
-        }
-        let mut stored = self.kind.to_storage(new.clone(), self.version)?;
-        if self.def().status {
-            let mut before = self.kind.read_present(present, storage_version)?;
-            if subresource == "status" {
-                put_field(&mut before, "status", stored.fields_mut().remove("status"));
-                stored = before;
-            } else if new.fields().get("status") == old.fields().get("status") {
-                put_field(&mut stored, "status", before.fields_mut().remove("status"));
-            }
-        }
-        Ok(Some(stored))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::versions::stored_long_ago;
 use super::*;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,16 +54,13 @@ fn to_hub(value: Value) -> Result<Value, String> {
 }
 
 /// Drafts of these colors, named a, b and so on, with their colors as labels; and their endpoint in the version that is
-/// not stored.
+/// not stored. They were stored when nothing kept what cannot be converted from being written.
 async fn drafts(colors: &[&str]) -> (Fixture, Arc<Endpoint>) {
-    let (f, [hub, stored]) = two_versions::<Draft, StoredDraft>().await;
+    let (f, [hub, _]) = two_versions::<Draft, StoredDraft>().await;
     for (name, color) in ('a'..).zip(colors) {
-        let metadata = json!({"name": name.to_string(), "labels": {"color": color}});
-        let input = object(json!({"metadata": metadata, "spec": {"color": color}}));
-        stored
-            .create(&f.ctx, NS, input, &CreateOptions::default())
-            .await
-            .unwrap();
+        let mut document = stored_long_ago("Draft", &name.to_string(), &json!({"color": color}));
+        document["metadata"]["labels"] = json!({"color": color});
+        f.plant("drafts", &document).await;
     }
     (f, hub)
 }

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use super::super::document::CachedObject;
 use super::super::field_values::UNUSED_LOOKS;
+use super::versions::stored_long_ago;
 use super::*;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -152,7 +153,11 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
     caught_up().await;
     let told = woken(&mut watchers);
     assert_eq!(kinds(&told), [(7, WatchEventKind::Added)]);
-    assert_eq!(CONVERTED.get(), before + 1, "converted once");
+    let converted = CONVERTED.get() - before;
+    assert_eq!(
+        converted, 2,
+        "judged by the hub's rules, then converted once"
+    );
 
     let mut changed = created.unwrap().object;
     changed
@@ -166,13 +171,16 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
         kinds(&told),
         [(7, WatchEventKind::Deleted), (8, WatchEventKind::Added)]
     );
-    assert_eq!(CONVERTED.get(), before + 2, "the old state is known");
+    let converted = CONVERTED.get() - before;
+    assert_eq!(
+        converted,
+        2 + 3,
+        "both states are judged, and the old one is known"
+    );
 
     // What cannot be converted may be anything: every watch ends with the reason.
-    stored
-        .create(&f.ctx, NS, part("b", "stuck"), &options)
-        .await
-        .unwrap();
+    let spec = json!({"color": "stuck"});
+    f.plant("parts", &stored_long_ago("Part", "b", &spec)).await;
     caught_up().await;
     let told = woken(&mut watchers);
     assert_eq!(told.len(), WATCHERS);
@@ -258,7 +266,17 @@ async fn lists_by_a_field_convert_each_object_once() {
 
     // What cannot be converted may have any value: every list fails.
     let stuck = stored.create(&f.ctx, NS, part("stuck", "stuck"), &options);
-    stuck.await.unwrap();
+    assert_eq!(
+        shown(&stuck.await.unwrap_err()),
+        (
+            Some("BadRequest"),
+            "Part in version \"v1alpha1\" cannot be handled as a Part: converting Part \"stuck\" from \
+             test.example.com/v1alpha1 to test.example.com/v1: it is stuck"
+        )
+    );
+    let spec = json!({"color": "stuck"});
+    f.plant("parts", &stored_long_ago("Part", "stuck", &spec))
+        .await;
     caught_up().await;
     for _ in 0..2 {
         let error = listed(&f, &hub, "c0").await.unwrap_err();

@@ -13,6 +13,7 @@ mod delete;
 mod derived;
 mod list;
 mod namespaces;
+mod other_versions;
 mod patch;
 mod prepared;
 mod races;

@@ -5,18 +5,18 @@ use apiloom_storage::Storage as _;
 use super::*;
 
 impl Fixture {
-    /// Puts bytes into the store behind the registry's back.
-    async fn plant(&self, name: &str, document: &Value) -> u64 {
-        self.store
-            .create(&key(name), document.to_string().into(), None)
-            .await
-            .unwrap()
-            .0
+    /// Puts an object of these resources into the store behind the registry's back.
+    pub(super) async fn plant(&self, plural: &str, document: &Value) -> u64 {
+        let name = document["metadata"]["name"].as_str().unwrap();
+        let key = format!("/registry/{GROUP}/{plural}/default/{name}");
+        let created = self.store.create(&key, document.to_string().into(), None);
+        created.await.unwrap().0
     }
 }
 
-fn stored_long_ago(name: &str, spec: &Value) -> Value {
-    json!({"apiVersion": "test.example.com/v1alpha1", "kind": "Widget",
+/// An object of the version that is stored in these tests.
+pub(super) fn stored_long_ago(kind: &str, name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "test.example.com/v1alpha1", "kind": kind,
         "metadata": {"name": name, "namespace": "default", "uid": "u"}, "spec": spec})
 }
 
@@ -91,8 +91,8 @@ async fn an_object_stored_before_its_type_gained_a_default_is_served_with_it() {
     let f = fixture().await;
     let revision = f
         .plant(
-            "old",
-            &stored_long_ago("old", &json!({"colour": "red", "gone": 1})),
+            "widgets",
+            &stored_long_ago("Widget", "old", &json!({"colour": "red", "gone": 1})),
         )
         .await
         .to_string();
@@ -172,7 +172,7 @@ pub(super) struct Sketch {
     pub(super) status: Option<Status>,
 }
 
-/// An older version of Sketch that knows no color.
+/// An older version of Sketch that knows nothing but the size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(super) struct PlainSketch {
     pub(super) metadata: ObjectMeta,
@@ -203,7 +203,7 @@ resource!(PlainSketch, "v1alpha1", "Sketch", "sketches", |def| {
             to_hub: Ok,
             from_hub: |mut value| {
                 if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
-                    spec.remove("color");
+                    spec.retain(|name, _| name == "size");
                 }
                 Ok(value)
             },
