@@ -2,6 +2,7 @@
 //!
 //! An item with errors is still emitted, with its derives, so that rustc does not report every use of it as well.
 
+mod checked;
 mod convert;
 mod derives;
 mod fields;
@@ -63,12 +64,13 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
             let hooks = hooks::of_enum(&model);
             let column = fields::impl_column_value(&model);
             let proofs = schema::proofs(model.variants.iter().flat_map(Variant::fields));
+            let checked = checked::of_enum(&model);
             let conversions: TokenStream = model
                 .conversions
                 .iter()
                 .map(|c| convert::of_enum(&model, c))
                 .collect();
-            quote! { #item #hooks #column #proofs #conversions }
+            quote! { #item #hooks #column #proofs #checked #conversions }
         }
     }
 }
@@ -77,5 +79,6 @@ fn struct_impls(model: &ApiStruct) -> TokenStream {
     let hooks = hooks::of_struct(model);
     let fields = fields::impl_has_fields(model);
     let proofs = schema::proofs(model.fields.iter());
-    quote! { #hooks #fields #proofs }
+    let checked = checked::of_struct(model);
+    quote! { #hooks #fields #proofs #checked }
 }

@@ -4,7 +4,9 @@
 
 #[cfg(feature = "server")]
 mod allocator;
+mod base64;
 mod cells;
+mod checked;
 mod convert;
 mod hooks;
 mod keywords;
@@ -13,7 +15,8 @@ mod serving;
 
 pub use apiloom_meta::convert::{ConvertError, ConvertFrom};
 pub use apiloom_meta::fields::{
-    CanBeAbsent, ColumnValue, Container, Field, HasFields, List, Map, Number, Text,
+    CanBeAbsent, ColumnValue, Container, Field, HasFields, JsonName, JsonNames, List, Map, Number,
+    Text, Values,
 };
 pub use apiloom_meta::gvk::GroupVersionKind;
 pub use apiloom_meta::kind::{
@@ -32,7 +35,12 @@ pub use serde_json;
 pub use crate::__allocator as allocator;
 #[cfg(feature = "server")]
 pub use allocator::{ALLOCATOR, Allocator};
+pub use base64::{Base64, Bytes};
 pub use cells::{cell_with, column_type_of, column_type_with};
+pub use checked::{
+    Flattened, Leaf, OtherFlattened, OtherLeaf, OtherTag, TagValues, can_be, refuse,
+    refuse_shared_name,
+};
 pub use convert::{
     Checked, Conv, ConvertVia, FieldNames, FieldNamesOther, ResultOf, Returned, ReturnedVia,
     TypeOf, Unmentioned, convert_document, convert_json, is_other_version, may_have_field,

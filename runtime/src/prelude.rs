@@ -5,8 +5,8 @@ pub use std::collections::BTreeMap;
 
 #[doc(no_inline)]
 pub use apiloom_meta::{
-    Condition, ConditionStatus, ConvertError, ConvertFrom, FieldError, FieldPath, IntOrString,
-    LabelSelector, MicroTime, ObjectMeta, OwnerReference, Quantity, Resource, Time,
+    Condition, ConditionStatus, ConvertError, ConvertFrom, Duration, FieldError, FieldPath,
+    IntOrString, LabelSelector, MicroTime, ObjectMeta, OwnerReference, Quantity, Resource, Time,
 };
 
 #[doc(no_inline)]

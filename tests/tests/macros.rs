@@ -6,6 +6,8 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
+#[path = "macros/bytes.rs"]
+mod bytes;
 #[path = "macros/conversion.rs"]
 mod conversion;
 #[path = "macros/definition.rs"]
@@ -20,5 +22,7 @@ mod ill_typed;
 mod json;
 #[path = "macros/keywords.rs"]
 mod keywords;
+#[path = "macros/served.rs"]
+mod served;
 #[path = "macros/wardle.rs"]
 mod wardle;

@@ -9,6 +9,7 @@ mod types;
 pub use parse::parse_api;
 pub(crate) use parse::parse_struct;
 pub use rules::{Bounds, ListTopology, MapTopology, Rules, Transition};
+pub use types::{Leaf, holds_bytes, leaf};
 
 use crate::{Code, Name, SourceSpan, Spanned};
 
@@ -134,6 +135,8 @@ pub struct ApiEnum {
     pub conversions: Vec<Conversion>,
     /// Variants in declared order.
     pub variants: Vec<Variant>,
+    /// The fields by which an object tells its variant: the variants that hold something, or else the tag.
+    pub wire_names: Vec<String>,
     /// Last segments of the derives that the user listed below the attribute.
     pub derives: Vec<String>,
 }

@@ -95,6 +95,8 @@ diagnostics! {
     NestedOption = "E040" "nested-option",
     /// A kind that no request could be made of.
     NoVerbs = "E041" "no-verbs",
+    /// A rule of lists or texts on bytes.
+    RuleOfBytes = "E042" "rule-of-bytes",
 }
 
 impl fmt::Display for DiagnosticId {

@@ -121,14 +121,6 @@ fn foreign_keys(attrs: &[Attribute]) -> Vec<ForeignKey> {
     keys
 }
 
-/// The name that serde gives a field, when an attribute says so.
-pub(crate) fn serde_rename(attrs: &[Attribute]) -> Option<String> {
-    let keys = foreign_keys(attrs).into_iter();
-    keys.filter(|key| key.attribute == "serde" && key.name == "rename")
-        .find_map(|key| key.text)
-        .map(|text| text.value)
-}
-
 /// Whether serde has this key on the item.
 pub(crate) fn has_serde_key(attrs: &[Attribute], name: &str) -> bool {
     foreign_keys(attrs)
@@ -136,10 +128,10 @@ pub(crate) fn has_serde_key(attrs: &[Attribute], name: &str) -> bool {
         .any(|key| key.attribute == "serde" && key.name == name)
 }
 
-/// Serde's `rename_all`.
-pub(crate) fn serde_rename_all(attrs: &[Attribute]) -> Option<String> {
+/// The text of one of serde's keys, such as `rename_all`.
+pub(crate) fn serde_text(attrs: &[Attribute], name: &str) -> Option<String> {
     let keys = foreign_keys(attrs).into_iter();
-    keys.filter(|key| key.attribute == "serde" && key.name == "rename_all")
+    keys.filter(|key| key.attribute == "serde" && key.name == name)
         .find_map(|key| key.text)
         .map(|text| text.value)
 }

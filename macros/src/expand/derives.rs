@@ -1,7 +1,7 @@
 //! The item itself with what we add to it: derives, serde and schemars attributes.
 
-use apiloom_model::api::{Content, Field, Shape};
-use apiloom_model::{ApiEnum, ApiStruct, is_attribute};
+use apiloom_model::api::{Content, Field, Shape, holds_bytes};
+use apiloom_model::{ApiEnum, ApiStruct, Code, is_attribute};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Fields, parse_quote};
@@ -65,11 +65,19 @@ pub(crate) fn decorated_enum(item: &DeriveInput, model: &ApiEnum) -> TokenStream
             let name = &declared.json_name;
             variant.attrs.push(parse_quote!(#[serde(rename = #name)]));
         }
-        if let Content::Fields(fields) = &declared.content {
-            variant
-                .attrs
-                .push(parse_quote!(#[serde(rename_all = "camelCase")]));
-            decorate_fields(&mut variant.fields, fields);
+        match &declared.content {
+            Content::Unit => {}
+            Content::Value(ty) => {
+                if let Some(field) = variant.fields.iter_mut().next() {
+                    field.attrs.extend(base64_of(ty));
+                }
+            }
+            Content::Fields(fields) => {
+                variant
+                    .attrs
+                    .push(parse_quote!(#[serde(rename_all = "camelCase")]));
+                decorate_fields(&mut variant.fields, fields);
+            }
         }
     }
     quote!(#item)
@@ -104,6 +112,11 @@ fn serde_of_field(field: &Field) -> Vec<Attribute> {
         let name = &field.json_name;
         attrs.push(parse_quote!(#[serde(rename = #name)]));
     }
+    attrs.extend(base64_of(&field.ty));
+    // With a way of its own to be read, an option is no longer absent by its type.
+    if matches!(field.shape, Shape::Option(_)) && holds_bytes(&field.ty) {
+        attrs.push(parse_quote!(#[serde(default)]));
+    }
     match field.shape {
         _ if field.flatten => {}
         // An option is absent by its type; only an explicit null needs to be written.
@@ -116,6 +129,20 @@ fn serde_of_field(field: &Field) -> Vec<Attribute> {
         Shape::Other => {}
     }
     attrs
+}
+
+/// Attributes by which bytes are base64 text, in the schema as on the wire.
+fn base64_of(ty: &Code) -> Vec<Attribute> {
+    if !holds_bytes(ty) {
+        return Vec::new();
+    }
+    let literal = |text: String| syn::LitStr::new(&text, ty.span().start);
+    let functions = literal(quote!(::apiloom::codegen::Base64::<#ty>).to_string());
+    let schema = literal(quote!(::apiloom::codegen::Base64<#ty>).to_string());
+    vec![
+        parse_quote!(#[serde(with = #functions)]),
+        parse_quote!(#[schemars(with = #schema)]),
+    ]
 }
 
 /// The item without our attributes.

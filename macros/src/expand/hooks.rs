@@ -1,6 +1,6 @@
 //! `ApiType`: the tree of custom checks and computed defaults.
 
-use apiloom_model::api::{Content, Field, Rules, Shape};
+use apiloom_model::api::{Content, Field, Rules, Shape, holds_bytes};
 use apiloom_model::{ApiEnum, ApiStruct, Code};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -8,11 +8,17 @@ use quote::{ToTokens, quote};
 /// The hooks of a struct.
 pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
     let this = model.name.to_ident();
-    let checks = checks(&quote!(#this), &model.rules);
+    let checks = checks(&quote!(#this), &model.rules, false);
     let defaults = model.fields.iter().filter_map(|field| {
         let (compute, ty, json) = (field.default_with.as_ref()?, &field.ty, &field.json_name);
-        Some(quote! {
-            .default_of(#json, |parent| ::apiloom::codegen::computed_default::<#this, #ty>(parent, |parent| (#compute)(parent)))
+        Some(if holds_bytes(ty) {
+            quote! {
+                .default_of(#json, |parent| ::apiloom::codegen::computed_default::<#this, ::apiloom::codegen::Base64<#ty>>(parent, |parent| ::apiloom::codegen::Base64((#compute)(parent))))
+            }
+        } else {
+            quote! {
+                .default_of(#json, |parent| ::apiloom::codegen::computed_default::<#this, #ty>(parent, |parent| (#compute)(parent)))
+            }
         })
     });
     let fields = model.fields.iter().map(of_field);
@@ -26,7 +32,7 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
 /// with a tag of serde's there is no such field, and the schema engine refuses the checks when the server is built.
 pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
     let this = model.name.to_ident();
-    let checks = checks(&quote!(#this), &model.rules);
+    let checks = checks(&quote!(#this), &model.rules, false);
     let variants = model.variants.iter().filter_map(|variant| {
         let json = &variant.json_name;
         match &variant.content {
@@ -67,8 +73,9 @@ fn of_field(field: &Field) -> TokenStream {
     } else {
         quote!((&&::apiloom::codegen::Probe::<#ty>::new()).hooks())
     };
-    let checks = checks(&quote!(#inner), &field.rules);
-    let each = each(&quote!(#inner), &field.rules);
+    let in_base64 = holds_bytes(ty);
+    let checks = checks(&quote!(#inner), &field.rules, in_base64);
+    let each = each(&quote!(#inner), &field.rules, in_base64);
     let part = quote!(::apiloom::codegen::Tree::part(#own) #checks #each);
     if field.flatten {
         quote!(.flatten(#part))
@@ -77,22 +84,31 @@ fn of_field(field: &Field) -> TokenStream {
     }
 }
 
-fn each(ty: &TokenStream, rules: &Rules) -> TokenStream {
+fn each(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {
     let Some(inner) = &rules.each else {
         return TokenStream::new();
     };
     let element = quote!(<#ty as ::apiloom::codegen::Container>::Element);
-    let (checks, deeper) = (checks(&element, inner), each(&element, inner));
-    if checks.is_empty() && deeper.is_empty() {
+    let checks = checks(&element, inner, in_base64);
+    let deeper = each(&element, inner, in_base64);
+    let all = quote!(#checks #deeper);
+    if all.is_empty() {
         return TokenStream::new();
     }
-    quote!(.each(::apiloom::codegen::Tree::default() #checks #deeper))
+    quote!(.each(::apiloom::codegen::Tree::default() #all))
 }
 
-fn checks(ty: &TokenStream, rules: &Rules) -> TokenStream {
+/// The user's checks of a value, which may be or contain bytes in base64.
+fn checks(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {
     let check = |function: &Code| {
-        quote! {
-            .check(|value, path| ::apiloom::codegen::typed_check::<#ty, _>(value, path, |value, path| (#function)(value, path)))
+        if in_base64 {
+            quote! {
+                .check(|value, path| ::apiloom::codegen::typed_check::<::apiloom::codegen::Base64<#ty>, _>(value, path, |value, path| (#function)(&value.0, path)))
+            }
+        } else {
+            quote! {
+                .check(|value, path| ::apiloom::codegen::typed_check::<#ty, _>(value, path, |value, path| (#function)(value, path)))
+            }
         }
     };
     rules.custom.iter().map(check).collect()

@@ -1,6 +1,8 @@
 //! The schema keywords of `#[api(..)]`, and the proofs that a rule fits the type it stands on.
 
-use apiloom_model::api::{Bounds, Field, ListTopology, MapTopology, Rules, Shape, Union};
+use apiloom_model::api::{
+    Bounds, Field, ListTopology, MapTopology, Rules, Shape, Union, holds_bytes,
+};
 use apiloom_model::{ApiEnum, ApiStruct, Code, Name, SourceSpan};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -22,7 +24,7 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
         .union
         .as_ref()
         .map(|union| union_keyword(union, &model.fields));
-    let rules = keywords(&quote!(#this), &model.rules, &[]);
+    let rules = keywords(&quote!(#this), &model.rules, &[], false);
     quote!(::apiloom::codegen::Keywords::new().order(&[#(#order),*]).optional(&[#(#optional),*]) #union #rules)
 }
 
@@ -41,16 +43,17 @@ pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
         .is_none()
         .then(|| quote!(.order(&[#(#order),*])));
     let open = model.unknown().map(|_| quote!(.open_enum(&[#(#known),*])));
-    let rules = keywords(&quote!(#this), &model.rules, &[]);
+    let rules = keywords(&quote!(#this), &model.rules, &[], false);
     quote!(::apiloom::codegen::Keywords::new() #order #open #rules)
 }
 
 /// Keywords of a field, `None` when it has no rules.
 pub(crate) fn of_field(field: &Field, siblings: &[Field]) -> Option<TokenStream> {
     let ty = inner_type(field);
-    let rules = keywords(&ty, &field.rules, siblings);
+    let in_base64 = holds_bytes(&field.ty);
+    let rules = keywords(&ty, &field.rules, siblings, in_base64);
     let default = field.default.as_ref().map(|default| {
-        let value = typed(&ty, default);
+        let value = typed(&ty, default, in_base64);
         quote!(.set("x-apiloom-default", #value))
     });
     let omits_empty = omits_empty(field).then(|| quote!(.set("x-apiloom-omit-empty", true)));
@@ -82,12 +85,20 @@ fn inner_type(field: &Field) -> TokenStream {
     }
 }
 
-/// An expression of a given type; a string literal becomes whatever can be made from one.
-fn typed(ty: &TokenStream, value: &Code) -> TokenStream {
-    let literal = syn::parse2::<syn::LitStr>(value.to_token_stream());
-    match literal {
-        Ok(text) => quote!({ let value: #ty = ::core::convert::From::from(#text); value }),
-        Err(_) => quote!({ let value: #ty = #value; value }),
+/// An expression of a given type, as it is written in JSON; a literal of a string or of bytes becomes whatever can be made
+/// from one.
+fn typed(ty: &TokenStream, value: &Code, in_base64: bool) -> TokenStream {
+    let literal = syn::parse2::<syn::Lit>(value.to_token_stream());
+    let value = match literal {
+        Ok(literal @ (syn::Lit::Str(_) | syn::Lit::ByteStr(_))) => {
+            quote!({ let value: #ty = ::core::convert::From::from(#literal); value })
+        }
+        _ => quote!({ let value: #ty = #value; value }),
+    };
+    if in_base64 {
+        quote!(::apiloom::codegen::Base64(#value))
+    } else {
+        value
     }
 }
 
@@ -121,7 +132,7 @@ fn json_name_of(name: &Name, fields: &[Field]) -> String {
 }
 
 /// The chain of `.set(..)` calls that rules mean. A flat table.
-fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field]) -> TokenStream {
+fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field], in_base64: bool) -> TokenStream {
     let mut out = TokenStream::new();
     let mut set = |keyword: &str, value: TokenStream| out.extend(quote!(.set(#keyword, #value)));
     for (keyword, bound) in [
@@ -182,10 +193,10 @@ fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field]) -> TokenStream 
         }
     }
     if let Some(neq) = &rules.neq {
-        set("x-apiloom-not-equal", typed(ty, neq));
+        set("x-apiloom-not-equal", typed(ty, neq, in_base64));
     }
     if let Some(example) = &rules.example {
-        set("example", typed(ty, example));
+        set("example", typed(ty, example, in_base64));
     }
     if let Some(title) = &rules.title {
         set("title", title.to_token_stream());
@@ -198,7 +209,7 @@ fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field]) -> TokenStream 
     if let Some(note) = &rules.deprecated {
         out.extend(quote!(.deprecated(#note)));
     }
-    out.extend(nested(ty, rules));
+    out.extend(nested(ty, rules, in_base64));
     out
 }
 
@@ -235,19 +246,20 @@ fn key_of(ty: &TokenStream) -> TokenStream {
     quote_spanned!(span=> <#ty as ::apiloom::codegen::Map>::Key)
 }
 
-fn nested(ty: &TokenStream, rules: &Rules) -> TokenStream {
-    let part = |method: &str, ty: TokenStream, rules: &Rules| {
-        let (method, keywords) = (format_ident!("{method}"), keywords(&ty, rules, &[]));
+fn nested(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {
+    let part = |method: &str, ty: TokenStream, rules: &Rules, in_base64: bool| {
+        let keywords = keywords(&ty, rules, &[], in_base64);
+        let method = format_ident!("{method}");
         quote!(.#method(::apiloom::codegen::Keywords::new() #keywords))
     };
     let each = rules
         .each
         .as_ref()
-        .map(|rules| part("each", element_of(ty), rules));
+        .map(|rules| part("each", element_of(ty), rules, in_base64));
     let keys = rules
         .keys
         .as_ref()
-        .map(|rules| part("keys", key_of(ty), rules));
+        .map(|rules| part("keys", key_of(ty), rules, false));
     quote!(#each #keys)
 }
 

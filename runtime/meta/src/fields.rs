@@ -12,7 +12,8 @@ use serde::Serialize;
 
 use crate::kind::ColumnType;
 use crate::types::{
-    Condition, ConditionStatus, IntOrString, MicroTime, ObjectMeta, OwnerReference, Quantity, Time,
+    Condition, ConditionStatus, Duration, IntOrString, MicroTime, ObjectMeta, OwnerReference,
+    Quantity, Time,
 };
 
 /// A field of an API type, as a value without size beyond its name: dereferences to the fields of its own type, so that
@@ -149,6 +150,39 @@ impl HasFields for OwnerReference {
     };
 }
 
+/// A name in the JSON of a type.
+#[derive(Clone, Copy, Debug)]
+pub enum JsonName {
+    /// Of a field.
+    Own(&'static str),
+    /// Of the fields of a flattened type.
+    Flattened(&'static [JsonName]),
+}
+
+/// A type whose JSON names are known when it is compiled.
+pub trait JsonNames {
+    /// The names, in declared order.
+    const NAMES: &'static [JsonName];
+}
+
+impl<T: JsonNames> JsonNames for Option<T> {
+    const NAMES: &'static [JsonName] = T::NAMES;
+}
+
+impl<T: JsonNames> JsonNames for Box<T> {
+    const NAMES: &'static [JsonName] = T::NAMES;
+}
+
+/// An enum that is a string.
+pub trait Values {
+    /// The strings that it knows.
+    const VALUES: &'static [&'static str];
+}
+
+impl Values for ConditionStatus {
+    const VALUES: &'static [&'static str] = &["True", "False", "Unknown"];
+}
+
 /// A type that a printer column can show.
 #[diagnostic::on_unimplemented(
     message = "a column cannot show `{Self}`",
@@ -215,7 +249,7 @@ macro_rules! scalars {
     };
 }
 
-scalars!(String: String, &'static str, char, IntOrString, Quantity);
+scalars!(String: String, &'static str, char, Duration, IntOrString, Quantity);
 scalars!(Integer: i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
 scalars!(Number: f32, f64);
 scalars!(Boolean: bool);

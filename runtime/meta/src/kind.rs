@@ -406,7 +406,8 @@ plain!(
     crate::types::Quantity,
     crate::types::IntOrString,
     crate::types::Time,
-    crate::types::MicroTime
+    crate::types::MicroTime,
+    crate::types::Duration
 );
 plain!(
     crate::types::Condition,

@@ -3,6 +3,7 @@
 //! No I/O, no async, no HTTP: everything here is a pure function of its input. The one invariant: whatever the
 //! bytes that come in, the answer is a value or an error that names the field, never a panic.
 
+pub mod bytes;
 pub mod codec;
 pub mod convert;
 pub mod error;

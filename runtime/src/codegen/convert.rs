@@ -301,7 +301,7 @@ pub const fn is_other_version<Spoke: Resource, Hub: Resource>() -> bool {
 }
 
 /// `==` of strings is not const.
-const fn same_text(a: &str, b: &str) -> bool {
+pub(super) const fn same_text(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut index = 0;
     while index < a.len() && index < b.len() && a[index] == b[index] {

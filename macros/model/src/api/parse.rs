@@ -4,7 +4,9 @@ use proc_macro2::Ident;
 use syn::{Data, DeriveInput, Fields};
 
 use super::rules::{literal, read_rule};
-use super::types::{check_options, check_variant_value, shape_of, without_self};
+use super::types::{
+    check_options, check_rule_of_bytes, check_variant_value, shape_of, without_self,
+};
 use super::{
     ApiEnum, ApiStruct, ApiType, Content, Conversion, Field, FieldConversion, Rules, Shape, Union,
     Variant,
@@ -73,7 +75,7 @@ pub(crate) fn parse_struct(
             _ => read_rule(&mut rules, arg, d),
         }
     }
-    let rename_all = item::serde_rename_all(&item.attrs);
+    let rename_all = item::serde_text(&item.attrs, "rename_all");
     let camel = form == Form::Attribute || rename_all.as_deref() == Some("camelCase");
     let fields: Vec<Field> = named
         .named
@@ -110,7 +112,7 @@ fn parse_field(
     }
     let args = args::of_attributes(&field.attrs, "api", Target::Field, d);
     let written = if form == Form::Derive {
-        item::serde_rename(&field.attrs)
+        item::serde_text(&field.attrs, "rename")
     } else {
         None
     };
@@ -134,6 +136,9 @@ fn parse_field(
     };
     for arg in &args {
         read_field_key(&mut out, arg, d);
+        if form == Form::Attribute {
+            check_rule_of_bytes(&ty, arg, &out.rules, d);
+        }
         if arg.key == "nullable" && !matches!(out.shape, Shape::Option(_)) {
             d.error(
                 Id::NullableTarget,
@@ -425,12 +430,25 @@ fn parse_enum(item: &DeriveInput, d: &mut Diagnostics) -> Option<ApiEnum> {
         .filter_map(|variant| parse_variant(variant, &item.ident, tagged, d))
         .collect();
     check_variants(&variants, d);
+    let wire_names = if tagged {
+        let keys = ["tag", "content"].into_iter();
+        keys.filter_map(|key| item::serde_text(&item.attrs, key))
+            .collect()
+    } else {
+        let with_content = variants
+            .iter()
+            .filter(|variant| !variant.unknown && !matches!(variant.content, Content::Unit));
+        with_content
+            .map(|variant| variant.json_name.clone())
+            .collect()
+    };
     Some(ApiEnum {
         name: Name::from(&item.ident),
         description: item::description(&item.attrs),
         rules,
         conversions,
         variants,
+        wire_names,
         derives: item::derives(&item.attrs),
     })
 }

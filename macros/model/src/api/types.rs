@@ -4,7 +4,8 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{GenericArgument, PathArguments, Type};
 
-use super::Shape;
+use super::{Rules, Shape};
+use crate::args::Arg;
 use crate::diagnostics::DiagnosticId as Id;
 use crate::{Code, Diagnostics, SourceSpan};
 
@@ -132,12 +133,172 @@ pub(super) fn check_variant_value(ty: &Type, d: &mut Diagnostics) {
     check_options(ty, d);
 }
 
+fn is_bytes(ty: &Type) -> bool {
+    let is_u8 = |ty: &Type| matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "u8"));
+    match (Part::of(ty), Code::new(ty).text().contains("Vec")) {
+        (Part::List(inner), true) => is_vec(ty) && is_u8(inner),
+        _ => false,
+    }
+}
+
+fn is_vec(ty: &Type) -> bool {
+    match ty {
+        Type::Group(group) => is_vec(&group.elem),
+        Type::Paren(paren) => is_vec(&paren.elem),
+        Type::Path(path) => path
+            .path
+            .segments
+            .last()
+            .is_some_and(|last| last.ident == "Vec"),
+        _ => false,
+    }
+}
+
+fn contains_bytes(ty: &Type) -> bool {
+    is_bytes(ty) || Part::of(ty).inner().is_some_and(contains_bytes)
+}
+
+/// Whether a type is or contains `Vec<u8>`, which is base64 text on the wire.
+pub fn holds_bytes(ty: &Code) -> bool {
+    syn::parse2(ty.to_token_stream()).is_ok_and(|ty: Type| contains_bytes(&ty))
+}
+
+/// A type that no container of the standard library is.
+#[derive(Clone, Debug)]
+pub struct Leaf {
+    /// The type.
+    pub ty: Code,
+    /// Whether it stands in a container.
+    pub nested: bool,
+}
+
+/// What the containers of a type hold in the end; not the types that Rust itself knows, and not bytes.
+pub fn leaf(ty: &Code) -> Option<Leaf> {
+    fn find(ty: &Type, nested: bool) -> Option<Leaf> {
+        const PLAIN: [&str; 16] = [
+            "String", "bool", "char", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32",
+            "u64", "usize", "f32", "f64", "Value",
+        ];
+        if is_bytes(ty) {
+            return None;
+        }
+        if let Some(inner) = Part::of(ty).inner() {
+            return find(inner, true);
+        }
+        let code = Code::new(ty);
+        let plain = PLAIN.contains(&code.text().as_str());
+        (!plain).then_some(Leaf { ty: code, nested })
+    }
+    find(&syn::parse2(ty.to_token_stream()).ok()?, false)
+}
+
+/// Rules of lists and of texts, which have nothing to judge where bytes are base64 text.
+const NOT_OF_BYTES: [&str; 9] = [
+    "items", "list", "unique", "each", "atomic", "len", "bytes", "pattern", "format",
+];
+
+/// Reports a rule that means nothing for bytes.
+pub(super) fn check_rule_of_bytes(ty: &Type, arg: &Arg, rules: &Rules, d: &mut Diagnostics) {
+    let value = value_of(ty);
+    let wrong = if is_bytes(value) {
+        NOT_OF_BYTES.contains(&arg.key)
+    } else {
+        let element = Part::of(value).inner().map(value_of);
+        arg.key == "each"
+            && element.is_some_and(contains_bytes)
+            && rules
+                .each
+                .as_deref()
+                .zip(element)
+                .is_some_and(|(each, element)| judges_bytes(element, each))
+    };
+    if wrong {
+        d.error(
+            Id::RuleOfBytes,
+            arg.span(),
+            format!(
+                "`{}` has nothing to judge here: bytes are base64 text on the wire",
+                arg.written.text
+            ),
+        )
+        .help("check bytes with `custom = function`; a list of numbers is a `Vec<u16>`");
+    }
+}
+
+/// The type behind options and boxes.
+fn value_of(ty: &Type) -> &Type {
+    match Part::of(ty) {
+        Part::Option(inner) | Part::Pointer(inner) => value_of(inner),
+        _ => ty,
+    }
+}
+
+/// Whether rules of elements judge bytes as a list or a text.
+fn judges_bytes(ty: &Type, rules: &Rules) -> bool {
+    let said = |bounds: &super::Bounds| bounds.min.is_some() || bounds.max.is_some();
+    if is_bytes(ty) {
+        return said(&rules.items)
+            || said(&rules.len)
+            || said(&rules.bytes)
+            || rules.list.is_some()
+            || rules.unique
+            || rules.atomic
+            || rules.each.is_some()
+            || rules.pattern.is_some()
+            || rules.format.is_some();
+    }
+    let inner = Part::of(ty).inner().map(value_of);
+    rules
+        .each
+        .as_deref()
+        .zip(inner)
+        .is_some_and(|(each, inner)| judges_bytes(inner, each))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn text(ty: &str) -> String {
-        Code::new(&syn::parse_str::<Type>(ty).expect("a type")).text()
+    fn code(ty: &str) -> Code {
+        Code::new(&syn::parse_str::<Type>(ty).expect("a type"))
+    }
+
+    // Issue 10, point 11.
+    #[test]
+    fn bytes_are_found_in_containers() {
+        for ty in [
+            "Vec<u8>",
+            "std::vec::Vec<u8>",
+            "Option<Vec<u8>>",
+            "BTreeMap<String, Vec<u8>>",
+            "Option<Box<HashMap<String, Vec<Vec<u8>>>>>",
+        ] {
+            assert!(holds_bytes(&code(ty)), "{ty}");
+        }
+        for ty in [
+            "Vec<u16>",
+            "VecDeque<u8>",
+            "[u8; 4]",
+            "BTreeMap<Vec<u8>, u8>",
+            "Blob",
+            "Wrapper<Vec<u8>>",
+        ] {
+            assert!(!holds_bytes(&code(ty)), "{ty}");
+        }
+    }
+
+    // Issue 10, point 11.
+    #[test]
+    fn leaves_are_what_containers_hold() {
+        let check = |ty: &str, expected: Option<(&str, bool)>| {
+            let found = leaf(&code(ty)).map(|leaf| (leaf.ty.text(), leaf.nested));
+            let expected = expected.map(|(ty, nested)| (ty.to_owned(), nested));
+            assert_eq!(found, expected, "{ty}");
+        };
+        check("Part", Some(("Part", false)));
+        check("Vec<BTreeMap<String, x::Part>>", Some(("x::Part", true)));
+        check("Vec<u8>", None);
+        check("Option<String>", None);
     }
 
     // Issue 10, point 10.
@@ -146,6 +307,6 @@ mod tests {
         let ty: Type = syn::parse_str("Option<Box<Self>>").expect("a type");
         let item = syn::parse_str("Node").expect("a name");
         let ty = without_self(&ty, &item);
-        assert_eq!(Code::new(&ty).text(), text("Option<Box<Node>>"));
+        assert_eq!(Code::new(&ty).text(), code("Option<Box<Node>>").text());
     }
 }

@@ -320,23 +320,22 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
     }
 
     fn string(self, value: String) -> Value {
-        // Go reads times and quantities while it decodes: a bad one is a type error there and not an invalid value.
-        let format = self.node.and_then(|node| node.format.as_deref());
-        if let Some(problem) = format.and_then(|format| format::decode_problem(format, &value)) {
-            self.walk.type_error.get_or_insert(problem);
-            return Value::Null;
+        // Go reads times, quantities and the like while it decodes: a bad one is a type error there and not an invalid value.
+        let read = match self.node {
+            Some(node) => format::read(node, value),
+            None => Ok(value),
+        };
+        match read {
+            Ok(value) => self.typed(
+                Types::STRING,
+                || "string".to_owned(),
+                || Value::String(value),
+            ),
+            Err(problem) => {
+                self.walk.type_error.get_or_insert(problem);
+                Value::Null
+            }
         }
-        let time = self.node.and_then(|node| node.time);
-        self.typed(
-            Types::STRING,
-            || "string".to_owned(),
-            || {
-                Value::String(match time {
-                    Some(precision) => format::canonical_time(precision, value),
-                    None => value,
-                })
-            },
-        )
     }
 
     fn integer(self, number: Number) -> Value {

@@ -2,10 +2,10 @@
 //! names the field; building goes on, so that all of them are reported at once.
 
 use regex::Regex;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, json};
 
 use super::combine;
-use super::node::{ListType, Node, Pattern, Property, Rules, TimePrecision, Types, Union};
+use super::node::{Canonical, ListType, Node, Pattern, Property, Rules, Types, Union};
 use super::pattern;
 use crate::kind::Hooks;
 
@@ -173,11 +173,10 @@ impl<'a> Builder<'a> {
         node.int_or_string = flag(keywords, "x-kubernetes-int-or-string");
         node.embedded_resource = flag(keywords, "x-kubernetes-embedded-resource");
         node.omits_empty = flag(keywords, "x-apiloom-omit-empty");
-        node.time = match text(keywords, "x-apiloom-time").as_deref() {
-            Some("seconds") => Some(TimePrecision::Seconds),
-            Some("microseconds") => Some(TimePrecision::Microseconds),
-            _ => None,
-        };
+        node.canonical = keywords
+            .get("x-apiloom-canonical")
+            .and_then(Value::as_str)
+            .and_then(Canonical::parse);
         if node.int_or_string {
             let both = Types::INTEGER.union(Types::STRING);
             if !node.types.takes(both) {
@@ -214,6 +213,9 @@ impl<'a> Builder<'a> {
         if closed && let Some(union) = &mut node.rules.union {
             union.closed = true;
         }
+        if self.source == Source::Types {
+            self.members(&node, path);
+        }
         for name in list(keywords, "x-apiloom-update").filter_map(Value::as_str) {
             if !node.update.set(name) {
                 self.error(path, format_args!("unknown update rule `{name}`"));
@@ -226,6 +228,36 @@ impl<'a> Builder<'a> {
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         node
+    }
+
+    /// Reports members of a union that no known value of its tag selects.
+    fn members(&mut self, node: &Node, path: &str) {
+        let Some(union) = &node.rules.union else {
+            return;
+        };
+        let tag = union.discriminator.as_ref();
+        let Some(tag) = tag.and_then(|name| node.property(name)) else {
+            return;
+        };
+        let known = if tag.node.known_values.is_empty() {
+            &tag.node.rules.values
+        } else {
+            &tag.node.known_values
+        };
+        if known.is_empty() {
+            return;
+        }
+        for (member, values) in &union.members {
+            for value in values.iter().filter(|value| !known.contains(&json!(value))) {
+                self.error(
+                    &join(path, member),
+                    format_args!(
+                        "the tag `{}` has no value {value:?}, which would select this member",
+                        tag.name
+                    ),
+                );
+            }
+        }
     }
 
     fn types(&mut self, keywords: &Map<String, Value>, path: &str) -> Types {
@@ -284,7 +316,9 @@ impl<'a> Builder<'a> {
                 None | Some(Value::Bool(false)) => {}
                 Some(schema) if is_anything(schema) => node.preserve_unknown = true,
                 Some(schema) => {
-                    node.additional = Some(Box::new(self.node(schema, &format!("{path}[*]"))));
+                    let path = format!("{path}[*]");
+                    self.refuse_null(schema, &path, "value of a map");
+                    node.additional = Some(Box::new(self.node(schema, &path)));
                 }
             }
         }
@@ -293,7 +327,23 @@ impl<'a> Builder<'a> {
             node.keys = Some(Box::new(self.node(names, path)));
         }
         if let Some(items) = keywords.get("items") {
-            node.items = Some(Box::new(self.node(items, &format!("{path}[*]"))));
+            let path = format!("{path}[*]");
+            self.refuse_null(items, &path, "element of a list");
+            node.items = Some(Box::new(self.node(items, &path)));
+        }
+    }
+
+    /// Reports an option inside of a list or a map: reading would make an empty value of each null.
+    fn refuse_null(&mut self, schema: &Value, path: &str, what: &str) {
+        let types = schema.get("type").and_then(Value::as_array);
+        let choices = schema.get("anyOf").and_then(Value::as_array);
+        let has_null = types.is_some_and(|types| types.contains(&json!("null")))
+            || choices.is_some_and(|choices| choices.iter().any(is_null));
+        if has_null && self.source == Source::Types {
+            self.error(
+                path,
+                format_args!("null is no {what}: write the type without Option"),
+            );
         }
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn both(builder: &mut Builder<'_>, node: &mut Node, other: Node, path
     or(&mut node.type_name, other.type_name);
     or(&mut node.list_type, other.list_type);
     or(&mut node.atomic_map, other.atomic_map);
-    or(&mut node.time, other.time);
+    or(&mut node.canonical, other.canonical);
     or(&mut node.default, other.default);
     node.update = node.update.or(other.update);
     for property in other.properties {
@@ -332,7 +332,7 @@ fn either(builder: &mut Builder<'_>, a: Node, b: Node, path: &str) -> Node {
         omits_empty: a.omits_empty && b.omits_empty,
         twins_allowed: a.twins_allowed || b.twins_allowed,
         atomic_map: a.atomic_map.or(b.atomic_map),
-        time: a.time.filter(|_| a.time == b.time),
+        canonical: a.canonical.filter(|_| a.canonical == b.canonical),
         update: a.update.or(b.update),
         rules: either_rules(a.rules.into_rules(), b.rules.into_rules()).into(),
         ..Node::default()

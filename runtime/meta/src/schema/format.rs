@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::build::QUANTITY;
-use super::node::TimePrecision;
-use crate::names;
-use crate::types::{MicroTime, Quantity, Time};
+use super::node::{Canonical, Node};
+use crate::types::{Duration, MicroTime, Quantity, Time};
+use crate::{bytes, names};
 
 /// What is wrong with `text` as a value of a format; nothing for formats without rules.
 pub(crate) fn problems(format: &str, text: &str) -> Vec<String> {
@@ -43,7 +43,10 @@ pub(crate) fn problems(format: &str, text: &str) -> Vec<String> {
         ),
         "date" => (is_date(text), "must be a date in the form 2006-01-02"),
         "date-time" | QUANTITY => return decode_problem(format, text).into_iter().collect(),
-        "duration" => (is_duration(text), "must be a duration, (e.g. 1h30m or 15s)"),
+        "duration" => (
+            text.parse::<Duration>().is_ok(),
+            "must be a duration, (e.g. 1h30m or 15s)",
+        ),
         "byte" => (is_base64(text), "must be base64-encoded"),
         _ => return Vec::new(),
     };
@@ -99,13 +102,32 @@ fn is_date(text: &str) -> bool {
     text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// A time as its type prints it: in UTC, with exactly its own precision. What is no time stays as it is.
-pub(crate) fn canonical_time(precision: TimePrecision, text: String) -> String {
-    let canonical = match precision {
-        TimePrecision::Seconds => text.parse::<Time>().map(|time| time.to_string()),
-        TimePrecision::Microseconds => text.parse::<MicroTime>().map(|time| time.to_string()),
+/// A text as the type of its field prints it, or what is wrong with it in the words of Go, which reads such texts while it
+/// decodes.
+pub(crate) fn read(node: &Node, text: String) -> Result<String, String> {
+    let format = node.format.as_deref();
+    if let Some(problem) = format.and_then(|format| decode_problem(format, &text)) {
+        return Err(problem);
+    }
+    let Some(canonical) = node.canonical else {
+        return Ok(text);
     };
-    canonical.unwrap_or(text)
+    // A time that cannot be read was refused above.
+    match canonical {
+        Canonical::Seconds => Ok(text.parse().map_or(text, |time: Time| time.to_string())),
+        Canonical::Microseconds => Ok(text
+            .parse()
+            .map_or(text, |time: MicroTime| time.to_string())),
+        Canonical::Duration => match text.parse::<Duration>() {
+            Ok(duration) => Ok(duration.to_string()),
+            Err(error) => Err(error.to_string()),
+        },
+        Canonical::Bytes if is_base64(&text) => Ok(text),
+        Canonical::Bytes => match bytes::decode(&text) {
+            Ok(bytes) => Ok(bytes::encode(&bytes)),
+            Err(error) => Err(error.to_string()),
+        },
+    }
 }
 
 /// What is wrong with a text of a format that Go reads while it decodes, in the words of Go.
@@ -119,37 +141,6 @@ pub(crate) fn decode_problem(format: &str, text: &str) -> Option<String> {
             .map(|error| error.to_string()),
         _ => None,
     }
-}
-
-/// Go's `time.ParseDuration`: a sign, then numbers each with a unit; `0` needs none.
-fn is_duration(text: &str) -> bool {
-    const UNITS: [&str; 8] = ["ns", "us", "\u{b5}s", "\u{3bc}s", "ms", "s", "m", "h"];
-    let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if rest == "0" {
-        return true;
-    }
-    if rest.is_empty() {
-        return false;
-    }
-    while !rest.is_empty() {
-        let number = rest.len()
-            - rest
-                .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
-                .len();
-        let (digits, after) = rest.split_at(number);
-        let unit = after.len()
-            - after
-                .trim_start_matches(|c: char| c != '.' && !c.is_ascii_digit())
-                .len();
-        let (unit, after) = after.split_at(unit);
-        let is_number =
-            digits.bytes().any(|b| b.is_ascii_digit()) && digits.matches('.').count() <= 1;
-        if !is_number || !UNITS.contains(&unit) {
-            return false;
-        }
-        rest = after;
-    }
-    true
 }
 
 fn is_base64(text: &str) -> bool {

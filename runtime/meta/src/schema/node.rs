@@ -107,13 +107,30 @@ pub(crate) enum ListType {
     Map(Vec<String>),
 }
 
-/// How exactly a time is kept (`x-apiloom-time`).
+/// The type that reads a text and prints it again, whatever spelling it was sent in (`x-apiloom-canonical`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TimePrecision {
+pub(crate) enum Canonical {
     /// `Time`.
     Seconds,
     /// `MicroTime`.
     Microseconds,
+    /// `Duration`.
+    Duration,
+    /// `Vec<u8>`.
+    Bytes,
+}
+
+impl Canonical {
+    /// The type by its name in the schema.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        match name {
+            "seconds" => Some(Self::Seconds),
+            "microseconds" => Some(Self::Microseconds),
+            "duration" => Some(Self::Duration),
+            "bytes" => Some(Self::Bytes),
+            _ => None,
+        }
+    }
 }
 
 /// A field of an object.
@@ -295,8 +312,8 @@ pub(crate) struct Node {
     pub(crate) embedded_resource: bool,
     /// An empty list or map means that the field is absent, as Go's `omitempty` has it.
     pub(crate) omits_empty: bool,
-    /// Times are kept as Go's type writes them, whatever offset and precision they were sent with.
-    pub(crate) time: Option<TimePrecision>,
+    /// Times, durations and bytes are kept as their type prints them.
+    pub(crate) canonical: Option<Canonical>,
 
     pub(crate) list_type: Option<ListType>,
     /// Whether twins in a list of type set or map are an error; not in ObjectMeta, as in Kubernetes.

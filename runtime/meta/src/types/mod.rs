@@ -1,6 +1,7 @@
 //! The meta types of the API (`meta/v1`) and the value types that kinds share.
 
 mod condition;
+mod duration;
 mod int_or_string;
 mod label_selector;
 mod object_meta;
@@ -9,6 +10,7 @@ mod status;
 mod time;
 
 pub use condition::{Condition, ConditionStatus, Conditions};
+pub use duration::{Duration, DurationRangeError, ParseDurationError};
 pub use int_or_string::IntOrString;
 pub use label_selector::{LabelSelector, LabelSelectorOperator, LabelSelectorRequirement};
 pub use object_meta::{ListMeta, ManagedFieldsEntry, ObjectMeta, OwnerReference};

@@ -323,7 +323,7 @@ macro_rules! on_the_wire {
                 concat!(module_path!(), "::", stringify!($time)).into()
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "format": "date-time", "x-apiloom-time": $precision, "description": $description })
+                json_schema!({ "type": "string", "format": "date-time", "x-apiloom-canonical": $precision, "description": $description })
             }
         }
     };

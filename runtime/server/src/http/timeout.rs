@@ -50,44 +50,11 @@ pub fn request_timeout(info: &RequestInfo, uri: &http::Uri) -> Result<Option<Dur
 /// Reads a duration as Go prints it: `5s`, `1m30s`, `100ms`, `1.5h`. A negative one has passed already and reads as a
 /// nanosecond.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if unsigned == "0" {
-        return Some(Duration::ZERO);
-    }
-    if unsigned.is_empty() {
-        return None;
-    }
-    let mut rest = unsigned;
-    let mut nanos = 0f64;
-    while !rest.is_empty() {
-        let digits = rest
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(rest.len());
-        let (number, tail) = rest.split_at(digits);
-        let unit_end = tail
-            .find(|c: char| c.is_ascii_digit() || c == '.')
-            .unwrap_or(tail.len());
-        let (unit, tail) = tail.split_at(unit_end);
-        let scale = match unit {
-            "ns" => 1.0,
-            "us" | "µs" | "μs" => 1e3,
-            "ms" => 1e6,
-            "s" => 1e9,
-            "m" => 60e9,
-            "h" => 3600e9,
-            _ => return None,
-        };
-        nanos += number.parse::<f64>().ok()? * scale;
-        rest = tail;
-    }
-    // Go counts nanoseconds in an int64 and refuses what does not fit.
-    if nanos > i64::MAX as f64 {
-        return None;
-    }
-    if text.starts_with('-') && nanos > 0.0 {
+    let duration: apiloom_meta::Duration = text.parse().ok()?;
+    if duration.is_negative() {
         return Some(Duration::from_nanos(1));
     }
-    Duration::try_from_secs_f64(nanos / 1e9).ok()
+    duration.try_into().ok()
 }
 
 /// The failure of a handler that ran out of its own time. It may have had an effect.

@@ -1,0 +1,163 @@
+//! What expansions let rustc find out about types while it compiles: what the macros cannot see in their tokens.
+
+use std::marker::PhantomData;
+
+use apiloom_meta::fields::{JsonName, JsonNames, Values};
+
+use super::convert::same_text;
+
+/// What a type is that another name may hide. The inherent constants win where they exist, those of [`OtherLeaf`] are the
+/// answer for all other types.
+#[derive(Debug)]
+pub struct Leaf<T>(PhantomData<T>);
+
+impl Leaf<std::time::Duration> {
+    /// What is wrong with the type wherever it stands; nothing when it is empty.
+    pub const PROBLEM: &'static str =
+        "std::time::Duration has no form that Kubernetes knows: use apiloom::meta::Duration";
+}
+impl Leaf<std::time::SystemTime> {
+    /// What is wrong with the type wherever it stands.
+    pub const PROBLEM: &'static str = "std::time::SystemTime has no form that Kubernetes knows: use apiloom::meta::Time or apiloom::meta::MicroTime";
+}
+impl Leaf<std::time::Instant> {
+    /// What is wrong with the type wherever it stands.
+    pub const PROBLEM: &'static str = "std::time::Instant has no form that Kubernetes knows: use apiloom::meta::Time or apiloom::meta::MicroTime";
+}
+impl Leaf<Vec<u8>> {
+    /// What is wrong with the type inside of a container.
+    pub const NESTED_PROBLEM: &'static str = "write out `Vec<u8>`: behind another name its bytes would be a list of numbers and no base64 text";
+}
+impl<T> Leaf<Option<T>> {
+    /// What is wrong with the type inside of a container.
+    pub const NESTED_PROBLEM: &'static str = "this is an `Option` by another name: null is no element, and what is absent is not absent twice";
+}
+
+/// The answer of [`Leaf`] for all other types.
+pub trait OtherLeaf {
+    /// Nothing is wrong with the type itself.
+    const PROBLEM: &'static str = "";
+    /// Nothing is wrong with the type in a container.
+    const NESTED_PROBLEM: &'static str = "";
+}
+
+impl<T> OtherLeaf for Leaf<T> {}
+
+/// Stops the compiler at a problem.
+#[track_caller]
+pub const fn refuse(problem: &'static str) {
+    if !problem.is_empty() {
+        panic!("{}", problem);
+    }
+}
+
+/// The values of a tag: those of an enum that is a string, or else nobody knows.
+#[derive(Debug)]
+pub struct TagValues<T>(PhantomData<T>);
+
+impl<T: Values> TagValues<T> {
+    /// The values, if they are known.
+    pub const VALUES: Option<&'static [&'static str]> = Some(T::VALUES);
+}
+
+/// The answer of [`TagValues`] for all other types.
+pub trait OtherTag {
+    /// The values are not known.
+    const VALUES: Option<&'static [&'static str]> = None;
+}
+
+impl<T> OtherTag for TagValues<T> {}
+
+/// Whether a tag can have a value, as far as its values are known.
+pub const fn can_be(values: Option<&[&str]>, value: &str) -> bool {
+    let Some(mut values) = values else {
+        return true;
+    };
+    while let [first, rest @ ..] = values {
+        if same_text(first, value) {
+            return true;
+        }
+        values = rest;
+    }
+    false
+}
+
+/// The fields of a type that is flattened into another, as far as they are known.
+#[derive(Debug)]
+pub struct Flattened<T>(PhantomData<T>);
+
+impl<T: JsonNames> Flattened<T> {
+    /// The names.
+    pub const NAMES: &'static [JsonName] = T::NAMES;
+}
+
+/// The answer of [`Flattened`] for all other types.
+pub trait OtherFlattened {
+    /// The names are not known.
+    const NAMES: &'static [JsonName] = &[];
+}
+
+impl<T> OtherFlattened for Flattened<T> {}
+
+/// Stops the compiler at a flattened field whose type has a name that stands beside it already.
+#[track_caller]
+pub const fn refuse_shared_name(beside: &[JsonName], flattened: &[JsonName]) {
+    if let Some(name) = shared_name(beside, flattened) {
+        let mut text = [0; 256];
+        let mut len = append(
+            &mut text,
+            0,
+            "two fields of one JSON object would be named \"",
+        );
+        len = append(&mut text, len, name);
+        len = append(&mut text, len, "\", and one of them comes from this type");
+        match std::str::from_utf8(text.split_at(len).0) {
+            Ok(text) => panic!("{}", text),
+            Err(_) => panic!("two fields of one JSON object would have the same name"),
+        }
+    }
+}
+
+/// Puts a text at a place, as far as there is room; gives where it ends.
+const fn append(out: &mut [u8; 256], mut at: usize, text: &str) -> usize {
+    let mut rest = text.as_bytes();
+    while let [first, behind @ ..] = rest {
+        if at < out.len() {
+            out[at] = *first;
+            at += 1;
+        }
+        rest = behind;
+    }
+    at
+}
+
+/// A name that two sets of fields have in common.
+const fn shared_name(mut left: &[JsonName], right: &[JsonName]) -> Option<&'static str> {
+    while let [first, rest @ ..] = left {
+        match first {
+            JsonName::Own(name) if has_name(right, name) => return Some(name),
+            JsonName::Own(_) => {}
+            JsonName::Flattened(names) => {
+                if let Some(name) = shared_name(names, right) {
+                    return Some(name);
+                }
+            }
+        }
+        left = rest;
+    }
+    None
+}
+
+const fn has_name(mut names: &[JsonName], name: &str) -> bool {
+    while let [first, rest @ ..] = names {
+        let found = match first {
+            JsonName::Own(own) => same_text(own, name),
+            JsonName::Flattened(names) => has_name(names, name),
+        };
+        if found {
+            return true;
+        }
+        names = rest;
+    }
+    false
+}
