@@ -46,7 +46,7 @@ pub use convert::{
     TypeOf, Unmentioned, convert_document, convert_json, is_other_version, may_have_field,
 };
 pub use hooks::{
-    Probe, ProbeApiType, ProbeForeign, ReturnsErrors, Tree, computed_default, typed_check,
+    Probe, ProbeApiType, ProbeForeign, ReturnsErrors, Tree, computed_default, has_form, typed_check,
 };
 pub use keywords::{Keywords, count, number};
 #[cfg(feature = "server")]

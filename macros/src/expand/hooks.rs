@@ -74,9 +74,10 @@ fn of_field(field: &Field) -> TokenStream {
         quote!((&&::apiloom::codegen::Probe::<#ty>::new()).hooks())
     };
     let in_base64 = holds_bytes(ty);
+    let form = (!field.flatten).then(|| form(&quote!(#inner), &field.rules, in_base64));
     let checks = checks(&quote!(#inner), &field.rules, in_base64);
     let each = each(&quote!(#inner), &field.rules, in_base64);
-    let part = quote!(::apiloom::codegen::Tree::part(#own) #checks #each);
+    let part = quote!(::apiloom::codegen::Tree::part(#own) #form #checks #each);
     if field.flatten {
         quote!(.flatten(#part))
     } else {
@@ -89,13 +90,27 @@ fn each(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {
         return TokenStream::new();
     };
     let element = quote!(<#ty as ::apiloom::codegen::Container>::Element);
+    let form = form(&element, inner, in_base64);
     let checks = checks(&element, inner, in_base64);
     let deeper = each(&element, inner, in_base64);
-    let all = quote!(#checks #deeper);
+    let all = quote!(#form #checks #deeper);
     if all.is_empty() {
         return TokenStream::new();
     }
     quote!(.each(::apiloom::codegen::Tree::default() #all))
+}
+
+/// A check that a value which keeps unknown fields can be read: the schema may know nothing of what is in it.
+fn form(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {
+    if !rules.preserve_unknown {
+        return TokenStream::new();
+    }
+    let ty = if in_base64 {
+        quote!(::apiloom::codegen::Base64<#ty>)
+    } else {
+        ty.clone()
+    };
+    quote!(.check(::apiloom::codegen::has_form::<#ty>))
 }
 
 /// The user's checks of a value, which may be or contain bytes in base64.

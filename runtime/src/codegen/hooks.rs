@@ -48,8 +48,7 @@ impl<T> ProbeForeign for Probe<T> {
 }
 
 thread_local! {
-    /// Types whose hooks are being built: a type that contains itself ends here instead of never. Its schema is refused
-    /// when the server is built, because no structural schema is recursive.
+    /// Types whose hooks are being built: a type that contains itself ends here instead of never, as its schema does.
     static BUILDING: RefCell<Vec<TypeId>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -166,6 +165,15 @@ pub fn typed_check<T: DeserializeOwned, R: ReturnsErrors>(
         Ok(typed) => check(&typed, path).into_errors(),
         Err(error) => vec![FieldError::type_invalid(path, value, &error.to_string())],
     }
+}
+
+/// Checks that a value has the form of its type, where the schema may look no further.
+pub fn has_form<T: DeserializeOwned + 'static>(value: &Value, path: &FieldPath) -> Vec<FieldError> {
+    // Anything is of this form, and costs a copy to try.
+    if TypeId::of::<T>() == TypeId::of::<Value>() {
+        return Vec::new();
+    }
+    typed_check::<T, _>(value, path, |_, _| None)
 }
 
 /// Computes a default from its parent. A parent that is not well-formed gets none: validation reports it.

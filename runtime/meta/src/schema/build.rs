@@ -7,6 +7,7 @@ use serde_json::{Map, Number, Value, json};
 use super::combine;
 use super::node::{Canonical, ListType, Node, Pattern, Property, Rules, Types, Union};
 use super::pattern;
+use super::recursion::{self, PRESERVE};
 use crate::kind::Hooks;
 
 /// Where the defaults of a schema stand.
@@ -43,6 +44,10 @@ pub(crate) struct Builder<'a> {
     definitions: Option<&'a Map<String, Value>>,
     /// Names of the definitions being built, outermost first: a name met twice is a cycle.
     open: Vec<&'a str>,
+    /// Whether the field being built keeps unknown fields, and so ends recursion.
+    ends_recursion: bool,
+    /// How many references have ended recursion so far.
+    ended: usize,
     pub(crate) errors: Vec<String>,
 }
 
@@ -56,6 +61,8 @@ impl<'a> Builder<'a> {
             source,
             definitions,
             open: Vec::new(),
+            ends_recursion: false,
+            ended: 0,
             errors: Vec::new(),
         }
     }
@@ -79,6 +86,9 @@ impl<'a> Builder<'a> {
                 return Node::default();
             }
         };
+        let outer = self.ends_recursion;
+        self.ends_recursion |= flag(keywords, PRESERVE);
+        let ended = self.ended;
         let mut node = self.own(keywords, path);
         if let Some(reference) = keywords.get("$ref").and_then(Value::as_str) {
             let target = self.reference(reference, path);
@@ -94,6 +104,11 @@ impl<'a> Builder<'a> {
         }
         if let Some(not) = keywords.get("not") {
             node.not = Some(Box::new(self.node(not, path)));
+        }
+        self.ends_recursion = outer;
+        // The elements keep what is unknown then, and not the list or the map itself.
+        if self.ended > ended && (node.items.is_some() || node.is_map()) {
+            node.preserve_unknown = false;
         }
         if node.embedded_resource {
             // A free value that must be an object keeps every field that it has.
@@ -111,36 +126,51 @@ impl<'a> Builder<'a> {
     }
 
     fn reference(&mut self, reference: &str, path: &str) -> Node {
-        let name = reference.rsplit('/').next().unwrap_or_default();
-        // A name with a slash or tilde is escaped as in JSON pointers.
-        let name = name.replace("~1", "/").replace("~0", "~");
+        let name = recursion::definition_name(reference);
         let found = self.definitions.and_then(|d| d.get_key_value(&name));
         if reference == "#" {
-            self.error(
-                path,
-                "the type refers to itself; a structural schema is finite",
-            );
-            return Node::default();
+            if !self.ends_recursion {
+                self.error(path, recursion::problem(None));
+            }
+            return self.end(None);
         }
         let Some((name, target)) = found else {
             self.error(path, format_args!("reference `{reference}` leads nowhere"));
             return Node::default();
         };
+        if self.ends_recursion && recursion::is_endless(self.definitions, &self.open, name) {
+            return self.end(Some((name, target)));
+        }
         if let Some(first) = self.open.iter().position(|open| open == name) {
             let mut cycle = self.open[first..].to_vec();
             cycle.push(name);
-            let cycle = cycle.join(" -> ");
-            self.error(
-                path,
-                format_args!("the type refers to itself ({cycle}); a structural schema is finite"),
-            );
+            self.error(path, recursion::problem(Some(&cycle)));
             return Node::default();
         }
         self.open.push(name);
+        let ends = std::mem::take(&mut self.ends_recursion);
         let mut node = self.node(target, path);
+        self.ends_recursion = ends;
         self.open.pop();
         node.type_name = Some(name.clone());
         node
+    }
+
+    /// What stands for a type from which the tree would lead back to itself.
+    fn end(&mut self, target: Option<(&str, &Value)>) -> Node {
+        self.ended += 1;
+        let keyword = |name: &str| target?.1.get(name)?.as_str();
+        let types = match (target, keyword("type").and_then(Types::parse)) {
+            (None, _) => Types::OBJECT,
+            (Some(_), types) => types.unwrap_or_default(),
+        };
+        Node {
+            preserve_unknown: types.takes(Types::OBJECT),
+            is_end: true,
+            description: keyword("description").map(str::to_owned),
+            type_name: target.map(|(name, _)| name.to_owned()),
+            ..Node::of(types)
+        }
     }
 
     /// The keywords of this very schema, without what it refers to and chooses from.
@@ -169,7 +199,7 @@ impl<'a> Builder<'a> {
         node.format = text(keywords, "format");
         node.title = text(keywords, "title");
         node.description = text(keywords, "description");
-        node.preserve_unknown = flag(keywords, "x-kubernetes-preserve-unknown-fields");
+        node.preserve_unknown = flag(keywords, PRESERVE);
         node.int_or_string = flag(keywords, "x-kubernetes-int-or-string");
         node.embedded_resource = flag(keywords, "x-kubernetes-embedded-resource");
         node.omits_empty = flag(keywords, "x-apiloom-omit-empty");
@@ -292,6 +322,7 @@ impl<'a> Builder<'a> {
             .filter_map(Value::as_str)
             .collect();
         if let Some(properties) = keywords.get("properties").and_then(Value::as_object) {
+            let ends = std::mem::take(&mut self.ends_recursion);
             for name in ordered(properties, keywords) {
                 let child = self.node(&properties[name], &join(path, name));
                 node.properties.push(Property {
@@ -300,6 +331,7 @@ impl<'a> Builder<'a> {
                     node: child,
                 });
             }
+            self.ends_recursion = ends;
         }
         // A branch may require a field that only its parent describes.
         for name in required {
@@ -595,6 +627,9 @@ impl<'a> Builder<'a> {
     /// Hangs typed checks and computed defaults onto the nodes of the fields they are written for.
     pub(crate) fn attach(&mut self, node: &mut Node, hooks: &Hooks, path: &str) {
         node.checks.extend(&hooks.checks);
+        if node.is_end {
+            return;
+        }
         for (name, compute) in &hooks.defaults {
             if node.property(name).is_none() {
                 self.error(
@@ -711,7 +746,7 @@ fn is_further_extension(name: &str) -> bool {
         "x-kubernetes-list-type",
         "x-kubernetes-list-map-keys",
         "x-kubernetes-map-type",
-        "x-kubernetes-preserve-unknown-fields",
+        PRESERVE,
         "x-kubernetes-int-or-string",
         "x-kubernetes-embedded-resource",
         "x-kubernetes-group-version-kind",

@@ -25,6 +25,7 @@ pub(crate) fn both(builder: &mut Builder<'_>, node: &mut Node, other: Node, path
     }
     node.nullable |= other.nullable;
     node.preserve_unknown |= other.preserve_unknown;
+    node.is_end |= other.is_end;
     node.int_or_string |= other.int_or_string;
     node.embedded_resource |= other.embedded_resource;
     node.omits_empty |= other.omits_empty;
@@ -327,6 +328,7 @@ fn either(builder: &mut Builder<'_>, a: Node, b: Node, path: &str) -> Node {
             || b.preserve_unknown
             || a.types.is_any()
             || b.types.is_any(),
+        is_end: a.is_end || b.is_end,
         int_or_string: a.int_or_string && b.int_or_string,
         embedded_resource: a.embedded_resource && b.embedded_resource,
         omits_empty: a.omits_empty && b.omits_empty,

@@ -14,6 +14,7 @@ pub(crate) mod number;
 mod openapi;
 pub(crate) mod path;
 mod pattern;
+mod recursion;
 pub(crate) use self::default::{default as default_value, drops_null};
 mod root;
 pub mod structural;

@@ -308,6 +308,8 @@ pub(crate) struct Node {
     /// Elements of a list.
     pub(crate) items: Option<Box<Node>>,
     pub(crate) preserve_unknown: bool,
+    /// The type contains itself, and is looked into no further.
+    pub(crate) is_end: bool,
     pub(crate) int_or_string: bool,
     pub(crate) embedded_resource: bool,
     /// An empty list or map means that the field is absent, as Go's `omitempty` has it.

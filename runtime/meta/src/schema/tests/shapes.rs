@@ -471,7 +471,7 @@ fn what_has_no_structural_schema_is_told_with_its_field() {
     assert_eq!(
         lines,
         [
-            "kids[*].left: the type refers to itself (Tree -> Tree); a structural schema is finite",
+            "kids[*].left: the type refers to itself (Tree -> Tree); a structural schema is finite: put `#[api(preserve_unknown)]` on a field of the circle to end it there",
             "nested[*][*]: a tuple has no structural schema; use a struct with named fields",
             "tuple: a tuple has no structural schema; use a struct with named fields",
             "unit: the unit type holds nothing and has no structural schema",
@@ -483,7 +483,9 @@ fn what_has_no_structural_schema_is_told_with_its_field() {
 fn a_root_that_refers_to_itself_is_told() {
     assert_eq!(
         schema_of::<Tree>().expect_err("not structural"),
-        ["left: the type refers to itself; a structural schema is finite"]
+        [
+            "left: the type refers to itself; a structural schema is finite: put `#[api(preserve_unknown)]` on a field of the circle to end it there"
+        ]
     );
 }
 
