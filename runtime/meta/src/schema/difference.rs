@@ -9,7 +9,8 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::{Map, Value};
 
 use super::Schema;
-use super::node::{Child, ListType, Node, is_empty};
+use super::node::{Child, ListType, Node};
+use super::validate::is_set;
 
 /// Fields by which people tell the items of a list apart, whatever else is changed in them.
 const NAMES: [&str; 5] = ["name", "key", "type", "id", "uid"];
@@ -44,7 +45,7 @@ fn merge_fields(node: Option<&Node>, document: &mut Fields, before: &Fields, aft
             // Without its entries it is absent, but entries that the view does not show may be left.
             Some(target) if is_collection(child(node, name)) => {
                 merge_value(child(node, name), target, old, emptied(old));
-                if is_empty(target) {
+                if is_emptied(target) {
                     document.remove(name);
                 }
             }
@@ -79,6 +80,15 @@ fn is_collection(node: Option<&Node>) -> bool {
     })
 }
 
+/// Whether nothing is left in a list or a map.
+fn is_emptied(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => true,
+    }
+}
+
 /// A value of the same type with nothing in it.
 fn emptied(value: &Value) -> Value {
     match value {
@@ -102,13 +112,11 @@ fn merge_value(node: Option<&Node>, target: &mut Value, before: &Value, after: V
 /// Members of a union and fields of an enum's variants are one choice: when another is made, the view need not show what
 /// was chosen before for it to go.
 fn drop_unselected(node: &Node, document: &mut Fields, before: &Fields, after: &Fields) {
-    let is_set =
-        |fields: &Fields, name: &str| fields.get(name).is_some_and(|value| !is_empty(value));
     if let Some(union) = &node.rules.union {
         let tag = union.discriminator.as_deref();
         let members = || union.members.iter().map(|(name, _)| name.as_str());
         let selects_otherwise = tag.is_some_and(|tag| before.get(tag) != after.get(tag))
-            || members().any(|name| is_set(before, name) != is_set(after, name));
+            || members().any(|name| is_set(node, before, name) != is_set(node, after, name));
         if selects_otherwise {
             for name in members()
                 .chain(tag)
