@@ -27,6 +27,12 @@ fn core() {
     check("core", "core-kinds-server");
 }
 
+// Issue 10, points 8 and 9.
+#[test]
+fn balancer() {
+    check("balancer", "balancer-kinds-server");
+}
+
 #[test]
 fn cronjob() {
     upstream::check("cronjob");
@@ -46,7 +52,10 @@ fn every_port_is_driven() {
         .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
         .collect();
     found.sort();
-    assert_eq!(found, ["certificate", "core", "cronjob", "route"]);
+    assert_eq!(
+        found,
+        ["balancer", "certificate", "core", "cronjob", "route"]
+    );
 }
 
 #[test]
