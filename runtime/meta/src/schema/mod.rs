@@ -3,6 +3,7 @@
 //! One schema per kind is the source of truth: unknown and duplicate fields, pruning, nulls, defaults, validation and
 //! list topology all read the same tree, for compiled kinds and, later, for run-time CRDs.
 
+mod attach;
 pub(crate) mod build;
 mod combine;
 mod default;
@@ -113,7 +114,7 @@ impl Schema {
         }
         builder.attach(&mut root, hooks, "");
         root.index();
-        build::check_defaults(&root, "", &mut builder.errors);
+        attach::check_defaults(&root, "", &mut builder.errors);
         if builder.errors.is_empty() {
             let has_singles = has_singles(&root);
             Ok(Self { root, has_singles })
