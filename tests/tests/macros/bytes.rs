@@ -208,6 +208,7 @@ fn options_in_lists_by_another_name_are_told_when_the_server_is_built() {
     pub struct Foreign {
         pub names: Vec<Option<String>>,
         pub parts: BTreeMap<String, Option<Inner>>,
+        pub numbered: BTreeMap<i32, Option<String>>,
     }
     #[derive(
         Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
@@ -226,6 +227,7 @@ fn options_in_lists_by_another_name_are_told_when_the_server_is_built() {
         errors.0,
         [
             "foreign.names[*]: null is no element of a list: write the type without Option",
+            "foreign.numbered[*]: null is no value of a map: write the type without Option",
             "foreign.parts[*]: null is no value of a map: write the type without Option",
         ]
     );

@@ -395,7 +395,9 @@ impl<'a> Builder<'a> {
             self.error(path, "keys of several patterns have no structural schema");
             return;
         };
-        node.additional = Some(Box::new(self.node(schema, &format!("{path}[*]"))));
+        let below = format!("{path}[*]");
+        self.refuse_null(schema, &below, "value of a map");
+        node.additional = Some(Box::new(self.node(schema, &below)));
         let rules = Rules {
             pattern: self.pattern(pattern, path),
             ..Rules::default()
