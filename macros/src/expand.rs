@@ -59,6 +59,13 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
                 .collect();
             quote! { #item #impls #conversions }
         }
+        Some(ApiType::Newtype(model)) => {
+            let item = derives::decorated_newtype(item, &model);
+            let hooks = hooks::of_newtype(&model);
+            let column = fields::newtype_column_value(&model);
+            let proofs = schema::newtype_proofs(&model);
+            quote! { #item #hooks #column #proofs }
+        }
         Some(ApiType::Enum(model)) => {
             let item = derives::decorated_enum(item, &model);
             let hooks = hooks::of_enum(&model);

@@ -36,7 +36,7 @@ pub use crate::__allocator as allocator;
 #[cfg(feature = "server")]
 pub use allocator::{ALLOCATOR, Allocator};
 pub use base64::{Base64, Bytes};
-pub use cells::{cell_with, column_type_of, column_type_with};
+pub use cells::{ColumnValueOf, cell_with, column_type_of, column_type_with};
 pub use checked::{
     Flattened, Leaf, OtherFlattened, OtherLeaf, OtherTag, TagValues, can_be, refuse,
     refuse_shared_name,
@@ -48,7 +48,7 @@ pub use convert::{
 pub use hooks::{
     Probe, ProbeApiType, ProbeForeign, ReturnsErrors, Tree, computed_default, has_form, typed_check,
 };
-pub use keywords::{Keywords, count, number};
+pub use keywords::{Bound, BoundOther, Keywords, count};
 #[cfg(feature = "server")]
 pub use serving::main;
 

@@ -22,6 +22,8 @@ mod ill_typed;
 mod json;
 #[path = "macros/keywords.rs"]
 mod keywords;
+#[path = "macros/newtypes.rs"]
+mod newtypes;
 #[path = "macros/recursion.rs"]
 mod recursion;
 #[path = "macros/served.rs"]

@@ -20,6 +20,23 @@ pub enum ApiType {
     Struct(ApiStruct),
     /// An enum.
     Enum(ApiEnum),
+    /// One value under a name of its own.
+    Newtype(ApiNewtype),
+}
+
+/// A struct of one unnamed field with `#[api]`: the value itself, with rules of its own.
+#[derive(Clone, Debug)]
+pub struct ApiNewtype {
+    /// The Rust name.
+    pub name: Name,
+    /// The doc comment, as plain text.
+    pub description: String,
+    /// Rules of the value.
+    pub rules: Rules,
+    /// The type of the value, as written.
+    pub inner: Code,
+    /// Last segments of the derives that the user listed below the attribute.
+    pub derives: Vec<String>,
 }
 
 /// A struct with `#[api]`, or the root struct of a kind.

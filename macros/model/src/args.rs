@@ -85,10 +85,11 @@ fn raw_args(tokens: TokenStream, d: &mut Diagnostics) -> Vec<(Name, Value)> {
     let parser = |input: ParseStream<'_>| {
         let mut args = Vec::new();
         while !input.is_empty() {
+            let start = input.fork();
             match raw_arg(input) {
                 Ok(arg) => args.push(arg),
                 Err(error) => {
-                    d.error(Id::Syntax, error.span(), error.to_string());
+                    report_syntax(&error, &remaining(&start), d);
                     skip_to_comma(input)?;
                 }
             }
@@ -124,6 +125,56 @@ fn raw_arg(input: ParseStream<'_>) -> syn::Result<(Name, Value)> {
         return Ok((key, Value::List(inner.parse()?)));
     }
     Ok((key, Value::Flag))
+}
+
+/// Reports what is no expression. The usual reason is a field whose name is a word of Rust.
+fn report_syntax(error: &syn::Error, tokens: &TokenStream, d: &mut Diagnostics) {
+    match keyword_in(tokens) {
+        Some(word) => d
+            .error(
+                Id::Keyword,
+                word.span(),
+                format!("`{word}` is a word of Rust"),
+            )
+            .help(format!("write `r#{word}`")),
+        None => {
+            d.error(Id::Syntax, error.span(), error.to_string());
+        }
+    }
+}
+
+/// What is left up to the next comma.
+fn remaining(input: ParseStream<'_>) -> TokenStream {
+    let mut tokens = TokenStream::new();
+    while !input.is_empty() && !input.peek(Token![,]) {
+        // Anything is a tree of tokens.
+        tokens.extend(input.parse::<TokenTree>());
+    }
+    tokens
+}
+
+/// The first name of a field that is a word of Rust: behind a dot, or alone behind `=` or between commas.
+fn keyword_in(tokens: &TokenStream) -> Option<Ident> {
+    let trees: Vec<TokenTree> = tokens.clone().into_iter().collect();
+    let is_punct = |tree: Option<&TokenTree>, characters: &str| match tree {
+        Some(TokenTree::Punct(punct)) => characters.contains(punct.as_char()),
+        Some(_) => false,
+        None => characters.contains(','),
+    };
+    trees.iter().enumerate().find_map(|(at, tree)| match tree {
+        TokenTree::Group(group) => keyword_in(&group.stream()),
+        TokenTree::Ident(word) => {
+            let before = at.checked_sub(1).and_then(|at| trees.get(at));
+            let is_name = is_punct(before, ".")
+                || is_punct(before, ",=") && is_punct(trees.get(at + 1), ",.");
+            let is_keyword = syn::parse_str::<Ident>(&word.to_string()).is_err();
+            let has_raw_form = !["self", "Self", "super", "crate", "_"]
+                .iter()
+                .any(|other| word == other);
+            (is_name && is_keyword && has_raw_form).then(|| word.clone())
+        }
+        _ => None,
+    })
 }
 
 /// `map(type)`: the key of Kubernetes' own conditions is a keyword of Rust, and so no expression unless written `r#type`.
@@ -246,7 +297,7 @@ impl Arg {
                 match Punctuated::<Expr, Token![,]>::parse_terminated.parse2(tokens.clone()) {
                     Ok(list) => list.into_iter().collect(),
                     Err(error) => {
-                        d.error(Id::Syntax, error.span(), error.to_string());
+                        report_syntax(&error, tokens, d);
                         Vec::new()
                     }
                 }

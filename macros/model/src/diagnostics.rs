@@ -97,6 +97,12 @@ diagnostics! {
     NoVerbs = "E041" "no-verbs",
     /// A rule of lists or texts on bytes.
     RuleOfBytes = "E042" "rule-of-bytes",
+    /// The `unknown` variant is not the last one.
+    UnknownNotLast = "E060" "unknown-not-last",
+    /// A variant with a number.
+    VariantNumber = "E061" "variant-number",
+    /// A word of Rust where the name of a field is expected.
+    Keyword = "E062" "keyword",
 }
 
 impl fmt::Display for DiagnosticId {

@@ -2,7 +2,7 @@
 
 use crate::args::Arg;
 use crate::diagnostics::{DiagnosticId as Id, nearest};
-use crate::{Diagnostics, Name};
+use crate::{Diagnostics, Name, markers};
 
 /// Where keys stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,7 @@ pub(crate) enum Target {
     Lifecycle,
     Struct,
     Enum,
+    Newtype,
     Field,
     Variant,
     Each,
@@ -33,6 +34,7 @@ impl Target {
             Self::Lifecycle => "lifecycle(..)",
             Self::Struct => "#[api] on a struct",
             Self::Enum => "#[api] on an enum",
+            Self::Newtype => "#[api] on a struct of one value",
             Self::Field => "#[api] on a field",
             Self::Variant => "#[api] on a variant",
             Self::Each => "each(..)",
@@ -57,8 +59,8 @@ pub(crate) struct Key {
 }
 
 use Target::{
-    Bounds, Column, Convert, Each, Enum, Field, FieldConvert, Group, Keys, Lifecycle, Resource,
-    Struct, Union, Variant, Verbs,
+    Bounds, Column, Convert, Each, Enum, Field, FieldConvert, Group, Keys, Lifecycle, Newtype,
+    Resource, Struct, Union, Variant, Verbs,
 };
 
 const fn key(name: &'static str, targets: &'static [Target]) -> Key {
@@ -99,8 +101,8 @@ const fn later(name: &'static str, targets: &'static [Target]) -> Key {
 }
 
 /// Rules of a value wherever it stands.
-const VALUE: &[Target] = &[Field, Each];
-const TEXT: &[Target] = &[Field, Each, Keys];
+const VALUE: &[Target] = &[Field, Each, Newtype];
+const TEXT: &[Target] = &[Field, Each, Keys, Newtype];
 /// `#[api]` on a type.
 const TYPE: &[Target] = &[Struct, Enum];
 const API: &[Target] = &[Struct, Enum, Field, Variant, Each, Keys];
@@ -186,7 +188,7 @@ const KEYS: &[Key] = &[
     key("format", TEXT),
     key("neq", TEXT),
     key("items", VALUE),
-    key("props", &[Struct, Field, Each]),
+    key("props", &[Struct, Field, Each, Newtype]),
     key("each", VALUE),
     key("keys", VALUE),
     key("requires", &[Field]),
@@ -196,7 +198,7 @@ const KEYS: &[Key] = &[
     key("immutable", &[Field]),
     key("update", &[Field]),
     key("monotonic", &[Field]),
-    many("custom", &[], &[Struct, Enum, Field, Each]),
+    many("custom", &[], &[Struct, Enum, Field, Each, Newtype]),
     key("union", &[Struct]),
     key("member", &[Field]),
     key("unknown", &[Variant]),
@@ -210,9 +212,9 @@ const KEYS: &[Key] = &[
     key("preserve_unknown", &[Struct, Field, Each]),
     key("embedded_resource", VALUE),
     key("int_or_string", VALUE),
-    key("example", &[Struct, Enum, Field]),
-    key("title", &[Struct, Enum, Field]),
-    key("deprecated", &[Struct, Enum, Field]),
+    key("example", &[Struct, Enum, Field, Newtype]),
+    key("title", &[Struct, Enum, Field, Newtype]),
+    key("deprecated", &[Struct, Enum, Field, Newtype]),
     key("min", &[Bounds]),
     key("max", &[Bounds]),
     key("tag", &[Union]),
@@ -266,19 +268,19 @@ const CONTRADICTIONS: &[(&[Target], &str, &str)] = &[
     (&[Field], "flatten", "default_with"),
     (&[Field], "flatten", "required"),
     (&[Field], "flatten", "member"),
-    (&[Field, Each], "min", "gt"),
-    (&[Field, Each], "max", "lt"),
-    (&[Field, Each], "range", "min"),
-    (&[Field, Each], "range", "max"),
-    (&[Field, Each], "range", "gt"),
-    (&[Field, Each], "range", "lt"),
-    (&[Field, Each], "list", "map"),
+    (VALUE, "min", "gt"),
+    (VALUE, "max", "lt"),
+    (VALUE, "range", "min"),
+    (VALUE, "range", "max"),
+    (VALUE, "range", "gt"),
+    (VALUE, "range", "lt"),
+    (VALUE, "list", "map"),
     (&[Struct, Field, Each], "atomic", "list"),
     (&[Struct, Field, Each], "atomic", "map"),
-    (&[Field, Each], "int_or_string", "embedded_resource"),
-    (&[Field, Each], "len", "items"),
-    (&[Field, Each], "len", "props"),
-    (&[Field, Each], "items", "props"),
+    (VALUE, "int_or_string", "embedded_resource"),
+    (VALUE, "len", "items"),
+    (VALUE, "len", "props"),
+    (VALUE, "items", "props"),
     (&[Variant], "unknown", "json"),
     (&[Convert], "manual", "with"),
     (&[Convert], "with", "hub_only"),
@@ -301,18 +303,14 @@ pub(crate) fn resolve(target: Target, written: &Name, d: &mut Diagnostics) -> Op
         .find(|key| key.targets.contains(&target) && spelled(key, word))
     {
         if key.later {
-            d.error(
-                Id::NotSupportedYet,
-                written.span,
-                format!("`{word}` is not supported yet"),
-            );
+            report_later(written, d);
             return None;
         }
         return Some(key);
     }
     let elsewhere: Vec<&str> = KEYS
         .iter()
-        .filter(|key| spelled(key, word))
+        .filter(|key| spelled(key, word) && !key.later)
         .flat_map(|key| key.targets)
         .map(|t| t.shown())
         .collect();
@@ -330,8 +328,20 @@ pub(crate) fn resolve(target: Target, written: &Name, d: &mut Diagnostics) -> Op
         .help(format!("it is a key of {places}"));
         return None;
     }
+    if KEYS.iter().any(|key| spelled(key, word)) {
+        report_later(written, d);
+        return None;
+    }
     report_unknown(target, written, d);
     None
+}
+
+fn report_later(written: &Name, d: &mut Diagnostics) {
+    d.error(
+        Id::NotSupportedYet,
+        written.span,
+        format!("`{}` is not supported yet", written.text),
+    );
 }
 
 fn report_unknown(target: Target, written: &Name, d: &mut Diagnostics) {
@@ -347,11 +357,13 @@ fn report_unknown(target: Target, written: &Name, d: &mut Diagnostics) {
         written.span,
         format!("unknown key `{word}` in {}", target.shown()),
     );
-    if nearest(word, here()).is_some() {
+    let supported = || KEYS.iter().filter(|key| !key.later);
+    if let Some(advice) = markers::of_key(word) {
+        error.help(advice);
+    } else if nearest(word, here()).is_some() {
         error.suggest(word, here());
-    } else if let Some(near) = nearest(word, KEYS.iter().flat_map(names)) {
-        let place = KEYS
-            .iter()
+    } else if let Some(near) = nearest(word, supported().flat_map(names)) {
+        let place = supported()
             .find(|key| spelled(key, near))
             .and_then(|key| key.targets.first());
         let place = place.map_or("", |target| target.shown());

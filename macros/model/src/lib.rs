@@ -24,10 +24,11 @@ pub mod group;
 mod item;
 mod keys;
 pub mod kind;
+pub mod markers;
 pub mod names;
 mod source;
 
-pub use api::{ApiEnum, ApiStruct, ApiType, Field, Rules, Variant, parse_api};
+pub use api::{ApiEnum, ApiNewtype, ApiStruct, ApiType, Field, Rules, Variant, parse_api};
 pub use diagnostics::{Diagnostic, DiagnosticId, Diagnostics};
 pub use group::{Group, parse_group};
 pub use item::is_attribute;

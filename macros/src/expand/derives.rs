@@ -1,7 +1,7 @@
 //! The item itself with what we add to it: derives, serde and schemars attributes.
 
 use apiloom_model::api::{Content, Field, Shape, holds_bytes};
-use apiloom_model::{ApiEnum, ApiStruct, Code, is_attribute};
+use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Code, is_attribute};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Fields, parse_quote};
@@ -51,6 +51,18 @@ pub(crate) fn decorated_struct(item: &DeriveInput, model: &ApiStruct) -> TokenSt
     quote!(#item)
 }
 
+/// The struct of one value, decorated: serde and schemars write the value alone.
+pub(crate) fn decorated_newtype(item: &DeriveInput, model: &ApiNewtype) -> TokenStream {
+    let mut item = stripped(item);
+    decorate(&mut item, &model.derives, &schema::of_newtype(model));
+    if let Data::Struct(data) = &mut item.data {
+        for field in &mut data.fields {
+            field.attrs.extend(base64_of(&model.inner));
+        }
+    }
+    quote!(#item)
+}
+
 /// The enum, decorated.
 pub(crate) fn decorated_enum(item: &DeriveInput, model: &ApiEnum) -> TokenStream {
     let mut item = stripped(item);
@@ -92,7 +104,11 @@ fn decorate(item: &mut DeriveInput, present: &[String], keywords: &TokenStream) 
 
 /// An attribute that lets schemars run keywords over the schema it derived.
 fn transform(keywords: &TokenStream) -> Attribute {
-    parse_quote!(#[schemars(transform = |schema: &mut ::apiloom::codegen::schemars::Schema| #keywords.apply(schema))])
+    parse_quote!(#[schemars(transform = |schema: &mut ::apiloom::codegen::schemars::Schema| {
+        #[allow(unused_imports)]
+        use ::apiloom::codegen::BoundOther as _;
+        #keywords.apply(schema)
+    })])
 }
 
 fn decorate_fields(fields: &mut Fields, model: &[Field]) {

@@ -1,6 +1,6 @@
 //! Typed paths: the companion of a type, chains over it, and the column type of enums.
 
-use apiloom_model::{ApiEnum, ApiStruct, Name};
+use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Name};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
@@ -64,6 +64,22 @@ pub(crate) fn impl_column_value(model: &ApiEnum) -> TokenStream {
         #[automatically_derived]
         impl ::apiloom::codegen::ColumnValue for #name {
             const COLUMN_TYPE: ::apiloom::codegen::ColumnType = ::apiloom::codegen::ColumnType::String;
+        }
+    }
+}
+
+/// A struct of one value can be shown in a column if its value can.
+pub(crate) fn newtype_column_value(model: &ApiNewtype) -> TokenStream {
+    let (name, inner) = (model.name.to_ident(), &model.inner);
+    // The lifetime keeps rustc from proving the bound here: it holds or not, and a column asks.
+    quote! {
+        #[automatically_derived]
+        impl ::apiloom::codegen::ColumnValue for #name
+        where
+            for<'column> #inner: ::apiloom::codegen::ColumnValueOf<'column>,
+        {
+            const COLUMN_TYPE: ::apiloom::codegen::ColumnType =
+                <#inner as ::apiloom::codegen::ColumnValueOf<'static>>::COLUMN_TYPE;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `ApiType`: the tree of custom checks and computed defaults.
 
 use apiloom_model::api::{Content, Field, Rules, Shape, holds_bytes};
-use apiloom_model::{ApiEnum, ApiStruct, Code};
+use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Code};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 
@@ -47,6 +47,15 @@ pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
         }
     });
     impl_api_type(&quote!(#this), &quote!(#checks #(#variants)*))
+}
+
+/// The hooks of a struct of one value: those of the value, and its own.
+pub(crate) fn of_newtype(model: &ApiNewtype) -> TokenStream {
+    let (this, inner) = (model.name.to_ident().into_token_stream(), &model.inner);
+    let checks = checks(&this, &model.rules, false);
+    let each = each(&inner.to_token_stream(), &model.rules, holds_bytes(inner));
+    let part = quote!(::apiloom::codegen::Tree::part((&&::apiloom::codegen::Probe::<#inner>::new()).hooks()));
+    impl_api_type(&this, &quote!(.value(#part) #checks #each))
 }
 
 fn impl_api_type(this: &TokenStream, calls: &TokenStream) -> TokenStream {

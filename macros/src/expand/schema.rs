@@ -3,7 +3,7 @@
 use apiloom_model::api::{
     Bounds, Field, ListTopology, MapTopology, Rules, Shape, Union, holds_bytes,
 };
-use apiloom_model::{ApiEnum, ApiStruct, Code, Name, SourceSpan};
+use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Code, Name, SourceSpan};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 
@@ -26,6 +26,17 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
         .map(|union| union_keyword(union, &model.fields));
     let rules = keywords(&quote!(#this), &model.rules, &[], false);
     quote!(::apiloom::codegen::Keywords::new().order(&[#(#order),*]).optional(&[#(#optional),*]) #union #rules)
+}
+
+/// Keywords of a struct of one value.
+pub(crate) fn of_newtype(model: &ApiNewtype) -> TokenStream {
+    let rules = keywords(
+        &model.inner.to_token_stream(),
+        &model.rules,
+        &[],
+        holds_bytes(&model.inner),
+    );
+    quote!(::apiloom::codegen::Keywords::new() #rules)
 }
 
 /// Keywords of an enum: which values an open one knows.
@@ -146,7 +157,7 @@ fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field], in_base64: bool
             let span = bound.span().start;
             set(
                 keyword,
-                quote_spanned!(span=> ::apiloom::codegen::number::<#ty>(#bound)),
+                quote_spanned!(span=> ::apiloom::codegen::Bound::<#ty>::of(#bound)),
             );
         }
     }
@@ -263,6 +274,18 @@ fn nested(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {
     quote!(#each #keys)
 }
 
+/// Trait bounds that hold only when each rule fits the type of the value.
+pub(crate) fn newtype_proofs(model: &ApiNewtype) -> TokenStream {
+    let mut proofs = TokenStream::new();
+    prove_rules(&mut proofs, &model.inner.to_token_stream(), &model.rules);
+    quote! {
+        const _: () = {
+            #[allow(dead_code)]
+            fn proofs() { #proofs }
+        };
+    }
+}
+
 /// Trait bounds that hold only when each rule fits its field's type, and when the type is what its spelling says.
 pub(crate) fn proofs<'a>(fields: impl Iterator<Item = &'a Field>) -> TokenStream {
     let mut proofs = TokenStream::new();
@@ -313,6 +336,18 @@ fn prove_rules(proofs: &mut TokenStream, ty: &TokenStream, rules: &Rules) {
             .any(|transition| transition.as_str() == name)
     };
     for (bound, needed) in [
+        (
+            "Number",
+            [
+                &rules.min,
+                &rules.max,
+                &rules.gt,
+                &rules.lt,
+                &rules.multiple_of,
+            ]
+            .into_iter()
+            .any(Option::is_some),
+        ),
         (
             "Text",
             said(&rules.len)

@@ -6,6 +6,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+/// [`ColumnValue`] with a lifetime, for bounds that hold or not.
+pub trait ColumnValueOf<'a> {
+    /// The type of the column.
+    const COLUMN_TYPE: ColumnType;
+}
+
+impl<T: ColumnValue> ColumnValueOf<'_> for T {
+    const COLUMN_TYPE: ColumnType = T::COLUMN_TYPE;
+}
+
 /// The column type of a field.
 pub fn column_type_of<T: ColumnValue>(_field: &Field<T>) -> ColumnType {
     T::COLUMN_TYPE

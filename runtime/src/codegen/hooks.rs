@@ -106,6 +106,13 @@ impl Tree {
         self
     }
 
+    /// The hooks of the value that this one is, under another name.
+    #[must_use]
+    pub fn value(mut self, part: Tree) -> Self {
+        self.0 = part.0;
+        self
+    }
+
     /// More hooks of every list element or map value.
     #[must_use]
     pub fn each(mut self, part: Tree) -> Self {

@@ -1,5 +1,7 @@
 //! Puts what `#[api(..)]` says into the schema that schemars derived.
 
+use std::marker::PhantomData;
+
 use apiloom_meta::fields::Number;
 use schemars::Schema;
 use serde::Serialize;
@@ -155,11 +157,26 @@ fn object<'a>(schema: &'a mut Map<String, Value>, keyword: &str) -> &'a mut Map<
         .expect("an object was put there just above")
 }
 
-/// A bound of the field's own number type: rustc checks that it fits.
-pub fn number<T: Number>(bound: T::Scalar) -> impl Serialize {
-    // A function of its own so that the literal takes the field's type.
-    bound
+/// A bound of a value of type `T`: rustc checks that it fits. The inherent function wins over [`BoundOther`].
+#[derive(Debug)]
+pub struct Bound<T>(PhantomData<T>);
+
+impl<T: Number> Bound<T> {
+    /// A bound of the field's own number type, so that the literal takes that type.
+    pub fn of(bound: T::Scalar) -> impl Serialize {
+        bound
+    }
 }
+
+/// The bound of what is no number: another place reports that.
+pub trait BoundOther {
+    /// Whatever was written.
+    fn of<B: Serialize>(bound: B) -> B {
+        bound
+    }
+}
+
+impl<T> BoundOther for Bound<T> {}
 
 /// A number of characters, bytes, elements or entries.
 pub fn count(bound: usize) -> usize {

@@ -13,4 +13,12 @@ pub struct Part {
     pub name: String,
 }
 
+// Issue 10, point 2.
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, genclient, noclient, subresources, storageVersion)]
+pub struct Ported {
+    pub metadata: ObjectMeta,
+    #[api(maxLength = 3, minimum = 1, genclient, sinc = "1", protobuf)]
+    pub name: String,
+}
+
 fn main() {}

@@ -21,4 +21,7 @@ pub enum Choice {
     Three { names: Vec<Option<String>> },
 }
 
+#[apiloom::api]
+pub struct Hidden(Option<i32>);
+
 fn main() {}

@@ -8,8 +8,8 @@ use super::types::{
     check_options, check_rule_of_bytes, check_variant_value, shape_of, without_self,
 };
 use super::{
-    ApiEnum, ApiStruct, ApiType, Content, Conversion, Field, FieldConversion, Rules, Shape, Union,
-    Variant,
+    ApiEnum, ApiNewtype, ApiStruct, ApiType, Content, Conversion, Field, FieldConversion, Rules,
+    Shape, Union, Variant,
 };
 use crate::args::{self, Arg};
 use crate::diagnostics::DiagnosticId as Id;
@@ -22,6 +22,9 @@ use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, names};
 /// `None` when the item is too broken to go on; `diagnostics` then says why. There may be diagnostics beside a type too.
 pub fn parse_api(item: &DeriveInput, diagnostics: &mut Diagnostics) -> Option<ApiType> {
     match &item.data {
+        Data::Struct(data) if is_newtype(&data.fields) => {
+            parse_newtype(item, &data.fields, diagnostics).map(ApiType::Newtype)
+        }
         Data::Struct(_) => parse_struct(item, Form::Attribute, diagnostics).map(ApiType::Struct),
         Data::Enum(_) => parse_enum(item, diagnostics).map(ApiType::Enum),
         Data::Union(_) => {
@@ -31,13 +34,59 @@ pub fn parse_api(item: &DeriveInput, diagnostics: &mut Diagnostics) -> Option<Ap
     }
 }
 
+/// Whether a struct is one value under a name of its own.
+fn is_newtype(fields: &Fields) -> bool {
+    matches!(fields, Fields::Unnamed(fields) if fields.unnamed.len() == 1)
+}
+
+fn parse_newtype(item: &DeriveInput, fields: &Fields, d: &mut Diagnostics) -> Option<ApiNewtype> {
+    check_generics(item, d);
+    item::check_foreign(&item.attrs, Place::Struct, Form::Attribute, d);
+    let field = fields.iter().next()?;
+    item::check_foreign(&field.attrs, Place::Field, Form::Attribute, d);
+    if matches!(shape_of(&field.ty), Shape::Option(_)) {
+        d.error(
+            Id::NestedOption,
+            SourceSpan::of(&field.ty),
+            "a struct of one value has a value",
+        )
+        .help("write the type without `Option`, and the `Option` where the struct is used");
+    }
+    check_options(&field.ty, d);
+    for arg in &args::of_attributes(&field.attrs, "api", Target::Newtype, d) {
+        d.error(
+            Id::MisplacedKey,
+            arg.span(),
+            format!(
+                "`{}` has no meaning inside the parentheses",
+                arg.written.text
+            ),
+        )
+        .help("put `#[api(..)]` above the struct");
+    }
+    let mut rules = Rules::default();
+    for arg in &args::of_attributes(&item.attrs, "api", Target::Newtype, d) {
+        read_rule(&mut rules, arg, d);
+    }
+    if !item.generics.params.is_empty() {
+        return None;
+    }
+    Some(ApiNewtype {
+        name: Name::from(&item.ident),
+        description: item::description(&item.attrs),
+        rules,
+        inner: Code::new(&field.ty),
+        derives: item::derives(&item.attrs),
+    })
+}
+
 fn not_named_fields(item: &DeriveInput, d: &mut Diagnostics) {
     d.error(
         Id::NotNamedFields,
         item.ident.span(),
         format!("`{}` has no named fields", item.ident),
     )
-    .help("an API type is a struct with named fields or an enum");
+    .help("an API type is a struct with named fields, an enum, or one value in parentheses");
 }
 
 fn check_generics(item: &DeriveInput, d: &mut Diagnostics) {
@@ -463,6 +512,14 @@ fn parse_variant(
     let args = args::of_attributes(&variant.attrs, "api", Target::Variant, d);
     let name = Name::from(&variant.ident);
     let content = read_content(variant, item, d)?;
+    if let Some((_, number)) = &variant.discriminant {
+        d.error(
+            Id::VariantNumber,
+            SourceSpan::of(number),
+            format!("`{}` is a string in JSON and has no number", name.text),
+        )
+        .help("remove the number; for numbers in JSON, make the field an integer with `#[api(range = 1..=3)]`");
+    }
     // A variant that is a string keeps its name, as Kubernetes' enums do; one that is a field of an object is camelCase.
     let is_field = !tagged && !matches!(content, Content::Unit);
     let json_name = if is_field {
@@ -576,6 +633,16 @@ fn check_variants(variants: &[Variant], d: &mut Diagnostics) {
             ),
         )
         .help("only an enum that is a string on the wire can keep what it does not know");
+    }
+    if let [open] = unknown[..]
+        && variants.last().is_some_and(|last| !last.unknown)
+    {
+        d.error(
+            Id::UnknownNotLast,
+            open.name.span,
+            format!("`{}` is not the last variant", open.name.text),
+        )
+        .help("move it to the end: it takes what the variants before it do not know");
     }
     for (index, variant) in variants
         .iter()
