@@ -5,6 +5,7 @@
 
 mod attach;
 pub(crate) mod build;
+mod cel;
 mod combine;
 mod default;
 mod difference;
@@ -58,6 +59,15 @@ pub use self::openapi::Metadata;
 pub struct Schema {
     root: Node,
     has_singles: bool,
+}
+
+/// A schema as a CustomResourceDefinition has it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CrdSchema {
+    /// The `openAPIV3Schema`.
+    pub schema: Value,
+    /// What the server checks and the definition does not say, a line for each.
+    pub unsaid: Vec<String>,
 }
 
 /// Why a type has no structural schema: one line per offending field.
@@ -137,6 +147,14 @@ impl Schema {
     /// `x-apiloom-*` keywords left out. `metadata` says how the metadata of an object is spelled.
     pub fn to_openapi(&self, metadata: &Metadata<'_>) -> Value {
         openapi::v3(&self.root, metadata)
+    }
+
+    /// The schema as `openAPIV3Schema` of a CustomResourceDefinition: as [`Schema::to_openapi`], with the rules that OpenAPI
+    /// has no keywords for as CEL in `x-kubernetes-validations`.
+    pub fn to_crd(&self) -> CrdSchema {
+        let mut schema = openapi::v3(&self.root, &Metadata::Open);
+        let unsaid = cel::write(&self.root, &mut schema);
+        CrdSchema { schema, unsaid }
     }
 
     /// The schema as OpenAPI v2 (swagger) JSON: what v2 cannot say (nullable, oneOf, anyOf) loses its type, so that

@@ -88,6 +88,8 @@ const NO_ITEM_TYPE: &str = "must not be empty for specified array items";
 #[derive(Debug, Default)]
 struct Check {
     found: Vec<FieldError>,
+    /// The outermost list around whose items are not told apart: rules below it see no old values.
+    uncorrelated: Option<FieldPath>,
 }
 
 fn is_true(schema: &Value, name: &str) -> bool {
@@ -116,6 +118,30 @@ fn branches<'a>(
         let branches = branches.into_iter().flatten().enumerate();
         branches.map(move |(at, branch)| (branch, path.index(at)))
     })
+}
+
+/// Whether an expression names a variable, outside of its strings.
+fn names(expression: &str, variable: &str) -> bool {
+    let (mut quote, mut is_escaped, mut word) = (None, false, String::new());
+    for character in expression.chars().chain([' ']) {
+        if let Some(open) = quote {
+            if !is_escaped && character == open {
+                quote = None;
+            }
+            is_escaped = !is_escaped && character == '\\';
+        } else if character.is_alphanumeric() || character == '_' {
+            word.push(character);
+        } else {
+            if word == variable {
+                return true;
+            }
+            word.clear();
+            if matches!(character, '\'' | '"') {
+                quote = Some(character);
+            }
+        }
+    }
+    false
 }
 
 impl Check {
@@ -156,6 +182,7 @@ impl Check {
         self.unsupported(schema, path);
         self.format(schema, path);
         self.topology(schema, path);
+        self.validations(schema, path);
         if no_type == NO_ROOT_TYPE || is_true(schema, "x-kubernetes-embedded-resource") {
             self.object_fields(schema, path);
         }
@@ -182,7 +209,14 @@ impl Check {
                     "must be a schema and not a list of schemas",
                 );
             }
-            Some(items) => self.schema(items, &path.child("items"), NO_ITEM_TYPE),
+            Some(items) => {
+                let around = self.uncorrelated.clone();
+                if text(schema, "x-kubernetes-list-type") != Some("map") {
+                    self.uncorrelated = around.clone().or_else(|| Some(path.clone()));
+                }
+                self.schema(items, &path.child("items"), NO_ITEM_TYPE);
+                self.uncorrelated = around;
+            }
             None if text(schema, "type") == Some("array") => {
                 self.required(&path.child("items"), "must be specified");
             }
@@ -292,6 +326,81 @@ impl Check {
                 &fields.key("metadata"),
                 "must not specify anything other than name and generateName, but metadata is implicitly specified",
             );
+        }
+    }
+
+    /// The rules in CEL, as far as they can be judged without compiling them.
+    fn validations(&mut self, schema: &Value, path: &FieldPath) {
+        let path = path.child("x-kubernetes-validations");
+        let rules = match schema.get("x-kubernetes-validations") {
+            None => return,
+            Some(Value::Array(rules)) => rules,
+            Some(other) => return self.invalid(&path, other, "must be a list of rules"),
+        };
+        if schema.get("type").is_none() && !is_true(schema, "x-kubernetes-int-or-string") {
+            self.forbidden(&path, "must not be used where no type is specified");
+        }
+        for (at, rule) in rules.iter().enumerate() {
+            self.validation(rule, &path.index(at));
+        }
+    }
+
+    fn validation(&mut self, rule: &Value, path: &FieldPath) {
+        const REASONS: [&str; 4] = [
+            "FieldValueDuplicate",
+            "FieldValueForbidden",
+            "FieldValueInvalid",
+            "FieldValueRequired",
+        ];
+        const KNOWN: [&str; 6] = [
+            "rule",
+            "message",
+            "messageExpression",
+            "reason",
+            "fieldPath",
+            "optionalOldSelf",
+        ];
+        let has_break = |text: &str| text.contains(['\n', '\r']);
+        let expression = text(rule, "rule").unwrap_or_default();
+        if expression.trim().is_empty() {
+            self.required(&path.child("rule"), "rule is not specified");
+        }
+        if let Some(list) = self
+            .uncorrelated
+            .clone()
+            .filter(|_| names(expression, "oldSelf"))
+        {
+            let detail = format!(
+                "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
+            );
+            self.invalid(&path.child("rule"), &Value::from(expression), &detail);
+        }
+        match text(rule, "message") {
+            Some(message) if message.trim().is_empty() => {
+                let detail = "message must be non-empty if specified";
+                self.invalid(&path.child("message"), &Value::from(message), detail);
+            }
+            Some(message) if has_break(message) => {
+                let detail = "message must not contain line breaks";
+                self.invalid(&path.child("message"), &Value::from(message), detail);
+            }
+            None if has_break(expression.trim()) => {
+                let detail = "message must be specified if rule contains line breaks";
+                self.required(&path.child("message"), detail);
+            }
+            _ => {}
+        }
+        if let Some(reason) = rule.get("reason")
+            && !reason
+                .as_str()
+                .is_some_and(|reason| REASONS.contains(&reason))
+        {
+            let detail = format!("must be one of {}", REASONS.join(", "));
+            self.invalid(&path.child("reason"), reason, &detail);
+        }
+        let words = rule.as_object().into_iter().flat_map(Map::keys);
+        for word in words.filter(|word| !KNOWN.contains(&word.as_str())) {
+            self.forbidden(&path.child(word), "is no field of a rule");
         }
     }
 

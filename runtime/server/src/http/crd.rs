@@ -2,7 +2,7 @@
 //! into files.
 
 use apiloom_meta::kind::{CellSource, Column, Scope};
-use apiloom_meta::schema::{Metadata, structural};
+use apiloom_meta::schema::structural;
 use apiloom_meta::{FieldPath, GroupVersionKind, Resource, ResourceDef};
 use serde_json::{Map, Value, json};
 
@@ -146,6 +146,14 @@ fn notes(versions: &[&KindSource]) -> Vec<String> {
                 computed.join(", ")
             ));
         }
+        let unsaid = (kind.in_crd)().unsaid;
+        if !unsaid.is_empty() {
+            notes.push(format!(
+                "Rules of {} that the server checks and this definition cannot say:",
+                kind.def.version
+            ));
+        }
+        notes.extend(unsaid.into_iter().map(|line| format!("- {line}")));
     }
     notes
 }
@@ -216,7 +224,7 @@ fn version(kind: &KindSource, versions: &[&KindSource]) -> Value {
 
 /// A CRD may say nothing about metadata but that it is an object.
 fn schema(kind: &KindSource) -> Value {
-    let mut schema = (kind.schema)(&Metadata::Open);
+    let mut schema = (kind.in_crd)().schema;
     describe_root(&mut schema, &kind.def);
     forget_required_metadata(&mut schema);
     forget_unknown_extensions(&mut schema);

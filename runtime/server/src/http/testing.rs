@@ -1,7 +1,7 @@
 //! What the tests of the documents share: requests, bodies, and two hand-written kinds.
 
 use apiloom_meta::kind::{CellSource, Column, ColumnType, GenerationRule, NameFormat, Scope, Verb};
-use apiloom_meta::schema::Metadata;
+use apiloom_meta::schema::{CrdSchema, Metadata};
 use apiloom_meta::{JsonPath, ResourceDef};
 use http::request::Parts;
 use http::{Method, Request, Response};
@@ -200,6 +200,10 @@ pub(crate) fn wardle_sources() -> Vec<Source> {
             .map(|(def, schema)| KindSource {
                 def,
                 schema: Box::new(move |metadata| with_metadata(schema(), metadata)),
+                in_crd: Box::new(move || CrdSchema {
+                    schema: with_metadata(schema(), &Metadata::Open),
+                    unsaid: Vec::new(),
+                }),
                 deprecation_warning: None,
             })
             .collect(),

@@ -381,3 +381,52 @@ fn list_maps_have_keys_that_are_always_there() {
         ],
     );
 }
+
+// Issue 10, point 2.
+#[test]
+fn rules_in_cel_are_those_that_kubernetes_takes() {
+    let rules = |rules: Value| json!({"type": "string", "x-kubernetes-validations": rules});
+    field(
+        rules(json!([
+            {"rule": "self == oldSelf", "message": "is immutable", "reason": "FieldValueInvalid"},
+            {"rule": "size(self) > 0"},
+        ])),
+        &[],
+    );
+    field(
+        rules(json!([{"rule": " ", "message": " "}])),
+        &[
+            ".x-kubernetes-validations[0].rule: Required value: rule is not specified",
+            ".x-kubernetes-validations[0].message: Invalid value: \" \": message must be non-empty if specified",
+        ],
+    );
+    field(
+        rules(
+            json!([{"rule": "true", "message": "a\nb", "reason": "Other", "path": ".a"}, {"rule": "true\n&& true"}]),
+        ),
+        &[
+            ".x-kubernetes-validations[0].message: Invalid value: \"a\\nb\": message must not contain line breaks",
+            ".x-kubernetes-validations[0].reason: Invalid value: \"Other\": must be one of FieldValueDuplicate, FieldValueForbidden, FieldValueInvalid, FieldValueRequired",
+            ".x-kubernetes-validations[0].path: Forbidden: is no field of a rule",
+            ".x-kubernetes-validations[1].message: Required value: message must be specified if rule contains line breaks",
+        ],
+    );
+    field(
+        json!({"x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-validations": [{"rule": "true"}]}),
+        &[".x-kubernetes-validations: Forbidden: must not be used where no type is specified"],
+    );
+    let list = |list_type: &str, rule: &str| {
+        json!({"type": "array", "x-kubernetes-list-type": list_type, "x-kubernetes-list-map-keys": ["name"],
+            "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"},
+                "list": {"type": "array", "items": {"type": "string", "x-kubernetes-validations": [{"rule": rule}]}}},
+                "x-kubernetes-validations": [{"rule": rule}]}})
+    };
+    let at = ".items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema within properties[p]";
+    let below = ".items.properties[list].items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema within properties[p]";
+    field(
+        list("map", "self == oldSelf"),
+        &[&format!("{below}.items.properties[list]")],
+    );
+    field(list("atomic", "self == oldSelf"), &[at, below]);
+    field(list("atomic", "self != 'oldSelf' && self.oldSelfish"), &[]);
+}

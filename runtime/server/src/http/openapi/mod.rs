@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use apiloom_meta::ResourceDef;
-use apiloom_meta::schema::{Metadata, Schema};
+use apiloom_meta::schema::{CrdSchema, Metadata, Schema};
 use bytes::Bytes;
 use http::header::{
     CACHE_CONTROL, ETAG, EXPIRES, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
@@ -53,20 +53,25 @@ pub(crate) struct Source {
 /// A schema as OpenAPI v3, with metadata spelled as asked.
 pub(crate) type SchemaAs = dyn Fn(&Metadata<'_>) -> Value + Send + Sync;
 
+/// A schema as a CustomResourceDefinition has it.
+pub(crate) type SchemaInCrd = dyn Fn() -> CrdSchema + Send + Sync;
+
 /// A kind's definition, and its schema as OpenAPI when it is wanted.
 pub(crate) struct KindSource {
     pub(crate) def: ResourceDef,
     pub(crate) schema: Box<SchemaAs>,
+    pub(crate) in_crd: Box<SchemaInCrd>,
     /// The text of its deprecation warning, when one is due at this release.
     pub(crate) deprecation_warning: Option<String>,
 }
 
 impl KindSource {
     pub(crate) fn new(def: &ResourceDef, schema: &Arc<Schema>, warning: Option<&str>) -> Self {
-        let schema = Arc::clone(schema);
+        let (schema, in_crd) = (Arc::clone(schema), Arc::clone(schema));
         Self {
             def: def.clone(),
             schema: Box::new(move |metadata| schema.to_openapi(metadata)),
+            in_crd: Box::new(move || in_crd.to_crd()),
             deprecation_warning: warning.map(str::to_owned),
         }
     }

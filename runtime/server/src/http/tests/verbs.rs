@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use apiloom_meta::ResourceDef;
 use apiloom_meta::kind::Verb;
+use apiloom_meta::schema::CrdSchema;
 use http::Method;
 use serde_json::json;
 
@@ -110,6 +111,7 @@ fn in_openapi(def: &ResourceDef) -> Served {
         kinds: vec![KindSource {
             def: def.clone(),
             schema: Box::new(|_| json!({ "type": "object" })),
+            in_crd: Box::new(CrdSchema::default),
             deprecation_warning: None,
         }],
     };

@@ -1,0 +1,81 @@
+//! What kube-apiserver estimates a rule to cost at most. It refuses rules and definitions over its limits, so an estimate
+//! here is never lower than its own.
+
+use crate::schema::node::Node;
+
+/// A number of kube-apiserver's units, or of elements. Too large a number stays at the largest one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Cost(u64);
+
+/// The limit for one rule, and for all rules of a version.
+const MAX_RULE: Cost = Cost(10_000_000);
+const MAX_DEFINITION: Cost = Cost(100_000_000);
+
+/// The bytes of a request, of which an unbounded value may have all.
+const MAX_REQUEST: usize = 3 * 1024 * 1024;
+
+impl Cost {
+    /// One.
+    pub(super) const ONE: Cost = Cost(1);
+    /// An operator or a function, with the fields that it names.
+    pub(super) const CALL: Cost = Cost(4);
+    /// Over every limit.
+    pub(super) const UNBOUNDED: Cost = Cost(u64::MAX);
+
+    pub(super) fn of(number: usize) -> Self {
+        Self(u64::try_from(number).unwrap_or(u64::MAX))
+    }
+
+    /// The cost of looking at so many bytes or elements, to compare them for example.
+    pub(super) fn traversal(elements: Cost) -> Self {
+        Self(elements.0.div_ceil(10))
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    pub(super) fn times(self, other: Self) -> Self {
+        Self(self.0.saturating_mul(other.0))
+    }
+
+    pub(super) fn is_within_rule(self) -> bool {
+        self <= MAX_RULE
+    }
+
+    pub(super) fn is_within_definition(self) -> bool {
+        self <= MAX_DEFINITION
+    }
+}
+
+/// How many items a list, or entries a map, has at most.
+pub(super) fn most_elements_of(node: &Node) -> Cost {
+    let bound = if node.is_map() {
+        node.rules.max_properties
+    } else {
+        node.rules.max_items
+    };
+    Cost::of(bound.unwrap_or(MAX_REQUEST))
+}
+
+/// How many elements a comparison looks at: bytes of a text, items of a list, entries of a map.
+pub(super) fn most_elements(node: &Node) -> Cost {
+    match node.types.single() {
+        Some("integer" | "number" | "boolean") => Cost::ONE,
+        // A character has up to four bytes.
+        Some("string") => {
+            let most = node.rules.max_length.or(node.rules.max_bytes);
+            let most = most.or_else(|| {
+                node.rules
+                    .values
+                    .iter()
+                    .map(|value| value.to_string().len())
+                    .max()
+            });
+            Cost::of(most.map_or(MAX_REQUEST, |most| most.saturating_mul(4).min(MAX_REQUEST)))
+        }
+        Some("array") => most_elements_of(node),
+        Some("object") if node.is_map() => most_elements_of(node),
+        _ => Cost::of(MAX_REQUEST),
+    }
+}
