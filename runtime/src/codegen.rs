@@ -52,6 +52,8 @@ pub use keywords::{Bound, BoundOther, Keywords, count};
 #[cfg(feature = "server")]
 pub use serving::main;
 
+pub use crate::testing::check_conversion;
+
 /// Changes whenever generated code of an older version would not fit; generated files assert it.
 pub const CONTRACT: u32 = 1;
 

@@ -29,6 +29,7 @@
 pub mod codegen;
 pub mod guide;
 pub mod prelude;
+pub mod testing;
 
 #[doc = include_str!("docs/derive.md")]
 pub use apiloom_macros::Resource;

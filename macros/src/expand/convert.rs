@@ -16,7 +16,26 @@ pub(crate) fn of_root(kind: &Kind) -> TokenStream {
     };
     let proof = same_kind(kind, hub);
     let impls = root_impls(kind, hub);
-    quote!(#proof #impls)
+    let test = round_trips(kind, hub);
+    quote!(#proof #impls #test)
+}
+
+/// A test of the user's package that converts random objects there and back.
+fn round_trips(kind: &Kind, hub: &Code) -> TokenStream {
+    let this = kind.root.name.to_ident();
+    let name = format_ident!(
+        "{}_is_converted_there_and_back",
+        this.to_string().to_lowercase()
+    );
+    quote! {
+        #[cfg(test)]
+        #[test]
+        // A type inside of a function has no such test.
+        #[allow(unnameable_test_items)]
+        fn #name() {
+            ::apiloom::codegen::check_conversion::<#this, #hub>();
+        }
+    }
 }
 
 /// Proves that the hub is the same kind of the same group in another version.

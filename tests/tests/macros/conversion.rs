@@ -81,6 +81,8 @@ pub mod v1alpha1 {
 
     #[apiloom::api(convert(peer = v1::Part, manual))]
     pub struct Part {
+        // What cannot be converted is refused before.
+        #[api(pattern = "^[0-9]{1,9}$")]
         pub size: String,
     }
 
@@ -456,4 +458,35 @@ fn both_ways_of_a_conversion_agree_on_odd_values() {
     check(json!({"choice": {"inner": inner}, "free": [], "hashed": {}, "double": -0.0}));
     check(json!({"choice": {"wrong": 1}}));
     check(json!({"size": "much"}));
+}
+
+// Issue 10, point 9.
+#[test]
+#[should_panic(expected = "the hub is told something else")]
+fn a_conversion_that_drifts_is_found() {
+    // Inside of a function, so that the test that is written for it is not run.
+    mod versions {
+        pub(super) mod v1 {
+            use apiloom::prelude::*;
+
+            #[apiloom::resource(group = "example.com", version = "v1", namespaced, hub, storage)]
+            pub struct Clock {
+                pub metadata: ObjectMeta,
+                pub seconds: i64,
+            }
+        }
+
+        pub(super) mod v1alpha1 {
+            use super::v1;
+            use apiloom::prelude::*;
+
+            #[apiloom::resource(group = "example.com", version = "v1alpha1", namespaced, spoke_of = v1::Clock)]
+            pub struct Clock {
+                pub metadata: ObjectMeta,
+                #[api(convert(rename = seconds, with = (|minutes| minutes * 60, |seconds| seconds / 60 + 1)))]
+                pub minutes: i64,
+            }
+        }
+    }
+    apiloom::testing::check_conversion::<versions::v1alpha1::Clock, versions::v1::Clock>();
 }

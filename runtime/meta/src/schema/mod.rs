@@ -19,6 +19,7 @@ mod pattern;
 mod recursion;
 pub(crate) use self::default::{default as default_value, drops_null};
 mod root;
+mod sample;
 pub mod structural;
 mod transition;
 mod union;
