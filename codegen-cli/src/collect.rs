@@ -4,6 +4,7 @@
 //! crate's `resource` is left alone, and one that cannot be resolved is a problem.
 
 mod hidden;
+mod markers;
 
 use apiloom_model::{Diagnostics, SourceSpan};
 use proc_macro2::{Span, TokenStream};
@@ -27,6 +28,8 @@ pub(crate) struct Declarations {
     pub(crate) incomplete: bool,
     /// What is wrong in single items.
     pub(crate) problems: Vec<Problem>,
+    /// What is worth a look.
+    pub(crate) warnings: Vec<Problem>,
 }
 
 /// A declaration and the module it stands in.
@@ -106,6 +109,10 @@ impl Collector<'_> {
                     .label("not brought into scope by name")
                     .help("write `#[apiloom::resource(..)]`"),
             );
+        }
+        if doors.resource.is_some() || doors.api {
+            let found = markers::warnings(self.krate, id, &item);
+            self.found.warnings.extend(found);
         }
         if let Some(span) = doors.resource {
             self.kind(id, module, &mut item, span);

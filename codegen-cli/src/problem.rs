@@ -15,9 +15,10 @@ pub(crate) struct Location {
     pub(crate) range: Range<usize>,
 }
 
-/// One thing that stops generation.
+/// One thing that stops generation, or a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
+    is_warning: bool,
     id: Option<&'static str>,
     message: String,
     location: Option<Location>,
@@ -30,12 +31,21 @@ impl Problem {
     /// An error with this title: lower case, no full stop.
     pub(crate) fn error(message: impl Into<String>) -> Problem {
         Problem {
+            is_warning: false,
             id: None,
             message: message.into(),
             location: None,
             label: String::new(),
             related: Vec::new(),
             help: Vec::new(),
+        }
+    }
+
+    /// Something to look at, which stops nothing.
+    pub(crate) fn warning(message: impl Into<String>) -> Problem {
+        Problem {
+            is_warning: true,
+            ..Problem::error(message)
         }
     }
 
@@ -96,7 +106,12 @@ pub(crate) fn render(problems: &[Problem], files: &[SourceFile], color: bool) ->
 }
 
 fn render_one(problem: &Problem, files: &[SourceFile], renderer: &Renderer) -> String {
-    let mut title = Level::ERROR.primary_title(problem.message.as_str());
+    let level = if problem.is_warning {
+        Level::WARNING
+    } else {
+        Level::ERROR
+    };
+    let mut title = level.primary_title(problem.message.as_str());
     if let Some(id) = problem.id {
         title = title.id(id);
     }

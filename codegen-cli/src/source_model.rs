@@ -10,8 +10,8 @@ use crate::package::Package;
 use crate::problem::{self, Problem};
 use crate::source::Crate;
 
-/// Reads, collects and checks. The error is the text to show.
-pub(crate) fn load(package: &Package, color: bool) -> Result<Model, String> {
+/// Reads, collects and checks. The model comes with the text of its warnings; the error is the text to show.
+fn load(package: &Package, color: bool) -> Result<(Model, String), String> {
     let krate = Crate::load(&package.root, package.externs.clone(), &display_name);
     let mut found = collect::collect(&krate);
     // A module that could not be read may hold what seems to be missing.
@@ -23,8 +23,10 @@ pub(crate) fn load(package: &Package, color: bool) -> Result<Model, String> {
         .chain(&found.problems)
         .cloned()
         .collect();
+    let has_problems = !problems.is_empty();
+    problems.extend(found.warnings.iter().cloned());
     match checked {
-        Ok(model) if problems.is_empty() => Ok(model),
+        Ok(model) if !has_problems => Ok((model, report(&problems, &krate, color))),
         Ok(_) => Err(report(&problems, &krate, color)),
         Err(more) => {
             problems.extend(more);
@@ -43,10 +45,18 @@ fn display_name(path: &Path) -> String {
 
 /// Loads, or shows what is wrong.
 pub(crate) fn load_or_tell(package: &Package, console: &mut Console<'_>) -> Result<Model, Failure> {
-    load(package, console.terminal).map_err(|report| {
-        console.note(report.trim_end());
-        Failure::Told
-    })
+    match load(package, console.terminal) {
+        Ok((model, warnings)) => {
+            if !warnings.is_empty() {
+                console.note(warnings.trim_end());
+            }
+            Ok(model)
+        }
+        Err(report) => {
+            console.note(report.trim_end());
+            Err(Failure::Told)
+        }
+    }
 }
 
 /// `apiloom model`.

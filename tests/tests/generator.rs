@@ -116,6 +116,40 @@ fn generated(package: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
+// Issue 10, point 2.
+#[test]
+fn markers_of_go_in_comments_are_warnings() {
+    let package = Package::of("solo");
+    let text = fs::read_to_string(package.path("src/lib.rs")).expect("the file");
+    let marked = text.replacen(
+        "pub metadata: ObjectMeta",
+        "/// +optional\n    // +kubebuilder:validation:MaxLength=3\n    pub metadata: ObjectMeta",
+        1,
+    );
+    let marked = marked.replacen(
+        "#[apiloom::resource",
+        "// +genclient\n// +k8s:deepcopy-gen:interfaces=x\n/// Kept.\n#[apiloom::resource",
+        1,
+    );
+    assert_ne!(marked, text);
+    fs::write(package.path("src/lib.rs"), marked).expect("the file");
+    let answer = package.generate(&[]);
+    assert_eq!(answer.code, 0, "{}", answer.err);
+    let lines = |start: &str| answer.err.matches(start).count();
+    assert_eq!(lines("warning: "), 4, "{}", answer.err);
+    assert_eq!(lines("error"), 0, "{}", answer.err);
+    for part in [
+        "src/lib.rs:",
+        "+genclient",
+        "no replacement is needed: every API type is `Clone`",
+        "make the field an `Option`",
+        "write `#[api(len(max = 3))]` on the field",
+    ] {
+        assert!(answer.err.contains(part), "{part}: {}", answer.err);
+    }
+    assert!(answer.out.contains("generated files"), "{}", answer.out);
+}
+
 fn check_golden(name: &'static str) {
     let committed = generated(&fixtures().join(name));
     let package = Package::of(name);
