@@ -121,14 +121,24 @@ impl Checker<'_> {
         if a.scope != b.scope {
             self.push_pair(format!("kind `{name}` has another scope here"), first, kind);
         }
+        if a.status != b.status {
+            let has = if b.status { "a" } else { "no" };
+            let message = format!("kind `{name}` has {has} status subresource here");
+            self.problems.push(
+                self.pair(message, first, kind)
+                    .help("write `status` in every version of a kind or in none"),
+            );
+        }
     }
 
     fn push_pair(&mut self, message: String, first: &Declared<Kind>, kind: &Declared<Kind>) {
-        self.problems.push(
-            Problem::error(message)
-                .at(self.kind_at(kind))
-                .related(self.kind_at(first), "the other declaration"),
-        );
+        self.problems.push(self.pair(message, first, kind));
+    }
+
+    fn pair(&self, message: String, first: &Declared<Kind>, kind: &Declared<Kind>) -> Problem {
+        Problem::error(message)
+            .at(self.kind_at(kind))
+            .related(self.kind_at(first), "the other declaration")
     }
 
     /// Names that an earlier kind of the group has.
