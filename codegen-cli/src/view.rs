@@ -171,6 +171,12 @@ impl RbacView {
     pub(crate) fn new(model: &Model) -> RbacView {
         let mut roles = Vec::new();
         for group in &model.groups {
+            // A named group belongs to one package; many may have kinds of the core group in one cluster.
+            let prefix = if group.name.is_empty() {
+                format!("{}-core", model.package)
+            } else {
+                group.name.clone()
+            };
             for (aggregate_to, verbs) in [
                 ("view", view_verbs as Verbs),
                 ("edit", edit_verbs),
@@ -178,7 +184,7 @@ impl RbacView {
             ] {
                 let rules = rules(group, verbs);
                 if !rules.is_empty() {
-                    let name = scalar(&format!("{}-{aggregate_to}", group_word(group)));
+                    let name = scalar(&format!("{prefix}-{aggregate_to}"));
                     roles.push(RoleView {
                         name,
                         aggregate_to,
@@ -444,6 +450,33 @@ mod tests {
         check(&["get", "list", "update"], true, &["get"], &["update"]);
         check(&["create"], true, &[], &[]);
         check(&["get", "patch", "update"], false, &[], &[]);
+    }
+
+    // Issue 10: packages with kinds of the core group are installed side by side.
+    #[test]
+    fn roles_of_the_core_group_are_named_by_the_package() {
+        let group = |name: &str| Group {
+            name: name.to_owned(),
+            rust_const: String::new(),
+            versions: Vec::new(),
+            release: None,
+            kinds: vec![Kind {
+                verbs: vec!["get".to_owned()],
+                ..kind("Thing")
+            }],
+        };
+        let model = Model {
+            package: "shop".to_owned(),
+            crate_name: String::new(),
+            configure: false,
+            groups: vec![group(""), group("example.com")],
+        };
+        let names: Vec<String> = RbacView::new(&model)
+            .roles
+            .into_iter()
+            .map(|role| role.name)
+            .collect();
+        assert_eq!(names, ["shop-core-view", "example.com-view"]);
     }
 
     fn check_functions(groups: &[(&str, &[&str])], expected: &[&[&str]]) {
