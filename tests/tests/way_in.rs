@@ -104,7 +104,7 @@ fn every_crate_is_compiled_once() {
         .collect();
     assert!(
         twice.is_empty(),
-        "compiled for the command and for a server: {twice:#?}\nhelp: see the features in codegen-cli/Cargo.toml"
+        "compiled for the command and for a server: {twice:#?}\nhelp: name what `cargo tree --edges features --invert CRATE` shows for hello alone in codegen-cli/Cargo.toml"
     );
 
     // The crates of the workspace are others in another workspace: apiloom, macros, meta, model, server, storage.
