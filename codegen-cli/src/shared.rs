@@ -50,7 +50,13 @@ impl SharedBuild {
         let lock = lock(&dir, console).ok()?;
         take_versions(&shared, own).ok()?;
         let mut arguments = vec!["--config".into(), build_dir_setting(&dir)];
-        if let Some(file) = settings_file(&dir, &settings(&shared, own)).ok()? {
+        // Its environment; paths in it are relative to its folder.
+        let config = shared.root.join(".cargo/config.toml");
+        let profiles = profiles_file(&dir, &profiles(&shared, own)).ok()?;
+        for file in profiles
+            .into_iter()
+            .chain(config.is_file().then_some(config))
+        {
             arguments.extend(["--config".into(), file.into_os_string()]);
         }
         claim(&dir, package, options, &arguments).ok()?;
@@ -101,15 +107,18 @@ fn build_dir_setting(dir: &Path) -> OsString {
     format!("build.build-dir={text}").into()
 }
 
-/// The tables that change how dependencies are built. Profiles of the package's own workspace stay as they are.
-fn settings(shared: &Workspace, own: &Workspace) -> String {
+/// The profiles of apiloom's workspace, for a workspace that has none of its own.
+fn profiles(shared: &Workspace, own: &Workspace) -> String {
     const PROFILES: &str = "[profile";
-    let read = |root: &Path, file| fs::read_to_string(root.join(file)).unwrap_or_default();
-    let mut settings = tables(&read(&shared.root, ".cargo/config.toml"), "[env");
-    if tables(&read(&own.root, "Cargo.toml"), PROFILES).is_empty() {
-        settings += &tables(&read(&shared.root, "Cargo.toml"), PROFILES);
+    let read = |workspace: &Workspace| {
+        let manifest = fs::read_to_string(workspace.root.join("Cargo.toml"));
+        tables(&manifest.unwrap_or_default(), PROFILES)
+    };
+    if read(own).is_empty() {
+        read(shared)
+    } else {
+        String::new()
     }
-    settings
 }
 
 /// The tables of a TOML file whose headers begin with `start`.
@@ -128,12 +137,12 @@ fn tables(toml: &str, start: &str) -> String {
     found
 }
 
-fn settings_file(dir: &Path, settings: &str) -> io::Result<Option<PathBuf>> {
-    if settings.is_empty() {
+fn profiles_file(dir: &Path, profiles: &str) -> io::Result<Option<PathBuf>> {
+    if profiles.is_empty() {
         return Ok(None);
     }
-    let file = dir.join(OWN).join("settings.toml");
-    fs::write(&file, settings)?;
+    let file = dir.join(OWN).join("profiles.toml");
+    fs::write(&file, profiles)?;
     Ok(Some(file))
 }
 

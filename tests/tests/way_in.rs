@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -120,4 +121,78 @@ fn every_crate_is_compiled_once() {
         2,
         "its library and its server"
     );
+}
+
+/// A clone with nothing but the scripts that bring protoc, and a PATH that has none.
+fn without_protoc(root: &Path) -> Command {
+    let clone = root.join("clone");
+    for script in [".cargo/protoc", "tests/protoc"] {
+        fs::create_dir_all(clone.join(script).parent().unwrap()).unwrap();
+        symlink(repository().join(script), clone.join(script)).unwrap();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::env::split_paths(&path).filter(|dir| !dir.join("protoc").exists());
+    let mut command = Command::new(clone.join(".cargo/protoc"));
+    command
+        .arg("--version")
+        .current_dir(root)
+        .env("PATH", std::env::join_paths(dirs).unwrap());
+    command
+}
+
+// Issue 10, point 3: `cargo build -p wardle-server --features etcd` by itself brings protoc or says how to get it.
+#[test]
+fn protoc_is_brought() {
+    let config = fs::read_to_string(repository().join(".cargo/config.toml")).unwrap();
+    let setting = "PROTOC = { value = \".cargo/protoc\", relative = true }";
+    assert!(config.contains(setting), "{config}");
+
+    let root = tempfile::tempdir().unwrap();
+    let mut command = without_protoc(root.path());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.starts_with("libprotoc "), "{output:?}");
+    let tools = root.path().join("clone/target/tools");
+    let left: Vec<_> = fs::read_dir(&tools)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["protoc"]);
+
+    // A second one needs no cargo.
+    let again = command.env("CARGO", "/no/cargo").output().unwrap();
+    assert_eq!(again.stdout, output.stdout, "{again:?}");
+}
+
+#[test]
+fn protoc_that_cannot_be_brought_is_one_line() {
+    let root = tempfile::tempdir().unwrap();
+    let output = without_protoc(root.path())
+        .env("CARGO", "/no/cargo")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(told.lines().count(), 1, "{told}");
+    let start = "the feature etcd needs protoc: install it, or name it in PROTOC (none is on PATH, and it could not be";
+    assert!(told.starts_with(start), "{told}");
+    assert!(told.contains("/no/cargo"), "{told}");
+}
+
+#[test]
+fn protoc_on_the_path_is_taken() {
+    let root = tempfile::tempdir().unwrap();
+    let mut command = without_protoc(root.path());
+    let own = root.path().join("bin");
+    fs::create_dir(&own).unwrap();
+    symlink("/bin/echo", own.join("protoc")).unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = [own].into_iter().chain(std::env::split_paths(&path));
+    command.env("PATH", std::env::join_paths(dirs).unwrap());
+    let output = command.args(["is", "mine"]).output().unwrap();
+    assert!(
+        output.stdout.ends_with(b"is mine\n"),
+        "it is handed its arguments: {output:?}"
+    );
+    assert!(!root.path().join("clone/target").exists());
 }
