@@ -1,9 +1,11 @@
 //! The CRDs of compiled kinds.
 
+use super::super::openapi::SchemaInCrd;
 use super::super::testing::wardle_sources;
 use apiloom_meta::JsonPath;
 use apiloom_meta::kind::Conversion;
 use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
+use apiloom_meta::schema::CrdSchema;
 
 use super::*;
 
@@ -238,12 +240,41 @@ fn a_single_version_is_the_stored_one() {
     );
 }
 
+fn in_crd(schema: Value) -> Box<SchemaInCrd> {
+    Box::new(move || CrdSchema {
+        schema: schema.clone(),
+        unsaid: Vec::new(),
+    })
+}
+
+// Issue 10, point 2.
+#[test]
+fn rules_that_a_definition_cannot_say_are_noted() {
+    let mut sources = wardle_sources();
+    sources[2].kinds[1].in_crd = Box::new(|| CrdSchema {
+        schema: json!({"type": "object"}),
+        unsaid: vec!["spec: `custom`".to_owned()],
+    });
+    let notes = &documents(&sources, &[])["notes"]["crds/fischers.wardle.example.com"];
+    let notes: Vec<&str> = notes
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let expected = [
+        "Rules of v1alpha1 that the server checks and this definition cannot say:",
+        "- spec: `custom`",
+    ];
+    assert!(notes.ends_with(&expected), "{notes:?}");
+}
+
 // Issue 10, point 5.
 #[test]
 fn a_definition_names_formats_that_kubernetes_knows() {
     let mut sources = wardle_sources();
-    sources[2].kinds[1].schema = Box::new(
-        |_| json!({"type": "object", "properties": {"port": {"type": "integer", "format": "uint16"}, "host": {"type": "string", "format": "ip"}}}),
+    sources[2].kinds[1].in_crd = in_crd(
+        json!({"type": "object", "properties": {"port": {"type": "integer", "format": "uint16"}, "host": {"type": "string", "format": "ip"}}}),
     );
     let crd = &documents(&sources, &[])["crds/fischers.wardle.example.com"];
     let fields = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
@@ -262,9 +293,8 @@ fn a_definition_names_formats_that_kubernetes_knows() {
 fn definitions_that_kubernetes_refuses_are_told() {
     assert_eq!(problems(&documents(&wardle_sources(), &[])), [""; 0]);
     let mut sources = wardle_sources();
-    sources[2].kinds[0].schema = Box::new(
-        |_| json!({"type": "object", "properties": {"list": {"type": "array"}, "free": {}}}),
-    );
+    sources[2].kinds[0].in_crd =
+        in_crd(json!({"type": "object", "properties": {"list": {"type": "array"}, "free": {}}}));
     let path = "spec.versions[1].schema.openAPIV3Schema.properties";
     assert_eq!(
         problems(&documents(&sources, &[])),
