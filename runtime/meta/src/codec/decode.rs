@@ -176,9 +176,14 @@ struct Walk<'a> {
     expanded: usize,
 }
 
+/// The name of a struct as Go tells it: without the package, which crates of Kubernetes' own types put before it.
+fn go_name(node: &Node) -> Option<&str> {
+    node.type_name.as_deref()?.rsplit('.').next()
+}
+
 impl<'a> Walk<'a> {
     fn new(node: Option<&'a Node>, format: Format) -> Self {
-        let owner = node.and_then(|node| node.type_name.as_deref());
+        let owner = node.and_then(go_name);
         Self {
             strict: Vec::new(),
             repeated: 0,
@@ -267,10 +272,7 @@ fn go_type(node: &Node) -> String {
             "map[string]{}",
             node.additional.as_deref().map_or_else(String::new, go_type)
         ),
-        Types::OBJECT => node
-            .type_name
-            .clone()
-            .unwrap_or_else(|| "struct".to_owned()),
+        Types::OBJECT => go_name(node).unwrap_or("struct").to_owned(),
         several => several.names().join(" or "),
     }
 }
@@ -492,7 +494,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
             return Ok(Value::Null);
         }
         let outer = self.walk.owner;
-        if let Some(name) = self.node.and_then(|node| node.type_name.as_deref()) {
+        if let Some(name) = self.node.and_then(go_name) {
             self.walk.owner = name;
         }
         let mut fields = Map::new();

@@ -39,8 +39,10 @@ struct Spec {
     written: Option<String>,
 }
 
+/// Crates of Kubernetes' own types name them so.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only the schema counts")]
+#[schemars(rename = "io.k8s.api.core.v1.Port")]
 struct Port {
     name: String,
     port: Option<u16>,
