@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::node::{Choice, ListType, Node, Rules};
+use super::node::{Choice, ListType, Node, Property, Rules};
 use super::number::INT_OR_STRING;
 use super::root::OBJECT_META_NAME;
 
@@ -11,7 +11,7 @@ use super::root::OBJECT_META_NAME;
 pub enum Metadata<'a> {
     /// With all its fields.
     Inline,
-    /// As `{"type":"object"}`, as CRDs demand.
+    /// As `{"type":"object"}`, as CRDs demand of an object and of those embedded in it; with all its fields elsewhere.
     Open,
     /// As a reference, for instance to `#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`.
     Ref(&'a str),
@@ -20,6 +20,7 @@ pub enum Metadata<'a> {
 /// OpenAPI v3.0.
 pub(crate) fn v3(node: &Node, metadata: &Metadata<'_>) -> Value {
     Printer {
+        root: node,
         metadata,
         swagger: false,
     }
@@ -29,6 +30,7 @@ pub(crate) fn v3(node: &Node, metadata: &Metadata<'_>) -> Value {
 /// Swagger 2.0.
 pub(crate) fn v2(node: &Node, metadata: &Metadata<'_>) -> Value {
     Printer {
+        root: node,
         metadata,
         swagger: true,
     }
@@ -36,6 +38,7 @@ pub(crate) fn v2(node: &Node, metadata: &Metadata<'_>) -> Value {
 }
 
 struct Printer<'a> {
+    root: &'a Node,
     metadata: &'a Metadata<'a>,
     swagger: bool,
 }
@@ -44,8 +47,7 @@ impl Printer<'_> {
     fn node(&self, node: &Node) -> Value {
         if node.type_name.as_deref() == Some(OBJECT_META_NAME) {
             match self.metadata {
-                Metadata::Inline => {}
-                Metadata::Open => return json!({"type": "object"}),
+                Metadata::Inline | Metadata::Open => {}
                 Metadata::Ref(target) => return self.reference(node, target),
             }
         }
@@ -113,7 +115,7 @@ impl Printer<'_> {
             let properties = node
                 .properties
                 .iter()
-                .map(|p| (p.name.clone(), self.node(&p.node)));
+                .map(|p| (p.name.clone(), self.property(node, p)));
             out.insert("properties".to_owned(), Value::Object(properties.collect()));
             let required = node
                 .properties
@@ -133,6 +135,17 @@ impl Printer<'_> {
             }
             None => {}
         }
+    }
+
+    /// A field of an object. The metadata of an object of its own is no more than an object in a CRD; elsewhere its fields
+    /// would be dropped if they were not described.
+    fn property(&self, node: &Node, property: &Property) -> Value {
+        let is_object = std::ptr::eq(node, self.root) || node.embedded_resource;
+        let is_metadata = property.node.type_name.as_deref() == Some(OBJECT_META_NAME);
+        if is_object && is_metadata && *self.metadata == Metadata::Open {
+            return json!({"type": "object"});
+        }
+        self.node(&property.node)
     }
 
     /// The items of a list. What tells them apart is required in each, as the engine demands it.

@@ -158,6 +158,18 @@ fn notes(versions: &[&KindSource]) -> Vec<String> {
     notes
 }
 
+/// Says who approved the definition of a kind in one of Kubernetes' own groups, or that nobody did; kube-apiserver takes
+/// none without it.
+const APPROVAL: &str = "api-approved.kubernetes.io";
+
+/// Whether a group is one of Kubernetes' own.
+fn is_protected(group: &str) -> bool {
+    ["k8s.io", "kubernetes.io"].iter().any(|domain| {
+        let above = group.strip_suffix(domain);
+        above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
+    })
+}
+
 /// Names come from the storage version, as there can be one spelling only.
 fn definition(versions: &[&KindSource]) -> Option<Value> {
     let def = &versions
@@ -177,10 +189,15 @@ fn definition(versions: &[&KindSource]) -> Option<Value> {
     if !def.categories.is_empty() {
         names["categories"] = def.categories.into();
     }
+    let mut metadata = json!({ "name": format!("{}.{}", def.plural, def.group) });
+    if is_protected(def.group) {
+        metadata["annotations"] =
+            json!({ APPROVAL: "unapproved, generated from the types of a server" });
+    }
     Some(json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": { "name": format!("{}.{}", def.plural, def.group) },
+        "metadata": metadata,
         "spec": {
             "group": def.group,
             "names": names,

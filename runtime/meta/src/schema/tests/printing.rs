@@ -53,6 +53,24 @@ fn what_swagger_cannot_say_loses_its_type() {
     );
 }
 
+// Issue 10, point 5: a CRD that says no more of the metadata of a template would drop its labels.
+#[test]
+fn metadata_inside_of_an_object_has_its_fields_in_a_crd() {
+    let template = |extension: &str| json!({"type":"object","properties":{"metadata":{"$ref":"#/$defs/ObjectMeta"}}, extension: true});
+    let schema = schema(&json!({"type":"object",
+        "properties":{"plain":template("x-unknown"),"embedded":template("x-kubernetes-embedded-resource")},
+        "$defs":{"ObjectMeta":{"type":"object","properties":{"labels":{"type":"object","additionalProperties":{"type":"string"}}}}}}));
+    let printed = schema.to_openapi(&Metadata::Open);
+    assert_eq!(
+        printed["properties"]["plain"]["properties"]["metadata"],
+        json!({"type":"object","properties":{"labels":{"type":"object","additionalProperties":{"type":"string"}}}})
+    );
+    assert_eq!(
+        printed["properties"]["embedded"]["properties"]["metadata"],
+        json!({"type":"object"})
+    );
+}
+
 #[test]
 fn bounds_are_spelled_as_in_openapi_3_0() {
     let printed = json!({"type":"number","minimum":0,"exclusiveMinimum":true,"maximum":9,"exclusiveMaximum":true,"multipleOf":3});

@@ -311,6 +311,30 @@ fn definitions_that_kubernetes_refuses_are_told() {
 
 // Issue 10, point 6.
 #[test]
+fn a_definition_in_a_group_of_kubernetes_says_that_it_is_not_approved() {
+    let said = |group: &'static str| {
+        let files = documents(&changed(|def| def.group = group), &[]);
+        let crd = &files[format!("crds/flunders.{group}")];
+        assert_eq!(crd["spec"]["group"], group);
+        crd["metadata"]["annotations"]["api-approved.kubernetes.io"]
+            .as_str()
+            .map(str::to_owned)
+    };
+    for group in ["k8s.io", "gateway.networking.k8s.io", "a.kubernetes.io"] {
+        let value = said(group);
+        assert!(
+            value
+                .as_ref()
+                .is_some_and(|value| value.starts_with("unapproved")),
+            "{group}: {value:?}"
+        );
+    }
+    for group in ["example.com", "ak8s.io", "k8s.io.example.com"] {
+        assert_eq!(said(group), None, "{group}");
+    }
+}
+
+#[test]
 fn a_definition_has_columns_with_filters() {
     let sources = changed(|def| {
         for column in &mut def.columns {
