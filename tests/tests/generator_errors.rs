@@ -1,9 +1,12 @@
-//! Crate roots that are wrong, each with what the generator says about it: file, line, caret, help; all at once.
+//! Crate roots that are wrong, each with what the generator says about it: file, line, caret, help; all at once. Then one
+//! whose definition kube-apiserver would refuse, which the built server tells.
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use apiloom_cli::{Console, execute};
+use apiloom_tests::{build, repository};
 
 const MANIFEST: &str = r#"
 [package]
@@ -68,4 +71,45 @@ fn each_mistake_is_shown_at_its_place() {
     }
     assert!(count > 0, "there are fixtures");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+// Issue 10, point 5: from the checker of structural rules to the end of the command.
+#[test]
+fn a_definition_that_kubernetes_refuses_is_not_written() {
+    let fixture = repository().join("tests/fixtures/generator/definitions/nullable_key.rs");
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let package = dir.path().join("refused");
+    fs::create_dir_all(package.join("src")).expect("a folder");
+    let runtime = format!("apiloom = {{ path = {:?} }}", repository().join("runtime"));
+    let manifest = MANIFEST
+        .replace("apiloom = \"0.1\"", &runtime)
+        .replace("wrong", "refused");
+    fs::write(package.join("Cargo.toml"), manifest).expect("a file");
+    fs::copy(&fixture, package.join("src/lib.rs")).expect("a copy");
+    let output = Command::new(build("apiloom"))
+        .args(["generate", "refused"])
+        .current_dir(dir.path())
+        .env_remove("CARGO_TARGET_DIR")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the command");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    let said = said.replace(&dir.path().display().to_string(), "ROOT");
+    assert_eq!(
+        (output.status.code(), output.stdout.as_slice()),
+        (Some(1), &b""[..]),
+        "{said}"
+    );
+    // Before this stands what was built.
+    let (_, end) = said
+        .split_once("generating OpenAPI documents and CRDs of refused\n")
+        .expect(&said);
+    let golden = fixture.with_extension("stderr");
+    if std::env::var_os("UPDATE_GOLDENS").is_some() {
+        fs::write(&golden, end).expect("a golden");
+    }
+    assert_eq!(end, fs::read_to_string(&golden).unwrap_or_default());
+    for folder in ["generated/openapi", "generated/crds"] {
+        assert!(!package.join(folder).exists(), "{folder} is written");
+    }
 }
