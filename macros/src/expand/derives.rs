@@ -157,7 +157,8 @@ fn base64_of(ty: &Code) -> Vec<Attribute> {
     let schema = literal(quote!(::apiloom::codegen::Base64<#ty>).to_string());
     vec![
         parse_quote!(#[serde(with = #functions)]),
-        parse_quote!(#[schemars(with = #schema)]),
+        // A default would be printed through a crate `serde`, which the user's need not know; none of these is read.
+        parse_quote!(#[schemars(with = #schema, skip_serializing)]),
     ]
 }
 
