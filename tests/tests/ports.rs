@@ -21,6 +21,12 @@ fn check(package: &str, binary: &str) {
     }
 }
 
+#[test]
+fn certificate() {
+    upstream::check("certificate");
+    check("certificate", "certificate-kinds-server");
+}
+
 // Issue 10, point 1.
 #[test]
 fn core() {
@@ -46,6 +52,11 @@ fn route() {
 }
 
 #[test]
+fn shapes() {
+    check("shapes", "shapes-kinds-server");
+}
+
+#[test]
 fn every_port_is_driven() {
     let mut found: Vec<String> = std::fs::read_dir(repository().join("tests/ports"))
         .unwrap()
@@ -54,12 +65,13 @@ fn every_port_is_driven() {
     found.sort();
     assert_eq!(
         found,
-        ["balancer", "certificate", "core", "cronjob", "route"]
+        [
+            "balancer",
+            "certificate",
+            "core",
+            "cronjob",
+            "route",
+            "shapes"
+        ]
     );
-}
-
-#[test]
-fn certificate() {
-    upstream::check("certificate");
-    check("certificate", "certificate-kinds-server");
 }
