@@ -23,7 +23,7 @@ pub(crate) fn dump(server: &Path, header: &str) -> Result<Files, String> {
         .map_err(|error| format!("cannot start {}: {error}", server.display()))?;
     if !output.status.success() {
         return Err(format!(
-            "{} {SUBCOMMAND} failed: {}",
+            "{} gave no documents ({}): generated/openapi and generated/crds stay as they were",
             server.display(),
             output.status
         ));
