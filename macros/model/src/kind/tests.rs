@@ -70,7 +70,6 @@ fn verbs_are_sorted_and_limited() {
         "namespaced, verbs(skip = [deletecollection])",
         "create delete get list patch update watch",
     );
-    check("namespaced, verbs(only = [])", "");
     assert_eq!(kind("namespaced").verbs, Verb::ALL);
 }
 
