@@ -180,7 +180,7 @@ pub type Cell = Value;
 /// Where a column's cells come from.
 #[derive(Clone)]
 pub enum CellSource {
-    /// A value inside the object; a missing value is an empty cell (`<unknown>` for dates).
+    /// A value inside the object; a missing value is an empty cell.
     Path(JsonPath),
     /// The first value that a query finds, such as the status of one condition; a missing value as above.
     Query(JsonQuery),

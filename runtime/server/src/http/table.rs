@@ -164,11 +164,7 @@ fn computed(column: &Column, cell: Result<Cell, String>) -> Option<Value> {
 /// A value as a cell of its column's type; null, which prints as nothing, where it does not fit.
 fn typed_cell(column_type: ColumnType, value: Option<&Value>, now: i64) -> Value {
     let Some(value) = value else {
-        return if column_type == ColumnType::Date {
-            age(None, now)
-        } else {
-            Value::Null
-        };
+        return Value::Null;
     };
     match (column_type, value) {
         (ColumnType::Date, _) => age(Some(value), now),

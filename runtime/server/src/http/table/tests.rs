@@ -58,17 +58,14 @@ fn a_kind_without_columns_shows_name_and_creation() {
     check(&[], value, &json!(["a", "2023-11-14T22:08:20Z"]));
 }
 
+// Issue 10, point 12.
 #[test]
-fn missing_values_are_null_and_missing_dates_unknown() {
+fn missing_values_are_null_and_a_missing_age_is_unknown() {
     let columns = [
         column("T", ColumnType::String, ".spec.t"),
         column("D", ColumnType::Date, ".spec.d"),
     ];
-    check(
-        &columns,
-        json!({}),
-        &json!(["", null, "<unknown>", "<unknown>"]),
-    );
+    check(&columns, json!({}), &json!(["", null, null, "<unknown>"]));
     check(
         &columns,
         json!({"spec": {"t": null, "d": "never"}}),
@@ -148,7 +145,7 @@ fn a_query_shows_one_value_of_a_list() {
         json!({"metadata": {"name": "a"}, "spec": {"type": "t"}, "status": status}),
         &json!(["a", "False", "t", "5m", "<unknown>"]),
     );
-    let none = json!(["a", null, "t", "<unknown>", "<unknown>"]);
+    let none = json!(["a", null, "t", null, "<unknown>"]);
     for status in [
         json!({}),
         json!({"conditions": []}),
