@@ -12,6 +12,8 @@ mod bytes;
 mod conversion;
 #[path = "macros/definition.rs"]
 mod definition;
+#[path = "macros/documentation.rs"]
+mod documentation;
 #[path = "macros/enforced.rs"]
 mod enforced;
 #[path = "macros/hooks.rs"]

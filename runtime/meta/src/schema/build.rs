@@ -7,6 +7,7 @@ use serde_json::{Map, Number, Value, json};
 use super::combine;
 use super::node::{Canonical, ListType, Node, Pattern, Property, Rules, Types, Union};
 use super::pattern;
+use super::plain_text::plain_text;
 use super::recursion::{self, PRESERVE};
 
 /// Where the defaults of a schema stand.
@@ -166,9 +167,17 @@ impl<'a> Builder<'a> {
         Node {
             preserve_unknown: types.takes(Types::OBJECT),
             is_end: true,
-            description: keyword("description").map(str::to_owned),
+            description: self.description(keyword("description")),
             type_name: target.map(|(name, _)| name.to_owned()),
             ..Node::of(types)
+        }
+    }
+
+    /// A description as clients read it: that of a Rust type is a documentation comment.
+    fn description(&self, text: Option<&str>) -> Option<String> {
+        match self.source {
+            Source::Types => text.map(plain_text).filter(|text| !text.is_empty()),
+            Source::Document => text.map(str::to_owned),
         }
     }
 
@@ -197,7 +206,7 @@ impl<'a> Builder<'a> {
         node.nullable = flag(keywords, "nullable") || flag(keywords, "x-apiloom-nullable");
         node.format = text(keywords, "format");
         node.title = text(keywords, "title");
-        node.description = text(keywords, "description");
+        node.description = self.description(keywords.get("description").and_then(Value::as_str));
         node.preserve_unknown = flag(keywords, PRESERVE);
         node.int_or_string = flag(keywords, "x-kubernetes-int-or-string");
         node.embedded_resource = flag(keywords, "x-kubernetes-embedded-resource");

@@ -16,6 +16,7 @@ pub(crate) mod number;
 mod openapi;
 pub(crate) mod path;
 mod pattern;
+mod plain_text;
 mod recursion;
 pub(crate) use self::default::{default as default_value, drops_null};
 mod root;
@@ -36,6 +37,7 @@ use crate::query::{JsonQuery, QueryStep};
 
 pub use self::difference::merge_difference;
 pub use self::openapi::Metadata;
+pub use self::plain_text::plain_text;
 
 /// A structural schema: what a document of a kind may hold.
 ///

@@ -1,6 +1,7 @@
 //! `components/schemas` of a document: the kinds, their lists, and everything they refer to.
 
 use apiloom_meta::ResourceDef;
+use apiloom_meta::schema::plain_text;
 use serde_json::{Map, Value, json};
 
 use super::names::{self, described, gvk, meta, reference};
@@ -91,8 +92,9 @@ pub(in crate::http) fn describe_root(schema: &mut Value, def: &ResourceDef) {
     if !schema.is_object() {
         *schema = json!({ "type": "object" });
     }
-    if !def.description.is_empty() {
-        schema["description"] = def.description.into();
+    let description = plain_text(def.description);
+    if !description.is_empty() {
+        schema["description"] = description.into();
     }
     for (field, text) in [
         ("apiVersion", meta_types::API_VERSION),
