@@ -11,7 +11,7 @@ use self::assembly::{Assembly, gone, is_removed, rust_type};
 use crate::collect::{Declarations, Declared, location};
 use crate::model;
 use crate::problem::{Location, Problem};
-use crate::source::{Crate, Definition, Lookup, ModuleId, Namespace};
+use crate::source::{Crate, Definition, GROUP, Lookup, ModuleId, Namespace};
 
 /// Turns declarations into the model, or says everything that does not fit together.
 pub(crate) fn check(
@@ -127,16 +127,11 @@ impl<'a> Checker<'a> {
                         .help("declare one of them in a module of its own"),
                 );
             }
-            if let Some(module) = self.krate.private_module(group.module) {
-                let name = module.path.join("::");
-                self.problems.push(
-                    Problem::error(format!("the group is in the private module `{name}`"))
-                        .at(place)
-                        .help(format!(
-                            "declare `{name}` as `pub mod`: generated code names what is in it"
-                        )),
-                );
-            }
+            let private =
+                self.krate
+                    .problem_of_privacy("the group", group.module, GROUP, Namespace::Value);
+            self.problems
+                .extend(private.map(|problem| problem.at(place)));
         }
     }
 
@@ -442,7 +437,7 @@ impl<'a> Checker<'a> {
     }
 
     fn path_of(&self, kind: &Declared<Kind>) -> String {
-        rust_type(self.krate.module(kind.module), &kind.value)
+        rust_type(self.krate, kind)
     }
 }
 

@@ -164,18 +164,13 @@ impl Collector<'_> {
                     )),
             );
         }
-        if let Some(module) = self.krate.private_module(id) {
-            let name = module.path.join("::");
-            self.problem(
-                Problem::error(format!(
-                    "the kind `{}` is in the private module `{name}`",
-                    item.ident
-                ))
-                .at(self.krate.locate(id, item.ident.span()))
-                .help(format!(
-                    "declare `{name}` as `pub mod`: generated code names what is in it"
-                )),
-            );
+        let name = source::unraw(&item.ident);
+        let what = format!("the kind `{name}`");
+        let private = self
+            .krate
+            .problem_of_privacy(&what, id, &name, Namespace::Type);
+        if let Some(problem) = private {
+            self.problem(problem.at(self.krate.locate(id, item.ident.span())));
         }
     }
 

@@ -197,6 +197,66 @@ fn run_becomes_the_server() {
     );
 }
 
+/// A root where nothing stands in a public module, and all is re-exported: by name, by another, by globs, in steps.
+const PRIVATE_MODULES: &str = r#"
+pub mod generated;
+
+pub mod v1 {
+    mod group {
+        apiloom::group! { name = "solo.example.com", versions = [v1] }
+    }
+    mod things {
+        use apiloom::prelude::*;
+
+        #[apiloom::resource(group = "solo.example.com", version = "v1", namespaced)]
+        pub struct Thing {
+            pub metadata: ObjectMeta,
+        }
+
+        #[apiloom::resource(group = "solo.example.com", version = "v1", namespaced, kind = "Part")]
+        pub struct PartV1 {
+            pub metadata: ObjectMeta,
+        }
+
+        pub mod more {
+            mod deep {
+                #[apiloom::resource(group = "solo.example.com", version = "v1", namespaced)]
+                pub struct Box {
+                    pub metadata: apiloom::prelude::ObjectMeta,
+                }
+            }
+            pub use deep::*;
+        }
+    }
+
+    pub use group::GROUP;
+    pub use self::things::more as boxes;
+    pub use things::PartV1 as Part;
+    pub use things::*;
+}
+"#;
+
+// Issue 10, point 12.
+#[test]
+fn kinds_of_private_modules_are_named_where_they_are_public() {
+    let package = Package::new();
+    fs::write(package.path("src/lib.rs"), PRIVATE_MODULES).expect("the root");
+    let output = package.apiloom("run", &[]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(7), "{told}");
+    let registry = fs::read_to_string(package.path("src/generated/registry.rs")).expect("a file");
+    for name in [
+        "crate::v1::Thing",
+        "crate::v1::Part",
+        "crate::v1::boxes::Box",
+    ] {
+        let call = format!("builder.kind::<{name}>()");
+        assert!(registry.contains(&call), "{call}: {registry}");
+    }
+    let install = fs::read_to_string(package.path("src/generated/install.rs")).expect("a file");
+    assert!(install.contains("crate::v1::GROUP"), "{install}");
+}
+
 // Issue 10, point 13: cargo takes two packages of one name and version for the same one.
 #[test]
 fn packages_of_one_name_share_a_folder() {

@@ -6,7 +6,7 @@ use apiloom_model::{Group, Kind, Scope};
 use super::Hubs;
 use crate::collect::{Declarations, Declared};
 use crate::model;
-use crate::source::{Crate, Module};
+use crate::source::{Crate, GROUP, ModuleId, Namespace};
 
 /// Checked declarations on their way to the model.
 pub(super) struct Assembly<'a> {
@@ -55,7 +55,7 @@ impl Assembly<'_> {
         });
         model::Group {
             name: group.name.value.clone(),
-            rust_const: rust_path(self.krate.module(declared.module), "GROUP"),
+            rust_const: rust_path(self.krate, declared.module, GROUP, Namespace::Value),
             versions,
             release: release.map(|Release { major, minor }| model::Release { major, minor }),
             kinds,
@@ -77,7 +77,7 @@ impl Assembly<'_> {
             kind: kind.kind.value.clone(),
             version: kind.version.value.clone(),
             plural: kind.plural.value.clone(),
-            rust_type: rust_type(self.krate.module(declared.module), kind),
+            rust_type: rust_type(self.krate, declared),
             namespaced: kind.scope == Scope::Namespaced,
             verbs: kind
                 .verbs
@@ -118,21 +118,25 @@ pub(super) fn gone(kind: &Kind, release: Option<Release>) -> bool {
 }
 
 /// `crate::v1alpha1::Flunder`.
-pub(super) fn rust_type(module: &Module, kind: &Kind) -> String {
-    rust_path(module, &kind.root.name.to_source())
+pub(super) fn rust_type(krate: &Crate, kind: &Declared<Kind>) -> String {
+    let name = &kind.value.root.name.text;
+    rust_path(krate, kind.module, name, Namespace::Type)
 }
 
 /// The path of an item from anywhere in the crate.
-fn rust_path(module: &Module, item: &str) -> String {
-    let names = module
-        .path
-        .iter()
-        .map(|name| match syn::parse_str::<syn::Ident>(name) {
-            Ok(_) => name.clone(),
+fn rust_path(krate: &Crate, module: ModuleId, item: &str, namespace: Namespace) -> String {
+    let names = krate.public_path(module, item, namespace);
+    // An item without such a path is a problem of its own.
+    let names = names.unwrap_or_else(|| {
+        let module = krate.module(module).path.iter().cloned();
+        module.chain([item.to_owned()]).collect()
+    });
+    let names = names
+        .into_iter()
+        .map(|name| match syn::parse_str::<syn::Ident>(&name) {
+            Ok(_) => name,
             Err(_) => format!("r#{name}"),
         });
-    let path = std::iter::once("crate".to_owned())
-        .chain(names)
-        .chain([item.to_owned()]);
-    path.collect::<Vec<_>>().join("::")
+    let path: Vec<String> = std::iter::once("crate".to_owned()).chain(names).collect();
+    path.join("::")
 }

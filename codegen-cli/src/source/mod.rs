@@ -4,6 +4,7 @@
 //! Whatever cannot be followed becomes a [`Problem`]; nothing is skipped in silence.
 
 mod cfg;
+mod public_path;
 mod resolve;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 pub(crate) use cfg::{Presence, presence};
-pub(crate) use resolve::{Definition, Lookup, Namespace};
+pub(crate) use resolve::{Definition, GROUP, Lookup, Namespace};
 
 use crate::problem::{Location, Problem};
 
@@ -113,12 +114,13 @@ impl Crate {
         &self.modules[id.0]
     }
 
-    /// The innermost module around `id`, itself included, that the rest of the crate cannot name.
-    pub(crate) fn private_module(&self, id: ModuleId) -> Option<&Module> {
+    /// The modules around `id`, itself included, that the rest of the crate cannot name; the innermost comes first.
+    pub(crate) fn private_modules(&self, id: ModuleId) -> Vec<&Module> {
         let around = std::iter::successors(Some(id), |id| self.module(*id).parent);
         around
             .map(|id| self.module(id))
-            .find(|module| !module.visible)
+            .filter(|module| !module.visible)
+            .collect()
     }
 
     /// Where a span of a module's items lies.
@@ -236,7 +238,8 @@ impl Loader<'_> {
                 syn::Item::Mod(item) => self.nested(id, item, place),
                 syn::Item::Use(item) => self.import(id, &item),
                 syn::Item::ExternCrate(item) => {
-                    let import = resolve::Import::extern_crate(&item);
+                    let import =
+                        resolve::Import::extern_crate(&item, &self.krate.modules[id.0].path);
                     self.krate.modules[id.0].imports.push(import);
                 }
                 item => self.item(id, file, item),
@@ -246,7 +249,8 @@ impl Loader<'_> {
 
     fn import(&mut self, id: ModuleId, item: &syn::ItemUse) {
         if cfg::presence(&item.attrs) != Presence::Absent {
-            resolve::Import::flatten(item, &mut self.krate.modules[id.0].imports);
+            let module = &mut self.krate.modules[id.0];
+            resolve::Import::flatten(item, &module.path, &mut module.imports);
         }
     }
 

@@ -6,23 +6,25 @@
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Crate, ModuleId, unraw};
+use super::{Crate, ModuleId, reachable, unraw};
 
 /// A name brought into a module, or everything of another (`name` is `None`).
 #[derive(Clone, Debug)]
 pub(crate) struct Import {
-    name: Option<String>,
+    pub(super) name: Option<String>,
     path: Vec<String>,
     global: bool,
     /// The name in the `use` that brought it in.
     pub(crate) span: Span,
     /// Whether it is `pub`.
     pub(crate) public: bool,
+    /// Whether the whole crate can name it through the module that brings it in.
+    pub(super) visible: bool,
 }
 
 impl Import {
-    /// `extern crate x as y;`
-    pub(super) fn extern_crate(item: &syn::ItemExternCrate) -> Import {
+    /// `extern crate x as y;` in a module of this path.
+    pub(super) fn extern_crate(item: &syn::ItemExternCrate, module: &[String]) -> Import {
         let name = item
             .rename
             .as_ref()
@@ -33,17 +35,19 @@ impl Import {
             global: item.ident != "self",
             span: item.span(),
             public: matches!(item.vis, syn::Visibility::Public(_)),
+            visible: reachable(&item.vis, module),
         }
     }
 
-    /// Adds one import per leaf of a `use` tree.
-    pub(super) fn flatten(item: &syn::ItemUse, into: &mut Vec<Import>) {
+    /// Adds one import per leaf of a `use` tree in a module of this path.
+    pub(super) fn flatten(item: &syn::ItemUse, module: &[String], into: &mut Vec<Import>) {
         let seed = Import {
             name: None,
             path: Vec::new(),
             global: item.leading_colon.is_some(),
             span: item.span(),
             public: matches!(item.vis, syn::Visibility::Public(_)),
+            visible: reachable(&item.vis, module),
         };
         flatten_tree(&item.tree, &seed, into);
     }
@@ -94,7 +98,7 @@ pub(crate) enum Namespace {
     Type,
     /// Attribute, derive and `name!` macros.
     Macro,
-    /// Functions.
+    /// Functions, and the constants of groups.
     Value,
 }
 
@@ -121,6 +125,9 @@ pub(crate) enum Lookup {
     /// There is no such name.
     Missing,
 }
+
+/// The constant that `group!` makes.
+pub(crate) const GROUP: &str = "GROUP";
 
 /// `use` chains longer than this are cycles.
 const MAX_DEPTH: usize = 32;
@@ -167,6 +174,19 @@ impl Crate {
             found = self.resolve(*module, &target.path, Namespace::Type);
         }
         Lookup::Missing
+    }
+
+    /// What the names behind `crate` lead to.
+    pub(super) fn item_at(&self, names: &[String], namespace: Namespace) -> Lookup {
+        let path: Vec<String> = std::iter::once("crate".to_owned())
+            .chain(names.iter().cloned())
+            .collect();
+        self.resolve_names(Crate::ROOT, &path, false, namespace, 0)
+    }
+
+    /// What an import of a module brings in; the module itself for a glob.
+    pub(super) fn target(&self, module: ModuleId, import: &Import, namespace: Namespace) -> Lookup {
+        self.resolve_names(module, &import.path, import.global, namespace, 0)
     }
 
     /// The import that brings `name` into a module, if one does by name.
@@ -332,6 +352,10 @@ impl Crate {
             (Namespace::Value, syn::Item::Fn(item)) => item.sig.ident == name,
             (Namespace::Macro, syn::Item::Macro(item)) => {
                 item.ident.as_ref().is_some_and(|ident| ident == name)
+            }
+            (Namespace::Value, syn::Item::Macro(item)) if name == GROUP => {
+                let called = self.resolve(id, &item.mac.path, Namespace::Macro);
+                called == Lookup::Found(Definition::Apiloom("group".to_owned()))
             }
             _ => false,
         };

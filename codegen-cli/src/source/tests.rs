@@ -211,3 +211,98 @@ fn cycles_of_imports_end() {
         Lookup::Missing,
     );
 }
+
+/// The path by which generated code names `Item` of the crate.
+#[track_caller]
+fn check_public_path(root: &str, expected: Option<&str>) {
+    let (_dir, krate) = load(&[("lib.rs", root)]);
+    assert_eq!(krate.problems, []);
+    let declares =
+        |item: &syn::Item| matches!(item, syn::Item::Struct(item) if item.ident == "Item");
+    let module = krate
+        .modules()
+        .find_map(|(id, module)| module.items.iter().any(declares).then_some(id))
+        .expect("the crate has the item");
+    let found = krate.public_path(module, "Item", Namespace::Type);
+    assert_eq!(
+        found.map(|path| path.join("::")).as_deref(),
+        expected,
+        "{root}"
+    );
+}
+
+// Issue 10, point 12.
+#[test]
+fn items_of_private_modules_are_found_where_they_are_re_exported() {
+    for (root, expected) in [
+        (
+            "pub mod v { pub struct Item; } pub use v::Item;",
+            Some("v::Item"),
+        ),
+        // The whole crate sees what is private to its root.
+        ("mod v { pub struct Item; }", Some("v::Item")),
+        ("pub mod v { mod x { pub struct Item; } }", None),
+        (
+            "pub mod v { mod x { pub struct Item; } use x::Item; }",
+            None,
+        ),
+        (
+            "pub mod v { mod x { pub struct Item; } pub use x::Item; }",
+            Some("v::Item"),
+        ),
+        (
+            "pub mod v { mod x { pub struct Item; } pub use x::Item as r#type; }",
+            Some("v::type"),
+        ),
+        (
+            "pub mod v { mod x { pub struct Item; } pub use x::*; }",
+            Some("v::Item"),
+        ),
+        (
+            "pub mod v { mod x { pub struct Item; } pub(super) use x::*; }",
+            Some("v::Item"),
+        ),
+        (
+            "pub mod v { mod x { pub struct Item; } pub(self) use x::*; }",
+            None,
+        ),
+        (
+            "pub mod v { mod x { pub struct Item; } use x::*; pub mod y { pub use super::Item; } }",
+            Some("v::y::Item"),
+        ),
+        (
+            "pub mod v { mod x { mod y { pub struct Item; } pub use y::*; } pub use self::x::*; }",
+            Some("v::Item"),
+        ),
+        (
+            "pub mod v { mod x { mod y { pub struct Item; } pub use y::Item as A; } pub use x::A as B; }",
+            Some("v::B"),
+        ),
+        (
+            "pub mod v { mod x { pub mod y { pub struct Item; } } pub use x::y; }",
+            Some("v::y::Item"),
+        ),
+        (
+            "pub mod v { mod x { pub mod y { pub struct Item; } } pub use x::*; }",
+            Some("v::y::Item"),
+        ),
+        (
+            "pub mod v { mod x { pub struct Item; } pub use x::*; pub enum Item {} }",
+            None,
+        ),
+        (
+            "pub mod v { mod x { pub struct Item; } pub use x::*; } pub use v::*;",
+            Some("v::Item"),
+        ),
+        (
+            "pub mod v { mod x { pub struct Item; } } use v::x::Item;",
+            Some("Item"),
+        ),
+        (
+            "pub mod v { mod x { pub use super::super::v::*; pub struct Item; } pub use x::*; }",
+            Some("v::Item"),
+        ),
+    ] {
+        check_public_path(root, expected);
+    }
+}
