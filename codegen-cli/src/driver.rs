@@ -5,7 +5,7 @@ mod diff;
 use crate::cargo;
 use crate::cli::{Console, Failure, Generate};
 use crate::dump;
-use crate::generate::{self, Files, Settings};
+use crate::generate::{self, Files, RelPath, Settings};
 use crate::model::Model;
 use crate::outputs::{ChangeKind, MANIFEST, Manifest, Phase, Plan};
 use crate::package::Package;
@@ -32,6 +32,7 @@ pub(crate) fn generate(flags: &Generate, console: &mut Console<'_>) -> Result<()
     }
     if generation.differing > 0 && mode == Mode::Check {
         console.note("note: OpenAPI and CRDs were not checked: the server would be built from outdated files");
+        generation.find_edits(Phase::Schema)?;
         return generation.finish(console);
     }
     let options = cargo::Options {
@@ -62,6 +63,8 @@ pub(crate) struct Generation<'a> {
     manifest: Manifest,
     outputs: usize,
     differing: usize,
+    /// Files with what a person wrote, which a check has found.
+    by_hand: Vec<(RelPath, ChangeKind)>,
 }
 
 impl<'a> Generation<'a> {
@@ -77,7 +80,16 @@ impl<'a> Generation<'a> {
             manifest,
             outputs: 0,
             differing: 0,
+            by_hand: Vec::new(),
         })
+    }
+
+    /// Takes files of a phase as edited that are not what was written last, without making them anew.
+    fn find_edits(&mut self, phase: Phase) -> Result<(), Failure> {
+        let edited = self.manifest.edited(&self.package.dir, phase)?;
+        let edited = edited.into_iter().map(|path| (path, ChangeKind::Edited));
+        self.by_hand.extend(edited);
+        Ok(())
     }
 
     /// Phase 1, from the model.
@@ -111,13 +123,13 @@ impl<'a> Generation<'a> {
 
     /// Says how it went; fails when a check found differences.
     pub(crate) fn finish(self, console: &mut Console<'_>) -> Result<(), Failure> {
-        let Generation {
+        let &Generation {
             package,
             mode,
             outputs,
             differing,
             ..
-        } = self;
+        } = &self;
         if mode != Mode::Check {
             console.say(format_args!(
                 "{}: {outputs} generated files, {differing} changed",
@@ -138,10 +150,12 @@ impl<'a> Generation<'a> {
             "files are"
         };
         let dir = package.dir.display();
-        Err(
-            format!("{differing} generated {verb} not fresh\n  help: run: apiloom generate {dir}")
-                .into(),
-        )
+        let what = if self.by_hand.is_empty() {
+            format!("\n  help: run: apiloom generate {dir}")
+        } else {
+            format!("; {}", self.loss(&self.by_hand))
+        };
+        Err(format!("{differing} generated {verb} not fresh{what}").into())
     }
 
     fn bring(
@@ -164,47 +178,70 @@ impl<'a> Generation<'a> {
                 for change in plan.notable() {
                     diff::show(change, console);
                 }
+                self.by_hand.extend(by_hand(&plan));
                 return Ok(());
             }
-            Mode::Write => self.refuse_to_lose(&plan)?,
-            Mode::Force => {}
+            Mode::Write => {
+                let by_hand = by_hand(&plan);
+                if !by_hand.is_empty() {
+                    return Err(self.loss(&by_hand).into());
+                }
+            }
+            Mode::Force => {
+                for (path, kind) in by_hand(&plan) {
+                    console.note(format_args!("overwriting {}", self.shown(&path, kind)));
+                }
+            }
         }
         self.manifest = plan.apply(&self.package.dir)?;
         Ok(())
     }
 
-    fn refuse_to_lose(&self, plan: &Plan) -> Result<(), Failure> {
-        let precious: Vec<String> = plan
-            .precious()
-            .map(|change| {
-                format!(
-                    "\n  {} ({})",
-                    self.package.dir.join(&change.path).display(),
-                    change.kind.word()
-                )
-            })
+    /// A file with what a person wrote.
+    fn shown(&self, path: &str, kind: ChangeKind) -> String {
+        format!(
+            "{} ({})",
+            self.package.dir.join(path).display(),
+            kind.word()
+        )
+    }
+
+    /// Says what generating would overwrite, and how to keep it.
+    fn loss(&self, by_hand: &[(RelPath, ChangeKind)]) -> String {
+        let files: String = by_hand
+            .iter()
+            .map(|(path, kind)| format!("\n  {}", self.shown(path, *kind)))
             .collect();
-        if precious.is_empty() {
-            return Ok(());
-        }
-        let unrecorded = plan
-            .precious()
-            .any(|change| change.kind == ChangeKind::Unrecorded);
-        let (lost, note) = if unrecorded {
+        let is_unrecorded = by_hand
+            .iter()
+            .any(|(_, kind)| *kind == ChangeKind::Unrecorded);
+        let (verb, note) = if is_unrecorded {
             (
-                "could lose what was written by hand",
+                "could",
                 format!(
                     "\n  note: {MANIFEST} records what was generated; it is committed with the other files"
                 ),
             )
         } else {
-            ("would lose what was written by hand", String::new())
+            ("would", String::new())
         };
-        Err(format!(
-            "{lost}:{}{note}\n  help: move the edit elsewhere, then run: apiloom generate {} --force",
-            precious.concat(),
-            self.package.dir.display()
+        let (these, them) = if by_hand.len() == 1 {
+            ("this file", "it")
+        } else {
+            ("these files", "them")
+        };
+        let dir = self.package.dir.display();
+        format!(
+            "generating {verb} lose what was written by hand:{files}{note}\n  \
+             help: move {these} elsewhere, then run: apiloom generate {dir}\n  \
+             help: to overwrite {them} instead, run: apiloom generate {dir} --force"
         )
-        .into())
     }
+}
+
+/// The files of a plan with what a person wrote.
+fn by_hand(plan: &Plan) -> Vec<(RelPath, ChangeKind)> {
+    plan.precious()
+        .map(|change| (change.path.clone(), change.kind))
+        .collect()
 }

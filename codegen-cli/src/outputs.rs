@@ -52,14 +52,24 @@ impl Manifest {
                 } else {
                     format!("is damaged: {error}")
                 };
-                format!(
-                    "{} {what}\n  help: `--force` writes everything anew",
-                    path.display()
-                )
+                format!("{} {what}\n  {}", path.display(), help(package))
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Manifest::default()),
             Err(error) => Err(format!("cannot read {}: {error}", path.display())),
         }
+    }
+
+    /// The files of a phase that are no longer what was written last.
+    pub(crate) fn edited(&self, package: &Path, phase: Phase) -> Result<Vec<RelPath>, String> {
+        let mut edited = Vec::new();
+        for (path, entry) in self.files.iter().filter(|(_, entry)| entry.phase == phase) {
+            check_inside(package, path)?;
+            let bytes = read(package, path)?;
+            if bytes.is_some_and(|bytes| hash(&unix(&bytes)) != entry.sha256) {
+                edited.push(path.clone());
+            }
+        }
+        Ok(edited)
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -191,7 +201,7 @@ impl Plan {
         }
         for (path, entry) in &manifest.files {
             if entry.phase == phase && !files.contains_key(path) {
-                check_inside(path)?;
+                check_inside(package, path)?;
                 let Some(old) = read(package, path)? else {
                     continue;
                 };
@@ -250,15 +260,24 @@ impl Plan {
 }
 
 /// The record is a file that people can edit; it must not make us remove what is outside the generated folders.
-fn check_inside(path: &str) -> Result<(), String> {
+fn check_inside(package: &Path, path: &str) -> Result<(), String> {
     let folders: Vec<&str> = path.split('/').collect();
     let rooted = Path::new(path).is_absolute() || path.contains('\\');
     if !rooted && folders.contains(&crate::source::GENERATED) && !folders[1..].contains(&"..") {
         return Ok(());
     }
     Err(format!(
-        "{MANIFEST} names `{path}`, which no generator wrote\n  help: `--force` writes everything anew"
+        "{MANIFEST} names `{path}`, which no generator wrote\n  {}",
+        help(package)
     ))
+}
+
+/// How to go on without a good record: edits by hand are still noticed, as nothing is overwritten that differs.
+fn help(package: &Path) -> String {
+    format!(
+        "help: restore it, or remove it and run: apiloom generate {}",
+        package.display()
+    )
 }
 
 fn difference(old: Option<&[u8]>, new: &[u8], entry: Option<&Entry>) -> Option<ChangeKind> {

@@ -145,6 +145,57 @@ fn schema_documents_are_not_checked_against_outdated_code() {
     );
 }
 
+/// Does what a command's help says, word by word: moves the listed files away, then runs the command that it names.
+fn follow_help(package: &Package, told: &str, kept: &Path) -> Output {
+    let root = package.root.path();
+    for line in told.lines() {
+        let Some((file, _)) = line.trim().split_once(" (") else {
+            continue;
+        };
+        let target = kept.join(file);
+        fs::create_dir_all(target.parent().expect("it has a parent")).expect("a folder");
+        fs::rename(root.join(file), target).expect("a listed file");
+    }
+    let (_, command) = told
+        .split_once("elsewhere, then run: apiloom ")
+        .or_else(|| told.split_once("help: run: apiloom "))
+        .unwrap_or_else(|| panic!("no help in {told}"));
+    let line = command.lines().next().expect("a command");
+    let words: Vec<&str> = line.split(' ').collect();
+    assert_eq!(words, ["generate", "solo"]);
+    package.apiloom("generate", &[])
+}
+
+// Issue 10, point 12.
+#[test]
+fn help_of_the_check_keeps_what_was_written_by_hand() {
+    let package = Package::new();
+    assert!(package.apiloom("generate", &[]).status.success());
+    let edited = [
+        "src/generated/install.rs",
+        "generated/main.rs",
+        "generated/crds/things.solo.example.com.yaml",
+    ];
+    for edited in [&edited[..1], &edited[2..], &edited[..]] {
+        let kept = tempfile::tempdir().expect("a temporary folder");
+        for file in edited {
+            let mut text = fs::read_to_string(package.path(file)).expect("a generated file");
+            text.push_str("# by hand\n");
+            fs::write(package.path(file), text).expect("a generated file");
+        }
+        let check = package.apiloom("generate", &["--check"]);
+        assert_eq!(check.status.code(), Some(1));
+        let told = String::from_utf8_lossy(&check.stderr);
+        let followed = follow_help(&package, &told, kept.path());
+        assert!(followed.status.success(), "{told}\n{followed:?}");
+        assert!(package.apiloom("generate", &["--check"]).status.success());
+        for file in edited {
+            let text = fs::read_to_string(kept.path().join("solo").join(file)).expect("a file");
+            assert!(text.ends_with("# by hand\n"), "{file}: {text}");
+        }
+    }
+}
+
 #[test]
 fn deleting_everything_generated_changes_nothing() {
     let package = Package::new();

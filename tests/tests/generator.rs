@@ -346,7 +346,16 @@ fn missing_record_is_written_again() {
 fn hand_edit_is_overwritten_by_force() {
     let package = Package::of("solo");
     package.edit("src/generated/install.rs", "thing_v1", "thing_v2");
-    assert_eq!(package.generate(&["--force"]).code, 0);
+    let answer = package.generate(&["--force"]);
+    assert_eq!(answer.code, 0);
+    // Issue 10, point 12.
+    assert!(
+        answer.err.starts_with("overwriting ")
+            && answer
+                .err
+                .ends_with("src/generated/install.rs (edited by hand)\n"),
+        "{answer:?}"
+    );
     assert_eq!(package.generated(), generated(&fixtures().join("solo")));
 }
 
@@ -433,8 +442,23 @@ fn damaged_manifest_is_told() {
         let answer = package.generate(&[]);
         assert_eq!(answer.code, 1);
         assert!(answer.err.contains(said), "{answer:?}");
+        let help = "help: restore it, or remove it and run: apiloom generate ";
+        assert!(answer.err.contains(help), "{answer:?}");
     }
+    // Issue 10, point 12: what the help says loses nothing.
+    fs::remove_file(package.path("generated/manifest.json")).expect("the manifest");
+    package.edit("src/generated/install.rs", "thing_v1", "thing_v2");
+    assert_eq!(package.generate(&[]).code, 1);
+    package.edit("src/generated/install.rs", "thing_v2", "thing_v1");
+    assert_eq!(package.generate(&[]).code, 0);
+}
+
+#[test]
+fn damaged_manifest_is_written_anew_by_force() {
+    let package = Package::of("solo");
+    fs::write(package.path("generated/manifest.json"), "{").expect("a file");
     assert_eq!(package.generate(&["--force"]).code, 0);
+    assert_eq!(package.generated(), generated(&fixtures().join("solo")));
 }
 
 #[test]
