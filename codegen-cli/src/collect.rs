@@ -3,8 +3,11 @@
 //! Every attribute is resolved, never recognized by its looks alone: `use apiloom::resource as kind` works, another
 //! crate's `resource` is left alone, and one that cannot be resolved is a problem.
 
+mod fields;
 mod hidden;
 mod markers;
+
+use std::collections::HashSet;
 
 use apiloom_model::{Diagnostics, SourceSpan};
 use proc_macro2::{Span, TokenStream};
@@ -46,6 +49,7 @@ pub(crate) fn collect(krate: &Crate) -> Declarations {
     let mut collector = Collector {
         krate,
         found: Declarations::default(),
+        told: HashSet::new(),
     };
     for (id, module) in krate.modules() {
         for item in &module.items {
@@ -69,6 +73,8 @@ pub(crate) fn location(krate: &Crate, module: ModuleId, span: SourceSpan) -> Loc
 struct Collector<'a> {
     krate: &'a Crate,
     found: Declarations,
+    /// Types that were told to be no API types.
+    told: HashSet<(ModuleId, String)>,
 }
 
 /// What the attributes of an item make of it.
@@ -76,6 +82,8 @@ struct Collector<'a> {
 struct Doors {
     /// The first attribute that makes it a kind.
     resource: Option<Span>,
+    /// Whether `Resource` is derived, so that the user writes the derives of serde and schemars, too.
+    is_derived: bool,
     api: bool,
     /// A `#[resource]` that resolves to nothing that can be seen.
     unresolved: Option<Span>,
@@ -113,6 +121,10 @@ impl Collector<'_> {
         if doors.resource.is_some() || doors.api {
             let found = markers::warnings(self.krate, id, &item);
             self.found.warnings.extend(found);
+            if !doors.is_derived {
+                let found = fields::problems(self.krate, id, &item, &mut self.told);
+                self.found.problems.extend(found);
+            }
         }
         if let Some(span) = doors.resource {
             self.kind(id, module, &mut item, span);
@@ -181,7 +193,10 @@ impl Collector<'_> {
         for attr in attrs.iter().filter(|attr| !attr.path().is_ident("doc")) {
             if attr.path().is_ident("derive") {
                 match self.derive(id, attr) {
-                    Some(true) => doors.resource = doors.resource.or(Some(attr.span())),
+                    Some(true) => {
+                        doors.resource = doors.resource.or(Some(attr.span()));
+                        doors.is_derived = true;
+                    }
                     Some(false) => derives_foreign = true,
                     None => {}
                 }

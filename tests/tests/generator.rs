@@ -150,6 +150,50 @@ fn markers_of_go_in_comments_are_warnings() {
     assert!(answer.out.contains("generated files"), "{}", answer.out);
 }
 
+// Issue 10, point 12: see `field_not_api` among the errors, too.
+#[test]
+fn field_types_may_get_their_schema_elsewhere() {
+    let package = Package::of("solo");
+    let fields = "pub metadata: ObjectMeta,
+    pub derived: Derived,
+    pub written: Vec<Written>,
+    pub hidden: Option<Hidden>,
+    pub by_macro: ByMacro,
+    pub by_attribute: ByAttribute,
+    pub by_other_derive: ByOtherDerive,
+    #[schemars(with = \"String\")]
+    pub other_form: NoSchema,
+    pub marker: std::marker::PhantomData<NoSchema>,
+    pub conditional: Conditional,
+    pub later: made_by_a_macro::Later,
+}
+
+#[derive(Clone, schemars::JsonSchema)]
+pub struct Derived;
+pub struct Written;
+impl schemars::JsonSchema for Written {}
+pub struct Hidden;
+const _: () = { impl schemars::JsonSchema for Hidden {} };
+pub struct ByMacro;
+described!(ByMacro);
+#[described]
+pub struct ByAttribute;
+#[derive(Described)]
+pub struct ByOtherDerive;
+pub struct NoSchema;
+#[cfg_attr(feature = \"x\", derive(schemars::JsonSchema))]
+pub struct Conditional;
+
+#[derive(Clone, Resource)]
+#[resource(group = \"solo.example.com\", version = \"v1\", namespaced, storage)]
+pub struct ByHand {
+    pub metadata: ObjectMeta,
+    pub spec: NoSchema,";
+    package.edit("src/lib.rs", "pub metadata: ObjectMeta,", fields);
+    let answer = package.generate(&[]);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""));
+}
+
 fn check_golden(name: &'static str) {
     let committed = generated(&fixtures().join(name));
     let package = Package::of(name);
