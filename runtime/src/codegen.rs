@@ -7,6 +7,7 @@ mod allocator;
 mod base64;
 mod cells;
 mod checked;
+mod const_text;
 mod convert;
 mod hooks;
 mod keywords;
@@ -38,12 +39,12 @@ pub use allocator::{ALLOCATOR, Allocator};
 pub use base64::{Base64, Bytes};
 pub use cells::{ColumnValueOf, cell_with, column_type_of, column_type_with};
 pub use checked::{
-    Flattened, Leaf, OtherFlattened, OtherLeaf, OtherTag, TagValues, can_be, refuse,
-    refuse_shared_name,
+    Flattened, Leaf, OtherFlattened, OtherLeaf, OtherTag, TagValues, refuse, refuse_shared_name,
 };
+pub use const_text::may_be_among;
 pub use convert::{
     Checked, Conv, ConvertVia, FieldNames, FieldNamesOther, ResultOf, Returned, ReturnedVia,
-    TypeOf, Unmentioned, convert_document, convert_json, is_other_version, may_have_field,
+    TypeOf, Unmentioned, convert_document, convert_json, is_other_version,
 };
 pub use hooks::{
     Probe, ProbeApiType, ProbeForeign, ReturnsErrors, Tree, computed_default, has_form, typed_check,

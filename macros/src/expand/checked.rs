@@ -125,7 +125,7 @@ fn of_members(union: &Union, fields: &[Field]) -> TokenStream {
         .map(|member| {
             let (span, value) = (member.span.start, &member.value);
             let text = format!("`{}` has no value {value:?}, which would select this member", tag.name.text);
-            quote_spanned!(span=> const _: () = ::core::assert!(::apiloom::codegen::can_be(::apiloom::codegen::TagValues::<#ty>::VALUES, #value), #text);)
+            quote_spanned!(span=> const _: () = ::core::assert!(::apiloom::codegen::may_be_among(::apiloom::codegen::TagValues::<#ty>::VALUES, #value), #text);)
         })
         .collect()
 }

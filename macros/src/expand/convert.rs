@@ -1,4 +1,4 @@
-//! `ConvertFrom` both ways between a type and its peer, so that rustc reports every field that nobody spoke for.
+//! `ConvertFrom` both ways between a type and its peer, so that rustc reports every field that is mentioned nowhere.
 //!
 //! The macro sees one side only. It destructures both sides without `..` and builds both as literals without `..`, so that
 //! no field can be forgotten. Constants check the names before: a field that one side lacks is one error that says what to
@@ -128,7 +128,7 @@ fn checks(model: &ApiStruct, conversion: &Conversion) -> TokenStream {
         let (ident, field) = (format_ident!("HAS_{index}"), &name.text);
         consts.extend(quote_spanned! {name.span=>
             const #ident: bool = {
-                ::core::assert!(::apiloom::codegen::may_have_field(NAMES, #field), #text);
+                ::core::assert!(::apiloom::codegen::may_be_among(NAMES, #field), #text);
                 true
             };
         });

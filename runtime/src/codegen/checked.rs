@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use apiloom_meta::fields::{JsonName, JsonNames, Values};
 
-use super::convert::same_text;
+use super::const_text::{ConstText, same_text};
 
 /// What a type is that another name may hide. The inherent constants win where they exist, those of [`OtherLeaf`] are the
 /// answer for all other types.
@@ -51,7 +51,7 @@ pub const fn refuse(problem: &'static str) {
     }
 }
 
-/// The values of a tag: those of an enum that is a string, or else nobody knows.
+/// The values of a tag, which are known of an enum that is a string.
 #[derive(Debug)]
 pub struct TagValues<T>(PhantomData<T>);
 
@@ -67,20 +67,6 @@ pub trait OtherTag {
 }
 
 impl<T> OtherTag for TagValues<T> {}
-
-/// Whether a tag can have a value, as far as its values are known.
-pub const fn can_be(values: Option<&[&str]>, value: &str) -> bool {
-    let Some(mut values) = values else {
-        return true;
-    };
-    while let [first, rest @ ..] = values {
-        if same_text(first, value) {
-            return true;
-        }
-        values = rest;
-    }
-    false
-}
 
 /// The fields of a type that is flattened into another, as far as they are known.
 #[derive(Debug)]
@@ -103,32 +89,15 @@ impl<T> OtherFlattened for Flattened<T> {}
 #[track_caller]
 pub const fn refuse_shared_name(beside: &[JsonName], flattened: &[JsonName]) {
     if let Some(name) = shared_name(beside, flattened) {
-        let mut text = [0; 256];
-        let mut len = append(
-            &mut text,
-            0,
-            "two fields of one JSON object would be named \"",
+        let mut text = ConstText::new();
+        text.push("two fields of one JSON object would be named \"");
+        text.push(name);
+        text.push("\", and one of them comes from this type");
+        panic!(
+            "{}",
+            text.as_str_or("two fields of one JSON object would have the same name")
         );
-        len = append(&mut text, len, name);
-        len = append(&mut text, len, "\", and one of them comes from this type");
-        match std::str::from_utf8(text.split_at(len).0) {
-            Ok(text) => panic!("{}", text),
-            Err(_) => panic!("two fields of one JSON object would have the same name"),
-        }
     }
-}
-
-/// Puts a text at a place, as far as there is room; gives where it ends.
-const fn append(out: &mut [u8; 256], mut at: usize, text: &str) -> usize {
-    let mut rest = text.as_bytes();
-    while let [first, behind @ ..] = rest {
-        if at < out.len() {
-            out[at] = *first;
-            at += 1;
-        }
-        rest = behind;
-    }
-    at
 }
 
 /// A name that two sets of fields have in common.

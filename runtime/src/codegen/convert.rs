@@ -13,6 +13,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::const_text::{ConstText, is_among, same_text};
+
 /// A value of one type on its way to another. The inherent `convert` exists where both are the same and wins over
 /// [`ConvertVia`], so that no blanket impl is needed and foreign types move too.
 #[derive(Debug)]
@@ -157,31 +159,9 @@ pub trait FieldNamesOther {
 
 impl<T> FieldNamesOther for FieldNames<T> {}
 
-/// Whether a field is among the names, or the names are not known.
-pub const fn may_have_field(names: Option<&[&str]>, field: &str) -> bool {
-    match names {
-        Some(names) => contains(names, field),
-        None => true,
-    }
-}
-
-const fn contains(names: &[&str], name: &str) -> bool {
-    let mut index = 0;
-    while index < names.len() {
-        if same_text(names[index], name) {
-            return true;
-        }
-        index += 1;
-    }
-    false
-}
-
 /// The text of an error that names fields which a conversion does not mention.
 #[derive(Debug)]
-pub struct Unmentioned {
-    bytes: [u8; 1024],
-    length: usize,
-}
+pub struct Unmentioned(ConstText);
 
 /// What the error begins with.
 const LEAVES_OUT: &str = "this conversion leaves out `";
@@ -194,45 +174,29 @@ impl Unmentioned {
         peer: &str,
         advice: &str,
     ) -> Option<Self> {
-        let Some(names) = names else { return None };
-        let mut text = Self {
-            bytes: [0; 1024],
-            length: 0,
-        };
-        let mut index = 0;
-        while index < names.len() {
-            if !contains(mentioned, names[index]) {
-                text.push(if text.length == 0 { LEAVES_OUT } else { "`, `" });
-                text.push(names[index]);
+        let Some(mut names) = names else { return None };
+        let mut text = ConstText::new();
+        while let [name, rest @ ..] = names {
+            if !is_among(mentioned, name) {
+                text.push(if text.is_empty() { LEAVES_OUT } else { "`, `" });
+                text.push(name);
             }
-            index += 1;
+            names = rest;
         }
-        if text.length == 0 {
+        if text.is_empty() {
             return None;
         }
         text.push("` of `");
         text.push(peer);
         text.push("`: ");
         text.push(advice);
-        Some(text)
-    }
-
-    const fn push(&mut self, part: &str) {
-        let part = part.as_bytes();
-        let mut index = 0;
-        while index < part.len() && self.length < self.bytes.len() {
-            self.bytes[self.length] = part[index];
-            self.length += 1;
-            index += 1;
-        }
+        Some(Self(text))
     }
 
     /// The text.
     pub const fn as_str(&self) -> &str {
-        match std::str::from_utf8(self.bytes.split_at(self.length).0) {
-            Ok(text) => text,
-            Err(_) => "this conversion leaves out fields of the peer",
-        }
+        self.0
+            .as_str_or("this conversion leaves out fields of the peer")
     }
 }
 
@@ -298,14 +262,4 @@ pub const fn is_other_version<Spoke: Resource, Hub: Resource>() -> bool {
     same_text(Spoke::GROUP, Hub::GROUP)
         && same_text(Spoke::KIND, Hub::KIND)
         && !same_text(Spoke::VERSION, Hub::VERSION)
-}
-
-/// `==` of strings is not const.
-pub(super) const fn same_text(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut index = 0;
-    while index < a.len() && index < b.len() && a[index] == b[index] {
-        index += 1;
-    }
-    a.len() == b.len() && index == a.len()
 }
