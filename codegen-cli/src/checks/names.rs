@@ -7,20 +7,6 @@ use super::Checker;
 use crate::collect::Declared;
 use crate::problem::Problem;
 
-/// The namespaces that every server has.
-const NAMESPACE: &str = "Namespace";
-
-fn namespace() -> KindNames<'static> {
-    KindNames {
-        kind: NAMESPACE,
-        list_kind: "NamespaceList",
-        plural: "namespaces",
-        singular: "namespace",
-        short_names: vec!["ns"],
-        categories: Vec::new(),
-    }
-}
-
 fn names(kind: &Kind) -> KindNames<'_> {
     fn texts(names: &[Spanned<String>]) -> Vec<&str> {
         names.iter().map(|name| name.value.as_str()).collect()
@@ -69,7 +55,7 @@ impl Checker<'_> {
         if !kind.value.group.value.is_empty() {
             return;
         }
-        let server = namespace();
+        let server = KindNames::of_namespaces();
         let shared = names(&kind.value).shared(&server);
         if shared.contains(&server.kind) || shared.contains(&server.plural) {
             self.problems.push(

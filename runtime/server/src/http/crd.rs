@@ -3,7 +3,7 @@
 
 use apiloom_meta::kind::{CellSource, Column, Scope};
 use apiloom_meta::schema::structural;
-use apiloom_meta::{FieldPath, GroupVersionKind, Resource, ResourceDef};
+use apiloom_meta::{FieldPath, GroupVersionKind, ResourceDef};
 use serde_json::{Map, Value, json};
 
 use super::openapi::{KindSource, Source, describe_root, forget_required_metadata};
@@ -88,8 +88,8 @@ pub(crate) fn documents(sources: &[Source], unserved: &[KindSource]) -> Value {
 
 /// Whether a version has more than what every server has.
 fn is_the_users(source: &Source) -> bool {
-    let namespaces = |kind: &KindSource| kind.def.plural == Namespace::PLURAL;
-    !source.group.is_empty() || !source.kinds.iter().all(namespaces)
+    let is_namespaces = |kind: &KindSource| Namespace::is_kind(&kind.def);
+    !source.group.is_empty() || !source.kinds.iter().all(is_namespaces)
 }
 
 /// The versions of each resource, in order of registration.

@@ -5,7 +5,7 @@
 use apiloom_meta::ResourceDef;
 use apiloom_meta::kind::Verb;
 
-use crate::registry::Registry;
+use crate::registry::{Namespace, Registry};
 
 /// A group with its served versions, preferred first.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl<'a> Subresource<'a> {
 /// The subresources of a kind that have a verb, sorted by name.
 pub(crate) fn subresources(def: &ResourceDef) -> impl Iterator<Item = Subresource<'_>> {
     // Namespaces are the one kind whose finalizers of its own (`spec.finalizers`) are written through a path of their own.
-    let is_namespace = def.group.is_empty() && def.plural == "namespaces";
+    let is_namespace = Namespace::is_kind(def);
     let known: [(bool, &str, &[Verb]); 2] = [
         (is_namespace, "finalize", &[Verb::Update]),
         (

@@ -241,7 +241,7 @@ struct Group {
 
 /// Whether a kind takes the place of the namespaces that every server has.
 fn hides_namespaces(def: &ResourceDef) -> bool {
-    def.group.is_empty() && (def.plural == Namespace::PLURAL || def.kind == Namespace::KIND)
+    Namespace::is_kind(def) || def.group.is_empty() && def.kind == Namespace::KIND
 }
 
 /// Takes out kinds that the server's own namespaces leave no room for.
@@ -455,11 +455,11 @@ impl Kinds<'_> {
         let first = defs.first()?;
         let (resource, group_kind, scope) =
             (first.group_resource(), first.group_kind(), first.scope);
+        let is_namespace = Namespace::is_kind(first);
         let versions: Vec<Option<KindVersion>> =
             defs.into_iter().map(|def| self.version(id, def)).collect();
         let versions: Vec<KindVersion> = versions.into_iter().collect::<Option<_>>()?;
         let reads = ReadCounts::new(versions[storage_version?].def.selectable.len());
-        let is_namespace = resource == GroupResource::new("", Namespace::PLURAL);
         let converted = versions.iter().map(|_| Converted::default()).collect();
         consistent.then_some(Kind {
             versions,

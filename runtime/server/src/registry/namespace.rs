@@ -93,6 +93,13 @@ pub struct NamespaceCondition {
 
 impl ApiType for Namespace {}
 
+impl Namespace {
+    /// Whether a kind is that of namespaces.
+    pub(crate) fn is_kind(def: &ResourceDef) -> bool {
+        def.group == Self::GROUP && def.plural == Self::PLURAL
+    }
+}
+
 impl Resource for Namespace {
     const GROUP: &'static str = "";
     const VERSION: &'static str = "v1";

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use apiloom_meta::{GroupVersion, GroupVersionKind, Resource, ResourceDef};
+use apiloom_meta::{GroupVersion, GroupVersionKind, ResourceDef};
 
 use super::kind::Kind;
 use super::namespace::Namespace;
@@ -40,7 +40,7 @@ impl RuntimeConfig {
         let version = GroupVersion::new(def.group, def.version).to_string();
         let mut keys = vec![resource_key(def), version];
         // Namespaces are what the server itself needs; only their own name turns them off.
-        if !def.group.is_empty() || def.plural != Namespace::PLURAL {
+        if !Namespace::is_kind(def) {
             keys.extend([
                 format!("api/{}", stability(def.version)),
                 "api/all".to_owned(),

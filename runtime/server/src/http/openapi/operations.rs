@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::names::{self, base_path, gvk, meta, operation_infix, reference, tag};
 use super::{components, parameters};
 use crate::http::served::subresources;
+use crate::registry::Namespace;
 
 const FORMATS: [&str; 2] = ["application/json", "application/yaml"];
 const WATCH_FORMAT: &str = "application/json;stream=watch";
@@ -200,8 +201,7 @@ impl Operations<'_> {
     fn delete(&self) -> Value {
         let text = format!("Deletes a {}.", self.def.kind);
         // A namespace answers with itself, because it is still there while its content goes.
-        let is_namespace = self.def.group.is_empty() && self.def.plural == "namespaces";
-        let answer = if is_namespace {
+        let answer = if Namespace::is_kind(self.def) {
             components::name(self.def)
         } else {
             meta("Status")
