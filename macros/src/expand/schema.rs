@@ -96,8 +96,8 @@ fn inner_type(field: &Field) -> TokenStream {
     }
 }
 
-/// An expression of a given type, as it is written in JSON; a literal of a string or of bytes becomes whatever can be made
-/// from one.
+/// An expression of a given type, as it is written in JSON; a literal of a string or of bytes becomes a type that can be
+/// made from one.
 fn typed(ty: &TokenStream, value: &Code, in_base64: bool) -> TokenStream {
     let literal = syn::parse2::<syn::Lit>(value.to_token_stream());
     let value = match literal {

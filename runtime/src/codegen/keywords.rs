@@ -170,7 +170,7 @@ impl<T: Number> Bound<T> {
 
 /// The bound of what is no number: another place reports that.
 pub trait BoundOther {
-    /// Whatever was written.
+    /// The bound as it was written.
     fn of<B: Serialize>(bound: B) -> B {
         bound
     }

@@ -84,7 +84,7 @@ pub struct Other {
     pub by_name: BTreeMap<String, Endless>,
 }
 
-/// The types of somebody else, which cannot be annotated.
+/// A type of a foreign crate, which cannot be annotated.
 #[apiloom::api]
 pub struct Holder {
     #[api(preserve_unknown)]

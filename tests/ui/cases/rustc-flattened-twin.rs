@@ -1,4 +1,4 @@
-//! Two fields of one JSON object have two names, whatever is flattened into it.
+//! Two fields of one JSON object have two names, also where one is flattened into it.
 
 // Issue 10, point 11.
 #[apiloom::api]

@@ -54,7 +54,7 @@ fn parse(item: &DeriveInput, form: Form, d: &mut Diagnostics) -> Option<Kind> {
     Some(kind)
 }
 
-/// Makes sure that a new object can have a status: whatever a create says of it is dropped, so it is absent, has a
+/// Makes sure that a new object can have a status: the status that a create carries is dropped, so it is absent, has a
 /// default, or is the default of its type.
 fn settle_status(
     root: &mut ApiStruct,

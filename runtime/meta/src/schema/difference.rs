@@ -12,7 +12,7 @@ use super::Schema;
 use super::node::{Child, ListType, Node};
 use super::validate::is_set;
 
-/// Fields by which people tell the items of a list apart, whatever else is changed in them.
+/// Fields by which people tell the items of a list apart when other fields are changed.
 const NAMES: [&str; 5] = ["name", "key", "type", "id", "uid"];
 
 type Fields = Map<String, Value>;
@@ -75,9 +75,7 @@ fn child<'a>(node: Option<&'a Node>, name: &str) -> Option<&'a Node> {
 
 /// Whether a value consists of entries that are told apart by keys: one of them may be there without the others.
 fn is_collection(node: Option<&Node>) -> bool {
-    node.is_some_and(|node| {
-        node.is_map() || matches!(node.list_type, Some(ListType::Set | ListType::Map(_)))
-    })
+    node.is_some_and(|node| node.is_map() || is_keyed(node.list_type.as_ref()))
 }
 
 /// Whether nothing is left in a list or a map.

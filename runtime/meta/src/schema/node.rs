@@ -107,7 +107,7 @@ pub(crate) enum ListType {
     Map(Vec<String>),
 }
 
-/// The type that reads a text and prints it again, whatever spelling it was sent in (`x-apiloom-canonical`).
+/// The type that reads a text in any of its spellings and prints the canonical one (`x-apiloom-canonical`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Canonical {
     /// `Time`.

@@ -158,8 +158,8 @@ fn notes(versions: &[&KindSource]) -> Vec<String> {
     notes
 }
 
-/// Says who approved the definition of a kind in one of Kubernetes' own groups, or that nobody did; kube-apiserver takes
-/// none without it.
+/// The annotation that says who approved the definition of a kind in one of Kubernetes' own groups, or that it is
+/// unapproved; kube-apiserver refuses a definition without it.
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
 /// Whether a group is one of Kubernetes' own.

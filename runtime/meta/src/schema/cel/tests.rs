@@ -1,3 +1,5 @@
+//! Which rules a schema gives, and how their texts are spelled.
+
 use serde_json::{Value, json};
 
 use super::text::{escape, literal, quote};

@@ -1,3 +1,5 @@
+//! Differences of two documents and their application to a third.
+
 use proptest::prelude::*;
 use serde_json::json;
 

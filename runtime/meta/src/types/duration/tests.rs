@@ -1,3 +1,5 @@
+//! Durations are read and printed as Go does.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -271,7 +271,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn nothing_is_lost_and_no_rule_is_broken_whatever_version_is_written(
+    fn nothing_is_lost_and_no_rule_is_broken_in_any_version(
         first in prop::sample::select(VERSIONS.to_vec()),
         steps in steps(),
     ) {
