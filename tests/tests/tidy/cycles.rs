@@ -1,0 +1,96 @@
+//! Files of one crate that use each other, directly or by way of others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::modules::Crate;
+use super::uses::{self, Uses};
+
+const CRATES: [&str; 6] = [
+    "runtime/meta",
+    "runtime/storage",
+    "runtime/server",
+    "codegen-cli",
+    "macros",
+    "macros/model",
+];
+
+/// Every file that can be reached from a file.
+fn reachable<'a>(files: &'a BTreeMap<PathBuf, Uses>, from: &Path) -> BTreeSet<&'a Path> {
+    let mut reached = BTreeSet::new();
+    let mut next: Vec<&Path> = files[from].iter().map(PathBuf::as_path).collect();
+    while let Some(file) = next.pop() {
+        if reached.insert(file) {
+            next.extend(files[file].iter().map(PathBuf::as_path));
+        }
+    }
+    reached
+}
+
+/// The uses that are part of a cycle, a line for each file: what it uses leads back to it.
+fn uses_in_cycles(folder: &Path, files: &BTreeMap<PathBuf, Uses>) -> Vec<String> {
+    let name = |file: &Path| {
+        file.strip_prefix(folder)
+            .unwrap_or(file)
+            .display()
+            .to_string()
+    };
+    let reached: BTreeMap<&Path, BTreeSet<&Path>> = files
+        .keys()
+        .map(|file| (file.as_path(), reachable(files, file)))
+        .collect();
+    let leads_back = |file: &Path, used: &Path| reached[used].contains(file);
+    let mut lines = Vec::new();
+    for (file, uses) in files {
+        let used = uses.iter().filter(|used| leads_back(file, used));
+        let names: Vec<String> = used.map(|used| name(used)).collect();
+        if !names.is_empty() {
+            lines.push(format!("{} -> {}", name(file), names.join(", ")));
+        }
+    }
+    lines
+}
+
+/// The cycles that there are. A change that removes some takes their lines out of the snapshot; none are added.
+#[test]
+fn no_new_cycle_between_files() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the tests lie in the workspace");
+    let mut text = String::new();
+    for krate in CRATES {
+        let folder = workspace.join(krate).join("src");
+        let files = uses::of(&Crate::read(&folder.join("lib.rs")));
+        assert!(
+            files.values().any(|uses| !uses.is_empty()),
+            "no file of {krate} uses another"
+        );
+        text.push_str(&format!("{krate}\n"));
+        for line in uses_in_cycles(&folder, &files) {
+            text.push_str(&format!("  {line}\n"));
+        }
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_cycle_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    };
+    write("lib.rs", "mod a; mod b; mod c; pub use a::A;");
+    write(
+        "a.rs",
+        "use crate::b; pub struct A; impl A { fn f() { b::g() } }",
+    );
+    write("b.rs", "pub fn g() { vec![super::A]; crate::c::h(); }");
+    write(
+        "c.rs",
+        "pub fn h() {} #[cfg(test)] mod tests { use crate::A; }",
+    );
+
+    let files = uses::of(&Crate::read(&folder.path().join("lib.rs")));
+    let lines = uses_in_cycles(folder.path(), &files);
+    assert_eq!(lines, ["a.rs -> b.rs", "b.rs -> a.rs"]);
+}

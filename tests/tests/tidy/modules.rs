@@ -1,0 +1,251 @@
+//! The modules of a crate, read from its sources as rustc would find them, without those of tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use syn::{Attribute, Ident, Item, ItemMod, UseTree};
+
+/// Index of a module in [`Crate::modules`]; the first is the root.
+pub(crate) type ModuleId = usize;
+
+/// A crate's modules.
+#[derive(Debug, Default)]
+pub(crate) struct Crate {
+    pub(crate) modules: Vec<Module>,
+}
+
+/// One module, in a file of its own or inline in its parent's.
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) file: PathBuf,
+    pub(crate) parent: Option<ModuleId>,
+    pub(crate) children: BTreeMap<String, ModuleId>,
+    /// Names that it defines.
+    pub(crate) items: BTreeSet<String>,
+    pub(crate) imports: Vec<Import>,
+    /// Its code without inline modules, for [`super::uses`].
+    pub(crate) code: Vec<Item>,
+}
+
+/// One name that a `use` brings into a module.
+#[derive(Clone, Debug)]
+pub(crate) struct Import {
+    /// The path as it is written.
+    pub(crate) path: Vec<String>,
+    /// The name in this module; `None` for `*`.
+    pub(crate) name: Option<String>,
+    /// Whether others can take the name from this module.
+    pub(crate) is_reexport: bool,
+}
+
+impl Crate {
+    /// Reads a crate from its root, `src/lib.rs` or `src/main.rs`.
+    pub(crate) fn read(root: &Path) -> Self {
+        let mut this = Self::default();
+        let folder = root.parent().expect("a root lies in a folder");
+        let file = parse(root);
+        this.add(None, root, folder, file.items);
+        this
+    }
+
+    /// Adds a module and those below it. `folder` is where its children with files of their own lie.
+    fn add(
+        &mut self,
+        parent: Option<ModuleId>,
+        file: &Path,
+        folder: &Path,
+        items: Vec<Item>,
+    ) -> ModuleId {
+        let id = self.modules.len();
+        self.modules.push(Module {
+            file: file.to_owned(),
+            parent,
+            children: BTreeMap::new(),
+            items: BTreeSet::new(),
+            imports: Vec::new(),
+            code: Vec::new(),
+        });
+        for item in items {
+            match item {
+                Item::Mod(module) => self.add_child(id, file, folder, module),
+                Item::Use(item) if !is_of_tests(&item.attrs) => {
+                    let is_reexport = !matches!(item.vis, syn::Visibility::Inherited);
+                    let imports = &mut self.modules[id].imports;
+                    flatten(&item.tree, &[], is_reexport, imports);
+                }
+                item => {
+                    let module = &mut self.modules[id];
+                    if let Some(name) = name_of(&item) {
+                        module.items.insert(name.to_string());
+                    }
+                    module.code.push(item);
+                }
+            }
+        }
+        id
+    }
+
+    fn add_child(&mut self, parent: ModuleId, file: &Path, folder: &Path, module: ItemMod) {
+        if is_of_tests(&module.attrs) {
+            return;
+        }
+        let name = module.ident.to_string();
+        let below = folder.join(&name);
+        let child = match module.content {
+            Some((_, items)) => self.add(Some(parent), file, &below, items),
+            None => {
+                let candidates = [folder.join(format!("{name}.rs")), below.join("mod.rs")];
+                let file = candidates
+                    .iter()
+                    .find(|file| file.exists())
+                    .unwrap_or_else(|| panic!("no file for `mod {name}` of {}", file.display()));
+                self.add(Some(parent), file, &below, parse(file).items)
+            }
+        };
+        self.modules[parent].children.insert(name, child);
+    }
+
+    /// The module that defines what a path of another module names. `None` for other crates, for names that are local to a
+    /// function, and for paths that name a module itself.
+    pub(crate) fn definition(&self, from: ModuleId, path: &[String]) -> Option<ModuleId> {
+        match self.resolve(from, path, &mut BTreeSet::new())? {
+            Target::Item(module) => Some(module),
+            Target::Module(_) => None,
+        }
+    }
+
+    fn resolve(
+        &self,
+        from: ModuleId,
+        path: &[String],
+        seen: &mut BTreeSet<(ModuleId, Vec<String>)>,
+    ) -> Option<Target> {
+        // Two globs may name each other.
+        if !seen.insert((from, path.to_vec())) {
+            return None;
+        }
+        let (first, rest) = path.split_first()?;
+        let start = match first.as_str() {
+            "crate" => 0,
+            "self" => from,
+            "super" => self.modules[from].parent?,
+            _ => return self.member(from, path, seen),
+        };
+        if rest.is_empty() {
+            return Some(Target::Module(start));
+        }
+        match rest[0].as_str() {
+            "super" => self.resolve(start, rest, seen),
+            _ => self.member(start, rest, seen),
+        }
+    }
+
+    /// What a path names that begins with a name of this module.
+    fn member(
+        &self,
+        module: ModuleId,
+        path: &[String],
+        seen: &mut BTreeSet<(ModuleId, Vec<String>)>,
+    ) -> Option<Target> {
+        let (name, rest) = path.split_first()?;
+        let this = &self.modules[module];
+        // A module and a function may share a name; a path that goes on means the module.
+        if let Some(&child) = this.children.get(name) {
+            if rest.is_empty() {
+                return Some(Target::Module(child));
+            }
+            return self.member(child, rest, seen);
+        }
+        if this.items.contains(name) {
+            return Some(Target::Item(module));
+        }
+        let named = |import: &&Import| import.name.as_ref() == Some(name);
+        if let Some(import) = this.imports.iter().find(named) {
+            return match self.resolve(module, &import.path, seen)? {
+                Target::Module(found) if !rest.is_empty() => self.member(found, rest, seen),
+                found => Some(found),
+            };
+        }
+        this.imports
+            .iter()
+            .filter(|import| import.name.is_none())
+            .find_map(|import| {
+                let Target::Module(found) = self.resolve(module, &import.path, seen)? else {
+                    return None;
+                };
+                self.member(found, path, seen)
+            })
+    }
+}
+
+/// What a path leads to.
+enum Target {
+    Module(ModuleId),
+    /// The module that defines the item.
+    Item(ModuleId),
+}
+
+fn parse(file: &Path) -> syn::File {
+    let text =
+        std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// Whether something exists in tests only.
+pub(crate) fn is_of_tests(attrs: &[Attribute]) -> bool {
+    attrs.iter().any(|attr| match &attr.meta {
+        syn::Meta::List(list) if list.path.is_ident("cfg") => {
+            let mut tokens = list.tokens.clone().into_iter();
+            matches!(tokens.next(), Some(proc_macro2::TokenTree::Ident(ident)) if ident == "test")
+        }
+        _ => false,
+    })
+}
+
+/// Takes the names out of a tree; `path` leads to it.
+fn flatten(tree: &UseTree, path: &[String], is_reexport: bool, out: &mut Vec<Import>) {
+    let (path, name) = match tree {
+        UseTree::Path(tree) => {
+            let path = with(path, &tree.ident);
+            return flatten(&tree.tree, &path, is_reexport, out);
+        }
+        UseTree::Group(group) => {
+            for tree in &group.items {
+                flatten(tree, path, is_reexport, out);
+            }
+            return;
+        }
+        UseTree::Name(tree) if tree.ident == "self" => (path.to_vec(), path.last().cloned()),
+        UseTree::Name(tree) => (with(path, &tree.ident), Some(tree.ident.to_string())),
+        UseTree::Rename(tree) if tree.ident == "self" => {
+            (path.to_vec(), Some(tree.rename.to_string()))
+        }
+        UseTree::Rename(tree) => (with(path, &tree.ident), Some(tree.rename.to_string())),
+        UseTree::Glob(_) => (path.to_vec(), None),
+    };
+    out.push(Import {
+        path,
+        name,
+        is_reexport,
+    });
+}
+
+fn with(path: &[String], last: &Ident) -> Vec<String> {
+    path.iter().cloned().chain([last.to_string()]).collect()
+}
+
+fn name_of(item: &Item) -> Option<&Ident> {
+    match item {
+        Item::Const(item) => Some(&item.ident),
+        Item::Enum(item) => Some(&item.ident),
+        Item::Fn(item) => Some(&item.sig.ident),
+        Item::Macro(item) => item.ident.as_ref(),
+        Item::Static(item) => Some(&item.ident),
+        Item::Struct(item) => Some(&item.ident),
+        Item::Trait(item) => Some(&item.ident),
+        Item::TraitAlias(item) => Some(&item.ident),
+        Item::Type(item) => Some(&item.ident),
+        Item::Union(item) => Some(&item.ident),
+        _ => None,
+    }
+}
