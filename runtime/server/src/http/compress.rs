@@ -10,8 +10,8 @@ use http::{HeaderMap, HeaderValue, Response};
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt, StreamBody};
 
+use super::response::IsWatch;
 use super::turns::take_turn;
-use super::watch::IsWatch;
 use super::{Body, CutOff};
 
 /// Answers up to this size are sent as they are: compressing them costs more than it saves.
@@ -115,7 +115,7 @@ mod tests {
     use std::task::{Poll, ready};
 
     use super::*;
-    use crate::http::static_doc::full;
+    use crate::http::response::full;
     use crate::http::testing;
 
     fn answer(accept_encoding: &str, length: usize) -> Response<Body> {

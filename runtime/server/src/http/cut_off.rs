@@ -13,19 +13,7 @@ use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::Body;
-
-/// The answer ends here although more was to come; the connection, or its HTTP/2 stream, is to be aborted so that the
-/// client does not take it for whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CutOff {
-    /// The request may not take longer.
-    #[error("the request's time is up, its answer is cut off")]
-    TimeIsUp,
-    /// What was still to be sent cannot be made.
-    #[error("the rest of the answer cannot be made, it is cut off")]
-    Unfinished,
-}
+use super::response::{Body, CutOff};
 
 /// Cuts the answer off at the deadline. An answer whose bytes are all here is left alone: it is nobody's work any more.
 pub(super) fn until(deadline: Instant, response: Response<Body>) -> Response<Body> {

@@ -9,7 +9,7 @@ use http::request::Parts;
 use http::{Method, Response};
 use serde_json::json;
 
-use super::static_doc::ok;
+use super::response::ok;
 use super::{Body, RequestInfo};
 
 /// The empty list, for who asks for it.

@@ -11,14 +11,15 @@ use apiloom_meta::{ApiError, StatusReason, codec};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, VARY};
 use http::request::Parts;
-use http::{HeaderValue, Method, Response};
+use http::{HeaderValue, Response};
 
 use super::accept::{Clause, accepted};
+use super::error::only_get;
 use super::negotiate::{MEDIA_TYPES, wants_pretty};
 use super::query::Query;
-use super::route::method_not_allowed;
+use super::response::ok;
 use super::served::{Group, served};
-use super::static_doc::{StaticDoc, conditional, ok};
+use super::static_doc::{StaticDoc, conditional};
 use super::{Body, ServerInfo};
 use crate::registry::Registry;
 
@@ -134,17 +135,6 @@ impl Discovery {
         paths.dedup();
         codec::indent_json(serde_json::json!({ "paths": paths }).to_string().as_bytes())
     }
-}
-
-/// Refuses methods other than GET: documents are served by the router of resources, which knows no HEAD.
-///
-/// # Errors
-/// MethodNotAllowed.
-pub(super) fn only_get(request: &Parts) -> Result<(), ApiError> {
-    if request.method == Method::GET {
-        return Ok(());
-    }
-    Err(method_not_allowed())
 }
 
 fn varying(mut response: Response<Body>) -> Response<Body> {

@@ -22,7 +22,7 @@ use super::compress::THRESHOLD_BYTES;
 use super::error::yaml;
 use super::negotiate::{Accepted, MetaVersion, Target};
 use super::params::IncludeObject;
-use super::static_doc::full;
+use super::response::full;
 use super::table::{Tables, write_partial};
 use super::turns::take_turn;
 use super::{Body, CutOff};

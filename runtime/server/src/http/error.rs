@@ -1,16 +1,15 @@
 //! Errors on the wire: the only table from reasons to HTTP status codes, and the shape of a `Status` answer.
 
 use apiloom_meta::codec::{Format, encode_json, encode_yaml, indent_json};
-use apiloom_meta::{ApiError, ListMeta, Status, StatusReason};
+use apiloom_meta::{ApiError, ListMeta, Status, StatusDetails, StatusReason};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 
-use super::Body;
 use super::negotiate::negotiate_error;
 use super::query::Query;
-use super::static_doc::{full, plain};
+use super::response::{Body, full, plain};
 
 /// The HTTP status code of a failure; an absent reason is the server's fault.
 pub fn code(reason: Option<StatusReason>) -> StatusCode {
@@ -108,6 +107,23 @@ pub fn page_not_found() -> Response<Body> {
         .headers_mut()
         .insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+/// What a path answers to a method that it does not take.
+pub(super) fn method_not_allowed() -> ApiError {
+    let message = "the server does not allow this method on the requested resource";
+    ApiError::new(StatusReason::MethodNotAllowed, message).with_details(StatusDetails::default())
+}
+
+/// Refuses methods other than GET: documents are served by the router of resources, which knows no HEAD.
+///
+/// # Errors
+/// MethodNotAllowed.
+pub(super) fn only_get(request: &Parts) -> Result<(), ApiError> {
+    if request.method == Method::GET {
+        return Ok(());
+    }
+    Err(method_not_allowed())
 }
 
 /// Compact JSON as it is sent: with a newline at its end.

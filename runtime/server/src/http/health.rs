@@ -18,7 +18,7 @@ use http::{HeaderValue, Response, StatusCode};
 
 use super::Body;
 use super::query::Query;
-use super::static_doc::plain;
+use super::response::plain;
 
 /// One of the three health endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

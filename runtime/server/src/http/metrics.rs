@@ -22,7 +22,7 @@ use prometheus_client::registry::Registry;
 use self::series::Requests;
 pub use self::series::{RequestLabels, RequestOutcome};
 use super::accept::accepted;
-use super::static_doc::ok;
+use super::response::ok;
 use super::{Body, ServerInfo};
 
 /// The metrics of a server.

@@ -36,6 +36,7 @@ mod protobuf;
 mod query;
 mod rendered;
 mod request_info;
+mod response;
 mod served;
 mod static_doc;
 mod stopping;
@@ -49,17 +50,12 @@ mod turns;
 mod warning;
 
 pub use api::Api;
-use bytes::Bytes;
-pub use cut_off::CutOff;
-use http_body_util::combinators::UnsyncBoxBody;
 pub use query::Query;
 pub use request_info::{RequestInfo, RequestInfoError};
-pub(crate) use static_doc::plain;
+pub(crate) use response::plain;
+pub use response::{Body, CutOff};
 pub use stopping::Stopping;
 pub use timeout::Deadline;
-
-/// The body of every answer.
-pub type Body = UnsyncBoxBody<Bytes, CutOff>;
 
 /// What answers say about the server itself.
 #[derive(Clone, Debug, Default)]

@@ -4,10 +4,11 @@
 //! take is refused (405).
 
 use apiloom_meta::kind::{Scope, Verb};
-use apiloom_meta::{ApiError, ResourceDef, StatusDetails, StatusReason};
+use apiloom_meta::{ApiError, ResourceDef};
 use http::Method;
 
 use super::RequestInfo;
+use super::error::method_not_allowed;
 use super::metrics::RequestKind;
 use super::served::{Subresource, subresources};
 
@@ -75,12 +76,6 @@ pub(super) fn route(
     found
         .map(|(_, operation)| *operation)
         .ok_or_else(method_not_allowed)
-}
-
-/// What a path answers to a method that it does not take.
-pub(super) fn method_not_allowed() -> ApiError {
-    let message = "the server does not allow this method on the requested resource";
-    ApiError::new(StatusReason::MethodNotAllowed, message).with_details(StatusDetails::default())
 }
 
 fn shape(scope: Scope, info: &RequestInfo) -> Option<Shape<'_>> {

@@ -1,4 +1,4 @@
-//! Documents that change only with the build: their hash, conditional answers (`If-None-Match`), and plain answers.
+//! Documents that change only with the build: their hash, and conditional answers (`If-None-Match`).
 //!
 //! Equal content gives equal bytes and so an equal ETag, across restarts and replicas; nothing here may depend on time.
 
@@ -9,12 +9,11 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use http::header::{CACHE_CONTROL, CONTENT_ENCODING, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use http_body_util::{BodyExt, Full};
 
-use super::Body;
 use super::compress::accepts_gzip;
+use super::response::{Body, ok, status};
 
 /// The bytes of a document and their hash.
 #[derive(Clone, Debug)]
@@ -126,36 +125,6 @@ pub(crate) fn conditional(
     out.insert(VARY, HeaderValue::from_static("Accept"));
     out.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
     response
-}
-
-/// A 200 with this body.
-pub(crate) fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Response<Body> {
-    let mut response = Response::new(full(body.into()));
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
-}
-
-/// A text for people.
-pub(crate) fn plain(code: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
-    let mut response = ok("text/plain; charset=utf-8", text);
-    *response.status_mut() = code;
-    response
-}
-
-/// An answer without a body.
-pub(crate) fn status(code: StatusCode) -> Response<Body> {
-    let mut response = Response::new(full(Bytes::new()));
-    *response.status_mut() = code;
-    response
-}
-
-/// A body of bytes that are all here.
-pub(crate) fn full(bytes: Bytes) -> Body {
-    Full::new(bytes)
-        .map_err(|never| match never {})
-        .boxed_unsync()
 }
 
 /// A header value in double quotes. Hashes are hex, so the value is always well-formed.

@@ -7,7 +7,7 @@ use apiloom_meta::{ApiError, StatusDetails, StatusReason};
 use http::{Response, StatusCode};
 
 use super::query::Query;
-use super::static_doc::plain;
+use super::response::plain;
 use super::{Body, RequestInfo};
 
 /// A request that is not long-running gets this much, and never more, as `--request-timeout` of kube-apiserver.

@@ -7,8 +7,8 @@ use http::Response;
 use http::request::Parts;
 use serde::Serialize;
 
-use super::discovery::only_get;
-use super::static_doc::ok;
+use super::error::only_get;
+use super::response::ok;
 use super::{Body, ServerInfo};
 
 /// The release of Kubernetes whose behaviour is implemented; kubectl compares its own version with this one.

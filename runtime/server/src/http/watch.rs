@@ -25,8 +25,9 @@ use super::metrics;
 use super::negotiate::{Target, negotiate_stream};
 use super::params::{ListUse, list_options};
 use super::rendered::{Rendered, Shape};
+use super::response::{Body, CutOff, IsWatch};
 use super::stopping::Stopping;
-use super::{Body, CutOff, websocket};
+use super::websocket;
 use crate::registry::{Document, Encoded, ListOptions, WatchEvent, WatchEventKind, WatchEvents};
 
 /// Events that are ready together are sent together, up to about this size.
@@ -37,10 +38,6 @@ const SHARED_BYTES: usize = 16 * 1024;
 
 /// What stands around the object of an event, at most.
 const ENVELOPE_BYTES: usize = 64;
-
-/// Marks an answer that goes on while the client reads it: never compressed, never delayed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct IsWatch;
 
 /// Answers 200 and then events. `name` is the item's, for the deprecated prefix.
 pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {

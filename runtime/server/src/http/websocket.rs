@@ -24,8 +24,8 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use super::Body;
-use super::static_doc::{full, plain};
-use super::watch::IsWatch;
+use super::response::IsWatch;
+use super::response::{full, plain};
 
 /// The version of the protocol that is spoken, as its header names it.
 const VERSION: &str = "13";

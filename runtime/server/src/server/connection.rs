@@ -4,27 +4,26 @@
 //! (`http/timeout.rs`), so only a connection without requests is timed here.
 
 use std::convert::Infallible;
-use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::task::AtomicWaker;
 use http::header::CONNECTION;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::activity::{Activity, Counted, InProgress};
 use super::coalesce::coalesce;
 use super::held::Held;
-use super::listener::STALL;
+use super::stall::STALL;
 use super::streams::{Paced, Streams};
 use super::unread::{RequestBody, Unread};
 use crate::http::Body;
@@ -196,21 +195,6 @@ where
     ended.await.map_err(Into::into)
 }
 
-/// What happens on a connection, as its requests tell it.
-#[derive(Default)]
-struct Activity {
-    /// Requests that were begun, ever.
-    begun: AtomicUsize,
-    /// Requests that are not yet answered, or not yet read, to the end.
-    in_progress: AtomicUsize,
-    /// Reads that gave bytes, ever.
-    reads: AtomicUsize,
-    /// An answer said that the client is to connect anew. Stays true.
-    goes_away: AtomicBool,
-    /// Of the connection, which is to look at `goes_away`.
-    waker: AtomicWaker,
-}
-
 /// When to close a connection. Requests set no timer, which would cost each of them; what they did is looked at when the
 /// timer expires.
 struct Timing<'a> {
@@ -313,89 +297,6 @@ impl<'a> Timing<'a> {
             Phase::Closed if is_busy && !was_active => Expired::Wait(now + CLOSE_TIMEOUT),
             Phase::Closing | Phase::Closed => Expired::End,
         }
-    }
-}
-
-/// A request in progress.
-pub(super) struct InProgress(Arc<Activity>);
-
-impl InProgress {
-    fn begin(activity: &Arc<Activity>) -> Self {
-        activity.begun.fetch_add(1, Ordering::Relaxed);
-        Self::more(activity)
-    }
-
-    fn more(activity: &Arc<Activity>) -> Self {
-        activity.in_progress.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(activity))
-    }
-
-    fn go_away(&self) {
-        self.0.goes_away.store(true, Ordering::Relaxed);
-        self.0.waker.wake();
-    }
-}
-
-impl Clone for InProgress {
-    fn clone(&self) -> Self {
-        Self::more(&self.0)
-    }
-}
-
-impl Drop for InProgress {
-    fn drop(&mut self) {
-        self.0.in_progress.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A stream whose reads are counted.
-struct Counted<S> {
-    stream: S,
-    activity: Arc<Activity>,
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if buffer.filled().len() > before {
-            self.activity.reads.fetch_add(1, Ordering::Relaxed);
-        }
-        read
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
 

@@ -17,9 +17,8 @@ use tokio_rustls::TlsAcceptor;
 
 use super::connection::{self, Protocol};
 use super::filters::Filters;
-use super::stall::Stall;
+use super::stall::{STALL, Stall};
 use super::{ServerError, open_files};
-use crate::http::timeout::REQUEST_TIMEOUT;
 
 /// How long a client may take over its TLS handshake before its connection is closed.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,8 +26,6 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_CONNECTIONS: usize = 20_000;
 /// Files that are not for connections: the store's, the listener, the event loop.
 const RESERVED_FILES: u64 = 128;
-/// How long a client may take no bytes although there are some: as long as an ordinary request may take altogether.
-pub(super) const STALL: Duration = REQUEST_TIMEOUT;
 /// How long requests in flight may go on after shutdown has begun.
 const DRAIN: Duration = Duration::from_secs(10);
 /// How long accepting waits after the system failed to accept a connection.

@@ -3,6 +3,7 @@
 //! `Config` (plain data) -> `Server::builder(config)` -> `build()` (reports every problem at once, binds nothing) ->
 //! `bind()` -> `serve(shutdown)`. Only [`main`] turns an outcome into an exit code; nothing here ends the process.
 
+mod activity;
 mod auth;
 mod builder;
 mod certificates;

@@ -9,6 +9,10 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use crate::http::timeout::REQUEST_TIMEOUT;
+
+/// How long a client may take no bytes although there are some: as long as an ordinary request may take altogether.
+pub(super) const STALL: Duration = REQUEST_TIMEOUT;
 /// As much is read before other tasks have their turn: four TLS records, of which each holds up to a thousand frames of
 /// HTTP/2. By itself, tokio interrupts a task after 128 reads of any size.
 const TURN_BYTES: usize = 64 * 1024;

@@ -14,7 +14,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use parking_lot::Mutex;
 
-use super::connection::InProgress;
+use super::activity::InProgress;
 use crate::http::Body;
 use crate::http::timeout::REQUEST_TIMEOUT;
 

@@ -1,5 +1,6 @@
 //! Discovery documents, legacy and aggregated.
 
+use http::Method;
 use http::StatusCode;
 
 use super::super::testing::{body, get, header, request, wardle, wardle_defs};

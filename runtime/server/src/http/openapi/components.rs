@@ -4,8 +4,14 @@ use apiloom_meta::ResourceDef;
 use apiloom_meta::schema::plain_text;
 use serde_json::{Map, Value, json};
 
+use super::meta_types;
 use super::names::{self, described, gvk, meta, reference};
-use super::{Described, meta_types};
+
+/// A kind with the schema of its version, as documents are made of them.
+pub(super) struct Described<'a> {
+    pub(super) def: &'a ResourceDef,
+    pub(super) schema: Value,
+}
 
 /// The component of a kind.
 pub(super) fn name(def: &ResourceDef) -> String {

@@ -31,17 +31,13 @@ use serde_json::{Value, json};
 use super::Body;
 use super::accept::accepted;
 use super::query::Query;
+use super::response::{ok, status};
 use super::served::served;
-use super::static_doc::{PackedDoc, is_fresh, ok, quoted, status};
+use super::static_doc::{PackedDoc, is_fresh, quoted};
 use crate::registry::{Endpoint, Registry};
 
+use components::Described;
 pub(in crate::http) use components::{describe_root, forget_required_metadata};
-
-/// A kind with the schema of its version, as documents are made of them.
-pub(super) struct Described<'a> {
-    pub(super) def: &'a ResourceDef,
-    pub(super) schema: Value,
-}
 
 /// A group and version, and how to get the schemas of its kinds when they are wanted.
 pub(crate) struct Source {

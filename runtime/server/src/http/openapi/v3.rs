@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Described, components, operations};
+use super::components::{self, Described};
+use super::operations;
 use crate::http::version::KUBERNETES_RELEASE;
 
 /// The document of these kinds; the versions are those whose discovery the document describes.
