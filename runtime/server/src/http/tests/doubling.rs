@@ -100,8 +100,8 @@ async fn check_after(
 ) {
     let made = [size, 2 * size].map(|size| (before.map(|before| before(size)), request(size)));
     let mut least = [Duration::MAX; 2];
-    // What else the machine does may slow down either of the two, so the least of a few counts.
-    for _ in 0..6 {
+    // What else the machine does may slow down either of the two, so the least of some counts.
+    for _ in 0..30 {
         for (least, (before, request)) in least.iter_mut().zip(&made) {
             *least = cost(before.as_ref(), request, code).await.min(*least);
         }
