@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::{Map, Value};
 
 use super::Schema;
-use super::node::{Child, ListType, Node};
+use super::node::{ListType, Node, child};
 use super::validate::is_set;
 
 /// Fields by which people tell the items of a list apart when other fields are changed.
@@ -62,14 +62,6 @@ fn merge_fields(node: Option<&Node>, document: &mut Fields, before: &Fields, aft
             }
             _ => drop(document.insert(name, value)),
         }
-    }
-}
-
-/// What the schema says of a field, an item or an entry.
-fn child<'a>(node: Option<&'a Node>, name: &str) -> Option<&'a Node> {
-    match node?.child(name) {
-        Child::Node(node) => Some(node),
-        Child::Free | Child::Unknown => None,
     }
 }
 

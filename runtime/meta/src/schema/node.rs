@@ -450,3 +450,11 @@ pub(crate) enum Child<'a> {
     /// Nothing may stand there.
     Unknown,
 }
+
+/// What the schema says of a field, an item or an entry, if it says anything.
+pub(crate) fn child<'a>(node: Option<&'a Node>, name: &str) -> Option<&'a Node> {
+    match node?.child(name) {
+        Child::Node(node) => Some(node),
+        Child::Free | Child::Unknown => None,
+    }
+}
