@@ -9,6 +9,7 @@ mod cel;
 mod combine;
 mod default;
 mod difference;
+mod equality;
 mod fit;
 pub(crate) mod format;
 pub(crate) mod node;

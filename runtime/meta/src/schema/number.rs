@@ -55,7 +55,8 @@ pub(crate) fn whole(number: &Number) -> Option<i128> {
         .or_else(|| number.as_u64().map(i128::from))
 }
 
-fn float(number: &Number) -> f64 {
+/// The number as a float, rounded if it has too many digits.
+pub(crate) fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or(f64::NAN)
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::equality::{Identity, identity, same};
 use super::node::{ListType, Node};
 use super::number;
 use super::path::Path;
@@ -11,21 +12,26 @@ use super::validate::Walk;
 use crate::field::FieldError;
 
 /// Old items of a list by what identifies them.
-pub(crate) type OldItems<'a> = HashMap<Vec<Option<&'a Value>>, &'a Value>;
+pub(crate) type OldItems<'a> = HashMap<Identity<'a>, &'a Value>;
 
 /// The old items by identity; of an atomic list none, as it is one value.
-pub(crate) fn correlate<'a>(list_type: &ListType, items: &'a [Value]) -> OldItems<'a> {
+pub(crate) fn correlate<'a>(
+    list: &'a Node,
+    list_type: &ListType,
+    items: &'a [Value],
+) -> OldItems<'a> {
     match list_type {
         ListType::Atomic => OldItems::new(),
         _ => items
             .iter()
-            .map(|item| (identity(list_type, item), item))
+            .map(|item| (identity(list, list_type, item), item))
             .collect(),
     }
 }
 
 /// The old item that `item` continues.
 pub(crate) fn find<'a>(
+    list: &'a Node,
     list_type: &ListType,
     old: &OldItems<'a>,
     item: &'a Value,
@@ -33,14 +39,7 @@ pub(crate) fn find<'a>(
     if old.is_empty() {
         None
     } else {
-        old.get(&identity(list_type, item)).copied()
-    }
-}
-
-fn identity<'a>(list_type: &ListType, item: &'a Value) -> Vec<Option<&'a Value>> {
-    match list_type {
-        ListType::Map(keys) => keys.iter().map(|key| item.get(key)).collect(),
-        ListType::Set | ListType::Atomic => vec![Some(item)],
+        old.get(&identity(list, list_type, item)).copied()
     }
 }
 
@@ -52,7 +51,11 @@ pub(crate) fn check(
     old: Option<&Value>,
     path: &Path<'_>,
 ) {
-    if new == old {
+    let is_same = match (new, old) {
+        (Some(new), Some(old)) => same(Some(node), new, old),
+        _ => new == old,
+    };
+    if is_same {
         return;
     }
     let rules = node.update;
@@ -107,18 +110,18 @@ fn items(walk: &mut Walk, node: &Node, new: Option<&Value>, old: Option<&Value>,
                 .filter(|t| **t != ListType::Atomic)
                 .unwrap_or(&ListType::Set);
             let (new, old) = (elements(new), elements(old));
-            let (by_new, by_old) = (correlate(list_type, new), correlate(list_type, old));
-            for (index, _) in new
-                .iter()
-                .enumerate()
-                .filter(|(_, item)| rules.no_add_item && find(list_type, &by_old, item).is_none())
-            {
+            let (by_new, by_old) = (
+                correlate(node, list_type, new),
+                correlate(node, list_type, old),
+            );
+            for (index, _) in new.iter().enumerate().filter(|(_, item)| {
+                rules.no_add_item && find(node, list_type, &by_old, item).is_none()
+            }) {
                 walk.fail(|| FieldError::forbidden(&Path::Index(path, index).field(), ADDED));
             }
-            for _ in old
-                .iter()
-                .filter(|item| rules.no_remove_item && find(list_type, &by_new, item).is_none())
-            {
+            for _ in old.iter().filter(|item| {
+                rules.no_remove_item && find(node, list_type, &by_new, item).is_none()
+            }) {
                 walk.fail(|| FieldError::forbidden(&path.field(), REMOVED));
             }
         }

@@ -1,10 +1,11 @@
 //! One walk over a document that checks everything its schema says, for a create (no `old`) or an update.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use super::equality::{Identity, identity, same};
 use super::node::{Choice, ListType, Node, Property, Rules, Types};
 use super::path::Path;
 use super::{format, number, transition, union};
@@ -85,7 +86,12 @@ impl Walk {
     }
 
     fn values(&mut self, rules: &Rules, value: &Value, path: &Path<'_>) {
-        if !rules.values.is_empty() && !rules.values.iter().any(|allowed| same(allowed, value)) {
+        if !rules.values.is_empty()
+            && !rules
+                .values
+                .iter()
+                .any(|allowed| same(None, allowed, value))
+        {
             self.fail(|| {
                 let allowed: Vec<Cow<'_, str>> = rules.values.iter().map(text_of).collect();
                 FieldError::not_supported(&path.field(), value, &allowed)
@@ -94,7 +100,7 @@ impl Walk {
         if let Some(refused) = rules
             .not_equal
             .as_ref()
-            .filter(|refused| same(refused, value))
+            .filter(|refused| same(None, refused, value))
         {
             let shown = refused
                 .as_str()
@@ -405,12 +411,12 @@ impl Walk {
         let list_type = node.list_type.as_ref().unwrap_or(&atomic);
         self.twins(node, list_type, items, path);
         let Some(item_node) = &node.items else { return };
-        let old_items = old.map(|old| transition::correlate(list_type, old));
+        let old_items = old.map(|old| transition::correlate(node, list_type, old));
         for (index, item) in items.iter().enumerate() {
             let at = Path::Index(path, index);
             let old_item = old_items
                 .as_ref()
-                .and_then(|old| transition::find(list_type, old, item));
+                .and_then(|old| transition::find(node, list_type, old, item));
             self.transition(item_node, Some(item), old_item, &at);
             self.node(item_node, item, old_item, &at);
         }
@@ -448,16 +454,15 @@ impl Walk {
         if items.len() < 2 || !(by_identity || node.rules.unique) {
             return;
         }
-        let whole = !by_identity || node.rules.unique;
-        let mut seen: HashMap<Vec<Option<&Value>>, ()> = HashMap::with_capacity(items.len());
+        // Items that are not told apart otherwise are told apart by what they are.
+        let told_by = if by_identity {
+            list_type
+        } else {
+            &ListType::Set
+        };
+        let mut seen: HashSet<Identity<'_>> = HashSet::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            let identity = match list_type {
-                ListType::Map(keys) if !whole || by_identity => {
-                    keys.iter().map(|key| item.get(key)).collect()
-                }
-                _ => vec![Some(item)],
-            };
-            if seen.insert(identity, ()).is_some() {
+            if !seen.insert(identity(node, told_by, item)) {
                 self.fail(|| {
                     FieldError::duplicate(
                         &Path::Index(path, index).field(),
@@ -617,14 +622,6 @@ pub(crate) fn is_set(object: &Node, fields: &Map<String, Value>, name: &str) -> 
         None => value.is_null(),
     };
     fields.get(name).is_some_and(|value| !is_unset(value))
-}
-
-/// Equality of values as JSON has it: 1 and 1.0 are the same number.
-fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => number::compare(a, b).is_eq(),
-        _ => a == b,
-    }
 }
 
 fn text_of(value: &Value) -> Cow<'_, str> {

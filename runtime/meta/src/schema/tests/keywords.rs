@@ -419,6 +419,19 @@ fn lists() {
         &json!({"type":"array","items":{"type":"string"},"x-apiloom-unique":true}),
         &[(json!(["a", "a"]), &[r#"p[1]: Duplicate value: "a""#])],
     );
+    // 1 and 1.0 are the same number.
+    for keyword in [
+        json!({"x-apiloom-unique": true}),
+        json!({"x-kubernetes-list-type": "set"}),
+    ] {
+        let mut list = json!({"type":"array","items":{"type":"number"}});
+        let keyword = keyword.as_object().cloned().unwrap_or_default();
+        list.as_object_mut().expect("an object").extend(keyword);
+        check(
+            &list,
+            &[(json!([1, 2.0, 1.0]), &["p[2]: Duplicate value: 1.0"])],
+        );
+    }
     check(
         &json!({"type":"array","items":{"type":"string"}}),
         &[(json!(["a", "a"]), OK)],

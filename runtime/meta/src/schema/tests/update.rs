@@ -39,6 +39,64 @@ fn immutable_fields() {
     );
 }
 
+// Issue 10, point 2: as the rules of a CRD compare.
+#[test]
+fn values_are_compared_as_their_schema_says() {
+    let update = &["Immutable"];
+    let refused = |value: &str| format!("p: Invalid value: {value}: field is immutable");
+    let (half, order) = (refused("0.5"), refused("[1,0]"));
+    let number = || json!({"type":"number"});
+    check(
+        &field(update, number()),
+        &[
+            (json!({"p":0}), json!({"p":0.0}), OK),
+            (json!({"p":0}), json!({"p":-0.0}), OK),
+            (json!({"p":0}), json!({"p":0.5}), &[half.as_str()]),
+        ],
+    );
+    check(
+        &field(update, json!({"type":"array","items":number()})),
+        &[
+            (json!({"p":[0,1]}), json!({"p":[0.0,1]}), OK),
+            (json!({"p":[0,1]}), json!({"p":[1,0]}), &[order.as_str()]),
+        ],
+    );
+    // The items of a set and of a list with keys have no order.
+    check(
+        &field(
+            update,
+            json!({"type":"array","items":number(),"x-kubernetes-list-type":"set"}),
+        ),
+        &[(json!({"p":[0,1]}), json!({"p":[1.0,0]}), OK)],
+    );
+    let set = json!({"type":"array","items":{"type":"string"},"x-kubernetes-list-type":"set"});
+    let item = json!({"type":"object","required":["k"],"properties":{"k":number(),"set":set}});
+    let changed = refused(r#"[{"k":0,"set":["b"]}]"#);
+    check(
+        &field(
+            update,
+            json!({"type":"array","items":item,"x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"]}),
+        ),
+        &[
+            (
+                json!({"p":[{"k":0},{"k":1,"set":["a","b"]}]}),
+                json!({"p":[{"k":1.0,"set":["b","a"]},{"k":0}]}),
+                OK,
+            ),
+            (
+                json!({"p":[{"k":0,"set":["a"]}]}),
+                json!({"p":[{"k":0,"set":["b"]}]}),
+                &[changed.as_str()],
+            ),
+        ],
+    );
+    let list = json!({"type":"array","items":number()});
+    check(
+        &field(&["NoAddItem", "NoRemoveItem"], list),
+        &[(json!({"p":[0]}), json!({"p":[0.0]}), OK)],
+    );
+}
+
 #[test]
 fn single_transitions() {
     let string = json!({"type":"string"});
