@@ -198,14 +198,24 @@ impl Writer {
         let kind = Kind::of(keywords);
         if rules.required {
             // An empty value is refused as an absent one is.
-            for (json_type, keyword) in [
-                (Kind::Text, "minLength"),
-                (Kind::List, "minItems"),
-                (Kind::Map, "minProperties"),
-            ] {
-                if kind == Some(json_type) && !keywords.contains_key(keyword) {
-                    keywords.insert(keyword.to_owned(), 1.into());
-                }
+            let is_empty_map = node.is_unset(&json!({}));
+            let keyword = match keywords.get("type").and_then(Value::as_str) {
+                Some("string") => Some("minLength"),
+                Some("array") => Some("minItems"),
+                Some("object") if is_empty_map => Some("minProperties"),
+                _ => None,
+            };
+            if let Some(keyword) = keyword.filter(|keyword| !keywords.contains_key(*keyword)) {
+                keywords.insert(keyword.to_owned(), 1.into());
+            }
+            if kind == Some(Kind::IntOrString) {
+                let text = "self != ''".to_owned();
+                out.push(Rule::new(
+                    "`required`",
+                    text,
+                    "must not be empty",
+                    Cost::CALL,
+                ));
             }
         }
         if let Some(refused) = &rules.not_equal {
@@ -413,20 +423,25 @@ pub(super) enum Kind {
     Bool,
     List,
     Map,
-    /// Objects, times, bytes, and what is a number or a string: values that can be compared and have no size.
+    Bytes,
+    IntOrString,
+    /// Objects and times: values that can be compared and have no size.
     Other,
 }
 
 impl Kind {
-    /// The kind of a printed schema; none for what kube-apiserver gives no type, whose fields a rule cannot name.
+    /// The kind of a printed schema; none for what no rule can name, as kube-apiserver gives it no type or no value.
     pub(super) fn of(printed: &Map<String, Value>) -> Option<Self> {
         let has = |name: &str| printed.get(name) == Some(&Value::Bool(true));
         if has("x-kubernetes-int-or-string") {
-            return Some(Self::Other);
+            return Some(Self::IntOrString);
         }
         let format = printed.get("format").and_then(Value::as_str);
+        let fields = printed.get("properties").and_then(Value::as_object);
+        let has_fields = fields.is_some_and(|fields| !fields.is_empty());
         match printed.get("type").and_then(Value::as_str)? {
-            "string" if matches!(format, Some("byte" | "date" | "date-time" | "duration")) => {
+            "string" if format == Some("byte") => Some(Self::Bytes),
+            "string" if matches!(format, Some("date" | "date-time" | "duration")) => {
                 Some(Self::Other)
             }
             "string" => Some(Self::Text),
@@ -436,7 +451,9 @@ impl Kind {
             "array" => Self::of(printed.get("items")?.as_object()?).map(|_| Self::List),
             "object" => match printed.get("additionalProperties") {
                 Some(Value::Object(values)) => Self::of(values).map(|_| Self::Map),
-                _ => Some(Self::Other),
+                // Of an object without fields kube-apiserver makes no value, and refuses what sets it. If it is open there
+                // is a value, of which a rule cannot tell whether it is empty.
+                _ => (has_fields || has("x-kubernetes-embedded-resource")).then_some(Self::Other),
             },
             _ => None,
         }
@@ -448,7 +465,7 @@ impl Kind {
 struct Field {
     /// The name as CEL spells it.
     name: String,
-    has_size: bool,
+    kind: Kind,
 }
 
 impl Field {
@@ -460,17 +477,19 @@ impl Field {
         }
         Some(Self {
             name: escape(&property.name)?,
-            has_size: matches!(kind, Kind::Text | Kind::List | Kind::Map),
+            kind,
         })
     }
 
     /// Whether the field of `object` is there and not empty.
     fn is_set(&self, object: &str) -> String {
-        let name = &self.name;
-        if self.has_size {
-            format!("has({object}.{name}) && size({object}.{name}) > 0")
-        } else {
-            format!("has({object}.{name})")
+        let field = format!("{object}.{}", self.name);
+        match self.kind {
+            Kind::Text | Kind::List | Kind::Map | Kind::Bytes => {
+                format!("has({field}) && size({field}) > 0")
+            }
+            Kind::IntOrString => format!("has({field}) && {field} != ''"),
+            Kind::Integer | Kind::Float | Kind::Bool | Kind::Other => format!("has({field})"),
         }
     }
 

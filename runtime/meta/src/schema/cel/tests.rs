@@ -219,6 +219,46 @@ fn what_kubernetes_would_refuse_is_told_in_words() {
     assert_eq!(unsaid.len(), 3);
 }
 
+// Issue 10, point 2.
+#[test]
+fn bytes_and_int_or_string_are_set_when_they_are_not_empty() {
+    let schema = object(json!({
+        "bytes": { "type": "string", "format": "byte", "x-apiloom-forbidden": true },
+        "port": { "x-kubernetes-int-or-string": true, "x-apiloom-forbidden": true },
+    }));
+    assert_eq!(
+        rules(&schema),
+        [
+            "!(has(self.bytes) && size(self.bytes) > 0)",
+            "!(has(self.port) && self.port != '')",
+        ]
+    );
+    let schema = object(json!({
+        "bytes": { "type": "string", "format": "byte", "x-apiloom-required": true },
+        "port": { "x-kubernetes-int-or-string": true, "x-apiloom-required": true },
+        "list": { "type": "array", "x-apiloom-required": true,
+            "items": { "x-kubernetes-preserve-unknown-fields": true } },
+    }));
+    let (printed, unsaid) = written(&schema);
+    assert_eq!(unsaid, [""; 0]);
+    let properties = &printed["properties"];
+    assert_eq!(properties["bytes"]["minLength"], 1);
+    assert_eq!(of(&properties["port"]), ["self != ''"]);
+    assert_eq!(properties["list"]["minItems"], 1);
+}
+
+// Issue 10, point 2: of the first kube-apiserver makes no value and refuses every object that sets it; of the second a
+// rule cannot tell whether it is empty.
+#[test]
+fn objects_without_fields_cannot_be_named() {
+    let (_, unsaid) = written(&object(json!({
+        "empty": { "type": "object", "properties": {}, "x-apiloom-forbidden": true },
+        "open": { "type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-apiloom-forbidden": true },
+    })));
+    let line = |name: &str| format!("{name}: rules about this field, which CEL cannot name");
+    assert_eq!(unsaid, [line("empty"), line("open")]);
+}
+
 #[test]
 fn names_are_escaped_as_kubernetes_does() {
     for (name, escaped) in [
