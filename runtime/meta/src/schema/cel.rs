@@ -126,11 +126,22 @@ impl Writer {
         if let (Some(values), Some(inner)) =
             (&node.additional, printed.get_mut("additionalProperties"))
         {
-            self.node(values, inner, &place.values(node));
+            self.element(values, inner, &place.values(node));
         }
         if let (Some(items), Some(inner)) = (&node.items, printed.get_mut("items")) {
-            self.node(items, inner, &place.items(node));
+            self.element(items, inner, &place.items(node));
         }
+    }
+
+    /// A value of a map or an item of a list: what an update may do to it has no object to stand at.
+    fn element(&mut self, node: &Node, printed: &mut Value, place: &Place) {
+        if !node.update.is_empty() {
+            self.unsaid(
+                place,
+                "`immutable`, `update(..)` and `monotonic` inside of `each`",
+            );
+        }
+        self.node(node, printed, place);
     }
 
     fn unsaid(&mut self, place: &Place, what: &str) {

@@ -259,6 +259,21 @@ fn objects_without_fields_cannot_be_named() {
     assert_eq!(unsaid, [line("empty"), line("open")]);
 }
 
+// Issue 10, point 2: such a rule has no object around its value to stand at.
+#[test]
+fn transitions_of_items_and_of_values_are_told_in_words() {
+    let number =
+        json!({ "type": "integer", "x-apiloom-update": ["Immutable", "NoSet", "Monotonic"] });
+    let (printed, unsaid) = written(&object(json!({
+        "list": { "type": "array", "items": number },
+        "map": { "type": "object", "additionalProperties": number },
+    })));
+    assert_eq!(of(&printed), [""; 0]);
+    let line =
+        |path: &str| format!("{path}: `immutable`, `update(..)` and `monotonic` inside of `each`");
+    assert_eq!(unsaid, [line("list[]"), line("map{}")]);
+}
+
 #[test]
 fn names_are_escaped_as_kubernetes_does() {
     for (name, escaped) in [
