@@ -171,7 +171,8 @@ impl<'a> Checker<'a> {
                 continue;
             };
             let versions = &declared.value.versions;
-            if !versions.iter().any(|other| other.value == version.value) {
+            let is_declared = versions.iter().any(|other| other.value == version.value);
+            if !is_declared && declared.value.versions_are_known {
                 let problem = Problem::error(format!(
                     "version `{}` is not declared for {}",
                     version.value,
@@ -194,9 +195,9 @@ impl<'a> Checker<'a> {
     }
 
     fn undeclared_group(&mut self, kind: &Declared<Kind>) {
-        // The core group's name is empty; so is one that is missing.
+        // The core group's name is empty, and so may be what a module holds that could not be read.
         let unknown = self.found.groups.is_empty() || kind.value.group.value.is_empty();
-        if self.found.incomplete && unknown {
+        if self.found.unread_group || self.found.incomplete && unknown {
             return;
         }
         let (group, version) = (&kind.value.group, &kind.value.version.value);
@@ -227,7 +228,9 @@ impl<'a> Checker<'a> {
             &lifecycle.removed,
         ];
         let first = dated.into_iter().flatten().next();
-        if let (None, Some(date)) = (release, first) {
+        if let (None, Some(date)) = (release, first)
+            && group.value.release_is_known
+        {
             self.problems.push(
                 Problem::error("the lifecycle has nothing to compare with")
                     .at(self.at(kind.module, date.span))
@@ -413,7 +416,12 @@ impl<'a> Checker<'a> {
         let right = format!("write `spoke_of = {}`", self.path_of(hub));
         let problem = match target {
             Ok(Lookup::Found(Definition::Item(module, name))) => {
-                if module == hub.module && name == hub.value.root.name.text {
+                let is_at = |kind: &Declared<Kind>| {
+                    kind.module == module && kind.value.root.name.text == name
+                };
+                // With errors, the kind may be a hub that was not understood.
+                let may_be_hub = self.found.incomplete && !self.found.kinds.iter().any(is_at);
+                if is_at(hub) || may_be_hub {
                     return;
                 }
                 Problem::error(format!(

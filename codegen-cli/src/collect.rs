@@ -29,6 +29,8 @@ pub(crate) struct Declarations {
     pub(crate) configure: bool,
     /// Whether some declaration was not understood in full: then what is missing may be in there.
     pub(crate) incomplete: bool,
+    /// Whether a `group!` has no name or no versions that could be read.
+    pub(crate) unread_group: bool,
     /// What is wrong in single items.
     pub(crate) problems: Vec<Problem>,
     /// What is worth a look.
@@ -315,7 +317,7 @@ impl Collector<'_> {
         let mut diagnostics = Diagnostics::default();
         match apiloom_model::parse_group(tokens, &mut diagnostics) {
             Some(value) => self.found.groups.push(Declared { value, module: id }),
-            None => self.found.incomplete = true,
+            None => self.found.unread_group = true,
         }
         self.diagnostics(id, span, &diagnostics);
     }

@@ -7,7 +7,7 @@ mod tests;
 mod types;
 
 pub use parse::parse_api;
-pub(crate) use parse::parse_struct;
+pub(crate) use parse::{parse_struct, read_struct};
 pub use rules::{Bounds, ListTopology, MapTopology, Rules, Transition};
 pub use types::{Leaf, holds_bytes, leaf};
 

@@ -3,7 +3,6 @@
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
-use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, ExprLit, Lit, Member, Meta, RangeLimits, Token};
 
 use crate::api::Bounds;
@@ -27,19 +26,58 @@ enum Value {
     List(TokenStream),
 }
 
+/// The arguments of an item, a field or a list.
+#[derive(Default)]
+pub(crate) struct Args {
+    read: Vec<Arg>,
+    /// Keys that are there, but misspelt or with a value that is no Rust.
+    unread: Vec<&'static str>,
+    /// Whether an attribute has no keys at all.
+    is_unclear: bool,
+}
+
+impl Args {
+    /// Those that could be read, in source order.
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Arg> {
+        self.read.iter()
+    }
+
+    pub(crate) fn find(&self, key: &str) -> Option<&Arg> {
+        self.iter().find(|arg| arg.key == key)
+    }
+
+    /// Whether the key is there, or was meant to be: one whose error is reported already is not missing as well.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.is_unclear || self.unread.contains(&key) || self.find(key).is_some()
+    }
+}
+
+impl<'a> IntoIterator for &'a Args {
+    type Item = &'a Arg;
+    type IntoIter = std::slice::Iter<'a, Arg>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// An argument before its key is resolved; `None` for a value whose error is reported.
+type RawArg = (Name, Option<Value>);
+
 /// The arguments of all attributes of this name on an item, keys checked for their target, contradictions reported.
 pub(crate) fn of_attributes(
     attrs: &[Attribute],
     name: &str,
     target: Target,
     d: &mut Diagnostics,
-) -> Vec<Arg> {
-    let mut args = Vec::new();
+) -> Args {
+    let mut raw = Vec::new();
+    let mut is_unclear = false;
     for attribute in attrs.iter().filter(|a| is_attribute(a, name)) {
         match &attribute.meta {
             Meta::Path(_) => {}
-            Meta::List(list) => args.extend(raw_args(list.tokens.clone(), d)),
+            Meta::List(list) => raw.extend(raw_args(list.tokens.clone(), d)),
             Meta::NameValue(value) => {
+                is_unclear = true;
                 d.error(
                     Id::Syntax,
                     value.eq_token.spans[0],
@@ -48,22 +86,29 @@ pub(crate) fn of_attributes(
             }
         }
     }
-    resolve(args, target, d)
+    Args {
+        is_unclear,
+        ..resolve(raw, target, d)
+    }
 }
 
 /// The arguments inside a list such as `verbs(..)`.
-pub(crate) fn of_tokens(tokens: TokenStream, target: Target, d: &mut Diagnostics) -> Vec<Arg> {
-    let args = raw_args(tokens, d);
-    resolve(args, target, d)
+pub(crate) fn of_tokens(tokens: TokenStream, target: Target, d: &mut Diagnostics) -> Args {
+    let raw = raw_args(tokens, d);
+    resolve(raw, target, d)
 }
 
-fn resolve(raw: Vec<(Name, Value)>, target: Target, d: &mut Diagnostics) -> Vec<Arg> {
-    let mut args: Vec<Arg> = Vec::new();
+fn resolve(raw: Vec<RawArg>, target: Target, d: &mut Diagnostics) -> Args {
+    let mut args = Args::default();
     for (written, value) in raw {
-        let Some(key) = keys::resolve(target, &written, d) else {
-            continue;
+        let key = match keys::resolve(target, &written, d) {
+            Ok(key) => key,
+            Err(meant) => {
+                args.unread.extend(meant);
+                continue;
+            }
         };
-        if !key.repeats && args.iter().any(|earlier| earlier.key == key.name) {
+        if !key.repeats && args.find(key.name).is_some() {
             d.error(
                 Id::DuplicateKey,
                 written.span,
@@ -71,25 +116,45 @@ fn resolve(raw: Vec<(Name, Value)>, target: Target, d: &mut Diagnostics) -> Vec<
             );
             continue;
         }
-        args.push(Arg {
-            key: key.name,
-            written,
-            value,
-        });
+        match value {
+            Some(value) => args.read.push(Arg {
+                key: key.name,
+                written,
+                value,
+            }),
+            None => args.unread.push(key.name),
+        }
     }
     keys::check_contradictions(target, &args, d);
     args
 }
 
-fn raw_args(tokens: TokenStream, d: &mut Diagnostics) -> Vec<(Name, Value)> {
+fn raw_args(tokens: TokenStream, d: &mut Diagnostics) -> Vec<RawArg> {
+    let parts = separated(tokens, raw_arg, d).into_iter();
+    parts
+        .filter_map(|part| match part {
+            Ok((name, value)) => Some((name, Some(value))),
+            Err(tokens) => Some((first_name(tokens)?, None)),
+        })
+        .collect()
+}
+
+/// What is parsed between commas, or the tokens of a part whose error is reported.
+fn separated<T>(
+    tokens: TokenStream,
+    part: fn(ParseStream<'_>) -> syn::Result<T>,
+    d: &mut Diagnostics,
+) -> Vec<Result<T, TokenStream>> {
+    let mut parts = Vec::new();
     let parser = |input: ParseStream<'_>| {
-        let mut args = Vec::new();
         while !input.is_empty() {
             let start = input.fork();
-            match raw_arg(input) {
-                Ok(arg) => args.push(arg),
+            match part(input) {
+                Ok(parsed) => parts.push(Ok(parsed)),
                 Err(error) => {
-                    report_syntax(&error, &remaining(&start), d);
+                    let tokens = remaining(&start);
+                    report_syntax(&error, input.is_empty(), &tokens, d);
+                    parts.push(Err(tokens));
                     skip_to_comma(input)?;
                 }
             }
@@ -98,14 +163,41 @@ fn raw_args(tokens: TokenStream, d: &mut Diagnostics) -> Vec<(Name, Value)> {
             }
             if !input.peek(Token![,]) {
                 d.error(Id::Syntax, input.span(), "expected `,`");
+                if begins_argument(input) {
+                    continue;
+                }
                 skip_to_comma(input)?;
             }
             input.parse::<Option<Token![,]>>()?;
         }
-        Ok(args)
+        Ok(())
     };
-    // The parser above never fails: it turns every error into a diagnostic.
-    parser.parse2(tokens).unwrap_or_default()
+    // Every error is a diagnostic already. That a part has tokens left, in parentheses of its own, is one of them.
+    let _ = parser.parse2(tokens);
+    parts
+}
+
+/// Whether only the comma before it is missing.
+fn begins_argument(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    Ident::parse_any(&ahead).is_ok_and(|word| {
+        ahead.peek(Token![=])
+            || ahead.peek(syn::token::Paren)
+            || keys::is_key(&word.unraw().to_string())
+    })
+}
+
+/// The name that a part begins with, also when it stands in quotes.
+fn first_name(tokens: TokenStream) -> Option<Name> {
+    match tokens.into_iter().next()? {
+        TokenTree::Ident(word) => Some(Name::from(&word)),
+        TokenTree::Literal(literal) => {
+            let text: syn::LitStr = syn::parse2(TokenTree::Literal(literal).into()).ok()?;
+            let word = text.parse_with(Ident::parse_any).ok()?;
+            keys::is_key(&word.to_string()).then(|| Name::from(&word))
+        }
+        _ => None,
+    }
 }
 
 fn raw_arg(input: ParseStream<'_>) -> syn::Result<(Name, Value)> {
@@ -128,18 +220,25 @@ fn raw_arg(input: ParseStream<'_>) -> syn::Result<(Name, Value)> {
 }
 
 /// Reports what is no expression. The usual reason is a field whose name is a word of Rust.
-fn report_syntax(error: &syn::Error, tokens: &TokenStream, d: &mut Diagnostics) {
-    match keyword_in(tokens) {
-        Some(word) => d
-            .error(
-                Id::Keyword,
-                word.span(),
-                format!("`{word}` is a word of Rust"),
-            )
-            .help(format!("write `r#{word}`")),
-        None => {
-            d.error(Id::Syntax, error.span(), error.to_string());
-        }
+fn report_syntax(error: &syn::Error, at_end: bool, tokens: &TokenStream, d: &mut Diagnostics) {
+    let words = keywords_in(tokens);
+    if words.is_empty() {
+        let text = error.to_string();
+        // The end of the arguments has no place in the source.
+        let last = tokens.clone().into_iter().last().filter(|_| at_end);
+        let span = last.map_or_else(|| error.span(), |last| last.span());
+        let text = text
+            .strip_prefix("unexpected end of input, ")
+            .unwrap_or(&text);
+        d.error(Id::Syntax, span, text);
+    }
+    for word in words {
+        d.error(
+            Id::Keyword,
+            word.span(),
+            format!("`{word}` is a word of Rust"),
+        )
+        .help(format!("write `r#{word}`"));
     }
 }
 
@@ -153,16 +252,16 @@ fn remaining(input: ParseStream<'_>) -> TokenStream {
     tokens
 }
 
-/// The first name of a field that is a word of Rust: behind a dot, or alone behind `=` or between commas.
-fn keyword_in(tokens: &TokenStream) -> Option<Ident> {
+/// The names of fields that are words of Rust: behind a dot, or alone behind `=` or between commas.
+fn keywords_in(tokens: &TokenStream) -> Vec<Ident> {
     let trees: Vec<TokenTree> = tokens.clone().into_iter().collect();
     let is_punct = |tree: Option<&TokenTree>, characters: &str| match tree {
         Some(TokenTree::Punct(punct)) => characters.contains(punct.as_char()),
         Some(_) => false,
         None => characters.contains(','),
     };
-    trees.iter().enumerate().find_map(|(at, tree)| match tree {
-        TokenTree::Group(group) => keyword_in(&group.stream()),
+    let words = |(at, tree): (usize, &TokenTree)| match tree {
+        TokenTree::Group(group) => keywords_in(&group.stream()),
         TokenTree::Ident(word) => {
             let before = at.checked_sub(1).and_then(|at| trees.get(at));
             let is_name = is_punct(before, ".")
@@ -171,10 +270,12 @@ fn keyword_in(tokens: &TokenStream) -> Option<Ident> {
             let has_raw_form = !["self", "Self", "super", "crate", "_"]
                 .iter()
                 .any(|other| word == other);
-            (is_name && is_keyword && has_raw_form).then(|| word.clone())
+            let found = (is_name && is_keyword && has_raw_form).then(|| word.clone());
+            found.into_iter().collect()
         }
-        _ => None,
-    })
+        _ => Vec::new(),
+    };
+    trees.iter().enumerate().flat_map(words).collect()
 }
 
 /// `map(type)`: the key of Kubernetes' own conditions is a keyword of Rust, and so no expression unless written `r#type`.
@@ -221,6 +322,10 @@ fn ident_of(expr: &Expr) -> Option<Name> {
         Expr::Path(path) if path.qself.is_none() => path.path.get_ident().map(Name::from),
         _ => None,
     }
+}
+
+fn is_false(expr: &Expr) -> bool {
+    matches!(peel(expr), Expr::Lit(ExprLit { lit: Lit::Bool(value), .. }) if !value.value)
 }
 
 /// A word, written bare or as a string: `get` or `"get"`.
@@ -294,18 +399,13 @@ impl Arg {
                 other => vec![other.clone()],
             },
             Value::List(tokens) => {
-                match Punctuated::<Expr, Token![,]>::parse_terminated.parse2(tokens.clone()) {
-                    Ok(list) => list.into_iter().collect(),
-                    Err(error) => {
-                        report_syntax(&error, tokens, d);
-                        Vec::new()
-                    }
-                }
+                let parts = separated(tokens.clone(), |input| input.parse(), d);
+                parts.into_iter().filter_map(Result::ok).collect()
             }
         }
     }
 
-    /// `key`.
+    /// `key`. With `= false`, which is reported, it is off.
     pub(crate) fn flag(&self, d: &mut Diagnostics) -> bool {
         if !matches!(self.value, Value::Flag) {
             d.error(
@@ -314,7 +414,7 @@ impl Arg {
                 format!("`{}` takes no value", self.written.text),
             );
         }
-        true
+        !matches!(&self.value, Value::One(expr) if is_false(expr))
     }
 
     /// `key` or `key = true`.
@@ -450,8 +550,9 @@ impl Arg {
         let mut out = Vec::new();
         for (name, value) in raw_args(tokens.clone(), d) {
             match value {
-                Value::One(expr) => out.push((name, Code::new(&expr))),
-                _ => {
+                None => {}
+                Some(Value::One(expr)) => out.push((name, Code::new(&expr))),
+                Some(_) => {
                     d.error(
                         Id::KeyForm,
                         name.span,
@@ -464,7 +565,7 @@ impl Arg {
     }
 
     /// `key(..)`, to be read with another target.
-    pub(crate) fn list(&self, target: Target, d: &mut Diagnostics) -> Option<Vec<Arg>> {
+    pub(crate) fn list(&self, target: Target, d: &mut Diagnostics) -> Option<Args> {
         match &self.value {
             Value::List(tokens) => Some(of_tokens(tokens.clone(), target, d)),
             _ => {
@@ -502,7 +603,7 @@ impl Arg {
             Value::One(expr) => self.range_of(expr, d),
             Value::List(tokens) => {
                 let mut bounds = Bounds::default();
-                for arg in of_tokens(tokens.clone(), Target::Bounds, d) {
+                for arg in &of_tokens(tokens.clone(), Target::Bounds, d) {
                     let side = if arg.key == "min" {
                         &mut bounds.min
                     } else {
@@ -545,7 +646,10 @@ impl Arg {
     pub(crate) fn call(&self, d: &mut Diagnostics) -> Option<(Spanned<String>, Vec<Name>)> {
         let expr = peel(self.expr(d, "@ = name")?);
         if let Expr::Call(call) = expr {
-            let word = ident_of(&call.func)?;
+            let Some(word) = ident_of(&call.func) else {
+                self.bad_value(d, "a name");
+                return None;
+            };
             let names = call
                 .args
                 .iter()

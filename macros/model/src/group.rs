@@ -18,4 +18,8 @@ pub struct Group {
     pub versions: Vec<Spanned<String>>,
     /// The release this build is.
     pub release: Option<Spanned<Release>>,
+    /// Whether `versions` has no error; with one, some may be missing here.
+    pub versions_are_known: bool,
+    /// Whether `release` has no error; with one, there is none here.
+    pub release_is_known: bool,
 }

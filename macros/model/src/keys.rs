@@ -1,6 +1,6 @@
 //! The vocabulary: which key may stand where, which belong to a later version, which contradict each other.
 
-use crate::args::Arg;
+use crate::args::Args;
 use crate::diagnostics::{DiagnosticId as Id, nearest};
 use crate::{Diagnostics, Name, markers};
 
@@ -295,8 +295,18 @@ fn spelled(key: &Key, written: &str) -> bool {
     key.name == written || key.aliases.contains(&written)
 }
 
-/// The key that a word means at a target; reports why there is none.
-pub(crate) fn resolve(target: Target, written: &Name, d: &mut Diagnostics) -> Option<&'static Key> {
+/// Whether the word is a key anywhere.
+pub(crate) fn is_key(word: &str) -> bool {
+    KEYS.iter().any(|key| spelled(key, word))
+}
+
+/// The key that a word means at a target. Reports why there is none; the error is the key that the word may be misspelt
+/// for.
+pub(crate) fn resolve(
+    target: Target,
+    written: &Name,
+    d: &mut Diagnostics,
+) -> Result<&'static Key, Option<&'static str>> {
     let word = written.text.as_str();
     if let Some(key) = KEYS
         .iter()
@@ -304,9 +314,9 @@ pub(crate) fn resolve(target: Target, written: &Name, d: &mut Diagnostics) -> Op
     {
         if key.later {
             report_later(written, d);
-            return None;
+            return Err(None);
         }
-        return Some(key);
+        return Ok(key);
     }
     let elsewhere: Vec<&str> = KEYS
         .iter()
@@ -326,14 +336,13 @@ pub(crate) fn resolve(target: Target, written: &Name, d: &mut Diagnostics) -> Op
             format!("`{word}` has no meaning in {}", target.shown()),
         )
         .help(format!("it is a key of {places}"));
-        return None;
+        return Err(None);
     }
-    if KEYS.iter().any(|key| spelled(key, word)) {
+    if is_key(word) {
         report_later(written, d);
-        return None;
+        return Err(None);
     }
-    report_unknown(target, written, d);
-    None
+    Err(report_unknown(target, written, d))
 }
 
 fn report_later(written: &Name, d: &mut Diagnostics) {
@@ -344,13 +353,13 @@ fn report_later(written: &Name, d: &mut Diagnostics) {
     );
 }
 
-fn report_unknown(target: Target, written: &Name, d: &mut Diagnostics) {
+/// Returns the key of the target that the help names.
+fn report_unknown(target: Target, written: &Name, d: &mut Diagnostics) -> Option<&'static str> {
     let word = written.text.as_str();
     let names = |key: &'static Key| std::iter::once(key.name).chain(key.aliases.iter().copied());
     let here = || {
         KEYS.iter()
             .filter(move |key| key.targets.contains(&target) && !key.later)
-            .flat_map(names)
     };
     let error = d.error(
         Id::UnknownKey,
@@ -360,8 +369,9 @@ fn report_unknown(target: Target, written: &Name, d: &mut Diagnostics) {
     let supported = || KEYS.iter().filter(|key| !key.later);
     if let Some(advice) = markers::of_key(word) {
         error.help(advice);
-    } else if nearest(word, here()).is_some() {
-        error.suggest(word, here());
+    } else if let Some(near) = nearest(word, here().flat_map(names)) {
+        error.help(format!("did you mean `{near}`?"));
+        return here().find(|key| spelled(key, near)).map(|key| key.name);
     } else if let Some(near) = nearest(word, supported().flat_map(names)) {
         let place = supported()
             .find(|key| spelled(key, near))
@@ -369,24 +379,20 @@ fn report_unknown(target: Target, written: &Name, d: &mut Diagnostics) {
         let place = place.map_or("", |target| target.shown());
         error.help(format!("did you mean `{near}`? It is a key of {place}"));
     } else {
-        let mut known: Vec<&str> = KEYS
-            .iter()
-            .filter(|k| k.targets.contains(&target) && !k.later)
-            .map(|k| k.name)
-            .collect();
+        let mut known: Vec<&str> = here().map(|key| key.name).collect();
         known.sort_unstable();
         error.help(format!("the keys are: {}", known.join(", ")));
     }
+    None
 }
 
 /// Reports pairs of keys that cannot both hold.
-pub(crate) fn check_contradictions(target: Target, args: &[Arg], d: &mut Diagnostics) {
-    let find = |key: &str| args.iter().find(|arg| arg.key == key);
+pub(crate) fn check_contradictions(target: Target, args: &Args, d: &mut Diagnostics) {
     for (_, first, second) in CONTRADICTIONS
         .iter()
         .filter(|(targets, ..)| targets.contains(&target))
     {
-        if let (Some(a), Some(b)) = (find(first), find(second)) {
+        if let (Some(a), Some(b)) = (args.find(first), args.find(second)) {
             d.error(
                 Id::Contradiction,
                 b.span(),

@@ -27,10 +27,7 @@ pub fn parse_api(item: &DeriveInput, diagnostics: &mut Diagnostics) -> Option<Ap
         }
         Data::Struct(_) => parse_struct(item, Form::Attribute, diagnostics).map(ApiType::Struct),
         Data::Enum(_) => parse_enum(item, diagnostics).map(ApiType::Enum),
-        Data::Union(_) => {
-            not_named_fields(item, diagnostics);
-            None
-        }
+        Data::Union(_) => parse_struct(item, Form::Attribute, diagnostics).map(ApiType::Struct),
     }
 }
 
@@ -54,22 +51,11 @@ fn parse_newtype(item: &DeriveInput, fields: &Fields, d: &mut Diagnostics) -> Op
     }
     check_options(&field.ty, d);
     for arg in &args::of_attributes(&field.attrs, "api", Target::Newtype, d) {
-        d.error(
-            Id::MisplacedKey,
-            arg.span(),
-            format!(
-                "`{}` has no meaning inside the parentheses",
-                arg.written.text
-            ),
-        )
-        .help("put `#[api(..)]` above the struct");
+        inside_parentheses(arg, "put `#[api(..)]` above the struct", d);
     }
     let mut rules = Rules::default();
     for arg in &args::of_attributes(&item.attrs, "api", Target::Newtype, d) {
         read_rule(&mut rules, arg, d);
-    }
-    if !item.generics.params.is_empty() {
-        return None;
     }
     Some(ApiNewtype {
         name: Name::from(&item.ident),
@@ -78,6 +64,18 @@ fn parse_newtype(item: &DeriveInput, fields: &Fields, d: &mut Diagnostics) -> Op
         inner: Code::new(&field.ty),
         derives: item::derives(&item.attrs),
     })
+}
+
+fn inside_parentheses(arg: &Arg, help: &str, d: &mut Diagnostics) {
+    d.error(
+        Id::MisplacedKey,
+        arg.span(),
+        format!(
+            "`{}` has no meaning inside the parentheses",
+            arg.written.text
+        ),
+    )
+    .help(help);
 }
 
 fn not_named_fields(item: &DeriveInput, d: &mut Diagnostics) {
@@ -100,20 +98,24 @@ fn check_generics(item: &DeriveInput, d: &mut Diagnostics) {
     }
 }
 
-/// Reads a struct, a root or not.
+/// Reads a struct, a root or not; `None` when its fields have no names.
 pub(crate) fn parse_struct(
     item: &DeriveInput,
     form: Form,
     d: &mut Diagnostics,
 ) -> Option<ApiStruct> {
-    check_generics(item, d);
-    let Data::Struct(data) = &item.data else {
-        return None;
-    };
-    let Fields::Named(named) = &data.fields else {
+    let has_names =
+        matches!(&item.data, Data::Struct(data) if matches!(data.fields, Fields::Named(_)));
+    if !has_names {
         not_named_fields(item, d);
-        return None;
-    };
+    }
+    let model = read_struct(item, form, d);
+    has_names.then_some(model)
+}
+
+/// Reads what stands on an item and on its fields, whether it is a struct or not.
+pub(crate) fn read_struct(item: &DeriveInput, form: Form, d: &mut Diagnostics) -> ApiStruct {
+    check_generics(item, d);
     item::check_foreign(&item.attrs, Place::Struct, form, d);
     let args = args::of_attributes(&item.attrs, "api", Target::Struct, d);
     let (mut rules, mut union, mut conversions) = (Rules::default(), None, Vec::new());
@@ -126,16 +128,20 @@ pub(crate) fn parse_struct(
     }
     let rename_all = item::serde_text(&item.attrs, "rename_all");
     let camel = form == Form::Attribute || rename_all.as_deref() == Some("camelCase");
-    let fields: Vec<Field> = named
-        .named
-        .iter()
-        .filter_map(|field| parse_field(field, &item.ident, form, camel, d))
+    let before = d.errors().len();
+    let fields: Vec<Field> = declared_fields(&item.data)
+        .enumerate()
+        .map(|(at, field)| parse_field((at, field), &item.ident, form, camel, d))
         .collect();
-    check_siblings(&fields, union.as_ref(), d);
-    if !item.generics.params.is_empty() {
-        return None;
+    check_siblings(&fields, d);
+    // After another error it is not known what was meant.
+    let has_error = d.errors().len() > before;
+    match &union {
+        Some(union) => check_union(union, &fields, has_error, d),
+        None if args.has("union") => {}
+        None => check_no_union(&fields, d),
     }
-    Some(ApiStruct {
+    ApiStruct {
         name: Name::from(&item.ident),
         description: item::description(&item.attrs),
         rules,
@@ -143,17 +149,40 @@ pub(crate) fn parse_struct(
         conversions,
         fields,
         derives: item::derives(&item.attrs),
-    })
+    }
 }
 
+fn declared_fields(data: &Data) -> impl Iterator<Item = &syn::Field> {
+    let fields = match data {
+        Data::Struct(data) => Some(data.fields.iter()),
+        _ => None,
+    };
+    let of_union = match data {
+        Data::Union(data) => Some(data.fields.named.iter()),
+        _ => None,
+    };
+    fields
+        .into_iter()
+        .flatten()
+        .chain(of_union.into_iter().flatten())
+}
+
+/// Reads a field, with its place among the others.
 fn parse_field(
-    field: &syn::Field,
+    (at, field): (usize, &syn::Field),
     item: &Ident,
     form: Form,
     camel: bool,
     d: &mut Diagnostics,
-) -> Option<Field> {
-    let name = Name::from(field.ident.as_ref()?);
+) -> Field {
+    let name = field.ident.as_ref().map_or_else(
+        || Name {
+            text: at.to_string(),
+            raw: false,
+            span: SourceSpan::of(field).start,
+        },
+        Name::from,
+    );
     item::check_foreign(&field.attrs, Place::Field, form, d);
     let ty = without_self(&field.ty, item);
     if form == Form::Attribute {
@@ -197,7 +226,7 @@ fn parse_field(
             .help("make the field an `Option`");
         }
     }
-    Some(out)
+    out
 }
 
 fn read_field_key(field: &mut Field, arg: &Arg, d: &mut Diagnostics) {
@@ -280,7 +309,7 @@ fn read_conversion(arg: &Arg, d: &mut Diagnostics) -> Option<Conversion> {
             _ => {}
         }
     }
-    if !args.iter().any(|arg| arg.key == "peer") {
+    if !args.has("peer") {
         d.error(Id::MissingKey, arg.span(), "`peer` is missing")
             .help("add `peer = v1::Spec`, the type of the other version");
     }
@@ -308,29 +337,28 @@ fn read_field_conversion(arg: &Arg, d: &mut Diagnostics) -> Option<FieldConversi
             _ => {}
         }
     }
-    if let (false, Some(default)) = (convert.drop, args.iter().find(|arg| arg.key == "default")) {
+    if let (false, Some(default)) = (args.has("drop"), args.find("default")) {
         d.error(Id::MissingKey, default.span(), "`default` needs `drop`")
             .help("it is what a dropped field gets on the way back");
     }
     Some(convert)
 }
 
+/// Reports a name that no field has.
+fn check_name(name: &Name, fields: &[Field], d: &mut Diagnostics) {
+    let names = || fields.iter().map(|field| field.name.text.as_str());
+    if !names().any(|known| known == name.text) {
+        d.error(
+            Id::UnknownField,
+            name.span,
+            format!("there is no field `{}` here", name.text),
+        )
+        .suggest(&name.text, names());
+    }
+}
+
 /// Checks what one field says about others.
-fn check_siblings(fields: &[Field], union: Option<&Union>, d: &mut Diagnostics) {
-    let names: Vec<&str> = fields
-        .iter()
-        .map(|field| field.name.text.as_str())
-        .collect();
-    let check_name = |name: &Name, d: &mut Diagnostics| {
-        if !names.contains(&name.text.as_str()) {
-            d.error(
-                Id::UnknownField,
-                name.span,
-                format!("there is no field `{}` here", name.text),
-            )
-            .suggest(&name.text, names.iter().copied());
-        }
-    };
+fn check_siblings(fields: &[Field], d: &mut Diagnostics) {
     let mut json_names: Vec<&str> = Vec::new();
     for field in fields {
         field
@@ -338,7 +366,7 @@ fn check_siblings(fields: &[Field], union: Option<&Union>, d: &mut Diagnostics) 
             .requires
             .iter()
             .chain(&field.rules.conflicts)
-            .for_each(|name| check_name(name, d));
+            .for_each(|name| check_name(name, fields, d));
         check_requires(field, d);
         check_default(field, d);
         if !field.flatten && json_names.contains(&field.json_name.as_str()) {
@@ -350,10 +378,6 @@ fn check_siblings(fields: &[Field], union: Option<&Union>, d: &mut Diagnostics) 
         }
         json_names.push(&field.json_name);
     }
-    if let Some(tag) = union.and_then(|union| union.tag.as_ref()) {
-        check_name(tag, d);
-    }
-    check_union(fields, union, d);
 }
 
 fn check_requires(field: &Field, d: &mut Diagnostics) {
@@ -415,16 +439,21 @@ fn check_default(field: &Field, d: &mut Diagnostics) {
     }
 }
 
-fn check_union(fields: &[Field], union: Option<&Union>, d: &mut Diagnostics) {
+/// Reports members of a struct that is no union.
+fn check_no_union(fields: &[Field], d: &mut Diagnostics) {
+    for member in fields.iter().flat_map(|field| &field.members) {
+        d.error(Id::UnionShape, member.span, "`member` needs a union")
+            .help("put `#[api(union(tag = field))]` on the struct");
+    }
+}
+
+/// Checks a union; with an error in a field, that one may be its only member.
+fn check_union(union: &Union, fields: &[Field], has_error: bool, d: &mut Diagnostics) {
+    if let Some(tag) = &union.tag {
+        check_name(tag, fields, d);
+    }
     let members: Vec<&Spanned<String>> = fields.iter().flat_map(|field| &field.members).collect();
-    let Some(union) = union else {
-        for member in members {
-            d.error(Id::UnionShape, member.span, "`member` needs a union")
-                .help("put `#[api(union(tag = field))]` on the struct");
-        }
-        return;
-    };
-    if members.is_empty() {
+    if members.is_empty() && !has_error {
         d.error(Id::UnionShape, union.span, "the union has no members")
             .help("put `#[api(member = \"Name\")]` on its fields");
     }
@@ -511,7 +540,7 @@ fn parse_variant(
     item::check_foreign(&variant.attrs, Place::Variant, Form::Attribute, d);
     let args = args::of_attributes(&variant.attrs, "api", Target::Variant, d);
     let name = Name::from(&variant.ident);
-    let content = read_content(variant, item, d)?;
+    let content = read_content(variant, item, d);
     if let Some((_, number)) = &variant.discriminant {
         d.error(
             Id::VariantNumber,
@@ -520,33 +549,31 @@ fn parse_variant(
         )
         .help("remove the number; for numbers in JSON, make the field an integer with `#[api(range = 1..=3)]`");
     }
-    // A variant that is a string keeps its name, as Kubernetes' enums do; one that is a field of an object is camelCase.
-    let is_field = !tagged && !matches!(content, Content::Unit);
-    let json_name = if is_field {
-        lower_first(&name.text)
-    } else {
-        name.text.clone()
-    };
-    let mut out = Variant {
-        json_name,
-        description: item::description(&variant.attrs),
-        unknown: false,
-        content,
-        name,
-    };
+    let (mut written, mut unknown) = (None, false);
     for arg in &args {
         match arg.key {
-            "json" => {
-                out.json_name = arg
-                    .string(d)
-                    .map(|name| name.value)
-                    .unwrap_or(out.json_name);
-            }
-            "unknown" => out.unknown = arg.flag(d) && check_unknown(variant, &out.content, d),
+            "json" => written = arg.string(d).map(|name| name.value),
+            "unknown" => unknown = arg.flag(d),
             _ => {}
         }
     }
-    Some(out)
+    let content = content?;
+    // A variant that is a string keeps its name, as Kubernetes' enums do; one that is a field of an object is camelCase.
+    let is_field = !tagged && !matches!(content, Content::Unit);
+    let by_rule = || {
+        if is_field {
+            lower_first(&name.text)
+        } else {
+            name.text.clone()
+        }
+    };
+    Some(Variant {
+        json_name: written.unwrap_or_else(by_rule),
+        description: item::description(&variant.attrs),
+        unknown: unknown && check_unknown(variant, &content, d),
+        content,
+        name,
+    })
 }
 
 fn lower_first(name: &str) -> String {
@@ -563,6 +590,13 @@ fn read_content(variant: &syn::Variant, item: &Ident, d: &mut Diagnostics) -> Op
         Fields::Unnamed(values) if values.unnamed.len() == 1 => {
             let field = values.unnamed.first()?;
             item::check_foreign(&field.attrs, Place::Field, Form::Attribute, d);
+            for arg in &args::of_attributes(&field.attrs, "api", Target::Field, d) {
+                inside_parentheses(
+                    arg,
+                    "give the value a type of its own, or write named fields: `{ .. }`",
+                    d,
+                );
+            }
             let ty = without_self(&field.ty, item);
             check_variant_value(&ty, d);
             Some(Content::Value(Code::new(&ty)))
@@ -574,13 +608,17 @@ fn read_content(variant: &syn::Variant, item: &Ident, d: &mut Diagnostics) -> Op
                 "a variant holds one value or named fields",
             )
             .help("JSON objects have named fields: write `{ .. }`");
+            for field in values.unnamed.iter().enumerate() {
+                parse_field(field, item, Form::Attribute, true, d);
+            }
             None
         }
         Fields::Named(named) => {
             let fields: Vec<Field> = named
                 .named
                 .iter()
-                .filter_map(|field| parse_field(field, item, Form::Attribute, true, d))
+                .enumerate()
+                .map(|field| parse_field(field, item, Form::Attribute, true, d))
                 .collect();
             for compute in fields.iter().filter_map(|f| f.default_with.as_ref()) {
                 d.error(
@@ -590,7 +628,8 @@ fn read_content(variant: &syn::Variant, item: &Ident, d: &mut Diagnostics) -> Op
                 )
                 .help("move its fields into a struct");
             }
-            check_siblings(&fields, None, d);
+            check_siblings(&fields, d);
+            check_no_union(&fields, d);
             Some(Content::Fields(fields))
         }
     }

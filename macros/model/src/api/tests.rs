@@ -141,3 +141,147 @@ fn all_errors_of_an_item_are_reported_at_once() {
         .collect();
     assert_eq!(ids, ["[E003]", "[E002]", "[E004]", "[E007]"], "{errors:#?}");
 }
+
+/// The errors of an item are exactly these.
+#[track_caller]
+fn check_errors(source: &str, expected: &[&str]) {
+    assert_eq!(read(source).1, expected, "{source}");
+}
+
+// Issue 10, point 2.
+#[test]
+fn every_group_and_field_is_read_whatever_the_others_are() {
+    check_errors(
+        "#[api(bananas)] #[api(oranges)] struct A {
+             #[api(mni = 3)] #[api(max = , gt = )] #[api(formt = uuid)] a: i32,
+             #[api(requires(type, match, a c, d.e))] b: i32,
+         }",
+        &[
+            "unknown key `bananas` in #[api] on a struct [E002]",
+            "unknown key `oranges` in #[api] on a struct [E002]",
+            "expected an expression [E001]",
+            "expected an expression [E001]",
+            "unknown key `mni` in #[api] on a field [E002]",
+            "unknown key `formt` in #[api] on a field [E002]",
+            "`type` is a word of Rust [E062]",
+            "`match` is a word of Rust [E062]",
+            "expected `,` [E001]",
+            "`requires` takes field names [E007]",
+        ],
+    );
+}
+
+// Issue 10, point 2.
+#[test]
+fn a_type_of_another_shape_is_read_too() {
+    check_errors(
+        "#[api(bananas)] struct A(#[api(bananas)] String, #[api(nullable)] Vec<Option<u8>>);",
+        &[
+            "`A` has no named fields [E014]",
+            "unknown key `bananas` in #[api] on a struct [E002]",
+            "unknown key `bananas` in #[api] on a field [E002]",
+            "null is no element of a list [E040]",
+            "`1` has no value that null could be [E030]",
+        ],
+    );
+    check_errors(
+        "#[api(bananas)] union A { #[api(bananas)] a: u8 }",
+        &[
+            "`A` has no named fields [E014]",
+            "unknown key `bananas` in #[api] on a struct [E002]",
+            "unknown key `bananas` in #[api] on a field [E002]",
+        ],
+    );
+    check_errors(
+        "#[api] enum A { #[api(json = 3)] B(#[serde(flatten)] u8, Vec<Option<u8>>) = 3, #[api(json = 3)] C }",
+        &[
+            "a variant holds one value or named fields [E026]",
+            "`serde(flatten)` works against `#[api]` [E027]",
+            "null is no element of a list [E040]",
+            "`B` is a string in JSON and has no number [E061]",
+            "`json` takes a string [E007]",
+            "`json` takes a string [E007]",
+        ],
+    );
+}
+
+// Issue 10, point 2.
+#[test]
+fn rules_of_the_value_of_a_variant_are_refused() {
+    check_errors(
+        "#[api] enum A { B(#[api(min = 3, bananas)] i32) }",
+        &[
+            "unknown key `bananas` in #[api] on a field [E002]",
+            "`min` has no meaning inside the parentheses [E003]",
+        ],
+    );
+}
+
+// Issue 10, point 2.
+#[test]
+fn nothing_is_reported_that_follows_from_another_error() {
+    let check = |item: &str, attribute: &str, field: &str, expected: &[&str]| {
+        check_errors(
+            &format!("#[api] {item} struct A {{ {attribute} {field}, kind: String }}"),
+            expected,
+        );
+    };
+    let member = "#[api(member = \"B\")] b: Option<i32>";
+    check(
+        "#[api(union)]",
+        "",
+        member,
+        &["`union` is written `union(..)` [E006]"],
+    );
+    check(
+        "#[api(unoin(tag = kind))]",
+        "",
+        member,
+        &["unknown key `unoin` in #[api] on a struct [E002]"],
+    );
+    check(
+        "#[api(union(tag = kind))]",
+        "#[api(member = 3)]",
+        "b: Option<i32>",
+        &["`member` takes strings [E007]"],
+    );
+    check(
+        "",
+        "#[api(member = )]",
+        "b: Option<i32>",
+        &["expected an expression [E001]"],
+    );
+    check(
+        "",
+        "#[api(list = map(3))]",
+        "b: Vec<B>",
+        &["`list` takes field names [E007]"],
+    );
+    check(
+        "",
+        "#[api(list = a::map(b))]",
+        "b: Vec<B>",
+        &["`list` takes a name [E007]"],
+    );
+    check(
+        "",
+        "#[api(convert(dorp, default = 3))]",
+        "b: i32",
+        &["unknown key `dorp` in convert(..) on a field [E002]"],
+    );
+    check(
+        "#[api(convert(pere = B))]",
+        "",
+        "b: i32",
+        &["unknown key `pere` in convert(..) on a type [E002]"],
+    );
+    check(
+        "",
+        "#[api(min = 3, gtt = 3, len = , items = 1..=2)]",
+        "b: i32",
+        &[
+            "expected an expression [E001]",
+            "unknown key `gtt` in #[api] on a field [E002]",
+        ],
+    );
+}

@@ -20,11 +20,16 @@ pub fn parse_group(tokens: TokenStream, diagnostics: &mut Diagnostics) -> Option
         SourceSpan::of(&tokens)
     };
     let (mut name, mut versions, mut release) = (None, None, None);
+    let mut versions_are_known = true;
     let args = args::of_tokens(tokens, Target::Group, d);
     for arg in &args {
         match arg.key {
             "name" => name = arg.string(d).inspect(|name| check_group(name, d)),
-            "versions" => versions = Some(read_versions(arg, d)),
+            "versions" => {
+                let before = d.errors().len();
+                versions = Some(read_versions(arg, d));
+                versions_are_known = d.errors().len() == before;
+            }
             "release" => release = read_release(arg, d),
             _ => {}
         }
@@ -33,7 +38,7 @@ pub fn parse_group(tokens: TokenStream, diagnostics: &mut Diagnostics) -> Option
         ("name", "name = \"wardle.example.com\""),
         ("versions", "versions = [v1beta1, v1alpha1]"),
     ] {
-        if !args.iter().any(|arg| arg.key == key) {
+        if !args.has(key) {
             d.error(Id::MissingKey, span, format!("`{key}` is missing"))
                 .help(format!("add `{example}`"));
         }
@@ -41,11 +46,14 @@ pub fn parse_group(tokens: TokenStream, diagnostics: &mut Diagnostics) -> Option
     Some(Group {
         name: name?,
         versions: versions?,
+        versions_are_known,
+        release_is_known: release.is_some() || !args.has("release"),
         release,
     })
 }
 
 fn read_versions(arg: &args::Arg, d: &mut Diagnostics) -> Vec<Spanned<String>> {
+    let before = d.errors().len();
     let mut versions: Vec<Spanned<String>> = Vec::new();
     for version in arg.words(d) {
         check_label("version", &version, d);
@@ -58,7 +66,7 @@ fn read_versions(arg: &args::Arg, d: &mut Diagnostics) -> Vec<Spanned<String>> {
         }
         versions.push(version);
     }
-    if versions.is_empty() {
+    if versions.is_empty() && d.errors().len() == before {
         d.error(
             Id::MissingKey,
             arg.span(),

@@ -41,9 +41,30 @@ fn all_errors_are_reported_at_once() {
         .iter()
         .map(|error| &error[error.len() - 6..])
         .collect();
-    assert_eq!(
-        ids,
-        ["[E002]", "[E016]", "[E021]", "[E007]", "[E009]"],
-        "{errors:#?}"
-    );
+    assert_eq!(ids, ["[E002]", "[E016]", "[E021]", "[E007]"], "{errors:#?}");
+    let (_, errors) = read("name = , versions = [3, type]");
+    let ids: Vec<&str> = errors
+        .iter()
+        .map(|error| &error[error.len() - 6..])
+        .collect();
+    assert_eq!(ids, ["[E001]", "[E062]"], "{errors:#?}");
+    let (_, errors) = read("name = \"x\", versions = [3]");
+    assert_eq!(errors, ["`versions` takes names [E007]"]);
+}
+
+// Issue 10, point 2.
+#[test]
+fn a_group_says_what_is_not_known_of_it() {
+    for (keys, known) in [
+        ("versions = [v1], release = \"1.0\"", (true, true)),
+        ("versions = [v1]", (true, true)),
+        ("versions = [v1], release = 1", (true, false)),
+        ("versions = [v1], relase = \"1.0\"", (true, false)),
+        ("versions = [v1, 2]", (false, true)),
+    ] {
+        let (group, _) = read(&format!("name = \"x\", {keys}"));
+        let group = group.unwrap();
+        let found = (group.versions_are_known, group.release_is_known);
+        assert_eq!(found, known, "{keys}");
+    }
 }

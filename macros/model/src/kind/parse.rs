@@ -7,8 +7,8 @@ use super::{
     Column, ColumnSource, ColumnType, FieldRef, Kind, Lifecycle, NameFormat, Query, Release, Scope,
     Verb,
 };
-use crate::api::{ApiStruct, Field, Shape, parse_struct};
-use crate::args::{self, Arg, string_or_path};
+use crate::api::{ApiStruct, Field, Shape, parse_api, parse_struct, read_struct};
+use crate::args::{self, Arg, Args, string_or_path};
 use crate::diagnostics::DiagnosticId as Id;
 use crate::item::{self, Form};
 use crate::keys::Target;
@@ -43,6 +43,7 @@ fn parse(item: &DeriveInput, form: Form, d: &mut Diagnostics) -> Option<Kind> {
             "the root of a kind is a struct",
         )
         .help("give it `metadata: ObjectMeta` and put the enum into a field");
+        read_other(item, form, d);
         return None;
     }
     let mut root = parse_struct(item, form, d)?;
@@ -50,8 +51,16 @@ fn parse(item: &DeriveInput, form: Form, d: &mut Diagnostics) -> Option<Kind> {
     if let Some(key) = keys.status {
         settle_status(&mut root, item, form, key, d);
     }
-    let kind = keys.into_kind(root, span, d);
-    Some(kind)
+    keys.into_kind(root, span, &args, d)
+}
+
+/// Reports what else is wrong in a root that is no struct.
+fn read_other(item: &DeriveInput, form: Form, d: &mut Diagnostics) {
+    if let Data::Union(_) = item.data {
+        read_struct(item, form, d);
+    } else if form == Form::Attribute {
+        parse_api(item, d);
+    }
 }
 
 /// Makes sure that a new object can have a status: the status that a create carries is dropped, so it is absent, has a
@@ -184,19 +193,18 @@ struct Keys {
 }
 
 impl Keys {
-    fn read(args: &[Arg], span: SourceSpan, d: &mut Diagnostics) -> Self {
+    fn read(args: &Args, span: SourceSpan, d: &mut Diagnostics) -> Self {
         let mut keys = Self::default();
         for arg in args {
             keys.read_one(arg, d);
         }
-        let missing = |key: &str| !args.iter().any(|arg| arg.key == key);
         for (key, example) in [("group", "wardle.example.com"), ("version", "v1alpha1")] {
-            if missing(key) {
+            if !args.has(key) {
                 d.error(Id::MissingKey, span, format!("`{key}` is missing"))
                     .help(format!("add `{key} = \"{example}\"`"));
             }
         }
-        if missing("namespaced") && missing("cluster") {
+        if !args.has("namespaced") && !args.has("cluster") {
             d.error(Id::MissingScope, span, "the scope is missing")
                 .help("add `namespaced` or `cluster`");
         }
@@ -273,20 +281,40 @@ impl Keys {
         self.columns.push(column);
     }
 
-    fn into_kind(self, root: ApiStruct, span: SourceSpan, d: &mut Diagnostics) -> Kind {
-        let kind = self.kind.unwrap_or_else(|| {
-            let name = Spanned::new(root.name.text.clone(), root.name.span);
-            check_camel("kind", &name, d);
-            name
-        });
+    /// `None` when what other kinds are compared with is not known: names, version, scope, hub.
+    fn into_kind(
+        self,
+        root: ApiStruct,
+        span: SourceSpan,
+        args: &Args,
+        d: &mut Diagnostics,
+    ) -> Option<Kind> {
+        let is_unread = [
+            ("kind", self.kind.is_none()),
+            ("plural", self.plural.is_none()),
+            ("singular", self.singular.is_none()),
+            ("list_kind", self.list_kind.is_none()),
+            ("spoke_of", self.spoke_of.is_none()),
+        ]
+        .into_iter()
+        .any(|(key, is_none)| is_none && args.has(key));
+        let kind = match self.kind {
+            Some(kind) => kind,
+            None => {
+                let name = Spanned::new(root.name.text.clone(), root.name.span);
+                if !args.has("kind") {
+                    check_camel("kind", &name, d);
+                }
+                name
+            }
+        };
+        if is_unread {
+            return None;
+        }
         let derived = |name: String| Spanned::new(name, kind.span);
-        Kind {
-            group: self
-                .group
-                .unwrap_or_else(|| Spanned::new(String::new(), span)),
-            version: self
-                .version
-                .unwrap_or_else(|| Spanned::new("v1".to_owned(), span)),
+        Some(Kind {
+            group: self.group?,
+            version: self.version?,
             plural: self.plural.unwrap_or_else(|| derived(names::plural(&kind))),
             singular: self
                 .singular
@@ -297,7 +325,7 @@ impl Keys {
             kind,
             short_names: self.short_names,
             categories: self.categories,
-            scope: self.scope.unwrap_or(Scope::Namespaced),
+            scope: self.scope?,
             status: self.status.is_some(),
             verbs: self.verbs.unwrap_or_else(|| Verb::ALL.to_vec()),
             columns: self.columns,
@@ -313,7 +341,7 @@ impl Keys {
             create_on_update: self.create_on_update,
             root,
             span,
-        }
+        })
     }
 }
 
@@ -345,13 +373,13 @@ pub(crate) fn look_up<T: Copy>(
 }
 
 fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
+    let before = d.errors().len();
     let Some(args) = arg.list(Target::Verbs, d) else {
         return Verb::ALL.to_vec();
     };
     let known: Vec<(&str, Verb)> = Verb::ALL.iter().map(|verb| (verb.key(), *verb)).collect();
     let mut verbs = Vec::new();
     let mut skip = Vec::new();
-    let before = d.errors().len();
     for arg in &args {
         let side = if arg.key == "only" {
             &mut verbs
@@ -375,7 +403,7 @@ fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
             side.push(verb);
         }
     }
-    if args.iter().any(|arg| arg.key == "skip") {
+    if args.has("skip") {
         verbs = Verb::ALL.to_vec();
     }
     verbs.retain(|verb| !skip.contains(verb));
@@ -383,7 +411,7 @@ fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
     verbs.dedup();
     // After another error it is not known which ones were meant.
     if verbs.is_empty() && d.errors().len() == before {
-        let span = args.first().map_or(arg.span(), Arg::span);
+        let span = args.iter().next().map_or(arg.span(), Arg::span);
         d.error(Id::NoVerbs, span, "the kind has no verb")
             .help("name at least one; a version that is not to be served has `served = false`");
     }
@@ -422,7 +450,7 @@ fn read_column(arg: &Arg, d: &mut Diagnostics) -> Option<Column> {
             _ => {}
         }
     }
-    let has = |key: &str| args.iter().any(|arg| arg.key == key);
+    let has = |key: &str| args.has(key);
     if !has("name") && !has("condition") {
         d.error(Id::MissingKey, arg.span(), "`name` is missing")
             .help("add `name = \"Type\"`, the column's header");
@@ -529,6 +557,7 @@ pub(crate) fn read_release(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<Rel
 }
 
 fn read_replacement(arg: &Arg, d: &mut Diagnostics) -> Option<(String, String, String)> {
+    let before = d.errors().len();
     let words: Vec<String> = arg
         .values(d)
         .iter()
@@ -537,6 +566,7 @@ fn read_replacement(arg: &Arg, d: &mut Diagnostics) -> Option<(String, String, S
         .collect();
     match <[String; 3]>::try_from(words) {
         Ok([group, version, kind]) => Some((group, version, kind)),
+        Err(_) if d.errors().len() > before => None,
         Err(_) => {
             d.error(
                 Id::KeyForm,

@@ -144,6 +144,120 @@ fn all_errors_of_an_item_are_reported_at_once() {
     assert_eq!(ids, expected, "{errors:#?}");
 }
 
+/// The errors of an item are exactly these.
+#[track_caller]
+fn check_errors(source: &str, expected: &[&str]) {
+    assert_eq!(read(source).1, expected, "{source}");
+}
+
+// Issue 10, point 2.
+#[test]
+fn a_key_with_an_error_is_not_missing() {
+    let check = |attributes: &str, expected: &[&str]| {
+        check_errors(
+            &format!("{attributes} struct A {{ metadata: M }}"),
+            expected,
+        );
+    };
+    check(
+        "#[resource(gruop = \"x\", version = , namespced)]",
+        &[
+            "expected an expression [E001]",
+            "unknown key `gruop` in #[resource] [E002]",
+            "unknown key `namespced` in #[resource] [E002]",
+        ],
+    );
+    check(
+        "#[resource(\"group\" = \"x\", version = \"v1\" cluster status)]",
+        &[
+            "expected ident [E001]",
+            "expected `,` [E001]",
+            "expected `,` [E001]",
+            "`A` has no field `status` [E031]",
+        ],
+    );
+    check(
+        "#[resource = \"x\"]",
+        &["expected `#[resource(..)]` [E001]"],
+    );
+    let kind = "group = \"x\", version = \"v1\", cluster";
+    check(
+        &format!("#[resource({kind}, printcolumn(nmae = \"x\", pth = a.b))]"),
+        &[
+            "unknown key `nmae` in printcolumn(..) [E002]",
+            "unknown key `pth` in printcolumn(..) [E002]",
+        ],
+    );
+    check(
+        &format!("#[resource({kind}, verbs(olny = [get]))]"),
+        &["unknown key `olny` in verbs(..) [E002]"],
+    );
+    check(
+        &format!("#[resource({kind}, lifecycle(replacement(\"g\", match, type)))]"),
+        &[
+            "`match` is a word of Rust [E062]",
+            "`type` is a word of Rust [E062]",
+        ],
+    );
+    check(
+        &format!("#[resource({kind}, storage = false, selectable(a.match, a.b))]"),
+        &[
+            "`storage` takes no value [E006]",
+            "`match` is a word of Rust [E062]",
+        ],
+    );
+}
+
+// Issue 10, point 2: what the generator compares with other kinds must not be a guess.
+#[test]
+fn a_kind_whose_names_are_unknown_is_none() {
+    for (key, is_some) in [
+        ("", true),
+        ("shortname = 3", true),
+        ("bananas", true),
+        ("plural = 3", false),
+        ("kind = ", false),
+        ("spoke_off = v1::A", false),
+    ] {
+        let source = format!(
+            "#[resource(group = \"x\", version = \"v1\", cluster, {key})] struct A {{ metadata: M }}"
+        );
+        assert_eq!(read(&source).0.is_some(), is_some, "{key}");
+    }
+    for keys in [
+        "group = \"x\", version = \"v1\"",
+        "version = \"v1\", cluster",
+    ] {
+        let source = format!("#[resource({keys})] struct A {{ metadata: M }}");
+        assert!(read(&source).0.is_none(), "{keys}");
+    }
+}
+
+// Issue 10, point 2.
+#[test]
+fn what_is_no_struct_is_read_too() {
+    check_errors(
+        "#[resource(bananas, group = \"x\", version = \"v1\", cluster)] #[api(bananas)]
+         enum A { #[api(bananas)] B }",
+        &[
+            "unknown key `bananas` in #[resource] [E002]",
+            "the root of a kind is a struct [E015]",
+            "unknown key `bananas` in #[api] on an enum [E002]",
+            "unknown key `bananas` in #[api] on a variant [E002]",
+        ],
+    );
+    check_errors(
+        "#[resource(group = \"x\", version = \"v1\", cluster)] #[api(bananas)]
+         struct A<T> { #[api(bananas)] b: T }",
+        &[
+            "an API type has no generic parameters [E013]",
+            "unknown key `bananas` in #[api] on a struct [E002]",
+            "unknown key `bananas` in #[api] on a field [E002]",
+            "`A` has no field `metadata` [E012]",
+        ],
+    );
+}
+
 #[test]
 fn spans_have_line_and_column_for_the_generator() {
     let item: DeriveInput =

@@ -171,6 +171,7 @@ fn read_update(rules: &mut Rules, arg: &Arg, d: &mut Diagnostics) {
 }
 
 fn read_list(arg: &Arg, d: &mut Diagnostics) -> Option<ListTopology> {
+    let before = d.errors().len();
     let (word, keys) = arg.call(d)?;
     let topology = look_up(
         &word,
@@ -178,7 +179,7 @@ fn read_list(arg: &Arg, d: &mut Diagnostics) -> Option<ListTopology> {
         &[("atomic", 0), ("set", 1), ("map", 2)],
         d,
     )?;
-    if topology == 2 && keys.is_empty() {
+    if topology == 2 && keys.is_empty() && d.errors().len() == before {
         d.error(Id::MissingKey, word.span, "a list map has at least one key")
             .help("write `list = map(name)`");
     }
