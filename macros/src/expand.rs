@@ -1,7 +1,8 @@
 //! From the model to Rust: one file per trait that an expansion implements.
 //!
-//! An item with errors is still emitted, with its derives, so that rustc does not report every use of it as well.
+//! An item with errors is still emitted, with every trait that uses of it need, so that rustc does not report those too.
 
+mod broken;
 mod checked;
 mod convert;
 mod derives;
@@ -12,7 +13,9 @@ mod resource;
 mod schema;
 
 use apiloom_model::api::Variant;
-use apiloom_model::{ApiStruct, ApiType, Diagnostics, parse_api, parse_derived_kind, parse_kind};
+use apiloom_model::{
+    ApiStruct, ApiType, Diagnostics, is_attribute, parse_api, parse_derived_kind, parse_kind,
+};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::DeriveInput;
@@ -23,7 +26,7 @@ pub(crate) use group::group;
 pub(crate) fn kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
     let kind = parse_kind(item, d);
     let Some(kind) = kind.filter(|_| d.is_empty()) else {
-        return derives::broken(item);
+        return broken::kind(item);
     };
     let item = derives::decorated_struct(item, &kind.root);
     let impls = struct_impls(&kind.root);
@@ -35,7 +38,7 @@ pub(crate) fn kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
 /// `#[derive(Resource)]`: the traits alone.
 pub(crate) fn derived_kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
     let Some(kind) = parse_derived_kind(item, d).filter(|_| d.is_empty()) else {
-        return TokenStream::new();
+        return broken::derived_kind(item);
     };
     let hooks = hooks::of_struct(&kind.root);
     let fields = fields::impl_has_fields(&kind.root);
@@ -46,9 +49,17 @@ pub(crate) fn derived_kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStre
 
 /// `#[api(..)]` on a struct or an enum.
 pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
+    // Of the attributes of a kind rustc expands the first one only, which takes the others with it.
+    if item.attrs.iter().any(|a| is_attribute(a, "resource")) && !broken::derives(item, "Resource")
+    {
+        return kind(item, d);
+    }
     let parsed = parse_api(item, d);
-    match parsed.filter(|_| d.is_empty()) {
-        None => derives::broken(item),
+    if !d.is_empty() {
+        return broken::api_type(item, parsed.as_ref());
+    }
+    match parsed {
+        None => TokenStream::new(),
         Some(ApiType::Struct(model)) => {
             let item = derives::decorated_struct(item, &model);
             let impls = struct_impls(&model);

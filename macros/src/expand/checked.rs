@@ -23,6 +23,12 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
     block(&model.name, own, &quote!(#leaves #flattened #members))
 }
 
+/// The names of a struct alone.
+pub(crate) fn names(model: &ApiStruct) -> TokenStream {
+    let own = model.fields.iter().map(name_of);
+    block(&model.name, own, &TokenStream::new())
+}
+
 /// The names of an enum, and checks of what its variants hold.
 pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
     let own = model.wire_names.iter().map(|name| own_name(name));

@@ -163,64 +163,28 @@ fn base64_of(ty: &Code) -> Vec<Attribute> {
 }
 
 /// The item without our attributes.
-fn stripped(item: &DeriveInput) -> DeriveInput {
-    fn strip(attrs: &mut Vec<Attribute>) {
-        attrs.retain(|a| !is_attribute(a, "api") && !is_attribute(a, "resource"));
-    }
+pub(super) fn stripped(item: &DeriveInput) -> DeriveInput {
     let mut item = item.clone();
-    strip(&mut item.attrs);
-    match &mut item.data {
-        Data::Struct(data) => data
-            .fields
-            .iter_mut()
-            .for_each(|field| strip(&mut field.attrs)),
-        Data::Enum(data) => data.variants.iter_mut().for_each(|variant| {
-            strip(&mut variant.attrs);
-            variant
-                .fields
-                .iter_mut()
-                .for_each(|field| strip(&mut field.attrs));
-        }),
-        Data::Union(data) => data
-            .fields
-            .named
-            .iter_mut()
-            .for_each(|field| strip(&mut field.attrs)),
+    for attrs in all_attributes(&mut item) {
+        attrs.retain(|a| !is_attribute(a, "api") && !is_attribute(a, "resource"));
     }
     item
 }
 
-/// An item with errors: the bare type, so that uses of it are not errors too.
-pub(crate) fn broken(item: &DeriveInput) -> TokenStream {
-    let mut item = stripped(item);
-    item.attrs
-        .retain(|a| a.path().is_ident("doc") || a.path().is_ident("cfg"));
-    for attrs in fields_of(&mut item.data) {
-        attrs.retain(|a| a.path().is_ident("doc") || a.path().is_ident("cfg"));
-    }
-    quote!(#item)
-}
-
-fn fields_of(data: &mut Data) -> Vec<&mut Vec<Attribute>> {
-    match data {
-        Data::Struct(data) => data
-            .fields
-            .iter_mut()
-            .map(|field| &mut field.attrs)
-            .collect(),
+/// The attributes of an item, its variants and its fields.
+pub(super) fn all_attributes(item: &mut DeriveInput) -> Vec<&mut Vec<Attribute>> {
+    let mut all = vec![&mut item.attrs];
+    match &mut item.data {
+        Data::Struct(data) => all.extend(data.fields.iter_mut().map(|field| &mut field.attrs)),
         Data::Enum(data) => {
-            let mut all = Vec::new();
             for variant in &mut data.variants {
                 all.push(&mut variant.attrs);
                 all.extend(variant.fields.iter_mut().map(|field| &mut field.attrs));
             }
-            all
         }
-        Data::Union(data) => data
-            .fields
-            .named
-            .iter_mut()
-            .map(|field| &mut field.attrs)
-            .collect(),
+        Data::Union(data) => {
+            all.extend(data.fields.named.iter_mut().map(|field| &mut field.attrs));
+        }
     }
+    all
 }

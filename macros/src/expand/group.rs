@@ -7,7 +7,10 @@ use quote::quote;
 /// `pub const GROUP`, for `install` and the server to read.
 pub(crate) fn group(tokens: TokenStream, d: &mut Diagnostics) -> TokenStream {
     let Some(group) = parse_group(tokens, d).filter(|_| d.is_empty()) else {
-        return TokenStream::new();
+        return constant(
+            "",
+            quote!(name: "", versions: &[], release: ::core::option::Option::None),
+        );
     };
     let name = &group.name.value;
     let versions = group.versions.iter().map(|version| &version.value);
@@ -18,13 +21,15 @@ pub(crate) fn group(tokens: TokenStream, d: &mut Diagnostics) -> TokenStream {
         }
         None => quote!(::core::option::Option::None),
     };
-    let doc = format!("The API group `{name}`.");
+    constant(
+        &format!("The API group `{name}`."),
+        quote!(name: #name, versions: &[#(#versions),*], release: #release),
+    )
+}
+
+fn constant(doc: &str, fields: TokenStream) -> TokenStream {
     quote! {
         #[doc = #doc]
-        pub const GROUP: ::apiloom::codegen::GroupDef = ::apiloom::codegen::GroupDef {
-            name: #name,
-            versions: &[#(#versions),*],
-            release: #release,
-        };
+        pub const GROUP: ::apiloom::codegen::GroupDef = ::apiloom::codegen::GroupDef { #fields };
     }
 }

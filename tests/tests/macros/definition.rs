@@ -48,6 +48,20 @@ fn a_bare_kind_follows_from_its_name() {
     assert_eq!(def.description, "Rules of conduct.\n\nIn two paragraphs.");
 }
 
+#[apiloom::api(title = "Rule")]
+#[apiloom::resource(group = "", version = "v1", cluster)]
+pub struct Rule {
+    pub metadata: ObjectMeta,
+}
+
+// Issue 10, point 2: rustc expands the first attribute alone.
+#[test]
+fn a_kind_may_begin_with_the_attribute_of_a_type() {
+    assert_eq!(Rule::definition().plural, "rules");
+    let schema = apiloom::codegen::schemars::schema_for!(Rule);
+    assert_eq!(schema.get("title"), Some(&json!("Rule")));
+}
+
 #[apiloom::resource(
     group = "example.com",
     version = "v1",
