@@ -28,11 +28,12 @@ pub(crate) fn kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
     let Some(kind) = kind.filter(|_| d.is_empty()) else {
         return broken::kind(item);
     };
+    let types = checked::field_types(item);
     let item = derives::decorated_struct(item, &kind.root);
     let impls = struct_impls(&kind.root);
     let conversion = convert::of_root(&kind);
     let resource = resource::impl_resource(&kind);
-    quote! { #item #impls #conversion #resource }
+    quote! { #types #item #impls #conversion #resource }
 }
 
 /// `#[derive(Resource)]`: the traits alone.
@@ -58,7 +59,8 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
     if !d.is_empty() {
         return broken::api_type(item, parsed.as_ref());
     }
-    match parsed {
+    let types = checked::field_types(item);
+    let expansion = match parsed {
         None => TokenStream::new(),
         Some(ApiType::Struct(model)) => {
             let item = derives::decorated_struct(item, &model);
@@ -90,7 +92,8 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
                 .collect();
             quote! { #item #hooks #column #proofs #checked #conversions }
         }
-    }
+    };
+    quote!(#types #expansion)
 }
 
 fn struct_impls(model: &ApiStruct) -> TokenStream {

@@ -39,7 +39,8 @@ pub use allocator::{ALLOCATOR, Allocator};
 pub use base64::{Base64, Bytes};
 pub use cells::{ColumnValueOf, cell_with, column_type_of, column_type_with};
 pub use checked::{
-    Flattened, Leaf, OtherFlattened, OtherLeaf, OtherTag, TagValues, refuse, refuse_shared_name,
+    FieldType, FieldTypeProof, Flattened, Leaf, OtherFlattened, OtherLeaf, OtherTag, TagValues,
+    refuse, refuse_shared_name,
 };
 pub use const_text::may_be_among;
 pub use convert::{

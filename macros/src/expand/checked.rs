@@ -4,6 +4,47 @@ use apiloom_model::api::{Content, Field, Shape, Union, leaf};
 use apiloom_model::{ApiEnum, ApiStruct, Code, Name};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
+use syn::{Data, DeriveInput};
+
+/// Proofs that the types of fields are API types, each type once. They stand before the item, to be checked first.
+pub(crate) fn field_types(item: &DeriveInput) -> TokenStream {
+    let fields: Vec<&syn::Field> = match &item.data {
+        Data::Struct(data) => data.fields.iter().collect(),
+        Data::Enum(data) => data.variants.iter().flat_map(|v| &v.fields).collect(),
+        Data::Union(_) => Vec::new(),
+    };
+    // The form and the schema of a field with such an attribute may be those of another type.
+    let is_foreign = |field: &&syn::Field| {
+        let mut attrs = field.attrs.iter();
+        attrs.any(|a| a.path().is_ident("serde") || a.path().is_ident("schemars"))
+    };
+    let own = fields.into_iter().filter(|field| !is_foreign(field));
+    let mut types: Vec<Code> = Vec::new();
+    for leaf in own.filter_map(|field| leaf(&Code::new(&field.ty))) {
+        // `Self` is the item, which is one; a constant beside it does not know the word.
+        let text = leaf.ty.text();
+        let is_self = text
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .any(|word| word == "Self");
+        if !is_self && types.iter().all(|ty| ty.text() != text) {
+            types.push(leaf.ty);
+        }
+    }
+    let proof = |ty: &Code| {
+        let span = ty.span();
+        // The type of the constant and its value cover the user's type, so that rustc marks all of it, and only once.
+        let (start, end) = (span.start, span.end);
+        let open =
+            quote_spanned!(start=> ::core::option::Option::<::apiloom::codegen::FieldTypeProof<);
+        let close = quote_spanned!(end=> >>);
+        let (option, none) = (
+            quote_spanned!(start=> ::core::option::Option),
+            quote_spanned!(end=> ::None),
+        );
+        quote!(const _: #open #ty #close = #option #none;)
+    };
+    types.iter().map(proof).collect()
+}
 
 /// The names of a struct, and checks of its fields.
 pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {

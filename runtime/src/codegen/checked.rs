@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use apiloom_meta::fields::{JsonName, JsonNames, Values};
+use schemars::JsonSchema;
 
 use super::const_text::{ConstText, same_text};
 
@@ -50,6 +51,23 @@ pub const fn refuse(problem: &'static str) {
         panic!("{}", problem);
     }
 }
+
+/// A type of a field: one with a schema.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an API type",
+    label = "put `#[apiloom::api]` on `{Self}`",
+    note = "for a type of another crate without `JsonSchema`, say the schema with `#[schemars(with = \"..\")]` on the field"
+)]
+pub trait FieldType {}
+
+// Else rustc would name `JsonSchema`, one of the traits that the attribute gives.
+#[diagnostic::do_not_recommend]
+impl<T: JsonSchema + ?Sized> FieldType for T {}
+
+/// Proves, in the type of a constant, that a type is one of a field: rustc checks types of constants before bodies, so
+/// that this error comes before those of the traits that are missing.
+#[derive(Debug)]
+pub struct FieldTypeProof<T: FieldType + ?Sized>(PhantomData<T>);
 
 /// The values of a tag, which are known of an enum that is a string.
 #[derive(Debug)]
