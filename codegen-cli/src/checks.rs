@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use apiloom_model::{Code, Group, Kind, SourceSpan, Spanned};
 
-use self::assembly::{Assembly, gone, is_removed, rust_type};
+use self::assembly::{Assembly, Hubs, gone, is_removed, rust_type};
 use crate::collect::{Declarations, Declared, location};
 use crate::model;
 use crate::problem::{Location, Problem};
@@ -44,9 +44,6 @@ pub(crate) fn check(
     }
     .model(package, crate_name))
 }
-
-/// The hub's version, by group and kind.
-type Hubs = BTreeMap<(String, String), String>;
 
 struct Checker<'a> {
     krate: &'a Crate,

@@ -2,14 +2,15 @@
 
 mod diff;
 
-use crate::cargo;
-use crate::cli::{Console, Failure, Generate};
+use crate::console::{Console, Failure};
 use crate::dump;
+use crate::flags::Generate;
 use crate::generate::{self, Files, RelPath, Settings};
 use crate::model::Model;
 use crate::outputs::{ChangeKind, MANIFEST, Manifest, Phase, Plan};
 use crate::package::Package;
 use crate::source_model;
+use crate::{build, cargo};
 
 /// Runs both phases, or with `--fast` the first.
 pub(crate) fn generate(flags: &Generate, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -39,7 +40,7 @@ pub(crate) fn generate(flags: &Generate, console: &mut Console<'_>) -> Result<()
         target_dir: flags.target_dir.clone(),
         ..cargo::Options::default()
     };
-    let server = cargo::build(&package, &options, console)?;
+    let server = build::build(&package, &options, console)?;
     generation.schema(&server, console)?;
     generation.finish(console)
 }

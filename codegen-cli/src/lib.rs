@@ -2,12 +2,15 @@
 //!
 //! [`execute`] is the whole command; [`generate`](generate::generate) is its pure core.
 
+mod build;
 mod cargo;
 mod checks;
 mod cli;
 mod collect;
+mod console;
 mod driver;
 mod dump;
+mod flags;
 pub mod generate;
 pub mod model;
 mod outputs;
@@ -16,11 +19,13 @@ mod problem;
 mod protoc;
 mod render;
 mod run;
+mod settings;
 mod shared;
 mod source;
 mod source_model;
 mod store;
 mod view;
 
-pub use cli::{Console, execute};
+pub use cli::execute;
+pub use console::Console;
 pub use render::RenderError;

@@ -4,7 +4,14 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use crate::source::SourceFile;
+/// One file as it was read.
+#[derive(Debug)]
+pub(crate) struct SourceFile {
+    /// How messages name it: as the user would from where the command runs.
+    pub(crate) name: String,
+    /// Its text, without a byte order mark.
+    pub(crate) text: String,
+}
 
 /// A range of bytes in one of the crate's files.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use cargo_metadata::MetadataCommand;
 
-use crate::cli::Failure;
+use crate::console::Failure;
 
 /// Its own build script gives this name to the environment variable.
 pub(crate) const VARIABLE: &str = "PROTOC";

@@ -4,12 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
 
-use crate::cargo;
-use crate::cli::{Console, Failure, Run};
+use crate::console::{Console, Failure};
 use crate::driver::{Generation, Mode};
+use crate::flags::Run;
 use crate::package::Package;
 use crate::protoc;
 use crate::source_model;
+use crate::{build, cargo};
 
 /// The flag that says where the server keeps its data.
 const DATA_DIR: &str = "--data-dir";
@@ -37,7 +38,7 @@ pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure>
             options.environment.extend(variable);
         }
     }
-    let server = cargo::build(&package, &options, console)?;
+    let server = build::build(&package, &options, console)?;
     generation.schema(&server, console)?;
     let target_dir = flags.target_dir.as_ref().unwrap_or(&package.target_dir);
     let default = target_dir.join("apiloom").join(&package.name);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::cargo::{self, Options};
-use crate::cli::Console;
+use crate::console::Console;
 use crate::package::{Package, Workspace};
 
 /// Where a workspace is built when nothing else is said, below its root.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::checks;
-use crate::cli::{Console, Failure};
 use crate::collect;
+use crate::console::{Console, Failure};
 use crate::model::Model;
 use crate::package::Package;
 use crate::problem::{self, Problem};

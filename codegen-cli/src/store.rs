@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use apiloom_storage::Embedded;
 use clap::{Args, Subcommand};
 
-use crate::cli::{Console, Failure};
+use crate::console::{Console, Failure};
 
 /// What to do with a store.
 #[derive(Debug, Subcommand)]

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::generate::Settings;
 use crate::model::{Group, Kind, Model};
+use crate::settings::Settings;
 
 /// The verbs that read.
 const READ: [&str; 3] = ["get", "list", "watch"];

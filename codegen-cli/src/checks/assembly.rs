@@ -1,12 +1,16 @@
 //! From checked declarations to the plain model: names as text, everything in one order.
 
+use std::collections::BTreeMap;
+
 use apiloom_model::kind::Release;
 use apiloom_model::{Group, Kind, Scope};
 
-use super::Hubs;
 use crate::collect::{Declarations, Declared};
 use crate::model;
 use crate::source::{Crate, GROUP, ModuleId, Namespace};
+
+/// The hub's version, by group and kind.
+pub(super) type Hubs = BTreeMap<(String, String), String>;
 
 /// Checked declarations on their way to the model.
 pub(super) struct Assembly<'a> {

@@ -2,7 +2,7 @@
 
 use similar::TextDiff;
 
-use crate::cli::Console;
+use crate::console::Console;
 use crate::outputs::Change;
 
 /// Longer diffs are cut: the command that heals them is the same.

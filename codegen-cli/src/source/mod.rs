@@ -4,6 +4,7 @@
 //! Whatever cannot be followed becomes a [`Problem`]; nothing is skipped in silence.
 
 mod cfg;
+mod import;
 mod public_path;
 mod resolve;
 #[cfg(test)]
@@ -17,21 +18,14 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 pub(crate) use cfg::{Presence, presence};
+use import::Import;
+pub(crate) use import::{reachable, unraw};
 pub(crate) use resolve::{Definition, GROUP, Lookup, Namespace};
 
-use crate::problem::{Location, Problem};
+use crate::problem::{Location, Problem, SourceFile};
 
 /// The root module that holds the generator's own output.
 pub(crate) const GENERATED: &str = "generated";
-
-/// One file as it was read.
-#[derive(Debug)]
-pub(crate) struct SourceFile {
-    /// How messages name it: as the user would from where the command runs.
-    pub(crate) name: String,
-    /// Its text, without a byte order mark.
-    pub(crate) text: String,
-}
 
 /// Index of a module in [`Crate::modules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,7 +48,7 @@ pub(crate) struct Module {
     pub(crate) items: Vec<syn::Item>,
     /// Modules inside it, by name.
     pub(crate) children: BTreeMap<String, ModuleId>,
-    imports: Vec<resolve::Import>,
+    imports: Vec<Import>,
 }
 
 /// Names that come from outside the crate.
@@ -238,8 +232,7 @@ impl Loader<'_> {
                 syn::Item::Mod(item) => self.nested(id, item, place),
                 syn::Item::Use(item) => self.import(id, &item),
                 syn::Item::ExternCrate(item) => {
-                    let import =
-                        resolve::Import::extern_crate(&item, &self.krate.modules[id.0].path);
+                    let import = Import::extern_crate(&item, &self.krate.modules[id.0].path);
                     self.krate.modules[id.0].imports.push(import);
                 }
                 item => self.item(id, file, item),
@@ -250,7 +243,7 @@ impl Loader<'_> {
     fn import(&mut self, id: ModuleId, item: &syn::ItemUse) {
         if cfg::presence(&item.attrs) != Presence::Absent {
             let module = &mut self.krate.modules[id.0];
-            resolve::Import::flatten(item, &module.path, &mut module.imports);
+            Import::flatten(item, &module.path, &mut module.imports);
         }
     }
 
@@ -414,26 +407,6 @@ impl Loader<'_> {
 /// The file itself, whichever way leads to it; the path as it is where that cannot be told.
 fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
-}
-
-/// Whether the whole crate can name an item of this visibility that stands in `parent`.
-pub(crate) fn reachable(visibility: &syn::Visibility, parent: &[String]) -> bool {
-    // What is private to the root, or to the parent of a module of the root, is seen by every module.
-    match visibility {
-        _ if parent.is_empty() => true,
-        syn::Visibility::Public(_) => true,
-        syn::Visibility::Restricted(restricted) if restricted.path.is_ident("super") => {
-            parent.len() == 1
-        }
-        syn::Visibility::Restricted(restricted) => restricted.path.is_ident("crate"),
-        syn::Visibility::Inherited => false,
-    }
-}
-
-/// An identifier without `r#`.
-pub(crate) fn unraw(ident: &proc_macro2::Ident) -> String {
-    let text = ident.to_string();
-    text.strip_prefix("r#").map(str::to_owned).unwrap_or(text)
 }
 
 fn path_attribute(attrs: &[syn::Attribute]) -> Option<String> {

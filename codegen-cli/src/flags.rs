@@ -1,0 +1,58 @@
+//! The flags of the commands, as clap reads them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// The package to work on.
+#[derive(Debug, Args)]
+pub(crate) struct Target {
+    /// The package's folder, or its Cargo.toml
+    pub(crate) path: PathBuf,
+}
+
+/// Flags of `generate`.
+#[derive(Debug, Args)]
+pub(crate) struct Generate {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Write nothing; show what differs and exit with 1 if anything does
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Only what follows from the source, without a build: leaves out OpenAPI and CRDs
+    #[arg(long)]
+    pub(crate) fast: bool,
+    /// Overwrite generated files that were edited by hand
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) force: bool,
+    /// Build in this folder instead of cargo's own, or apiloom's for a package outside of its workspace
+    #[arg(long, value_name = "DIR", conflicts_with = "fast")]
+    pub(crate) target_dir: Option<PathBuf>,
+}
+
+/// Flags of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Build with optimizations
+    #[arg(long)]
+    pub(crate) release: bool,
+    /// Cargo features of the server package or of apiloom, separated by commas; `etcd` for --storage-backend=etcd
+    #[arg(long, value_delimiter = ',', value_name = "F")]
+    pub(crate) features: Vec<String>,
+    /// Build in this folder instead of cargo's own, or apiloom's for a package outside of its workspace
+    #[arg(long, value_name = "DIR")]
+    pub(crate) target_dir: Option<PathBuf>,
+    /// Flags of the server; `-- --help` lists them
+    #[arg(last = true, value_name = "SERVER FLAGS")]
+    pub(crate) server: Vec<OsString>,
+}
+
+/// Flags of `model`.
+#[derive(Debug, Args)]
+pub(crate) struct Model {
+    #[command(flatten)]
+    pub(crate) target: Target,
+}
