@@ -42,6 +42,27 @@ fn refuses(args: &[&str], data_dir: &Path, parts: &[&str]) {
     }
 }
 
+// Issue 10, point 2.
+#[test]
+fn problems_of_all_flags_are_errors_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let flags = [
+        "--secure-port=x",
+        "--storage-backend=nope",
+        "--tls-cert-file=a",
+    ];
+    let (code, stdout, stderr) = ends(&flags, dir.path());
+    assert_eq!((code, stdout.as_str()), (1, ""), "{stderr}");
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert_eq!(lines.len(), flags.len(), "{stderr}");
+    for (line, part) in lines
+        .iter()
+        .zip(["--secure-port", "\"nope\"", "--tls-private-key-file"])
+    {
+        assert!(line.starts_with("error: ") && line.contains(part), "{line}");
+    }
+}
+
 #[test]
 fn the_ready_line_names_url_kubeconfig_and_time() {
     let server = Server::start(&[]);

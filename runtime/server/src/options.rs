@@ -2,6 +2,8 @@
 //!
 //! Flags become a plain [`Config`]; everything behind this file is told what to do by that value alone.
 
+mod problems;
+
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -11,6 +13,7 @@ use apiloom_storage::Retention;
 use apiloom_storage::cache::Budget;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
 
+use self::problems::Problems;
 use crate::http::timeout::parse_duration;
 use crate::registry::DEFAULT_MAX_OBJECT_BYTES;
 use crate::server::{
@@ -71,11 +74,26 @@ struct SecureServing {
     #[arg(long, value_name = "DIR")]
     cert_dir: Option<PathBuf>,
     /// Serving certificate in PEM form, intermediate certificates behind it.
-    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    #[arg(long, value_name = "FILE")]
     tls_cert_file: Option<PathBuf>,
     /// Private key of the serving certificate in PEM form.
-    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    #[arg(long, value_name = "FILE")]
     tls_private_key_file: Option<PathBuf>,
+}
+
+impl SecureServing {
+    /// The serving certificate, if the user brings one.
+    fn tls_files(&self, problems: &mut Problems) -> Option<TlsFiles> {
+        let (certificate, private_key) = (&self.tls_cert_file, &self.tls_private_key_file);
+        problems.check_pair(
+            ("--tls-cert-file", certificate),
+            ("--tls-private-key-file", private_key),
+        );
+        Some(TlsFiles {
+            certificate: certificate.clone()?,
+            private_key: private_key.clone()?,
+        })
+    }
 }
 
 #[derive(Clone, Debug, Args)]
@@ -110,10 +128,10 @@ struct EtcdFlags {
     #[arg(long, value_name = "FILE")]
     etcd_cafile: Option<PathBuf>,
     /// Certificate to show to etcd, in PEM form.
-    #[arg(long, value_name = "FILE", requires = "etcd_keyfile")]
+    #[arg(long, value_name = "FILE")]
     etcd_certfile: Option<PathBuf>,
     /// Private key of that certificate, in PEM form.
-    #[arg(long, value_name = "FILE", requires = "etcd_certfile")]
+    #[arg(long, value_name = "FILE")]
     etcd_keyfile: Option<PathBuf>,
     /// How often history older than this is compacted, once for all servers; 0 leaves it to others.
     #[arg(long, value_name = "DURATION", default_value = "5m0s", value_parser = interval)]
@@ -121,6 +139,34 @@ struct EtcdFlags {
 }
 
 impl EtcdFlags {
+    /// The backend of this name, or the usual one; `None` for one that there is not.
+    fn backend(&self, name: Option<&str>, problems: &mut Problems) -> Option<Backend> {
+        let usual = if self.etcd_servers.is_empty() {
+            "embedded"
+        } else {
+            "etcd"
+        };
+        match Backend::from_name(name.unwrap_or(usual)) {
+            Ok(Backend::Etcd) if self.etcd_servers.is_empty() => {
+                problems.require("--etcd-servers", "--etcd-servers must be specified");
+                Some(Backend::Etcd)
+            }
+            Ok(backend) => Some(backend),
+            Err(problem) => {
+                problems.add(problem);
+                None
+            }
+        }
+    }
+
+    /// Finds flags that lack another.
+    fn check(&self, problems: &mut Problems) {
+        problems.check_pair(
+            ("--etcd-certfile", &self.etcd_certfile),
+            ("--etcd-keyfile", &self.etcd_keyfile),
+        );
+    }
+
     /// The prefix as a path: with a slash at its beginning and none at its end.
     fn prefix(&self) -> String {
         let path = self.etcd_prefix.trim_matches('/');
@@ -197,8 +243,8 @@ fn runtime_setting(text: &str) -> Result<(String, bool), String> {
 /// What the command line asks for.
 #[derive(Debug)]
 pub enum Parsed {
-    /// Serve with these options.
-    Serve(Box<Options>),
+    /// Serve with this configuration.
+    Serve(Box<Config>),
     /// Print this text and end well (`--help`, `--version`).
     Print(String),
     /// Print the documents of the compiled kinds as JSON (the second phase of `apiloom generate`).
@@ -210,8 +256,12 @@ impl Options {
     /// does.
     ///
     /// # Errors
-    /// The text to print when an argument is unknown or malformed.
-    pub fn parse(name: &str, args: impl IntoIterator<Item = OsString>) -> Result<Parsed, String> {
+    /// Every problem of every group of flags: arguments that are unknown or malformed, a storage backend that does not
+    /// exist, flags that lack others.
+    pub fn parse(
+        name: &str,
+        args: impl IntoIterator<Item = OsString>,
+    ) -> Result<Parsed, Vec<String>> {
         let args: Vec<OsString> = args.into_iter().map(dashes).collect();
         if args.get(1).is_some_and(|first| first == "__dump") {
             return Ok(Parsed::Dump);
@@ -219,47 +269,31 @@ impl Options {
         let command = Self::command()
             .name(name.to_owned())
             .version(env!("CARGO_PKG_VERSION"));
-        let matches = match command.try_get_matches_from(args) {
-            Ok(matches) => matches,
-            Err(error) if !error.use_stderr() => {
-                return Ok(Parsed::Print(error.render().to_string()));
-            }
-            Err(error) => return Err(error.render().to_string()),
+        let mut problems = Problems::default();
+        let options = match problems.read_arguments(&command, args) {
+            Ok(Some(matches)) => Self::from_arg_matches(&matches),
+            Ok(None) => return Err(problems.lines),
+            Err(text) => return Ok(Parsed::Print(text)),
         };
-        Self::from_arg_matches(&matches)
-            .map(|options| Parsed::Serve(Box::new(options)))
-            .map_err(|error| error.to_string())
+        let options = options.map_err(|error| vec![error.to_string()])?;
+        let config = options.into_config(name, &mut problems);
+        config
+            .filter(|_| problems.lines.is_empty())
+            .map(|config| Parsed::Serve(Box::new(config)))
+            .ok_or(problems.lines)
     }
 
-    /// The configuration of a server called `name`.
-    ///
-    /// # Errors
-    /// One line for a storage backend that does not exist, or one without what it needs.
-    pub fn into_config(self, name: &str) -> Result<Config, String> {
+    /// The configuration of a server called `name`; `None` when there are problems with it.
+    fn into_config(self, name: &str, problems: &mut Problems) -> Option<Config> {
+        let storage_backend = self.storage.storage_backend.as_deref();
+        let backend = self.etcd.backend(storage_backend, problems);
+        let tls_files = self.serving.tls_files(problems);
+        self.etcd.check(problems);
         let data_dir = self
             .storage
             .data_dir
             .unwrap_or_else(|| PathBuf::from(format!("{name}-data")));
-        let usual = match self.etcd.etcd_servers[..] {
-            [] => "embedded",
-            _ => "etcd",
-        };
-        let backend = self.storage.storage_backend.as_deref();
-        let backend = Backend::from_name(backend.unwrap_or(usual))?;
-        if backend == Backend::Etcd && self.etcd.etcd_servers.is_empty() {
-            return Err("--etcd-servers must be specified".to_owned());
-        }
-        let tls_files = match (
-            self.serving.tls_cert_file,
-            self.serving.tls_private_key_file,
-        ) {
-            (Some(certificate), Some(private_key)) => Some(TlsFiles {
-                certificate,
-                private_key,
-            }),
-            _ => None,
-        };
-        Ok(Config {
+        Some(Config {
             name: name.to_owned(),
             bind_address: self.serving.bind_address,
             secure_port: self.serving.secure_port,
@@ -268,7 +302,7 @@ impl Options {
                 .cert_dir
                 .unwrap_or_else(|| data_dir.join("pki")),
             tls_files,
-            backend,
+            backend: backend?,
             embedded_history_bytes: self.storage.embedded_history_bytes,
             storage_prefix: self.etcd.prefix(),
             etcd: self.etcd.into_options(),
@@ -303,14 +337,73 @@ fn dashes(arg: OsString) -> OsString {
 mod tests {
     use super::*;
 
-    fn config(args: &[&str]) -> Result<Config, String> {
+    fn parse(args: &[&str]) -> Result<Config, Vec<String>> {
         let args = std::iter::once("srv")
             .chain(args.iter().copied())
             .map(OsString::from);
         match Options::parse("srv", args)? {
-            Parsed::Serve(options) => options.into_config("srv"),
-            other => Err(format!("{other:?}")),
+            Parsed::Serve(config) => Ok(*config),
+            other => Err(vec![format!("{other:?}")]),
         }
+    }
+
+    fn config(args: &[&str]) -> Result<Config, String> {
+        parse(args).map_err(|problems| problems.join("\n"))
+    }
+
+    // Issue 10, point 2.
+    #[test]
+    fn problems_of_all_groups_are_reported_at_once() {
+        let check = |args: &[&str], expected: &[&str]| {
+            let problems = parse(args).unwrap_err();
+            let firsts: Vec<&str> = problems.iter().filter_map(|p| p.lines().next()).collect();
+            assert_eq!(firsts, expected, "{args:?}");
+        };
+        check(
+            &[
+                "--secure-port=x",
+                "--goaway-chance",
+                "7",
+                "--storage-backend=nope",
+                "--secure-prot",
+                "1",
+                "-vx",
+                "--tls-cert-file=a.pem",
+                "--etcd-keyfile=b.pem",
+                "--max-requests-inflight",
+                "--runtime-config=a=b",
+            ],
+            &[
+                "invalid value 'x' for '--secure-port <PORT>': invalid digit found in string",
+                "invalid value '7' for '--goaway-chance <FRACTION>': --goaway-chance can not be less than 0 or greater than 0.02",
+                "unexpected argument '--secure-prot' found",
+                "invalid value 'x' for '--v <LEVEL>': invalid digit found in string",
+                "a value is required for '--max-requests-inflight <NUMBER>' but none was supplied",
+                "invalid value 'a=b' for '--runtime-config <KEY=BOOL,..>': \"b\" is neither true nor false",
+                "unknown storage backend \"nope\"; --storage-backend takes one of: embedded, memory, etcd",
+                "--tls-cert-file needs --tls-private-key-file beside it",
+                "--etcd-keyfile needs --etcd-certfile beside it",
+            ],
+        );
+        // What was given, and could not be read, is not missing.
+        check(
+            &["--tls-cert-file", "--tls-private-key-file=b.pem"],
+            &["a value is required for '--tls-cert-file <FILE>' but none was supplied"],
+        );
+        check(
+            &["a", "b"],
+            &[
+                "unexpected argument 'a' found",
+                "unexpected argument 'b' found",
+            ],
+        );
+        let twice = "the argument '--secure-port <PORT>' cannot be used multiple times";
+        check(&["--secure-port=1", "--secure-port=2"], &[twice]);
+        let help = Options::parse(
+            "srv",
+            ["srv", "--secure-port=x", "--help"].map(OsString::from),
+        );
+        assert!(matches!(help, Ok(Parsed::Print(_))), "{help:?}");
     }
 
     #[test]

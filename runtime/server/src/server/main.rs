@@ -17,20 +17,15 @@ use crate::options::{Options, Parsed};
 pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode {
     let started = Instant::now();
     match Options::parse(name, std::env::args_os()) {
-        Ok(Parsed::Serve(options)) => finish(
-            options
-                .into_config(name)
-                .map_err(Outcome::Usage)
-                .and_then(|config| {
-                    start_logs(config.verbosity);
-                    open_files::raise_limit();
-                    run(async { serve(config, configure, started).await })
-                }),
-        ),
+        Ok(Parsed::Serve(config)) => {
+            start_logs(config.verbosity);
+            open_files::raise_limit();
+            finish(run(async { serve(*config, configure, started).await }))
+        }
         Ok(Parsed::Print(text)) => print(&text),
         Ok(Parsed::Dump) => finish(run(async { dump(name, configure).await })),
-        Err(text) => {
-            report(text.trim_end().strip_prefix("error: ").unwrap_or(&text));
+        Err(problems) => {
+            problems.iter().for_each(|problem| report(problem));
             ExitCode::FAILURE
         }
     }
@@ -38,7 +33,6 @@ pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode 
 
 /// Why the process ends with an error.
 enum Outcome {
-    Usage(String),
     Failed(ServerError),
     Runtime(std::io::Error),
     /// A second signal came while the first was being obeyed.
@@ -48,7 +42,6 @@ enum Outcome {
 fn finish(outcome: Result<(), Outcome>) -> ExitCode {
     match outcome {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(Outcome::Usage(text)) => report(&text),
         Err(Outcome::Failed(error)) => report(&error.to_string()),
         Err(Outcome::Runtime(error)) => report(&format!("cannot start threads: {error}")),
         Err(Outcome::Interrupted) => {}
@@ -189,7 +182,7 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
-/// Writes one error to stderr; there is nobody to tell when that fails.
+/// Writes one error to stderr; that this fails could not be reported either.
 fn report(text: &str) {
     let _ = writeln!(std::io::stderr(), "error: {text}");
 }
