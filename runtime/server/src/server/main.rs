@@ -42,6 +42,9 @@ enum Outcome {
 fn finish(outcome: Result<(), Outcome>) -> ExitCode {
     match outcome {
         Ok(()) => return ExitCode::SUCCESS,
+        Err(Outcome::Failed(ServerError::Invalid(problems))) => {
+            problems.iter().for_each(|problem| report(problem));
+        }
         Err(Outcome::Failed(error)) => report(&error.to_string()),
         Err(Outcome::Runtime(error)) => report(&format!("cannot start threads: {error}")),
         Err(Outcome::Interrupted) => {}
