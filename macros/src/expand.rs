@@ -9,6 +9,7 @@ mod derives;
 mod fields;
 mod group;
 mod hooks;
+mod place;
 mod resource;
 mod schema;
 

@@ -1,9 +1,9 @@
-//! Crate roots that are wrong, each with what the generator says about it: file, line, caret, help; all at once. Then one
-//! whose definition kube-apiserver would refuse, which the built server tells.
+//! Crate roots that are wrong, each with what the generator says about it: file, line, caret, help; all at once. Then those
+//! that only the built server refuses, or whose definition kube-apiserver would.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 
 use apiloom_cli::{Console, execute};
 use apiloom_tests::{build, repository};
@@ -73,43 +73,97 @@ fn each_mistake_is_shown_at_its_place() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-// Issue 10, point 5: from the checker of structural rules to the end of the command.
+// Issue 10, points 5 and 12: from the checks of the built server to the end of the command, with file and line.
 #[test]
-fn a_definition_that_kubernetes_refuses_is_not_written() {
-    let fixture = repository().join("tests/fixtures/generator/definitions/nullable_key.rs");
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let package = dir.path().join("refused");
-    fs::create_dir_all(package.join("src")).expect("a folder");
-    let runtime = format!("apiloom = {{ path = {:?} }}", repository().join("runtime"));
-    let manifest = MANIFEST
-        .replace("apiloom = \"0.1\"", &runtime)
-        .replace("wrong", "refused");
-    fs::write(package.join("Cargo.toml"), manifest).expect("a file");
-    fs::copy(&fixture, package.join("src/lib.rs")).expect("a copy");
-    let output = Command::new(build("apiloom"))
-        .args(["generate", "refused"])
-        .current_dir(dir.path())
-        .env_remove("CARGO_TARGET_DIR")
-        .stdin(Stdio::null())
-        .output()
-        .expect("the command");
-    let said = String::from_utf8(output.stderr).expect("UTF-8");
-    let said = said.replace(&dir.path().display().to_string(), "ROOT");
+fn documents_of_kinds_with_problems_are_not_written() {
+    let package = Package::new();
+    for fixture in ["nullable_key", "unfit_kinds"] {
+        package.fill(fixture);
+        let output = package.run(Command::new(build("apiloom")).args(["generate", "refused"]));
+        let said = failure(&output);
+        let said = said.replace(&package.dir.path().display().to_string(), "ROOT");
+        // Before this stands what was built.
+        let (_, end) = said
+            .split_once("generating OpenAPI documents and CRDs of refused\n")
+            .expect(&said);
+        let golden = Package::fixture(fixture, "stderr");
+        if std::env::var_os("UPDATE_GOLDENS").is_some() {
+            fs::write(&golden, end).expect("a golden");
+        }
+        assert_eq!(end, fs::read_to_string(&golden).unwrap_or_default());
+        for folder in ["generated/openapi", "generated/crds"] {
+            let folder = package.folder().join(folder);
+            assert!(!folder.exists(), "{} is written", folder.display());
+        }
+    }
+
+    // A server of the last one does not start, and says the same.
+    let server = package.folder().join("target/debug/refused-server");
+    let output = package.run(Command::new(server).args(["--data-dir", "data"]));
+    let golden = Package::fixture("unfit_kinds", "stderr");
+    let expected = fs::read_to_string(golden).expect("a golden");
+    let said = failure(&output);
+    assert!(
+        !said.is_empty() && expected.starts_with(&said),
+        "{said}\n{expected}"
+    );
+}
+
+/// A package called `refused` in a temporary folder.
+struct Package {
+    dir: tempfile::TempDir,
+}
+
+impl Package {
+    fn new() -> Self {
+        let package = Self {
+            dir: tempfile::tempdir().expect("a temporary folder"),
+        };
+        fs::create_dir_all(package.folder().join("src")).expect("a folder");
+        let runtime = format!("apiloom = {{ path = {:?} }}", repository().join("runtime"));
+        let manifest = MANIFEST
+            .replace("apiloom = \"0.1\"", &runtime)
+            .replace("wrong", "refused");
+        fs::write(package.folder().join("Cargo.toml"), manifest).expect("a file");
+        package
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.dir.path().join("refused")
+    }
+
+    fn fixture(name: &str, extension: &str) -> PathBuf {
+        let folder = repository().join("tests/fixtures/generator/definitions");
+        folder.join(name).with_extension(extension)
+    }
+
+    /// Makes a fixture its crate root.
+    fn fill(&self, fixture: &str) {
+        fs::copy(
+            Self::fixture(fixture, "rs"),
+            self.folder().join("src/lib.rs"),
+        )
+        .expect("a copy");
+    }
+
+    /// Runs a command beside the package.
+    fn run(&self, command: &mut Command) -> Output {
+        command
+            .current_dir(self.dir.path())
+            .env_remove("CARGO_TARGET_DIR")
+            .stdin(Stdio::null())
+            .output()
+            .expect("the command")
+    }
+}
+
+/// What a command says that fails and prints nothing else.
+fn failure(output: &Output) -> String {
+    let said = String::from_utf8(output.stderr.clone()).expect("UTF-8");
     assert_eq!(
         (output.status.code(), output.stdout.as_slice()),
         (Some(1), &b""[..]),
         "{said}"
     );
-    // Before this stands what was built.
-    let (_, end) = said
-        .split_once("generating OpenAPI documents and CRDs of refused\n")
-        .expect(&said);
-    let golden = fixture.with_extension("stderr");
-    if std::env::var_os("UPDATE_GOLDENS").is_some() {
-        fs::write(&golden, end).expect("a golden");
-    }
-    assert_eq!(end, fs::read_to_string(&golden).unwrap_or_default());
-    for folder in ["generated/openapi", "generated/crds"] {
-        assert!(!package.join(folder).exists(), "{folder} is written");
-    }
+    said
 }

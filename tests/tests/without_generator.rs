@@ -48,6 +48,19 @@ const STOVES: &str = "/apis/kitchen.example.com/v1/namespaces/default/stoves";
 
 const KETTLES: &str = "/apis/kitchen.example.com/v1/namespaces/default/kettles";
 
+/// Pan has rules of a field that it does not have.
+#[apiloom::resource(
+    group = "kitchen.example.com",
+    version = "v1",
+    namespaced,
+    selectable(".spec.depth")
+)]
+pub struct Pan {
+    pub metadata: ObjectMeta,
+}
+/// The line where `Pan` is declared.
+const PAN_LINE: u32 = line!() - 4;
+
 /// Serves Kettle while `run` uses it.
 async fn with_server<F: Future<Output = ()>>(run: impl FnOnce(Client, std::path::PathBuf) -> F) {
     let dir = tempfile::tempdir().unwrap();
@@ -88,6 +101,17 @@ async fn kubectl_works_with_a_kind_that_was_registered_in_code() {
         assert_eq!(words[..3], ["small", "2", "red"], "{}", said.stderr);
     })
     .await;
+}
+
+// Issue 10, point 12.
+#[tokio::test]
+async fn what_a_server_cannot_be_built_from_is_told_with_file_and_line() {
+    let mut config = Config::new("kitchen", "unused");
+    config.backend = Backend::Memory;
+    let error = Server::builder(config).kind::<Pan>().dump().unwrap_err();
+    let place = format!("{}:{PAN_LINE}", file!());
+    let problem = "Pan of kitchen.example.com/v1: a selectable field is at .spec.depth, which the schema does not know";
+    assert_eq!(error.to_string(), format!("{place}: {problem}"));
 }
 
 #[tokio::test]

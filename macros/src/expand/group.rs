@@ -1,8 +1,10 @@
 //! `group!`: the group as a constant.
 
 use apiloom_model::{Diagnostics, parse_group};
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
+
+use super::place::place;
 
 /// `pub const GROUP`, for `install` and the server to read.
 pub(crate) fn group(tokens: TokenStream, d: &mut Diagnostics) -> TokenStream {
@@ -28,8 +30,9 @@ pub(crate) fn group(tokens: TokenStream, d: &mut Diagnostics) -> TokenStream {
 }
 
 fn constant(doc: &str, fields: TokenStream) -> TokenStream {
+    let place = place(Span::call_site());
     quote! {
         #[doc = #doc]
-        pub const GROUP: ::apiloom::codegen::GroupDef = ::apiloom::codegen::GroupDef { #fields };
+        pub const GROUP: ::apiloom::codegen::GroupDef = ::apiloom::codegen::GroupDef { #fields, place: #place };
     }
 }

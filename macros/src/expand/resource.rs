@@ -9,6 +9,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
 use super::fields;
+use super::place::place;
 
 /// `impl Resource`.
 pub(crate) fn impl_resource(kind: &Kind) -> TokenStream {
@@ -85,6 +86,7 @@ fn definition(kind: &Kind) -> TokenStream {
     let columns = kind.columns.iter().map(|column| self::column(kind, column));
     let selectable = kind.selectable.iter().map(|field| path_of(kind, field));
     let conversion = conversion(kind);
+    let place = place(kind.root.name.span);
     let lifecycle = lifecycle(kind);
     let name_format = variant(
         "NameFormat",
@@ -122,6 +124,7 @@ fn definition(kind: &Kind) -> TokenStream {
             unconditional_update: #unconditional_update,
             create_on_update: #create_on_update,
             description: #description,
+            place: #place,
             schema: ::apiloom::codegen::Schema::for_resource::<Self>,
         }
     }

@@ -4,6 +4,7 @@
 //! else reads it.
 
 pub mod names;
+mod place;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -19,6 +20,7 @@ use crate::gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, Group
 use crate::path::JsonPath;
 use crate::query::JsonQuery;
 use crate::types::ObjectMeta;
+pub use place::Place;
 
 /// A kind of one version, as a Rust type. Written by `#[apiloom::resource]` or `#[derive(Resource)]`.
 ///
@@ -135,6 +137,8 @@ pub struct GroupDef {
     pub versions: &'static [&'static str],
     /// The release this build is; `None` means that no lifecycle applies.
     pub release: Option<Release>,
+    /// Where it is declared in the source.
+    pub place: Option<Place>,
 }
 
 /// How names of a kind are checked on create.
@@ -302,6 +306,8 @@ pub struct ResourceDef {
     pub create_on_update: bool,
     /// The type's documentation.
     pub description: &'static str,
+    /// Where the type is declared in the source; `None` for a kind that has no source.
+    pub place: Option<Place>,
     /// The structural schema of the type, without apiVersion, kind and the inside of metadata.
     /// An error names the field whose type has no structural schema.
     pub schema: fn() -> Result<crate::schema::Schema, crate::schema::SchemaErrors>,

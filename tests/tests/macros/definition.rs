@@ -2,8 +2,8 @@
 
 use apiloom::meta::JsonPath;
 use apiloom::meta::kind::{
-    CellSource, ColumnType, GenerationRule, Lifecycle, NameFormat, Release, ResourceDef, Scope,
-    Verb,
+    CellSource, ColumnType, GenerationRule, Lifecycle, NameFormat, Place, Release, ResourceDef,
+    Scope, Verb,
 };
 use apiloom::prelude::*;
 use serde_json::json;
@@ -266,6 +266,45 @@ fn a_group_is_a_constant() {
     assert_eq!(wardle::GROUP.name, "wardle.example.com");
     assert_eq!(wardle::GROUP.versions, ["v1beta1", "v1alpha1"]);
     assert_eq!(wardle::GROUP.release, Some(Release { major: 1, minor: 2 }));
+}
+
+// Issue 10, point 12.
+#[test]
+fn kinds_and_groups_know_the_line_of_their_declaration() {
+    const START: u32 = line!();
+
+    #[apiloom::resource(group = "example.com", version = "v1", cluster)]
+    /// What it is.
+    #[allow(clippy::exhaustive_structs)]
+    pub struct Marked {
+        pub metadata: ObjectMeta,
+    }
+
+    mod group {
+        apiloom::group! {
+            name = "example.com", versions = [v1]
+        }
+    }
+
+    macro_rules! kind {
+        ($name:ident) => {
+            #[apiloom::resource(group = "example.com", version = "v1", cluster)]
+            pub struct $name {
+                pub metadata: ObjectMeta,
+            }
+        };
+    }
+    kind!(Stamped);
+
+    let at = |lines: u32| {
+        Some(Place {
+            file: file!(),
+            line: START + lines,
+        })
+    };
+    assert_eq!(Marked::definition().place, at(5));
+    assert_eq!(group::GROUP.place, at(10));
+    assert_eq!(Stamped::definition().place, at(23));
 }
 
 // Issue 10, point 6.

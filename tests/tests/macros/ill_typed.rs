@@ -33,11 +33,13 @@ impl Server {
             name: "example.com",
             versions: &["v1", "v1alpha1"],
             release: None,
+            place: None,
         });
         registry.group(GroupDef {
             name: "wardle.example.com",
             versions: &["v1beta1", "v1alpha1"],
             release: None,
+            place: None,
         });
         registry.kind::<v1::Box>();
         registry.kind::<v1alpha1::Box>();

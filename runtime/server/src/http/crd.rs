@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::openapi::{KindSource, Source, describe_root, forget_required_metadata};
 use super::table::type_name;
-use crate::registry::{Namespace, Registry};
+use crate::registry::{Namespace, Registry, located};
 
 mod formats;
 
@@ -22,8 +22,9 @@ mod formats;
 /// # Errors
 /// What kube-apiserver would refuse or ignore in the definitions.
 pub fn dump(registry: &Registry) -> Result<Value, Vec<String>> {
-    let files = documents(&Source::all(registry), &unserved(registry));
-    let problems = problems(&files);
+    let (sources, unserved) = (Source::all(registry), unserved(registry));
+    let files = documents(&sources, &unserved);
+    let problems = problems(&files, &sources, &unserved);
     if problems.is_empty() {
         Ok(files)
     } else {
@@ -31,20 +32,23 @@ pub fn dump(registry: &Registry) -> Result<Value, Vec<String>> {
     }
 }
 
-/// The problems of all definitions among some documents, each with the name of its definition.
-fn problems(files: &Value) -> Vec<String> {
-    let files = files.as_object().into_iter().flatten();
-    let definitions = files.filter_map(|(path, crd)| Some((path.strip_prefix("crds/")?, crd)));
-    let of_one = |(name, crd): (&str, &Value)| {
-        let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
-        let problems = versions.enumerate().flat_map(|(at, version)| {
+/// The problems of all definitions among some documents, each with its place and the name of its definition.
+fn problems(files: &Value, sources: &[Source], unserved: &[KindSource]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for versions in resources(sources, unserved) {
+        let name = versions[0].def.group_resource();
+        let crd = &files[format!("crds/{name}")];
+        for (at, kind) in versions.iter().enumerate() {
             let path = FieldPath::new(format!("spec.versions[{at}].schema.openAPIV3Schema"));
-            structural::problems(&version["schema"]["openAPIV3Schema"], &path)
-        });
-        let line = |problem| format!("CustomResourceDefinition {name}: {problem}");
-        problems.map(line).collect::<Vec<_>>()
-    };
-    definitions.flat_map(of_one).collect()
+            let schema = &crd["spec"]["versions"][at]["schema"]["openAPIV3Schema"];
+            let line = |problem| {
+                let text = format!("CustomResourceDefinition {name}: {problem}");
+                located([kind.def.place], text)
+            };
+            lines.extend(structural::problems(schema, &path).into_iter().map(line));
+        }
+    }
+    lines
 }
 
 /// Versions that are known and not served. A definition lists them all the same: one may be the stored one.

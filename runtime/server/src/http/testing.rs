@@ -83,6 +83,7 @@ pub(crate) fn flunder() -> ResourceDef {
         unconditional_update: true,
         create_on_update: false,
         description: "Flunder is an example type with a spec and a status.",
+        place: None,
         schema: || Err(apiloom_meta::schema::SchemaErrors(Vec::new())),
     }
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::kind::Kind;
 use super::lister::ListerCore;
-use super::{Lister, RequestContext};
+use super::{Lister, RequestContext, located};
 
 /// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -168,13 +168,14 @@ impl AdmissionContext {
                 Arc::new(ListerCore::new::<K>(Arc::clone(kind), version))
             }
             _ => {
-                let line = format!(
+                let problem = format!(
                     "an admission plugin lists {} {}/{}, which is not registered",
                     K::KIND,
                     K::GROUP,
                     K::VERSION
                 );
-                made.problems.push(line);
+                made.problems
+                    .push(located([K::definition().place], problem));
                 return Lister::new(Arc::new(ListerCore::unregistered()));
             }
         };

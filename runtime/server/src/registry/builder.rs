@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use apiloom_meta::kind::{GroupDef, Release, Resource, ResourceDef};
+use apiloom_meta::kind::{GroupDef, Place, Release, Resource, ResourceDef};
 use apiloom_meta::{GroupResource, GroupVersionKind};
 use apiloom_storage::Storage;
 use apiloom_storage::cache::{Budget, Limits, WatchCache};
@@ -17,12 +17,13 @@ use super::endpoint::{Endpoint, Shared};
 use super::field_values::FieldValues;
 use super::kind::Kind;
 use super::large::LargeDocuments;
+use super::located::{label, located, of_kind, of_two_kinds};
 use super::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
 use super::remaining::Remaining;
 use super::runtime_config::RuntimeConfig;
-use super::strategy::{ErasedStrategy, Typed};
+use super::strategy::Typed;
 use super::{Registry, ServedGroup, Strategy, stamp};
-use kinds::{KindId, Kinds, label};
+use kinds::{KindId, Kinds, VersionStrategy};
 
 /// The most bytes of a stored object unless said otherwise: as many as a body has at most.
 pub(crate) const DEFAULT_MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
@@ -37,7 +38,7 @@ pub struct RegistryBuilder {
     key_prefix: String,
     groups: Vec<GroupDef>,
     defs: Vec<ResourceDef>,
-    strategies: Vec<(KindId, &'static str, Box<dyn ErasedStrategy>)>,
+    strategies: Vec<VersionStrategy>,
     admission: Vec<MakeAdmission>,
     disabled: Vec<String>,
     runtime_config: Vec<(String, bool)>,
@@ -108,9 +109,12 @@ impl RegistryBuilder {
     /// Registers rules for a kind of one version. A version's own strategy is used for requests in that version; a
     /// version without one is judged by the hub's, on the converted object.
     pub fn strategy<K: Resource>(&mut self, strategy: impl Strategy<K>) {
-        let id = (K::GROUP.to_owned(), K::PLURAL.to_owned());
-        self.strategies
-            .push((id, K::VERSION, Box::new(Typed::<K, _>::new(strategy))));
+        self.strategies.push(VersionStrategy {
+            of: (K::GROUP.to_owned(), K::PLURAL.to_owned()),
+            version: K::VERSION,
+            place: K::definition().place,
+            rules: Box::new(Typed::<K, _>::new(strategy)),
+        });
     }
     /// Registers an admission plugin; plugins run in order of registration, after NamespaceLifecycle.
     pub fn admission(
@@ -152,7 +156,8 @@ impl RegistryBuilder {
     ///
     /// # Errors
     /// One line for every problem: two storage versions, no hub, a spoke of an unknown hub, a schema that is not
-    /// structural, a column or selectable field that the schema does not know, an unknown plugin name.
+    /// structural, a column or selectable field that the schema does not know, an unknown plugin name. A line begins with
+    /// the places of the kinds and groups that it is about, as far as they have one: `src/v1.rs:3, src/v2.rs:5: ..`.
     pub fn build(mut self) -> Result<Registry, Vec<String>> {
         let mut problems = Vec::new();
         refuse_namespaces(&mut self.defs, &mut problems);
@@ -232,6 +237,7 @@ struct Group {
     name: String,
     versions: Vec<&'static str>,
     release: Option<Release>,
+    place: Option<Place>,
 }
 
 /// Whether a kind takes the place of the namespaces that every server has.
@@ -246,9 +252,9 @@ fn refuse_namespaces(defs: &mut Vec<ResourceDef>, problems: &mut Vec<String>) {
     defs.retain(|def| {
         let stays = std::mem::take(&mut is_own) || !hides_namespaces(def);
         if !stays {
-            problems.push(format!(
-                "{}: every server serves the kind Namespace and the resource namespaces of the core group itself",
-                label(def)
+            problems.push(of_kind(
+                def,
+                "every server serves the kind Namespace and the resource namespaces of the core group itself",
             ));
         }
         stays
@@ -272,14 +278,16 @@ fn complete_groups(
 ) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for group in &declared {
-        if groups.iter().any(|known| known.name == group.name) {
-            problems.push(format!("{} is declared twice", group_label(group.name)));
+        if let Some(known) = groups.iter().find(|known| known.name == group.name) {
+            let problem = format!("{} is declared twice", group_label(group.name));
+            problems.push(located([known.place, group.place], problem));
             continue;
         }
         groups.push(Group {
             name: group.name.to_owned(),
             versions: group.versions.to_vec(),
             release: group.release,
+            place: group.place,
         });
     }
     complete_core(&mut groups);
@@ -290,16 +298,18 @@ fn complete_groups(
                 name: def.group.to_owned(),
                 versions: vec![def.version],
                 release: None,
+                place: None,
             }),
             Some(group) if group.versions.contains(&def.version) => {}
             Some(group) if !is_declared => group.versions.push(def.version),
             Some(group) => {
                 let versions = group.versions.join(", ");
-                problems.push(format!(
+                let problem = format!(
                     "{}: {} declares the versions {versions}",
                     label(def),
                     group_label(&group.name)
-                ));
+                );
+                problems.push(located([def.place, group.place], problem));
             }
         }
     }
@@ -315,6 +325,7 @@ fn complete_core(groups: &mut Vec<Group>) {
             name: String::new(),
             versions: Vec::new(),
             release: None,
+            place: None,
         },
     };
     if !core.versions.contains(&Namespace::VERSION) {
@@ -338,14 +349,11 @@ fn ambiguous_names(defs: &[ResourceDef]) -> Vec<String> {
         if let Some(first) = versions.first().filter(|first| first.kind == def.kind) {
             let differences = first.names().differences(&names);
             lines.extend(differences.iter().map(|difference| {
-                format!(
-                    "{} and {} differ in their {}: {} and {}",
-                    label(first),
-                    label(def),
-                    difference.what,
-                    difference.first,
-                    difference.second
-                )
+                let what = format!(
+                    "differ in their {}: {} and {}",
+                    difference.what, difference.first, difference.second
+                );
+                of_two_kinds(first, def, what)
             }));
         }
         for other in others {
@@ -354,8 +362,7 @@ fn ambiguous_names(defs: &[ResourceDef]) -> Vec<String> {
                 // Of several versions it is told once.
                 if !told.contains(&resources) {
                     told.push(resources);
-                    let line = format!("{} and {} share the name {name}", label(other), label(def));
-                    lines.push(line);
+                    lines.push(of_two_kinds(other, def, format!("share the name {name}")));
                 }
             }
         }

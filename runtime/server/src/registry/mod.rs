@@ -24,6 +24,7 @@ mod kind;
 mod large;
 mod list;
 mod lister;
+mod located;
 mod namespace;
 mod options;
 mod patch;
@@ -61,6 +62,7 @@ use large::LargeDocuments;
 pub(crate) use large::OffThread;
 pub use lister::Lister;
 use lister::ListerCore;
+pub(crate) use located::located;
 pub use namespace::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
 pub use options::{
     CreateOptions, DeleteOptions, FieldValidation, GetOptions, ListOptions, PatchOptions,

@@ -133,6 +133,7 @@ impl Resource for Namespace {
             unconditional_update: true,
             create_on_update: false,
             description: "Namespace provides a scope for names. Use of multiple namespaces is optional.",
+            place: None,
             schema: || Schema::for_resource::<Self>(),
         }
     }

@@ -3,7 +3,7 @@
 use super::super::openapi::SchemaInCrd;
 use super::super::testing::wardle_sources;
 use apiloom_meta::JsonPath;
-use apiloom_meta::kind::Conversion;
+use apiloom_meta::kind::{Conversion, Place};
 use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 use apiloom_meta::schema::CrdSchema;
 
@@ -291,19 +291,24 @@ fn a_definition_names_formats_that_kubernetes_knows() {
 // Issue 10, point 5.
 #[test]
 fn definitions_that_kubernetes_refuses_are_told() {
-    assert_eq!(problems(&documents(&wardle_sources(), &[])), [""; 0]);
+    let problems = |sources: &[Source]| problems(&documents(sources, &[]), sources, &[]);
+    assert_eq!(problems(&wardle_sources()), [""; 0]);
     let mut sources = wardle_sources();
+    sources[2].kinds[0].def.place = Some(Place {
+        file: "src/v1alpha1.rs",
+        line: 7,
+    });
     sources[2].kinds[0].in_crd =
         in_crd(json!({"type": "object", "properties": {"list": {"type": "array"}, "free": {}}}));
     let path = "spec.versions[1].schema.openAPIV3Schema.properties";
     assert_eq!(
-        problems(&documents(&sources, &[])),
+        problems(&sources),
         [
             format!(
-                "CustomResourceDefinition flunders.wardle.example.com: {path}[free].type: Required value: must not be empty for specified object fields"
+                "src/v1alpha1.rs:7: CustomResourceDefinition flunders.wardle.example.com: {path}[free].type: Required value: must not be empty for specified object fields"
             ),
             format!(
-                "CustomResourceDefinition flunders.wardle.example.com: {path}[list].items: Required value: must be specified"
+                "src/v1alpha1.rs:7: CustomResourceDefinition flunders.wardle.example.com: {path}[list].items: Required value: must be specified"
             ),
         ]
     );

@@ -13,6 +13,7 @@ pub(super) const GROUP: GroupDef = GroupDef {
     name: "wardle.example.com",
     versions: &["v1alpha1"],
     release: Some(Release { major: 1, minor: 3 }),
+    place: None,
 };
 
 /// A namespaced kind with columns and a status.
@@ -154,6 +155,7 @@ fn definition<K: Resource>(
         unconditional_update: true,
         create_on_update: false,
         description: "A kind for tests.",
+        place: None,
         schema,
     }
 }

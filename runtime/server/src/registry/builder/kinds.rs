@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use apiloom_meta::kind::{CellSource, ResourceDef};
+use apiloom_meta::kind::{CellSource, Place, ResourceDef};
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
 use apiloom_storage::Storage;
 
 use super::super::converted::Converted;
 use super::super::kind::{Kind, KindVersion};
+use super::super::located::{label, located, of_kind, of_two_kinds};
 use super::super::namespace::Namespace;
 use super::super::prepared::Handed;
 use super::super::readers::Readers;
@@ -19,12 +20,21 @@ use super::super::strategy::ErasedStrategy;
 /// Group and plural.
 pub(super) type KindId = (String, String);
 
+/// The rules of a kind in one version.
+pub(super) struct VersionStrategy {
+    pub(super) of: KindId,
+    pub(super) version: &'static str,
+    /// Where the kind is declared.
+    pub(super) place: Option<Place>,
+    pub(super) rules: Box<dyn ErasedStrategy>,
+}
+
 /// The makings of kinds.
 pub(super) struct Kinds<'a> {
     pub(super) store: Arc<dyn Storage>,
     pub(super) stores: Vec<(KindId, Arc<dyn Storage>)>,
     pub(super) key_prefix: String,
-    pub(super) strategies: Vec<(KindId, &'static str, Box<dyn ErasedStrategy>)>,
+    pub(super) strategies: Vec<VersionStrategy>,
     /// How many bytes slow readers of a kind may keep: as many as its history.
     pub(super) readers_bytes: usize,
     pub(super) problems: &'a mut Vec<String>,
@@ -49,12 +59,13 @@ impl Kinds<'_> {
             .into_iter()
             .filter_map(|(id, defs)| Some((id.clone(), Arc::new(self.kind(&id, defs)?))))
             .collect();
-        for (id, version, _) in std::mem::take(&mut self.strategies) {
-            let gv = GroupVersion::new(&id.0, version);
-            self.problems.push(format!(
-                "a strategy for {} of {gv}, which is not registered or has one already",
-                id.1
-            ));
+        for strategy in std::mem::take(&mut self.strategies) {
+            let (group, plural) = &strategy.of;
+            let gv = GroupVersion::new(group, strategy.version);
+            let problem = format!(
+                "a strategy for {plural} of {gv}, which is not registered or has one already"
+            );
+            self.problems.push(located([strategy.place], problem));
         }
         for ((group, plural), _) in &self.stores {
             if !order.iter().any(|(g, p)| (g, p) == (group, plural)) {
@@ -108,20 +119,17 @@ impl Kinds<'_> {
         let before = self.problems.len();
         for (i, def) in defs.iter().enumerate() {
             let earlier = &defs[..i];
-            if earlier.iter().any(|other| other.version == def.version) {
+            if let Some(same) = earlier.iter().find(|other| other.version == def.version) {
+                let problem = format!("{} is registered twice", label(def));
                 self.problems
-                    .push(format!("{} is registered twice", label(def)));
+                    .push(located([same.place, def.place], problem));
             }
             let Some(first) = earlier.first() else {
                 continue;
             };
             if first.kind != def.kind || first.scope != def.scope || first.status != def.status {
-                let line = format!(
-                    "{} and {} differ in kind, scope or status subresource",
-                    label(first),
-                    label(def)
-                );
-                self.problems.push(line);
+                let problem = "differ in kind, scope or status subresource";
+                self.problems.push(of_two_kinds(first, def, problem));
             }
         }
         self.problems.len() == before
@@ -139,74 +147,60 @@ impl Kinds<'_> {
                 .iter()
                 .any(|hub| hub.version == conversion.hub_version && hub.conversion.is_none())
             {
-                let line = format!(
-                    "{}: its hub {} {} is not registered",
-                    label(def),
-                    conversion.hub_kind,
-                    conversion.hub_version
+                let problem = format!(
+                    "its hub {} {} is not registered",
+                    conversion.hub_kind, conversion.hub_version
                 );
-                self.problems.push(line);
+                self.problems.push(of_kind(def, problem));
             }
         }
-        match hubs[..] {
-            [hub] => Some(hub),
-            [] => {
-                self.problems
-                    .push(format!("{}: no version is the hub", label(&defs[0])));
-                None
-            }
-            _ => {
-                let names: Vec<&str> = hubs.iter().map(|&i| defs[i].version).collect();
-                let names = names.join(", ");
-                self.problems.push(format!(
-                    "{}: the versions {names} are all hubs, one must be",
-                    label(&defs[0])
-                ));
-                None
-            }
-        }
+        self.only_version(defs, &hubs, "the hub", "hubs, one must be")
     }
 
     fn storage_version(&mut self, defs: &[ResourceDef]) -> Option<usize> {
-        let stored: Vec<usize> = (0..defs.len()).filter(|&i| defs[i].storage).collect();
-        match stored[..] {
-            [stored] => Some(stored),
-            // Of a single version there is no doubt.
-            [] if defs.len() == 1 => Some(0),
-            [] => {
-                self.problems.push(format!(
-                    "{}: no version is the storage version",
-                    label(&defs[0])
-                ));
-                None
-            }
-            _ => {
-                let names: Vec<&str> = stored.iter().map(|&i| defs[i].version).collect();
-                let names = names.join(", ");
-                self.problems.push(format!(
-                    "{}: the versions {names} are all storage versions",
-                    label(&defs[0])
-                ));
-                None
-            }
+        // Of a single version there is no doubt.
+        if defs.len() == 1 {
+            return Some(0);
         }
+        let stored: Vec<usize> = (0..defs.len()).filter(|&i| defs[i].storage).collect();
+        self.only_version(defs, &stored, "the storage version", "storage versions")
+    }
+
+    /// The index of the version that alone is something; none or several are a problem.
+    fn only_version(
+        &mut self,
+        defs: &[ResourceDef],
+        indexes: &[usize],
+        singular: &str,
+        plural: &str,
+    ) -> Option<usize> {
+        let (versions, problem): (Vec<&ResourceDef>, String) = match *indexes {
+            [index] => return Some(index),
+            [] => (defs.iter().collect(), format!("no version is {singular}")),
+            _ => {
+                let versions: Vec<&ResourceDef> = indexes.iter().map(|&i| &defs[i]).collect();
+                let names: Vec<&str> = versions.iter().map(|def| def.version).collect();
+                let problem = format!("the versions {} are all {plural}", names.join(", "));
+                (versions, problem)
+            }
+        };
+        let problem = format!("{}: {problem}", label(versions.first()?));
+        let places = versions.iter().map(|def| def.place);
+        self.problems.push(located(places, problem));
+        None
     }
 
     fn version(&mut self, id: &KindId, def: ResourceDef) -> Option<KindVersion> {
         let position = self
             .strategies
             .iter()
-            .position(|(of, version, _)| of == id && *version == def.version);
-        let strategy = position.map(|at| self.strategies.remove(at).2);
+            .position(|strategy| strategy.of == *id && strategy.version == def.version);
+        let strategy = position.map(|at| self.strategies.remove(at).rules);
         let schema = match (def.schema)() {
             Ok(schema) => schema,
             Err(errors) => {
-                self.problems.extend(
-                    errors
-                        .0
-                        .iter()
-                        .map(|line| format!("{}: {line}", label(&def))),
-                );
+                self.problems
+                    .extend(errors.0.iter().map(|line| of_kind(&def, line)));
                 return None;
             }
         };
@@ -226,9 +220,9 @@ impl Kinds<'_> {
         let missing = columns
             .chain(selectable.map(|path| ("a selectable field".to_owned(), path.to_string())));
         let lines = missing.map(|(what, path)| {
-            format!(
-                "{}: {what} is at {path}, which the schema does not know",
-                label(&def)
+            of_kind(
+                &def,
+                format_args!("{what} is at {path}, which the schema does not know"),
             )
         });
         let incomparable = def
@@ -236,21 +230,14 @@ impl Kinds<'_> {
             .iter()
             .filter(|path| schema.has_path(path) && !schema.is_comparable(path));
         let lines = lines.chain(incomparable.map(|path| {
-            format!(
-                "{}: a selectable field is at {path}, which is no string, integer or boolean",
-                label(&def)
+            of_kind(
+                &def,
+                format_args!(
+                    "a selectable field is at {path}, which is no string, integer or boolean"
+                ),
             )
         }));
         self.problems.extend(lines);
         Some(KindVersion::new(def, schema, strategy))
     }
-}
-
-/// Which kind of which version a problem is about.
-pub(super) fn label(def: &ResourceDef) -> String {
-    format!(
-        "{} of {}",
-        def.kind,
-        GroupVersion::new(def.group, def.version)
-    )
 }

@@ -15,6 +15,7 @@ mod list;
 mod namespaces;
 mod other_versions;
 mod patch;
+mod places;
 mod prepared;
 mod races;
 mod registration;
@@ -147,6 +148,7 @@ fn definition<K: Resource>(
         unconditional_update: true,
         create_on_update: false,
         description: "",
+        place: None,
         schema,
     }
 }
@@ -328,6 +330,7 @@ pub(super) fn builder_over(store: Arc<dyn Storage>) -> RegistryBuilder {
         name: GROUP,
         versions: &["v1", "v1alpha1"],
         release: None,
+        place: None,
     });
     builder.kind::<Widget>();
     builder.kind::<AlphaWidget>();

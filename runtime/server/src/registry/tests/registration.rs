@@ -37,6 +37,7 @@ async fn aged_at(at: Option<Release>) -> Registry {
         name: "old.example.com",
         versions: &["v1beta1"],
         release: at,
+        place: None,
     });
     builder.kind::<Aged>();
     builder.build().unwrap()
@@ -119,6 +120,7 @@ async fn problems_are_reported_together() {
         name: GROUP,
         versions: &["v1"],
         release: None,
+        place: None,
     });
     builder.kind::<AlphaWidget>();
     builder.kind::<Gadget>();
@@ -214,6 +216,7 @@ fn core(versions: &'static [&'static str]) -> GroupDef {
         name: "",
         versions,
         release: None,
+        place: None,
     }
 }
 

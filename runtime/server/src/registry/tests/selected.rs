@@ -159,6 +159,7 @@ impl World {
             name: GROUP,
             versions: &["v1", "v1alpha1"],
             release: None,
+            place: None,
         });
         builder.kind::<Widget>();
         builder.kind::<AlphaWidget>();

@@ -69,6 +69,7 @@ async fn widgets(store: &Arc<Ailing>, has_cache: bool) -> (Registry, Arc<Endpoin
         name: GROUP,
         versions: &["v1", "v1alpha1"],
         release: None,
+        place: None,
     });
     builder.kind::<Widget>();
     builder.kind::<AlphaWidget>();

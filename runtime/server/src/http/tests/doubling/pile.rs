@@ -78,6 +78,7 @@ impl Resource for Pile {
             unconditional_update: true,
             create_on_update: false,
             description: "A kind for tests.",
+            place: None,
             schema: Schema::for_resource::<Self>,
         }
     }

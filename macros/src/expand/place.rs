@@ -1,0 +1,14 @@
+//! Where a kind or a group is declared.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote_spanned;
+
+/// The file and line of a span, which rustc fills in where the expansion is compiled.
+pub(crate) fn place(span: Span) -> TokenStream {
+    quote_spanned! {span=>
+        ::core::option::Option::Some(::apiloom::codegen::Place {
+            file: ::core::file!(),
+            line: ::core::line!(),
+        })
+    }
+}
