@@ -1,9 +1,8 @@
 //! Descriptions as clients read them: documentation comments without the syntax that only readers of the Rust code need.
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 
-/// Where the labels of a documentation comment lead, by label in lower case.
-type References = BTreeMap<String, String>;
+use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
 
 /// A documentation comment as plain text. A link becomes its text, followed by its address if that is one of the web.
 /// Definitions of references and markers of Go's generators (`+optional`) are left out. Code stays as it is, with its
@@ -15,16 +14,23 @@ type References = BTreeMap<String, String>;
 /// assert_eq!(plain_text("See [here](https://example.com)."), "See here (https://example.com).");
 /// ```
 pub fn plain_text(doc: &str) -> String {
-    let (text, references) = without_lines(doc);
-    without_links(text.trim(), &references)
+    let doc = without_markers(doc);
+    let mut text = String::with_capacity(doc.len());
+    let mut end = 0;
+    for (range, replacement) in replacements(&doc) {
+        text.push_str(&doc[end..range.start]);
+        text.push_str(&replacement);
+        end = range.end;
+    }
+    text.push_str(&doc[end..]);
+    text.trim().to_owned()
 }
 
-/// The text without its markers and definitions of references, and those definitions.
-fn without_lines(doc: &str) -> (String, References) {
+/// The text without markers of Go's generators.
+fn without_markers(doc: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
-    let mut references = References::new();
     let mut fence = None;
-    let mut is_after_left_out = false;
+    let mut is_after_marker = false;
     for line in doc.lines() {
         let text = line.trim_start();
         let mark = ["```", "~~~"].into_iter().find(|m| text.starts_with(m));
@@ -33,27 +39,16 @@ fn without_lines(doc: &str) -> (String, References) {
         } else if mark == fence {
             fence = None;
         }
-        let is_prose = fence.is_none() && mark.is_none();
         let starts_paragraph = kept.last().is_none_or(|last| last.trim().is_empty());
-        if is_prose && is_marker(text) {
-            is_after_left_out = true;
-            continue;
-        }
-        if is_prose
-            && (starts_paragraph || is_after_left_out)
-            && let Some((label, target)) = definition(text)
-        {
-            references.entry(label).or_insert(target);
-            is_after_left_out = true;
-            continue;
-        }
-        // What was left out leaves no second empty line behind.
-        if !(is_after_left_out && starts_paragraph && text.is_empty()) {
+        if fence.is_none() && mark.is_none() && is_marker(text) {
+            is_after_marker = true;
+        } else if !(is_after_marker && starts_paragraph && text.is_empty()) {
+            // What was left out leaves no second empty line behind.
             kept.push(line);
-            is_after_left_out = false;
+            is_after_marker = false;
         }
     }
-    (kept.join("\n"), references)
+    kept.join("\n")
 }
 
 /// Whether a line is a marker of Go's generators: `+name`, `+name=value` or `+owner:name`.
@@ -68,30 +63,86 @@ fn is_marker(line: &str) -> bool {
         && (rest.is_empty() || rest.starts_with('=') || name.contains(':'))
 }
 
-/// The label and the target of `[label]: target`.
-fn definition(line: &str) -> Option<(String, String)> {
-    let (label, rest) = line.strip_prefix('[')?.split_once("]:")?;
-    let target = target(rest)?;
-    let is_label = !label.trim().is_empty() && !label.contains(['[', ']']);
-    is_label.then(|| (label.trim().to_lowercase(), target.to_owned()))
+/// A link of Markdown.
+struct Link {
+    range: Range<usize>,
+    /// Where its text stands.
+    label: Range<usize>,
+    target: String,
 }
 
-/// The target of a link, without its title: an address, a file or a Rust path.
-fn target(text: &str) -> Option<&str> {
-    let text = text.trim();
-    let target = match text.find(['"', '\'']) {
-        Some(title) if text[..title].ends_with(char::is_whitespace) => text[..title].trim_end(),
-        _ => text,
+/// What stands for the links and the definitions of references in plain text, by place.
+fn replacements(doc: &str) -> Vec<(Range<usize>, String)> {
+    // rustdoc knows links that are only the name of what they lead to.
+    let name_as_link = |link: BrokenLink<'_>| {
+        let is_of_reference = link.link_type == LinkType::ReferenceUnknown;
+        let path = path_in_label(&link.reference, is_of_reference)?;
+        Some((path.to_owned().into(), CowStr::from("")))
     };
-    let bare = target
-        .strip_prefix('<')
-        .and_then(|inner| inner.strip_suffix('>'))
-        .unwrap_or(target);
-    let is_file = bare.contains(['.', '/', '#'])
-        && bare
+    let parser = Parser::new_with_broken_link_callback(doc, Options::empty(), Some(name_as_link));
+    let definitions = parser.reference_definitions().iter();
+    let mut replacements: Vec<(Range<usize>, String)> = definitions
+        .map(|(_, definition)| (with_line_ends(doc, &definition.span), String::new()))
+        .collect();
+    // Of links in links it is the outer one.
+    let mut current: Option<Link> = None;
+    for (event, range) in parser.into_offset_iter() {
+        match (event, &mut current) {
+            (Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }), None) => {
+                current = Some(Link {
+                    label: range.end..range.start,
+                    range,
+                    target: dest_url.into_string(),
+                });
+            }
+            (Event::End(TagEnd::Link | TagEnd::Image), Some(link)) if link.range == range => {
+                replacements.extend(current.take().and_then(|link| replacement(doc, &link)));
+            }
+            (_, Some(link)) => {
+                link.label.start = link.label.start.min(range.start);
+                link.label.end = link.label.end.max(range.end);
+            }
+            (_, None) => {}
+        }
+    }
+    replacements.sort_by_key(|(range, _)| range.start);
+    replacements
+}
+
+/// A range with the ends of lines behind it.
+fn with_line_ends(doc: &str, range: &Range<usize>) -> Range<usize> {
+    let behind = &doc[range.end..];
+    let more = behind.len() - behind.trim_start_matches('\n').len();
+    range.start..range.end + more
+}
+
+/// What stands for a link in plain text; `None` for what only looks like one.
+fn replacement(doc: &str, link: &Link) -> Option<(Range<usize>, String)> {
+    let (label, target) = (doc.get(link.label.clone())?, link.target.as_str());
+    let before = doc[..link.range.start].chars().next_back();
+    // `values[i](x)`, `#[Name]` and `&[Name]` are code, not links.
+    let is_glued = before.is_some_and(|c| c.is_alphanumeric() || "_)]#!&\"$".contains(c));
+    if label.trim().is_empty() || !is_target(target) || is_glued && !is_of_web(target) {
+        return None;
+    }
+    let text = if is_of_web(target) && label.trim_matches('`') != target {
+        format!("{label} ({target})")
+    } else {
+        label.to_owned()
+    };
+    // The parser does not count the empty brackets of `[name][]`.
+    let is_collapsed = doc[link.range.end..].starts_with("[]");
+    let end = link.range.end + if is_collapsed { "[]".len() } else { 0 };
+    Some((link.range.start..end, text))
+}
+
+/// Whether a text can be the target of a link: an address, a file or a Rust path.
+fn is_target(text: &str) -> bool {
+    let is_file = text.contains(['.', '/', '#'])
+        && text
             .chars()
             .all(|c| c.is_alphanumeric() || "_-./#".contains(c));
-    (is_of_web(bare) || is_file || is_rust_path(bare)).then_some(bare)
+    is_of_web(text) || is_file || is_rust_path(text)
 }
 
 fn is_of_web(target: &str) -> bool {
@@ -117,126 +168,6 @@ fn is_evident_rust_path(text: &str) -> bool {
     is_rust_path(text) && (has_inner_capital || text.contains("::") || text.ends_with("()"))
 }
 
-/// The text with every link replaced by what it shows.
-fn without_links(text: &str, references: &References) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(['`', '[', '<', '\\']) {
-        let (before, special) = rest.split_at(at);
-        out.push_str(before);
-        let taken = match special.as_bytes().first() {
-            Some(b'`') => verbatim(&mut out, special, code_len(special)),
-            // An escaped character, which may be of several bytes.
-            Some(b'\\') => {
-                let len = special.chars().take(2).map(char::len_utf8).sum();
-                verbatim(&mut out, special, len)
-            }
-            Some(b'<') => match address(special) {
-                Some(address) => {
-                    out.push_str(address);
-                    address.len() + 2
-                }
-                None => verbatim(&mut out, special, 1),
-            },
-            _ => match link(special, out.chars().next_back(), references) {
-                Some(link) => {
-                    if link.is_image {
-                        out.pop();
-                    }
-                    out.push_str(&link.shown);
-                    link.len
-                }
-                None => verbatim(&mut out, special, 1),
-            },
-        };
-        rest = &special[taken..];
-    }
-    out.push_str(rest);
-    out
-}
-
-/// Copies the first bytes of a text; gives their number.
-fn verbatim(out: &mut String, text: &str, len: usize) -> usize {
-    out.push_str(&text[..len]);
-    len
-}
-
-/// The length of the code at the beginning of a text, or of its backticks when no others close them.
-fn code_len(text: &str) -> usize {
-    let opening = text.bytes().take_while(|byte| *byte == b'`').count();
-    // Code inside a line ends with its paragraph, a block of code does not.
-    let end = if opening < 3 {
-        paragraph(text).len()
-    } else {
-        text.len()
-    };
-    let mut at = opening;
-    while let Some(next) = text[at..end].find('`') {
-        at += next;
-        let run = text[at..end].bytes().take_while(|b| *b == b'`').count();
-        at += run;
-        if run == opening {
-            return at;
-        }
-    }
-    opening
-}
-
-/// What stands before the first empty line.
-fn paragraph(text: &str) -> &str {
-    text.split_once("\n\n").map_or(text, |(first, _)| first)
-}
-
-/// The address in `<https://example.com>`.
-fn address(text: &str) -> Option<&str> {
-    let (address, _) = text.strip_prefix('<')?.split_once('>')?;
-    is_of_web(address).then_some(address)
-}
-
-/// A link that was found.
-struct Link {
-    /// What stands for it in plain text.
-    shown: String,
-    /// How long it is.
-    len: usize,
-    /// Whether it is an image, which begins with a `!` before it.
-    is_image: bool,
-}
-
-/// The link at the beginning of a text, which begins with `[`.
-fn link(text: &str, before: Option<char>, references: &References) -> Option<Link> {
-    let label = enclosed(text, '[', ']')?;
-    let behind = &text[label.len() + 2..];
-    let named = |name: &str| references.get(&name.trim().to_lowercase());
-    let inline =
-        enclosed(behind, '(', ')').and_then(|inner| Some((target(inner)?, inner.len() + 2)));
-    let reference = enclosed(behind, '[', ']').and_then(|name| {
-        let full = if name.is_empty() { label } else { name };
-        let target = named(full).map(String::as_str);
-        let target = target.or_else(|| path_in_label(full, !name.is_empty()));
-        Some((target?, name.len() + 2))
-    });
-    let shortcut = || {
-        let target = named(label).map(String::as_str);
-        Some((target.or_else(|| path_in_label(label, false))?, 0))
-    };
-    let (target, more) = inline.or(reference).or_else(shortcut)?;
-    // `values[i](x)`, `#[Name]` and `&[Name]` are code, not links.
-    let is_glued = before.is_some_and(|c| c.is_alphanumeric() || "_)]#!&\"$".contains(c));
-    if label.trim().is_empty() || is_glued && !is_of_web(target) {
-        return None;
-    }
-    Some(Link {
-        shown: if is_of_web(target) && label.trim_matches('`') != target {
-            format!("{label} ({target})")
-        } else {
-            label.to_owned()
-        },
-        len: label.len() + 2 + more,
-        is_image: before == Some('!'),
-    })
-}
-
 /// The Rust path that a label names by itself: any in backticks, or else one that is nothing else.
 fn path_in_label(label: &str, is_of_reference: bool) -> Option<&str> {
     let code = label
@@ -249,31 +180,6 @@ fn path_in_label(label: &str, is_of_reference: bool) -> Option<&str> {
         is_evident_rust_path(found)
     };
     is_path.then_some(found)
-}
-
-/// What stands between the bracket at the beginning of a text and the one that closes it in the same paragraph.
-fn enclosed(text: &str, open: char, close: char) -> Option<&str> {
-    let inner = paragraph(text).strip_prefix(open)?;
-    let mut depth = 0;
-    let mut at = 0;
-    while let Some(next) = inner[at..].find([open, close, '`', '\\']) {
-        at += next;
-        let rest = &inner[at..];
-        if rest.starts_with('`') {
-            at += code_len(rest);
-        } else if rest.starts_with('\\') {
-            at += rest.chars().take(2).map(char::len_utf8).sum::<usize>();
-        } else if rest.starts_with(open) {
-            depth += 1;
-            at += 1;
-        } else if depth == 0 {
-            return Some(&inner[..at]);
-        } else {
-            depth -= 1;
-            at += 1;
-        }
-    }
-    None
 }
 
 #[cfg(test)]
