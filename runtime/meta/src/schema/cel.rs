@@ -151,7 +151,13 @@ impl Writer {
     /// The rules of one value and of its fields.
     fn rules(&mut self, node: &Node, keywords: &mut Map<String, Value>, place: &Place) {
         if !node.checks.is_empty() {
-            self.unsaid(place, "`custom` (a check that is written in Rust)");
+            // What is kept of any form must still be a value of the field's Rust type.
+            let what = if node.preserve_unknown {
+                "the type of `preserve_unknown`, or `custom` (checks that are written in Rust)"
+            } else {
+                "`custom` (a check that is written in Rust)"
+            };
+            self.unsaid(place, what);
         }
         for (name, _) in &node.computed {
             self.unsaid(
