@@ -12,7 +12,6 @@ use apiloom_storage::Storage;
 use apiloom_storage::cache::{Budget, Limits, WatchCache};
 
 use super::admission::{Admission, AdmissionContext, Chain};
-use super::document::Served;
 use super::endpoint::{Endpoint, Shared};
 use super::field_values::FieldValues;
 use super::kind::Kind;
@@ -20,9 +19,12 @@ use super::large::LargeDocuments;
 use super::located::{label, located, of_kind, of_two_kinds};
 use super::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
 use super::remaining::Remaining;
+use super::resources::Registry;
+use super::resources::ServedGroup;
 use super::runtime_config::RuntimeConfig;
+use super::served::Served;
 use super::strategy::Typed;
-use super::{Registry, ServedGroup, Strategy, stamp};
+use super::{Strategy, stamp};
 use kinds::{KindId, Kinds, VersionStrategy};
 
 /// The most bytes of a stored object unless said otherwise: as many as a body has at most.
@@ -61,6 +63,13 @@ impl fmt::Debug for RegistryBuilder {
         f.debug_struct("RegistryBuilder")
             .field("kinds", &kinds)
             .finish_non_exhaustive()
+    }
+}
+
+impl Registry {
+    /// Begins a registry over a store; the [`RegistryBuilder`] reports every problem at once.
+    pub fn builder(storage: Arc<dyn Storage>) -> RegistryBuilder {
+        RegistryBuilder::new(storage)
     }
 }
 

@@ -4,20 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apiloom_meta::ApiError;
+use apiloom_meta::selector::{FieldSelector, LabelQuery};
 use apiloom_storage::cache::{Fill, INDEX_GROUP, Item, OutsideWindow, Snapshot, WatchCache};
 use apiloom_storage::{Revision, StorageError};
 
+use super::cached_object::{CachedObject, State, object};
 use super::converted::{convert, try_once};
-use super::document::{CachedObject, Document, Encoded, Served, object};
+use super::document::{Document, Encoded};
 use super::endpoint::Endpoint;
 use super::error;
+use super::options::{ListOptions, RequestContext};
 use super::selection::Selection;
+use super::served::Served;
 
 /// How long a read waits for the cache to have a state, as upstream does.
 const CATCH_UP: Duration = Duration::from_secs(3);
-
-/// A state of a kind's objects.
-pub(super) type State = Arc<Snapshot<CachedObject>>;
 
 /// Which state a read wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,21 @@ impl Wanted {
 }
 
 impl Endpoint {
+    /// What the options select.
+    ///
+    /// # Errors
+    /// See [`Selection::new`].
+    pub(super) async fn selection(
+        &self,
+        ctx: &RequestContext,
+        options: &ListOptions,
+    ) -> Result<Selection, ApiError> {
+        let (labels, fields) = (&options.label_selector, &options.field_selector);
+        let compile = || Selection::new(self.version(), labels, fields);
+        self.read_query(ctx, text_bytes(labels, fields), compile)
+            .await
+    }
+
     /// The state that a read wants; `None` when the store has to be asked.
     ///
     /// # Errors
@@ -249,6 +265,19 @@ impl Endpoint {
     pub(super) fn is_stored(&self) -> bool {
         self.version == self.kind.storage_version
     }
+}
+
+/// About how long the text of these selectors is.
+fn text_bytes(labels: &LabelQuery, fields: &FieldSelector) -> usize {
+    // An operator and a comma.
+    const BETWEEN: usize = 2;
+    let labels = labels.requirements().iter().map(|requirement| {
+        let values = requirement.values().iter().map(|value| value.len() + 1);
+        requirement.key().len() + BETWEEN + values.sum::<usize>()
+    });
+    let fields = fields.requirements().iter();
+    let fields = fields.map(|term| term.field.len() + BETWEEN + term.value.len());
+    labels.chain(fields).sum()
 }
 
 /// The objects that may be selected, in ascending order of their keys, from a key on. An index is used where one

@@ -6,9 +6,11 @@ use apiloom_meta::ApiError;
 use apiloom_meta::kind::ConvertJson;
 use apiloom_storage::cache::{INDEX_GROUP, Item};
 
-use super::document::{CachedObject, Encoded, Json, METADATA, StateId, item_bytes, object};
-use super::kind::{Kind, KindVersion, VersionIndex};
-use crate::recent::Recent;
+use super::cached_object::{CachedObject, object};
+use super::document::Encoded;
+use super::json::{Json, METADATA};
+use super::kind::Kind;
+use super::kind_version::{KindVersion, VersionIndex};
 
 /// An object of the cache in another version than the one it is stored in.
 ///
@@ -138,7 +140,7 @@ impl Kind {
         version: VersionIndex,
     ) -> Result<Arc<Item<CachedObject>>, ApiError> {
         match self.converted.get(version) {
-            Some(converted) => converted.get(self, item, version),
+            Some(recent) => recent.get(item, || convert(self, item, version)),
             None => convert(self, item, version),
         }
     }
@@ -151,37 +153,5 @@ impl Kind {
         }
         let group = u16::try_from(version).ok()?.checked_add(1)?;
         group.checked_mul(INDEX_GROUP)
-    }
-}
-
-/// Objects in a version that is not stored, for all watchers.
-#[derive(Debug, Default)]
-pub(super) struct Converted(Recent<Made>);
-
-#[derive(Debug)]
-struct Made {
-    of: StateId,
-    converted: Arc<Item<CachedObject>>,
-}
-
-impl Converted {
-    /// The object in a version, converted now unless it was lately.
-    pub(super) fn get(
-        &self,
-        kind: &Kind,
-        item: &Arc<Item<CachedObject>>,
-        version: VersionIndex,
-    ) -> Result<Arc<Item<CachedObject>>, ApiError> {
-        let same = |made: &Made| made.of.is_of(item).then(|| Arc::clone(&made.converted));
-        if let Some(known) = self.0.find(same) {
-            return Ok(known);
-        }
-        let converted = convert(kind, item, version)?;
-        let made = Made {
-            of: StateId::of(item),
-            converted: Arc::clone(&converted),
-        };
-        self.0.keep(made, item_bytes(&converted));
-        Ok(converted)
     }
 }

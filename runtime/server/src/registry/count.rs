@@ -6,7 +6,7 @@ use std::sync::Arc;
 use apiloom_meta::GroupResource;
 use apiloom_storage::{Storage, StorageError};
 
-use super::Registry;
+use super::resources::Registry;
 
 impl Registry {
     /// How many bytes each store takes, the one of most resources first; those are left out that have no such number.

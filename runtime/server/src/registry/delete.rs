@@ -6,8 +6,9 @@ use apiloom_meta::{ApiError, GroupResource, Object, StatusDetails};
 use apiloom_storage::Revision;
 use serde_json::Value;
 
+use super::attempt::Attempt;
 use super::endpoint::{Deleted, Endpoint};
-use super::present::{Attempt, Present};
+use super::present::Present;
 use super::target::Target;
 use super::{DeleteOptions, Preconditions, PropagationPolicy, RequestContext, namespace, stamp};
 

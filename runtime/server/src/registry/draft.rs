@@ -9,10 +9,12 @@ use apiloom_meta::schema::merge_difference;
 use apiloom_meta::{ApiError, Object};
 
 use super::endpoint::Endpoint;
-use super::kind::{Kind, VersionIndex};
+use super::kind::Kind;
+use super::kind_version::VersionIndex;
+use super::prepared::Prepared;
 use super::present::Present;
+use super::stamp::put_field;
 use super::strategy::ErasedStrategy;
-use super::update::put_field;
 
 /// The present object in the versions that an update goes through.
 pub(super) struct Before {
@@ -67,6 +69,29 @@ impl Kind {
 }
 
 impl Endpoint {
+    /// Refuses an object that is too large to be stored. One that is stored already, from when the limit was higher, may
+    /// still be made smaller.
+    ///
+    /// # Errors
+    /// RequestEntityTooLarge.
+    pub(super) fn check_size(
+        &self,
+        prepared: &Prepared,
+        present: Option<&Present>,
+    ) -> Result<(), ApiError> {
+        let (limit, len) = (self.shared.max_object_bytes, prepared.stored.len());
+        // What the cache has may be behind. The write is judged again by what is stored, then.
+        let shrinks = present.is_some_and(|present| match present {
+            Present::Stored(entry) => len < entry.value.len(),
+            Present::Cached(_) => false,
+        });
+        if len <= limit || shrinks {
+            Ok(())
+        } else {
+            Err(ApiError::too_large(limit))
+        }
+    }
+
     fn is_hub(&self) -> bool {
         self.version == self.kind.hub
     }

@@ -9,15 +9,18 @@ use apiloom_meta::{ApiError, GroupVersionKind, Object, ResourceDef, StatusDetail
 use apiloom_storage::cache::WatchCache;
 use apiloom_storage::{Revision, StorageError};
 
-use super::RequestContext;
 use super::admission::Chain;
-use super::document::{Document, Json, Served};
+use super::document::Document;
 use super::field_values::FieldValues;
 use super::items::Items;
-use super::kind::{Kind, KindVersion, VersionIndex};
+use super::json::Json;
+use super::kind::Kind;
+use super::kind_version::{KindVersion, VersionIndex};
 use super::large::LargeDocuments;
+use super::options::RequestContext;
 use super::prepared::Prepared;
 use super::remaining::Remaining;
+use super::served::Served;
 
 /// One resource in one version. Objects go in and come out in this version, with apiVersion, kind and resourceVersion.
 #[derive(Debug)]
@@ -155,6 +158,24 @@ impl Endpoint {
             (false, true) => &["status"],
             (false, false) => &[],
         }
+    }
+
+    /// Makes room for a document of this size; see [`LargeDocuments::reserve_for`].
+    pub(crate) async fn reserve(&self, ctx: &RequestContext, bytes: usize) {
+        self.shared.large.reserve_for(ctx, bytes).await;
+    }
+
+    /// See [`LargeDocuments::read_query`]. A request with a large document has its room already.
+    pub(crate) async fn read_query<T>(
+        &self,
+        ctx: &RequestContext,
+        bytes: usize,
+        read: impl FnOnce() -> T,
+    ) -> T {
+        if ctx.is_large() {
+            return read();
+        }
+        self.shared.large.read_query(bytes, read).await
     }
 
     pub(super) fn version(&self) -> &KindVersion {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use apiloom_storage::cache::Item;
 use parking_lot::Mutex;
 
-use super::document::{CachedObject, StateId};
+use super::cached_object::{CachedObject, StateId};
 
 /// Values are dropped when so many looks at them in a row found that they were not asked for.
 pub(super) const UNUSED_LOOKS: u32 = 300;

@@ -11,11 +11,12 @@ use std::vec;
 use apiloom_meta::ApiError;
 use apiloom_storage::cache::Item;
 
-use super::cached::State;
+use super::cached_object::{CachedObject, State};
 use super::converted::converted;
-use super::document::{CachedObject, Document, Encoded};
-use super::endpoint::Endpoint;
-use super::kind::{Kind, VersionIndex, namespace_and_name};
+use super::document::{Document, Encoded};
+use super::key::namespace_and_name;
+use super::kind::Kind;
+use super::kind_version::VersionIndex;
 use super::readers::{Objects, Reader, TooSlow};
 
 /// The objects of a list, in key order.
@@ -57,18 +58,18 @@ impl Items {
         Self(Source::Read(documents.into_iter()))
     }
 
-    /// These objects of the cache, which had replaced so many bytes before.
+    /// These objects of the cache, in a version; the cache had replaced so many bytes before.
     pub(super) fn chosen(
-        endpoint: &Endpoint,
+        of: (&Arc<Kind>, VersionIndex),
         items: Vec<Arc<Item<CachedObject>>>,
         replaced: u64,
     ) -> Self {
-        Self::cached(endpoint, Objects::Chosen(items.into()), replaced)
+        Self::cached(of, Objects::Chosen(items.into()), replaced)
     }
 
     /// All objects of a state below a prefix, from a key on; the cache had replaced so many bytes before.
     pub(super) fn all(
-        endpoint: &Endpoint,
+        of: (&Arc<Kind>, VersionIndex),
         state: State,
         (prefix, start): (&str, &str),
         replaced: u64,
@@ -78,14 +79,18 @@ impl Items {
             prefix: prefix.to_owned(),
             start: start.to_owned(),
         };
-        Self::cached(endpoint, objects, replaced)
+        Self::cached(of, objects, replaced)
     }
 
-    fn cached(endpoint: &Endpoint, objects: Objects, replaced: u64) -> Self {
+    fn cached(
+        (kind, version): (&Arc<Kind>, VersionIndex),
+        objects: Objects,
+        replaced: u64,
+    ) -> Self {
         Self(Source::Cached(Cached {
-            kind: Arc::clone(&endpoint.kind),
-            version: endpoint.version,
-            reader: endpoint.kind.readers.read(objects, replaced),
+            kind: Arc::clone(kind),
+            version,
+            reader: kind.readers.read(objects, replaced),
         }))
     }
 

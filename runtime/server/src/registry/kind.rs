@@ -4,81 +4,28 @@
 //! change. The invariant: stored bytes hold the storage version without resourceVersion; what is read is pruned and
 //! defaulted by today's schema, whenever it was written.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use apiloom_meta::codec::{Finder, Format, append_json, decode_value};
+use apiloom_meta::codec::{Format, decode_value};
 use apiloom_meta::field::go_quote;
-use apiloom_meta::kind::{ResourceDef, Scope};
-use apiloom_meta::schema::{Schema, merge_difference};
+use apiloom_meta::kind::Scope;
+use apiloom_meta::schema::merge_difference;
 use apiloom_meta::{ApiError, GroupKind, GroupResource, Object};
 use apiloom_storage::{Entry, Revision, Storage, StorageError};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::converted::Converted;
-use super::document::{Encoded, METADATA};
+use super::document::Encoded;
 use super::error::from_storage;
+use super::key::check_segment;
+use super::kind_version::{KindVersion, VersionIndex};
 use super::prepared::{Handed, Prepared};
 use super::present::Present;
+use super::read_counts::ReadCounts;
 use super::readers::Readers;
-use super::report::ReadCounts;
+use super::recent_conversions::RecentConversions;
 use super::strategy::ErasedStrategy;
-
-/// A kind of one version.
-pub(super) struct KindVersion {
-    /// What it declares.
-    pub(super) def: ResourceDef,
-    /// Its `apiVersion`.
-    pub(super) api_version: String,
-    /// What the JSON of an object begins with, up to the value of its metadata.
-    pub(super) head: Vec<u8>,
-    /// Its schema.
-    pub(super) schema: Arc<Schema>,
-    /// Finds the fields that it can be selected by, in the order of their declaration.
-    pub(super) selectable: Finder,
-    /// Its own rules.
-    pub(super) strategy: Option<Box<dyn ErasedStrategy>>,
-}
-
-impl KindVersion {
-    /// A version that declares this.
-    pub(super) fn new(
-        def: ResourceDef,
-        schema: Schema,
-        strategy: Option<Box<dyn ErasedStrategy>>,
-    ) -> Self {
-        let mut head = Vec::new();
-        let api_version = def.api_version();
-        for (name, value) in [("{\"kind\":", def.kind), (",\"apiVersion\":", &api_version)] {
-            head.extend_from_slice(name.as_bytes());
-            append_json(&value, &mut head);
-        }
-        head.push(b',');
-        head.extend_from_slice(METADATA);
-        Self {
-            api_version,
-            head,
-            schema: Arc::new(schema),
-            selectable: Finder::new(def.selectable.iter().cloned()),
-            strategy,
-            def,
-        }
-    }
-}
-
-impl fmt::Debug for KindVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KindVersion")
-            .field("api_version", &self.api_version)
-            .field("kind", &self.def.kind)
-            .finish()
-    }
-}
-
-/// A position in [`Kind::versions`].
-pub(super) type VersionIndex = usize;
 
 /// A kind in all its versions, over the store.
 #[derive(Debug)]
@@ -99,7 +46,7 @@ pub(super) struct Kind {
     /// What was read from where, for metrics.
     pub(super) reads: ReadCounts,
     /// What watchers were sent lately in each version, converted once for all of them.
-    pub(super) converted: Vec<Converted>,
+    pub(super) converted: Vec<RecentConversions>,
     /// What is being written, for the watch cache.
     pub(super) handed: Handed,
     /// The lists and initial events that are being sent.
@@ -449,36 +396,4 @@ impl Kind {
         }
         written
     }
-}
-
-/// What the key of an object ends in: its namespace, if its kind has namespaces, and its name.
-pub(super) fn namespace_and_name(key: &str) -> (&str, &str) {
-    let mut segments = key.rsplit('/');
-    let name = segments.next().unwrap_or_default();
-    (segments.next().unwrap_or_default(), name)
-}
-
-/// Checks that a name can stand as one segment of a key. Reads need it too: keys are made from what the client sent.
-fn check_segment(what: &str, segment: &str) -> Result<(), ApiError> {
-    if segment.is_empty() {
-        return Err(ApiError::bad_request(format!("{what} parameter required.")));
-    }
-    let mut problems = Vec::new();
-    if segment == "." || segment == ".." {
-        problems.push(format!("may not be '{segment}'"));
-    }
-    problems.extend(
-        ['/', '%']
-            .into_iter()
-            .filter(|c| segment.contains(*c))
-            .map(|c| format!("may not contain '{c}'")),
-    );
-    if problems.is_empty() {
-        return Ok(());
-    }
-    Err(ApiError::bad_request(format!(
-        "{what} parameter invalid: {}: {}",
-        go_quote(segment),
-        problems.join(";")
-    )))
 }

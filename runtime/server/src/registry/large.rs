@@ -14,8 +14,7 @@ use std::task::{Context, Poll};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::endpoint::Endpoint;
-use super::{Registry, RequestContext};
+use super::options::RequestContext;
 
 /// From how many bytes on a document is large. Below it the work takes less than a millisecond or two, and moving it
 /// elsewhere would cost more than it saves.
@@ -57,12 +56,25 @@ impl LargeDocuments {
     }
 
     /// Waits for room, in turn. A document that is larger than all of it gets all of it.
-    async fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    pub(super) async fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let least = KIB_PER_CORE / DOCUMENTS_PER_CORE;
         let kib = u32::try_from((bytes / 1024).max(least)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.room);
         // It is never closed.
         room.acquire_many_owned(kib.min(self.kib)).await.ok()
+    }
+
+    /// Makes room for a document of this size, if it is large, until the request ends. A request reserves once: two that
+    /// each held room and waited for more would wait for each other.
+    pub(super) async fn reserve_for(&self, ctx: &RequestContext, bytes: usize) {
+        if bytes < LARGE_BYTES || ctx.is_large() {
+            return;
+        }
+        if let Some(room) = self.reserve(bytes).await {
+            ctx.set_large(room);
+            // The next poll is where it may block.
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Does what takes a query of this size, where it may block and when there is room, if the query is long. The room is
@@ -74,47 +86,6 @@ impl LargeDocuments {
         // Boxed, so that other requests do not carry around the room that waiting needs.
         let _room = Box::pin(self.reserve(bytes.saturating_mul(QUERY_WEIGHT))).await;
         off_thread(read)
-    }
-}
-
-impl Endpoint {
-    /// Makes room for a document of this size, if it is large, until the request ends. A request reserves once: two that
-    /// each held room and waited for more would wait for each other.
-    pub(crate) async fn reserve(&self, ctx: &RequestContext, bytes: usize) {
-        if bytes < LARGE_BYTES || ctx.is_large() {
-            return;
-        }
-        if let Some(room) = self.shared.large.reserve(bytes).await {
-            ctx.set_large(room);
-            // The next poll is where it may block.
-            tokio::task::yield_now().await;
-        }
-    }
-
-    /// See [`LargeDocuments::read_query`]. A request with a large document has its room already.
-    pub(crate) async fn read_query<T>(
-        &self,
-        ctx: &RequestContext,
-        bytes: usize,
-        read: impl FnOnce() -> T,
-    ) -> T {
-        if ctx.is_large() {
-            return read();
-        }
-        self.shared.large.read_query(bytes, read).await
-    }
-}
-
-impl Registry {
-    /// Does what takes a query of this size; a long one holds up no other request.
-    pub(crate) async fn read_query<T>(&self, bytes: usize, read: impl FnOnce() -> T) -> T {
-        self.large.read_query(bytes, read).await
-    }
-
-    /// Takes all the room that there is for large documents.
-    #[cfg(test)]
-    pub(crate) async fn take_room(&self) -> Option<OwnedSemaphorePermit> {
-        self.large.reserve(usize::MAX).await
     }
 }
 

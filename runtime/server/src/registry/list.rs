@@ -6,12 +6,15 @@ use apiloom_meta::{ApiError, StatusReason};
 use apiloom_storage::cache::{Item, WatchCache};
 use apiloom_storage::{Entry, ListRequest, Page, Revision, StorageError};
 
-use super::cached::{self, State, Wanted};
-use super::document::{self, CachedObject, Document, Json, Served};
+use super::cached::{self, Wanted};
+use super::cached_object::{self, CachedObject, State};
+use super::document::Document;
 use super::endpoint::{Endpoint, Listed};
 use super::items::Items;
+use super::json::Json;
 use super::remaining::Given;
 use super::selection::Selection;
+use super::served::Served;
 use super::{ListOptions, RequestContext, VersionMatch, continue_token, converted, error};
 
 /// The most keys read at once while looking for selected objects.
@@ -115,7 +118,7 @@ impl Endpoint {
 
     fn listed(&self, state: &State, items: Vec<Arc<Item<CachedObject>>>, replaced: u64) -> Listed {
         Listed {
-            items: Items::chosen(self, items, replaced),
+            items: Items::chosen((&self.kind, self.version), items, replaced),
             resource_version: state.revision().to_string(),
             ..Listed::default()
         }
@@ -124,7 +127,7 @@ impl Endpoint {
     /// Everything below a prefix, which is read from the state while it is sent.
     async fn list_all(&self, state: State, plan: &Plan, replaced: u64) -> Result<Listed, ApiError> {
         if let Some(damaged) = state.damaged(&plan.prefix, &plan.start).next() {
-            document::object(damaged)?;
+            cached_object::object(damaged)?;
         }
         if !self.is_stored() {
             let mut work = Work::default();
@@ -141,7 +144,7 @@ impl Endpoint {
         let resource_version = state.revision().to_string();
         let range = (plan.prefix.as_str(), plan.start.as_str());
         Ok(Listed {
-            items: Items::all(self, state, range, replaced),
+            items: Items::all((&self.kind, self.version), state, range, replaced),
             resource_version,
             ..Listed::default()
         })

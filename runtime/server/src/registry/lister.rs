@@ -21,7 +21,8 @@ use futures_util::StreamExt as _;
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
-use super::kind::{Kind, VersionIndex};
+use super::kind::Kind;
+use super::kind_version::VersionIndex;
 use super::strategy::typed;
 
 /// How long a read waits for the watch to catch up; upstream's plugins wait as long before they refuse.

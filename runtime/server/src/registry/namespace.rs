@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::admission::{Admission, AdmissionRequest, Operation};
-use super::update::put_field;
+use super::stamp::put_field;
 use super::{Lister, RequestContext, Strategy, stamp};
 
 /// The namespace that exists after the first start.

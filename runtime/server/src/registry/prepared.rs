@@ -13,10 +13,8 @@ use apiloom_storage::Revision;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::document::Json;
-use super::endpoint::Endpoint;
-use super::kind::{Kind, KindVersion};
-use super::present::Present;
+use super::json::Json;
+use super::kind_version::KindVersion;
 
 /// What stands around the digits of a resourceVersion.
 const MEMBER: (&str, &str) = ("\"resourceVersion\":\"", "\"");
@@ -52,14 +50,16 @@ impl Prepared {
     }
 
     /// Stored bytes that are just what they would be if the object were read and written again; `None` if they are not,
-    /// or if that takes decoding to tell.
-    pub(super) fn recognize(stored: &Bytes, kind: &Kind) -> Option<Self> {
-        let version = &kind.versions[kind.storage_version];
+    /// or if that takes decoding to tell, as it does where code puts in defaults.
+    pub(super) fn recognize(
+        stored: &Bytes,
+        version: &KindVersion,
+        has_defaults: bool,
+    ) -> Option<Self> {
         let metadata = stored.strip_prefix(version.head.as_slice())?;
         // Without a name it is no object.
         let name = metadata.strip_prefix(b"{\"name\":\"")?.first()?;
-        // The defaults of a strategy are code, which takes objects.
-        if *name == b'"' || kind.strategy(kind.storage_version).is_some() {
+        if *name == b'"' || has_defaults {
             return None;
         }
         Some(Self {
@@ -92,31 +92,6 @@ impl Prepared {
         let (begin, end) = self.place.metadata;
         let put_in = json.len() - self.stored.len();
         Json::with_metadata(json, (begin, end + put_in))
-    }
-}
-
-impl Endpoint {
-    /// Refuses an object that is too large to be stored. One that is stored already, from when the limit was higher, may
-    /// still be made smaller.
-    ///
-    /// # Errors
-    /// RequestEntityTooLarge.
-    pub(super) fn check_size(
-        &self,
-        prepared: &Prepared,
-        present: Option<&Present>,
-    ) -> Result<(), ApiError> {
-        let (limit, len) = (self.shared.max_object_bytes, prepared.stored.len());
-        // What the cache has may be behind. The write is judged again by what is stored, then.
-        let shrinks = present.is_some_and(|present| match present {
-            Present::Stored(entry) => len < entry.value.len(),
-            Present::Cached(_) => false,
-        });
-        if len <= limit || shrinks {
-            Ok(())
-        } else {
-            Err(ApiError::too_large(limit))
-        }
     }
 }
 

@@ -1,14 +1,8 @@
 //! What a write finds under a key: the object as the store has it or, to begin with, as the watch cache does.
-//!
-//! A write may begin with what the cache has, since it only happens if the object is still at that revision. What it may
-//! not do is to refuse, or to leave a write out, for what the cache says: that is judged again by what is stored. The one
-//! loop that says so is here.
 
-use apiloom_meta::ApiError;
-use apiloom_storage::{Entry, Revision, StorageError};
+use apiloom_storage::{Entry, Revision};
 
 use super::document::Encoded;
-use super::endpoint::Endpoint;
 use super::prepared::Prepared;
 
 /// An object that is about to be changed.
@@ -49,90 +43,5 @@ impl Present {
     /// Whether this is what is stored.
     pub(super) fn is_certain(&self) -> bool {
         matches!(self, Self::Stored(_))
-    }
-}
-
-/// What became of one attempt to write.
-pub(super) enum Attempt<T> {
-    /// It is done.
-    Done(T),
-    /// Something else was written meanwhile; this is there now.
-    Raced(Option<Present>),
-    /// The write is refused, or nothing is to be written for it. This holds as far as what it was judged by is certain.
-    Judged(Result<T, ApiError>),
-}
-
-impl Endpoint {
-    /// Repeats a write, each time with what is there now, until it is done or judged by what is stored. It ends because
-    /// each round lost to a write that succeeded, or with the request's deadline.
-    ///
-    /// # Errors
-    /// Of the attempts and of the store.
-    pub(super) async fn carry_out<T, F>(
-        &self,
-        key: &str,
-        operation: &str,
-        mut attempt: impl FnMut(Option<Present>) -> F,
-    ) -> Result<T, ApiError>
-    where
-        F: Future<Output = Result<Attempt<T>, ApiError>>,
-    {
-        let mut present = self.present(key, operation).await?;
-        loop {
-            // That nothing is there, only the store says.
-            let certain = present.as_ref().is_none_or(Present::is_certain);
-            present = match attempt(present).await? {
-                Attempt::Done(done) => return Ok(done),
-                Attempt::Raced(present) => present,
-                Attempt::Judged(judged) if certain => return judged,
-                Attempt::Judged(_) => self.stored(key, operation).await?,
-            };
-        }
-    }
-
-    /// A write that the store refused.
-    pub(super) fn raced<T>(
-        &self,
-        error: StorageError,
-        operation: &str,
-    ) -> Result<Attempt<T>, ApiError> {
-        match error {
-            StorageError::Conflict { present, .. } => {
-                Ok(Attempt::Raced(present.map(Present::Stored)))
-            }
-            other => Err(self.kind.error(other, operation)),
-        }
-    }
-
-    /// What is under a key, from where it costs least.
-    ///
-    /// # Errors
-    /// Of the store.
-    pub(super) async fn present(
-        &self,
-        key: &str,
-        operation: &str,
-    ) -> Result<Option<Present>, ApiError> {
-        let cached = self.cache.as_ref().and_then(|cache| {
-            let state = cache.snapshot();
-            Encoded::new(state.get(key)?, None).ok()
-        });
-        match cached {
-            Some(cached) => Ok(Some(Present::Cached(cached))),
-            None => self.stored(key, operation).await,
-        }
-    }
-
-    /// What is stored under a key.
-    ///
-    /// # Errors
-    /// Of the store.
-    pub(super) async fn stored(
-        &self,
-        key: &str,
-        operation: &str,
-    ) -> Result<Option<Present>, ApiError> {
-        let entry = self.kind.get(key, operation).await?;
-        Ok(entry.map(|entry| Present::Stored(Box::new(entry))))
     }
 }

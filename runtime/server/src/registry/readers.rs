@@ -12,8 +12,7 @@ use std::sync::{Arc, Weak};
 use apiloom_storage::cache::Item;
 use parking_lot::Mutex;
 
-use super::cached::State;
-use super::document::CachedObject;
+use super::cached_object::{CachedObject, State};
 
 /// How many objects are taken from a state at a time: finding the place again costs little beside so many.
 const TAKEN_AT_ONCE: usize = 64;

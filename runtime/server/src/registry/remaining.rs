@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use apiloom_storage::Revision;
 
-use super::cached::State;
+use super::cached_object::State;
 use crate::recent::Recent;
 
 /// What the last pages left behind them. Nothing that it says can become wrong: a revision names a state.

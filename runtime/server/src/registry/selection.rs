@@ -4,14 +4,12 @@ use std::borrow::Cow;
 
 use apiloom_meta::kind::Scope;
 use apiloom_meta::path::JsonPath;
-use apiloom_meta::selector::{FieldMatcher, FieldSelector, LabelMatcher, LabelQuery, Labels};
+use apiloom_meta::selector::{FieldMatcher, FieldSelector, LabelMatcher, LabelQuery};
 use apiloom_meta::{ApiError, Object};
-use serde_json::Value;
 
-use super::document::CachedObject;
-use super::endpoint::Endpoint;
-use super::kind::{KindVersion, namespace_and_name};
-use super::{ListOptions, RequestContext};
+use super::cached_object::{CachedObject, printed};
+use super::key::namespace_and_name;
+use super::kind_version::KindVersion;
 
 /// Selectors that the kind can answer, compiled: an object costs what its own labels and the kind's selectable fields
 /// cost, however many requirements there are.
@@ -59,36 +57,6 @@ impl Field {
             }
         }
     }
-}
-
-impl Endpoint {
-    /// What the options select.
-    ///
-    /// # Errors
-    /// See [`Selection::new`].
-    pub(super) async fn selection(
-        &self,
-        ctx: &RequestContext,
-        options: &ListOptions,
-    ) -> Result<Selection, ApiError> {
-        let (labels, fields) = (&options.label_selector, &options.field_selector);
-        let compile = || Selection::new(self.version(), labels, fields);
-        self.read_query(ctx, text_bytes(labels, fields), compile)
-            .await
-    }
-}
-
-/// About how long the text of these selectors is.
-fn text_bytes(labels: &LabelQuery, fields: &FieldSelector) -> usize {
-    // An operator and a comma.
-    const BETWEEN: usize = 2;
-    let labels = labels.requirements().iter().map(|requirement| {
-        let values = requirement.values().iter().map(|value| value.len() + 1);
-        requirement.key().len() + BETWEEN + values.sum::<usize>()
-    });
-    let fields = fields.requirements().iter();
-    let fields = fields.map(|term| term.field.len() + BETWEEN + term.value.len());
-    labels.chain(fields).sum()
 }
 
 impl Selection {
@@ -180,38 +148,10 @@ impl Selection {
     }
 }
 
-impl Labels for CachedObject {
-    fn value(&self, key: &str) -> Option<&str> {
-        self.label(key)
-    }
-    fn count(&self) -> usize {
-        self.labels().len()
-    }
-    fn all(&self, mut holds: impl FnMut(&str, &str) -> bool) -> bool {
-        let mut labels = self.labels().iter();
-        labels.all(|(key, value)| holds(key, value))
-    }
-}
-
-/// A value as selectors compare it: strings as they are, other scalars as they print, everything else as empty.
-fn printed(value: Option<&Value>) -> Cow<'_, str> {
-    match value {
-        Some(Value::String(text)) => Cow::Borrowed(text),
-        Some(scalar @ (Value::Bool(_) | Value::Number(_))) => Cow::Owned(scalar.to_string()),
-        _ => Cow::Borrowed(""),
-    }
-}
-
 /// A field as selectors compare it.
 fn field_value<'a>(object: &'a Object, path: &JsonPath) -> Cow<'a, str> {
     printed(path.names().split_first().and_then(|(first, rest)| {
         let root = object.fields().get(first)?;
         rest.iter().try_fold(root, |value, name| value.get(name))
     }))
-}
-
-/// The same of a field as it is encoded.
-pub(super) fn field_text(json: Option<&[u8]>) -> Box<str> {
-    let value: Option<Value> = json.and_then(|json| serde_json::from_slice(json).ok());
-    printed(value.as_ref()).into()
 }

@@ -148,6 +148,14 @@ pub(super) fn set_meta_number(object: &mut Object, field: &str, value: Option<i6
     };
 }
 
+/// Sets a field, or takes it out.
+pub(super) fn put_field(object: &mut Object, name: &str, value: Option<serde_json::Value>) {
+    match value {
+        Some(value) => object.fields_mut().insert(name.to_owned(), value),
+        None => object.fields_mut().remove(name),
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

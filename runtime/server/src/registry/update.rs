@@ -11,10 +11,12 @@ use apiloom_meta::patch::Patch;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
 use apiloom_storage::Revision;
 
+use super::attempt::Attempt;
 use super::create::Creation;
 use super::draft::{Before, Draft, InHub};
 use super::endpoint::{Endpoint, Written};
-use super::present::{Attempt, Present};
+use super::present::Present;
+use super::stamp::put_field;
 use super::target::Target;
 use super::{FieldValidation, RequestContext, UpdateOptions, error, namespace, stamp};
 
@@ -372,12 +374,4 @@ impl Endpoint {
             && new.finalizers().is_empty()
             && (!self.kind.is_namespace || namespace::finalizers(new).is_empty())
     }
-}
-
-/// Sets a field, or takes it out.
-pub(super) fn put_field(object: &mut Object, name: &str, value: Option<serde_json::Value>) {
-    match value {
-        Some(value) => object.fields_mut().insert(name.to_owned(), value),
-        None => object.fields_mut().remove(name),
-    };
 }

@@ -21,12 +21,15 @@ use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::cached::{self, State, Wanted};
-use super::document::{CachedObject, Document, Served};
+use super::cached::{self, Wanted};
+use super::cached_object::CachedObject;
+use super::cached_object::State;
+use super::document::Document;
 use super::endpoint::{Endpoint, WatchEvent, WatchEventKind};
-use super::kind::namespace_and_name;
+use super::key::namespace_and_name;
 use super::readers::{Objects, Reader, TooSlow};
 use super::selection::Selection;
+use super::served::Served;
 use super::{ListOptions, RequestContext, error};
 
 /// How often a quiet stream says how far it is.

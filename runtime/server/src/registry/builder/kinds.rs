@@ -8,13 +8,14 @@ use apiloom_meta::kind::{CellSource, Place, ResourceDef};
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
 use apiloom_storage::Storage;
 
-use super::super::converted::Converted;
-use super::super::kind::{Kind, KindVersion};
+use super::super::kind::Kind;
+use super::super::kind_version::KindVersion;
 use super::super::located::{label, located, of_kind, of_two_kinds};
 use super::super::namespace::Namespace;
 use super::super::prepared::Handed;
+use super::super::read_counts::ReadCounts;
 use super::super::readers::Readers;
-use super::super::report::ReadCounts;
+use super::super::recent_conversions::RecentConversions;
 use super::super::strategy::ErasedStrategy;
 
 /// Group and plural.
@@ -95,7 +96,10 @@ impl Kinds<'_> {
             defs.into_iter().map(|def| self.version(id, def)).collect();
         let versions: Vec<KindVersion> = versions.into_iter().collect::<Option<_>>()?;
         let reads = ReadCounts::new(versions[storage_version?].def.selectable.len());
-        let converted = versions.iter().map(|_| Converted::default()).collect();
+        let converted = versions
+            .iter()
+            .map(|_| RecentConversions::default())
+            .collect();
         consistent.then_some(Kind {
             versions,
             converted,

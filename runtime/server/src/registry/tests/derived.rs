@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::super::document::CachedObject;
+use super::super::cached_object::CachedObject;
 use super::super::field_values::UNUSED_LOOKS;
 use super::versions::stored_long_ago;
 use super::*;

@@ -38,6 +38,7 @@ use apiloom_meta::schema::Schema;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
 use apiloom_meta::{
     ApiError, FieldError, FieldPath, JsonPath, Object, ObjectMeta, Resource, ResourceDef,
+    StatusReason,
 };
 use apiloom_storage::{Memory, Storage};
 use async_trait::async_trait;

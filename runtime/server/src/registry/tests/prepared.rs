@@ -6,8 +6,8 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
-use crate::registry::document::Served;
 use crate::registry::prepared::Prepared;
+use crate::registry::served::Served;
 
 /// An object as it is prepared, and as a read would encode it.
 fn check(kind: &kind::Kind, document: Value) {
@@ -109,7 +109,9 @@ fn is_recognized(kind: &Arc<kind::Kind>, stored: &[u8]) -> bool {
         "of {}",
         text(&stored)
     );
-    let recognized = Prepared::recognize(&stored, kind);
+    let version = kind.storage_version;
+    let has_defaults = kind.strategy(version).is_some();
+    let recognized = Prepared::recognize(&stored, &kind.versions[version], has_defaults);
     if let (Some(recognized), Ok(decoded)) = (&recognized, &decoded) {
         let served = recognized.served(revision);
         assert_eq!(served.metadata(), decoded.metadata());
