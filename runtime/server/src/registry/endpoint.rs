@@ -259,16 +259,18 @@ impl Endpoint {
 
     /// Shows the warnings of the kind's rules about a written object.
     pub(super) fn warn(&self, ctx: &RequestContext, object: &Object) {
-        if self.kind.strategy(self.version).is_none() {
+        let Some((version, strategy)) = self.kind.strategy(self.version) else {
             return;
-        }
-        self.kind
-            .change(&mut object.clone(), self.version, |strategy, object| {
-                strategy
-                    .warnings(ctx, object)
-                    .into_iter()
-                    .for_each(|text| ctx.warn(text));
-                false
-            });
+        };
+        let texts = if version == self.version {
+            strategy.warnings(ctx, object)
+        } else {
+            // It was converted there to be judged.
+            match self.kind.convert(object.clone(), self.version, version) {
+                Ok(converted) => strategy.warnings(ctx, &converted),
+                Err(_) => return,
+            }
+        };
+        texts.into_iter().for_each(|text| ctx.warn(text));
     }
 }

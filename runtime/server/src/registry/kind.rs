@@ -161,7 +161,7 @@ impl Kind {
     pub(super) fn default(&self, object: &mut Object, version: VersionIndex) {
         let schema = &self.versions[version].schema;
         Self::with_value(object, |value| schema.default(value));
-        self.change(object, version, |strategy, object| strategy.default(object));
+        self.default_by_rules(object, version);
     }
 
     /// As [`Kind::default`], of an object that a client sent.
@@ -178,7 +178,7 @@ impl Kind {
         if !Self::with_value(object, |value| schema.default_within(value, max_bytes)) {
             return Err(ApiError::too_large(max_bytes));
         }
-        self.change(object, version, |strategy, object| strategy.default(object));
+        self.default_by_rules(object, version);
         Ok(())
     }
 
@@ -190,6 +190,19 @@ impl Kind {
         [version, self.hub]
             .into_iter()
             .find_map(|v| Some((v, self.versions[v].strategy.as_deref()?)))
+    }
+
+    /// Whether code puts defaults into objects of a version.
+    pub(super) fn has_defaults(&self, version: VersionIndex) -> bool {
+        self.strategy(version)
+            .is_some_and(|(_, strategy)| strategy.has_defaults())
+    }
+
+    /// Puts in the defaults of the rules for a version.
+    fn default_by_rules(&self, object: &mut Object, version: VersionIndex) {
+        if self.has_defaults(version) {
+            self.change(object, version, |strategy, object| strategy.default(object));
+        }
     }
 
     /// Runs a hook that may change an object, in the version whose rules apply; says whether it did. An object that

@@ -28,8 +28,8 @@ impl Normalize for Served {
         if let Some(written) = kind.handed.take(key, stored) {
             return CachedObject::new(&written.served(revision), version);
         }
-        // The defaults of a strategy are code, which takes objects.
-        let has_defaults = kind.strategy(kind.storage_version).is_some();
+        // Defaults that are code take objects.
+        let has_defaults = kind.has_defaults(kind.storage_version);
         if let Some(known) = Prepared::recognize(stored, version, has_defaults) {
             return CachedObject::new(&known.served(revision), version);
         }

@@ -14,6 +14,11 @@ use super::RequestContext;
 /// The typed object is decoded only for hooks; what a hook changes is put back into the document as a difference, so
 /// nothing that the type does not know is lost.
 pub trait Strategy<K: Resource>: Send + Sync + 'static {
+    /// Whether [`default`](Strategy::default) does anything. Default true. Rules that say `false` are not asked for
+    /// defaults, so that objects of the kind are served as the bytes that are stored, without being decoded: starts, lists
+    /// and what other servers write cost what they cost for a kind without rules.
+    const HAS_DEFAULTS: bool = true;
+
     /// Fills in what the client left out, after the schema's defaults. Runs on objects from clients and from storage, so
     /// it must be deterministic and must not change what is set.
     fn default(&self, _object: &mut K) {}
@@ -38,6 +43,8 @@ pub trait Strategy<K: Resource>: Send + Sync + 'static {
 /// A [`Strategy`] over documents. The hooks that change an object say whether they did, and leave alone a document that
 /// does not have the type's shape: the validation that follows names what is wrong with it.
 pub(super) trait ErasedStrategy: Send + Sync {
+    /// See [`Strategy::HAS_DEFAULTS`].
+    fn has_defaults(&self) -> bool;
     fn default(&self, object: &mut Object) -> bool;
     fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool;
     fn prepare_for_update(&self, ctx: &RequestContext, new: &mut Object, old: &Object) -> bool;
@@ -69,8 +76,11 @@ impl<K, S> Typed<K, S> {
 }
 
 impl<K: Resource, S: Strategy<K>> ErasedStrategy for Typed<K, S> {
+    fn has_defaults(&self) -> bool {
+        S::HAS_DEFAULTS
+    }
     fn default(&self, object: &mut Object) -> bool {
-        edit(object, |typed: &mut K| self.strategy.default(typed))
+        S::HAS_DEFAULTS && edit(object, |typed: &mut K| self.strategy.default(typed))
     }
     fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool {
         edit(object, |typed: &mut K| {

@@ -110,7 +110,7 @@ fn is_recognized(kind: &Arc<kind::Kind>, stored: &[u8]) -> bool {
         text(&stored)
     );
     let version = kind.storage_version;
-    let has_defaults = kind.strategy(version).is_some();
+    let has_defaults = kind.has_defaults(version);
     let recognized = Prepared::recognize(&stored, &kind.versions[version], has_defaults);
     if let (Some(recognized), Ok(decoded)) = (&recognized, &decoded) {
         let served = recognized.served(revision);
@@ -172,4 +172,47 @@ async fn objects_whose_defaults_are_code_are_decoded() {
         let stored = [head, spec].concat();
         assert!(!is_recognized(&f.alpha.kind, stored.as_bytes()), "{spec}");
     }
+}
+
+/// Rules that only judge.
+struct GadgetRules;
+
+impl crate::registry::Strategy<Gadget> for GadgetRules {
+    const HAS_DEFAULTS: bool = false;
+
+    fn default(&self, _object: &mut Gadget) {
+        unreachable!("these rules have no defaults");
+    }
+    fn validate(&self, _ctx: &RequestContext, object: &Gadget) -> Vec<FieldError> {
+        let path = FieldPath::new("note");
+        let note = object.note.as_deref().filter(|note| *note == "bad");
+        note.map(|note| FieldError::invalid(&path, note, "must be good"))
+            .into_iter()
+            .collect()
+    }
+}
+
+// Issue 11, point 7.
+#[tokio::test]
+async fn objects_of_rules_that_only_judge_are_served_as_they_are_stored() {
+    let mut builder = Registry::builder(Memory::new());
+    builder.kind::<Gadget>();
+    builder.strategy::<Gadget>(GadgetRules);
+    let registry = builder.build().unwrap();
+    registry.start().await.unwrap();
+    let gadgets = registry
+        .endpoint("test.example.com", "v1", "gadgets")
+        .unwrap();
+    let stored = br#"{"kind":"Gadget","apiVersion":"test.example.com/v1","metadata":{"name":"a"},"note":"x"}"#;
+    assert!(is_recognized(&gadgets.kind, stored));
+
+    let create = async |note: &str| {
+        let body = json!({"metadata": {"name": note}, "note": note});
+        let object = Object::from_value(body).unwrap();
+        let (ctx, options) = (RequestContext::default(), CreateOptions::default());
+        gadgets.create(&ctx, None, object, &options).await
+    };
+    create("good").await.unwrap();
+    let refused = create("bad").await.unwrap_err();
+    assert_eq!(refused.reason, Some(StatusReason::Invalid));
 }
