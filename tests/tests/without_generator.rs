@@ -8,7 +8,10 @@
 )]
 
 use apiloom::prelude::*;
-use apiloom::server::{Backend, Config, Server};
+use std::sync::Arc;
+
+use apiloom::server::{Backend, Builder, Config, Server};
+use apiloom::storage::{Memory, Storage};
 use apiloom_tests::{Client, Kubectl};
 use serde_json::{Value, json};
 
@@ -61,18 +64,21 @@ pub struct Pan {
 /// The line where `Pan` is declared.
 const PAN_LINE: u32 = line!() - 4;
 
-/// Serves Kettle while `run` uses it.
+/// Serves Kettle and Stove while `run` uses them.
 async fn with_server<F: Future<Output = ()>>(run: impl FnOnce(Client, std::path::PathBuf) -> F) {
+    with_server_of(|builder| builder, run).await;
+}
+
+async fn with_server_of<F: Future<Output = ()>>(
+    configure: impl FnOnce(Builder) -> Builder,
+    run: impl FnOnce(Client, std::path::PathBuf) -> F,
+) {
     let dir = tempfile::tempdir().unwrap();
     let mut config = Config::new("kitchen", dir.path());
     config.backend = Backend::Memory;
     config.secure_port = 0;
-    let server = Server::builder(config)
-        .kind::<Kettle>()
-        .kind::<Stove>()
-        .build()
-        .await
-        .unwrap();
+    let builder = Server::builder(config).kind::<Kettle>().kind::<Stove>();
+    let server = configure(builder).build().await.unwrap();
     let ready = server.bind().await.unwrap();
     let kubeconfig = ready.kubeconfig().to_owned();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -207,6 +213,38 @@ async fn a_status_that_is_no_option_begins_as_its_types_default() {
         assert_eq!((labeled.code, &labeled.json()["status"]), (200, &hot));
         let cleared = client.merge(&status, &json!({"status": null})).await;
         assert_eq!((cleared.code, &cleared.json()["status"]), (200, &cold));
+    })
+    .await;
+}
+
+// Issue 11, point 8.
+#[tokio::test]
+async fn objects_are_kept_in_the_stores_that_the_program_brings() {
+    let (main, of_stoves) = (Memory::new(), Memory::new());
+    let bring = {
+        let main: Arc<dyn Storage> = Arc::clone(&main) as _;
+        let of_stoves: Arc<dyn Storage> = Arc::clone(&of_stoves) as _;
+        |builder: Builder| builder.storage(main).storage_of::<Stove>(of_stoves)
+    };
+    with_server_of(bring, async |client: Client, _| {
+        let made = client.post(KETTLES, &kettle(json!({"litres": 2}))).await;
+        assert_eq!(made.code, 201);
+        let made = client
+            .post(STOVES, &json!({"metadata": {"name": "big"}}))
+            .await;
+        assert_eq!(made.code, 201);
+        assert_eq!(client.get("/readyz").await.code, 200);
+
+        let kettle = "/registry/kitchen.example.com/kettles/default/small";
+        let stove = "/registry/kitchen.example.com/stoves/default/big";
+        let has = async |store: &Memory, key: &str| store.get(key).await.unwrap().0.is_some();
+        assert!(has(&main, kettle).await && !has(&main, stove).await);
+        assert!(has(&of_stoves, stove).await && !has(&of_stoves, kettle).await);
+        let revision =
+            client.get(&format!("{STOVES}/big")).await.json()["metadata"]["resourceVersion"]
+                .clone();
+        let (_, newest) = of_stoves.get(stove).await.unwrap();
+        assert_eq!(revision, newest.to_string());
     })
     .await;
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use apiloom_meta::{GroupDef, Resource};
-use apiloom_storage::Memory;
+use apiloom_storage::{Memory, Storage};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -15,10 +15,8 @@ use super::auth::Authenticator;
 use super::certificates::{self, Certificates};
 use super::filters::Filters;
 use super::in_flight::InFlight;
-use super::stores::Stores;
-use super::{
-    Backend, Config, ServerError, health, kubeconfig, listener, object_counts, private_file,
-};
+use super::stores::{OwnStore, Stores};
+use super::{Config, ServerError, health, kubeconfig, listener, object_counts, private_file};
 use crate::http::metrics::Metrics;
 use crate::http::{Api, ServerInfo};
 use crate::registry::{Admission, AdmissionContext, Registry, RegistryBuilder, Strategy};
@@ -30,6 +28,10 @@ type Step = Box<dyn FnOnce(&mut RegistryBuilder) + Send>;
 pub struct Builder {
     config: Config,
     steps: Vec<Step>,
+    /// In place of the configured backend.
+    storage: Option<Arc<dyn Storage>>,
+    /// Of single resources.
+    own_storage: Vec<OwnStore>,
 }
 
 impl Builder {
@@ -71,6 +73,22 @@ impl Builder {
         self.step(move |registry| registry.admission(|context| Box::new(make(context))))
     }
 
+    /// Keeps objects in this store, in place of the configured backend. A store of your own must pass the conformance
+    /// suite of `apiloom_storage` (feature `testing`). The server closes it when it ends.
+    #[must_use]
+    pub fn storage(mut self, storage: Arc<dyn Storage>) -> Self {
+        self.storage = Some(storage);
+        self
+    }
+
+    /// Keeps the objects of a kind, in all its versions, in a store of their own. See [`Builder::storage`].
+    #[must_use]
+    pub fn storage_of<K: Resource>(mut self, storage: Arc<dyn Storage>) -> Self {
+        let (group, plural) = (K::GROUP.to_owned(), K::PLURAL.to_owned());
+        self.own_storage.push((group, plural, storage));
+        self
+    }
+
     fn registry(
         config: &Config,
         steps: Vec<Step>,
@@ -96,12 +114,19 @@ impl Builder {
     /// # Errors
     /// Every problem of the registered kinds at once; a folder, certificate or store that cannot be used.
     pub async fn build(self) -> Result<Server, ServerError> {
-        let Self { config, steps } = self;
+        let Self {
+            config,
+            steps,
+            storage,
+            own_storage,
+        } = self;
         check_clock(SystemTime::now())?;
         private_file::make_dir(&config.data_dir)?;
         // Keys and stores are made at the same time: both wait for the disk.
-        let ((certificates, token), stores) =
-            tokio::try_join!(identity(&config), Stores::open(&config))?;
+        let ((certificates, token), stores) = tokio::try_join!(
+            identity(&config),
+            Stores::open(&config, storage, own_storage)
+        )?;
         let registry = Arc::new(Self::registry(&config, steps, &stores)?);
         Ok(Server {
             config,
@@ -117,7 +142,7 @@ impl Builder {
     /// # Errors
     /// Every problem of the registered kinds at once, or of the CRDs: what Kubernetes would refuse in them.
     pub fn dump(self) -> Result<serde_json::Value, ServerError> {
-        let stores = Stores::one(Backend::Memory, Memory::new());
+        let stores = Stores::one(Memory::new());
         let registry = Self::registry(&self.config, self.steps, &stores)?;
         crate::http::crd::dump(&registry).map_err(ServerError::Invalid)
     }
@@ -154,6 +179,8 @@ impl Server {
         Builder {
             config,
             steps: Vec::new(),
+            storage: None,
+            own_storage: Vec::new(),
         }
     }
 

@@ -6,7 +6,6 @@ use apiloom_storage::{Storage, StorageError};
 use futures_util::future::try_join_all;
 use tokio::sync::watch;
 
-use super::Backend;
 use super::stores::Stores;
 use crate::http::health::{Check, Health, Probe};
 use crate::registry::Registry;
@@ -36,7 +35,7 @@ pub(super) fn checks(
 
 /// The checks of the stores, called as kube-apiserver calls them where the store is one that it has too.
 fn of_stores(stores: &Stores) -> [Check; 2] {
-    if stores.backend() == Backend::Etcd {
+    if stores.is_etcd() {
         let answers = |store: Arc<dyn Storage>| async move {
             store.current_revision().await.map(drop).map_err(|error| {
                 // Where etcd is concerns nobody but the operator.
@@ -101,7 +100,7 @@ mod tests {
     }
 
     fn over(storage: Arc<dyn Storage>) -> Health {
-        let stores = Stores::one(Backend::Memory, storage);
+        let stores = Stores::one(storage);
         let registry = Arc::new(stores.registry().build().unwrap());
         checks(&stores, registry, watch::Sender::new(false).subscribe())
     }

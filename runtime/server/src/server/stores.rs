@@ -10,41 +10,51 @@ use crate::registry::RegistryBuilder;
 
 /// Open stores.
 pub(super) struct Stores {
-    backend: Backend,
+    is_etcd: bool,
     /// Of every resource that has none of its own.
     main: Arc<dyn Storage>,
-    /// (group, plural, store)
-    own: Vec<(String, String, Arc<dyn Storage>)>,
+    own: Vec<OwnStore>,
 }
 
+/// The store of one resource: its group, its plural and the store.
+pub(super) type OwnStore = (String, String, Arc<dyn Storage>);
+
 impl Stores {
-    /// Opens what the configuration asks for.
-    pub(super) async fn open(config: &Config) -> Result<Self, ServerError> {
-        match config.backend {
-            Backend::Memory => Ok(Self::one(Backend::Memory, Memory::beginning_now())),
-            Backend::Embedded => {
+    /// Opens what the configuration asks for, unless the program brings a store. `own` are the program's stores of single
+    /// resources, which come before those of the configuration.
+    pub(super) async fn open(
+        config: &Config,
+        main: Option<Arc<dyn Storage>>,
+        own: Vec<OwnStore>,
+    ) -> Result<Self, ServerError> {
+        let mut stores = match (main, config.backend) {
+            (Some(main), _) => Self::one(main),
+            (None, Backend::Memory) => Self::one(Memory::beginning_now()),
+            (None, Backend::Embedded) => {
                 let retention = Retention {
                     max_bytes: config.embedded_history_bytes,
                     ..Retention::default()
                 };
-                let store = open_embedded(config.data_dir.join("store"), retention).await?;
-                Ok(Self::one(Backend::Embedded, store))
+                Self::one(open_embedded(config.data_dir.join("store"), retention).await?)
             }
-            Backend::Etcd => open_etcd(config).await,
-        }
+            (None, Backend::Etcd) => open_etcd(config).await?,
+        };
+        stores.own.splice(0..0, own);
+        Ok(stores)
     }
 
     /// A store for everything.
-    pub(super) fn one(backend: Backend, store: Arc<dyn Storage>) -> Self {
+    pub(super) fn one(store: Arc<dyn Storage>) -> Self {
         Self {
-            backend,
+            is_etcd: false,
             main: store,
             own: Vec::new(),
         }
     }
 
-    pub(super) fn backend(&self) -> Backend {
-        self.backend
+    /// Whether the store of most resources is etcd.
+    pub(super) fn is_etcd(&self) -> bool {
+        self.is_etcd
     }
 
     /// A registry over these stores.
@@ -90,7 +100,10 @@ async fn open_embedded(
 #[cfg(feature = "etcd")]
 async fn open_etcd(config: &Config) -> Result<Stores, ServerError> {
     let main = connect_etcd(config, &config.etcd.servers).await?;
-    let mut stores = Stores::one(Backend::Etcd, main);
+    let mut stores = Stores {
+        is_etcd: true,
+        ..Stores::one(main)
+    };
     for own in &config.etcd.servers_overrides {
         let store = connect_etcd(config, &own.servers).await?;
         let (group, resource) = (own.group.clone(), own.resource.clone());
