@@ -5,7 +5,7 @@ mod query;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use parse::{check_group, check_label, look_up, read_release};
+pub(crate) use parse::{check_group, check_label, read_release};
 pub use parse::{parse_derived_kind, parse_kind};
 pub use query::{Comparison, Literal, Query, QueryStep};
 

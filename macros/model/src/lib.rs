@@ -27,6 +27,7 @@ pub mod kind;
 pub mod markers;
 pub mod names;
 mod source;
+mod words;
 
 pub use api::{ApiEnum, ApiNewtype, ApiStruct, ApiType, Field, Rules, Variant, parse_api};
 pub use diagnostics::{Diagnostic, DiagnosticId, Diagnostics};

@@ -12,6 +12,7 @@ use crate::args::{self, Arg, Args, string_or_path};
 use crate::diagnostics::DiagnosticId as Id;
 use crate::item::{self, Form};
 use crate::keys::Target;
+use crate::words::look_up;
 use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, is_attribute, names};
 
 /// Reads a root struct with `#[resource(..)]` attributes (also spelled `#[apiloom::resource(..)]`).
@@ -349,27 +350,6 @@ impl Keys {
 fn one_of<T: Copy>(arg: &Arg, what: &str, known: &[(&str, T)], d: &mut Diagnostics) -> Option<T> {
     let word = arg.word(d)?;
     look_up(&word, what, known, d)
-}
-
-/// The value of a word; an unknown one is reported with the near spelling or the whole list.
-pub(crate) fn look_up<T: Copy>(
-    word: &Spanned<String>,
-    what: &str,
-    known: &[(&str, T)],
-    d: &mut Diagnostics,
-) -> Option<T> {
-    if let Some((_, value)) = known.iter().find(|(name, _)| *word == *name) {
-        return Some(*value);
-    }
-    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-    let error = d.error(
-        Id::UnknownValue,
-        word.span,
-        format!("unknown {what} `{}`", word.value),
-    );
-    error.help(format!("one of: {}", names.join(", ")));
-    error.suggest(word, names);
-    None
 }
 
 fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {

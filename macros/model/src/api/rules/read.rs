@@ -6,7 +6,7 @@ use super::{Bounds, ListTopology, MapTopology, Rules, Transition};
 use crate::args::Arg;
 use crate::diagnostics::DiagnosticId as Id;
 use crate::keys::Target;
-use crate::kind::look_up;
+use crate::words::look_up;
 use crate::{Code, Diagnostics, Name, Spanned};
 
 /// Formats: the key's word and its JSON spelling.
