@@ -125,8 +125,21 @@ fn resolve(raw: Vec<RawArg>, target: Target, d: &mut Diagnostics) -> Args {
             None => args.unread.push(key.name),
         }
     }
-    keys::check_contradictions(target, &args, d);
+    check_contradictions(target, &args, d);
     args
+}
+
+/// Reports pairs of keys that cannot both hold.
+fn check_contradictions(target: Target, args: &Args, d: &mut Diagnostics) {
+    for (first, second) in keys::contradictions(target) {
+        if let (Some(a), Some(b)) = (args.find(first), args.find(second)) {
+            d.error(
+                Id::Contradiction,
+                b.span(),
+                format!("`{}` contradicts `{}`", b.written.text, a.written.text),
+            );
+        }
+    }
 }
 
 fn raw_args(tokens: TokenStream, d: &mut Diagnostics) -> Vec<RawArg> {

@@ -1,6 +1,5 @@
 //! The vocabulary: which key may stand where, which belong to a later version, which contradict each other.
 
-use crate::args::Args;
 use crate::diagnostics::{DiagnosticId as Id, nearest};
 use crate::{Diagnostics, Name, markers};
 
@@ -386,18 +385,10 @@ fn report_unknown(target: Target, written: &Name, d: &mut Diagnostics) -> Option
     None
 }
 
-/// Reports pairs of keys that cannot both hold.
-pub(crate) fn check_contradictions(target: Target, args: &Args, d: &mut Diagnostics) {
-    for (_, first, second) in CONTRADICTIONS
+/// Pairs of keys that cannot both stand at a target.
+pub(crate) fn contradictions(target: Target) -> impl Iterator<Item = (&'static str, &'static str)> {
+    CONTRADICTIONS
         .iter()
-        .filter(|(targets, ..)| targets.contains(&target))
-    {
-        if let (Some(a), Some(b)) = (args.find(first), args.find(second)) {
-            d.error(
-                Id::Contradiction,
-                b.span(),
-                format!("`{}` contradicts `{}`", b.written.text, a.written.text),
-            );
-        }
-    }
+        .filter(move |(targets, ..)| targets.contains(&target))
+        .map(|(_, first, second)| (*first, *second))
 }
