@@ -4,7 +4,7 @@
 
 use crate::field::{FieldError, aggregate, echoed, go_quote};
 use crate::gvk::{GroupKind, GroupResource};
-use crate::types::{StatusCause, StatusDetails};
+use crate::types::{ListMeta, Status, StatusCause, StatusDetails};
 
 /// Why a request failed, spelled as `Status.reason` spells it (`metav1.StatusReason`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -237,6 +237,36 @@ impl ApiError {
             causes: errors.iter().map(FieldError::cause).collect(),
             ..StatusDetails::default()
         })
+    }
+}
+
+impl Status {
+    /// The failure that the error describes. The code is left to the `http` layer, which alone knows the codes.
+    pub fn failure(error: &ApiError) -> Self {
+        Self {
+            metadata: ListMeta {
+                continue_token: error.continue_token.clone(),
+                ..ListMeta::default()
+            },
+            message: error.message.clone(),
+            reason: error
+                .reason
+                .map(|reason| reason.as_str().to_owned())
+                .unwrap_or_default(),
+            details: error.details.as_deref().cloned(),
+            ..Self::new("Failure")
+        }
+    }
+}
+
+impl FieldError {
+    /// The error as the cause of a Status.
+    pub fn cause(&self) -> StatusCause {
+        StatusCause {
+            reason: self.kind.as_str().to_owned(),
+            message: self.body.clone(),
+            field: self.path.to_string(),
+        }
     }
 }
 

@@ -8,8 +8,6 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::types::StatusCause;
-
 /// The most bytes of a path in an error. Keys of maps are part of it, and those of a body may be as long as the body:
 /// many errors below one such key must not make an answer many times its size.
 pub(crate) const MAX_PATH_BYTES: usize = 1024;
@@ -375,14 +373,6 @@ impl FieldError {
             path,
             format!("Internal error: {detail}"),
         )
-    }
-    /// The error as the cause of a Status.
-    pub fn cause(&self) -> StatusCause {
-        StatusCause {
-            reason: self.kind.as_str().to_owned(),
-            message: self.body.clone(),
-            field: self.path.to_string(),
-        }
     }
 }
 

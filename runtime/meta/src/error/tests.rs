@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::field::FieldPath;
-use crate::types::Status;
 
 fn flunders() -> GroupResource {
     GroupResource::new("wardle.example.com", "flunders")
@@ -180,4 +179,48 @@ fn a_thousand_field_errors_are_told() {
     let error = FieldError::required(&FieldPath::new("a"), "");
     let invalid = ApiError::invalid(&GroupKind::default(), "", &vec![error; 2_000]);
     assert_eq!(invalid.details.unwrap().causes.len(), MAX_CAUSES);
+}
+
+#[track_caller]
+fn check_status(status: &Status, json: &str) {
+    assert_eq!(serde_json::to_string(status).unwrap(), json);
+    assert_eq!(serde_json::from_str::<Status>(json).unwrap(), *status);
+}
+
+#[test]
+fn a_failure_prints_in_the_order_of_the_api() {
+    let error = ApiError::not_found(&GroupResource::new("wardle.example.com", "flunders"), "a");
+    check_status(
+        &Status {
+            code: Some(404),
+            ..Status::failure(&error)
+        },
+        r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"flunders.wardle.example.com \"a\" not found","reason":"NotFound","details":{"name":"a","group":"wardle.example.com","kind":"flunders"},"code":404}"#,
+    );
+}
+
+#[test]
+fn an_internal_text_has_no_reason_and_no_details() {
+    check_status(
+        &Status::failure(&ApiError::internal_text("boom")),
+        r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"boom"}"#,
+    );
+}
+
+#[test]
+fn empty_details_print_as_an_empty_object() {
+    check_status(
+        &Status::failure(&ApiError::no_such_resource()),
+        r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{}}"#,
+    );
+}
+
+#[test]
+fn a_continue_token_stands_in_the_metadata() {
+    let mut error = ApiError::new(StatusReason::Expired, "too old");
+    error.continue_token = Some("t".to_owned());
+    check_status(
+        &Status::failure(&error),
+        r#"{"kind":"Status","apiVersion":"v1","metadata":{"continue":"t"},"status":"Failure","message":"too old","reason":"Expired"}"#,
+    );
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::types::StatusCause;
 
 #[track_caller]
 fn check(error: &FieldError, reason: &str, body: &str) {

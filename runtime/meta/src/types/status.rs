@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::ApiError;
 use crate::types::ListMeta;
 
 /// Status is a return value for calls that do not return other objects.
@@ -35,7 +34,8 @@ pub struct Status {
 }
 
 impl Status {
-    fn new(status: &str) -> Self {
+    /// A status of this outcome that says nothing else.
+    pub(crate) fn new(status: &str) -> Self {
         Self {
             kind: "Status".to_owned(),
             api_version: "v1".to_owned(),
@@ -58,23 +58,6 @@ impl Status {
     pub fn with_details(mut self, details: StatusDetails) -> Self {
         self.details = Some(details);
         self
-    }
-
-    /// The failure that the error describes. The code is left to the `http` layer, which alone knows the codes.
-    pub fn failure(error: &ApiError) -> Self {
-        Self {
-            metadata: ListMeta {
-                continue_token: error.continue_token.clone(),
-                ..ListMeta::default()
-            },
-            message: error.message.clone(),
-            reason: error
-                .reason
-                .map(|reason| reason.as_str().to_owned())
-                .unwrap_or_default(),
-            details: error.details.as_deref().cloned(),
-            ..Self::new("Failure")
-        }
     }
 }
 
@@ -124,51 +107,11 @@ pub struct StatusCause {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::StatusReason;
-    use crate::gvk::GroupResource;
 
     #[track_caller]
     fn check(status: &Status, json: &str) {
         assert_eq!(serde_json::to_string(status).unwrap(), json);
         assert_eq!(serde_json::from_str::<Status>(json).unwrap(), *status);
-    }
-
-    #[test]
-    fn a_failure_prints_in_the_order_of_the_api() {
-        let error = ApiError::not_found(&GroupResource::new("wardle.example.com", "flunders"), "a");
-        check(
-            &Status {
-                code: Some(404),
-                ..Status::failure(&error)
-            },
-            r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"flunders.wardle.example.com \"a\" not found","reason":"NotFound","details":{"name":"a","group":"wardle.example.com","kind":"flunders"},"code":404}"#,
-        );
-    }
-
-    #[test]
-    fn an_internal_text_has_no_reason_and_no_details() {
-        check(
-            &Status::failure(&ApiError::internal_text("boom")),
-            r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"boom"}"#,
-        );
-    }
-
-    #[test]
-    fn empty_details_print_as_an_empty_object() {
-        check(
-            &Status::failure(&ApiError::no_such_resource()),
-            r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{}}"#,
-        );
-    }
-
-    #[test]
-    fn a_continue_token_stands_in_the_metadata() {
-        let mut error = ApiError::new(StatusReason::Expired, "too old");
-        error.continue_token = Some("t".to_owned());
-        check(
-            &Status::failure(&error),
-            r#"{"kind":"Status","apiVersion":"v1","metadata":{"continue":"t"},"status":"Failure","message":"too old","reason":"Expired"}"#,
-        );
     }
 
     #[test]
