@@ -3,23 +3,23 @@
 //! A capability is data here, never a cast at run time: `#[apiloom::resource]` writes a [`ResourceDef`], everything
 //! else reads it.
 
+mod api_type;
+mod hooks;
 pub mod names;
 mod place;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
-use std::rc::Rc;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::field::{FieldError, FieldPath};
 use crate::gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};
 use crate::path::JsonPath;
 use crate::query::JsonQuery;
 use crate::types::ObjectMeta;
+pub use api_type::ApiType;
+pub use hooks::{CheckFn, DefaultFn, Hooks};
 pub use place::Place;
 
 /// A kind of one version, as a Rust type. Written by `#[apiloom::resource]` or `#[derive(Resource)]`.
@@ -337,139 +337,5 @@ impl ResourceDef {
     /// Whether the kind is served with this verb.
     pub fn has_verb(&self, verb: Verb) -> bool {
         self.verbs.contains(&verb)
-    }
-}
-
-/// Typed rules of a type that a schema cannot say: custom checks and defaults computed from the parent.
-///
-/// `#[apiloom::api]` implements it; the tree follows the fields, and the schema engine runs it in its one walk.
-#[derive(Clone, Debug, Default)]
-pub struct Hooks {
-    /// Hooks of the fields, by JSON name.
-    pub fields: Vec<(&'static str, Hooks)>,
-    /// Hooks of every list element or map value.
-    pub items: Option<Box<Hooks>>,
-    /// Checks of the value itself.
-    pub checks: Vec<CheckFn>,
-    /// Defaults for fields of this value, computed from it while they are absent.
-    pub defaults: Vec<(&'static str, DefaultFn)>,
-}
-
-/// A user's check of one value. Runs after the schema found the value well-formed.
-pub type CheckFn = fn(&Value, &FieldPath) -> Vec<FieldError>;
-
-/// A default computed from the parent value; `None` sets nothing.
-pub type DefaultFn = fn(&Value) -> Option<Value>;
-
-impl Hooks {
-    /// Whether there is nothing to run here or below.
-    pub fn is_empty(&self) -> bool {
-        self.fields.is_empty()
-            && self.items.is_none()
-            && self.checks.is_empty()
-            && self.defaults.is_empty()
-    }
-}
-
-/// A type that may stand inside an object: gives the hooks that its schema cannot hold.
-///
-/// `#[apiloom::api]` implements it. What has no checks of its own takes the default.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot stand inside a Kubernetes object",
-    note = "put `#[apiloom::api]` on the type"
-)]
-pub trait ApiType {
-    /// The hooks of the type and of everything below it.
-    fn hooks() -> Hooks {
-        Hooks::default()
-    }
-}
-
-/// Hooks of the elements of a list or the values of a map.
-fn hooks_of_items<T: ApiType + ?Sized>() -> Hooks {
-    let items = T::hooks();
-    Hooks {
-        items: (!items.is_empty()).then(|| Box::new(items)),
-        ..Hooks::default()
-    }
-}
-
-macro_rules! plain {
-    ($($plain:ty),* $(,)?) => { $(impl ApiType for $plain {})* };
-}
-
-plain!(
-    bool, char, String, str, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, Value
-);
-plain!(serde_json::Map<String, Value>, serde_json::Number);
-plain!(
-    crate::types::ObjectMeta,
-    crate::types::ListMeta,
-    crate::types::OwnerReference,
-    crate::types::ManagedFieldsEntry
-);
-plain!(
-    crate::types::Quantity,
-    crate::types::IntOrString,
-    crate::types::Time,
-    crate::types::MicroTime,
-    crate::types::Duration
-);
-plain!(
-    crate::types::Condition,
-    crate::types::ConditionStatus,
-    crate::types::Status
-);
-plain!(
-    crate::types::LabelSelector,
-    crate::types::LabelSelectorRequirement,
-    crate::types::LabelSelectorOperator
-);
-
-macro_rules! transparent {
-    ($($pointer:ident),*) => {
-        $(impl<T: ApiType + ?Sized> ApiType for $pointer<T> {
-            fn hooks() -> Hooks {
-                T::hooks()
-            }
-        })*
-    };
-}
-
-transparent!(Box, Arc, Rc);
-
-impl<T: ApiType> ApiType for Option<T> {
-    fn hooks() -> Hooks {
-        T::hooks()
-    }
-}
-
-macro_rules! lists {
-    ($($list:ident),*) => {
-        $(impl<T: ApiType> ApiType for $list<T> {
-            fn hooks() -> Hooks {
-                hooks_of_items::<T>()
-            }
-        })*
-    };
-}
-
-lists!(Vec, VecDeque, BTreeSet);
-
-impl<T: ApiType, S> ApiType for HashSet<T, S> {
-    fn hooks() -> Hooks {
-        hooks_of_items::<T>()
-    }
-}
-
-impl<K, V: ApiType> ApiType for BTreeMap<K, V> {
-    fn hooks() -> Hooks {
-        hooks_of_items::<V>()
-    }
-}
-
-impl<K, V: ApiType, S> ApiType for HashMap<K, V, S> {
-    fn hooks() -> Hooks {
-        hooks_of_items::<V>()
     }
 }
