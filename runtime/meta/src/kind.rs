@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};
 use crate::path::JsonPath;
 use crate::query::JsonQuery;
-use crate::types::ObjectMeta;
+use crate::types::{ObjectMeta, OwnerReference};
 pub use api_type::ApiType;
 pub use hooks::{CheckFn, DefaultFn, Hooks};
 pub use place::Place;
@@ -47,6 +47,28 @@ pub trait Resource:
     fn metadata(&self) -> &ObjectMeta;
     /// The object's metadata, to change.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
+}
+
+impl OwnerReference {
+    /// A reference to an object that was read from the server, so that it has a name and a uid.
+    ///
+    /// ```no_run
+    /// # fn example<K: apiloom_meta::Resource>(parent: &K, child: &mut K) {
+    /// use apiloom_meta::OwnerReference;
+    /// child.metadata_mut().owner_references.push(OwnerReference::to(parent).as_controller());
+    /// # }
+    /// ```
+    pub fn to<K: Resource>(owner: &K) -> Self {
+        let metadata = owner.metadata();
+        Self {
+            api_version: GroupVersion::new(K::GROUP, K::VERSION).to_string(),
+            kind: K::KIND.to_owned(),
+            name: metadata.name.clone().unwrap_or_default(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            controller: None,
+            block_owner_deletion: None,
+        }
+    }
 }
 
 /// Whether objects live in a namespace.
@@ -339,3 +361,6 @@ impl ResourceDef {
         self.verbs.contains(&verb)
     }
 }
+
+#[cfg(test)]
+mod tests;

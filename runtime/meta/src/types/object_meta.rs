@@ -8,8 +8,6 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::gvk::GroupVersion;
-use crate::kind::Resource;
 use crate::types::Time;
 
 /// ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create.
@@ -95,26 +93,6 @@ pub struct OwnerReference {
 }
 
 impl OwnerReference {
-    /// A reference to an object that was read from the server, so that it has a name and a uid.
-    ///
-    /// ```no_run
-    /// # fn example<K: apiloom_meta::Resource>(parent: &K, child: &mut K) {
-    /// use apiloom_meta::OwnerReference;
-    /// child.metadata_mut().owner_references.push(OwnerReference::to(parent).as_controller());
-    /// # }
-    /// ```
-    pub fn to<K: Resource>(owner: &K) -> Self {
-        let metadata = owner.metadata();
-        Self {
-            api_version: GroupVersion::new(K::GROUP, K::VERSION).to_string(),
-            kind: K::KIND.to_owned(),
-            name: metadata.name.clone().unwrap_or_default(),
-            uid: metadata.uid.clone().unwrap_or_default(),
-            controller: None,
-            block_owner_deletion: None,
-        }
-    }
-
     /// Says that the owner manages the object, and that foreground deletion of the owner waits for it.
     #[must_use]
     pub fn as_controller(mut self) -> Self {

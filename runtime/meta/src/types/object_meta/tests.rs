@@ -2,10 +2,9 @@
 
 use schemars::schema_for;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
-use crate::kind::ResourceDef;
 use crate::types::{Condition, LabelSelector, LabelSelectorRequirement};
 
 const META: &str = r#"{"name":"a","generateName":"b","namespace":"c","selfLink":"d","uid":"e","resourceVersion":"f","generation":1,"creationTimestamp":"2026-11-21T09:28:46Z","deletionTimestamp":"2026-11-21T09:28:47Z","deletionGracePeriodSeconds":0,"labels":{"l":"1"},"annotations":{"a":"2"},"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n","uid":"u","controller":true,"blockOwnerDeletion":true}],"finalizers":["a/b"],"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","time":"2026-11-21T09:28:46Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}},"subresource":"status"}]}"#;
@@ -94,43 +93,5 @@ fn the_schema_tells_the_topology_of_lists() {
     assert!(
         definitions.contains("x-kubernetes-preserve-unknown-fields"),
         "{definitions}"
-    );
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-struct Parent {
-    metadata: ObjectMeta,
-}
-
-impl Resource for Parent {
-    const GROUP: &'static str = "ex.io";
-    const VERSION: &'static str = "v1";
-    const KIND: &'static str = "Parent";
-    const PLURAL: &'static str = "parents";
-    fn definition() -> ResourceDef {
-        unreachable!("a reference needs no definition")
-    }
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
-
-#[test]
-fn an_owner_is_referred_to_by_kind_name_and_uid() {
-    let metadata = ObjectMeta {
-        name: Some("p".to_owned()),
-        uid: Some("U".to_owned()),
-        ..ObjectMeta::default()
-    };
-    let reference = OwnerReference::to(&Parent { metadata });
-    let plain = json!({"apiVersion": "ex.io/v1", "kind": "Parent", "name": "p", "uid": "U"});
-    assert_eq!(serde_json::to_value(&reference).unwrap(), plain);
-    let controller: Value = serde_json::to_value(reference.as_controller()).unwrap();
-    assert_eq!(
-        (&controller["controller"], &controller["blockOwnerDeletion"]),
-        (&json!(true), &json!(true))
     );
 }
