@@ -5,8 +5,10 @@
 
 mod api_type;
 mod hooks;
+mod name_format;
 pub mod names;
 mod place;
+mod scope;
 
 use std::fmt;
 
@@ -20,7 +22,9 @@ use crate::query::JsonQuery;
 use crate::types::{ObjectMeta, OwnerReference};
 pub use api_type::ApiType;
 pub use hooks::{CheckFn, DefaultFn, Hooks};
+pub use name_format::NameFormat;
 pub use place::Place;
+pub use scope::Scope;
 
 /// A kind of one version, as a Rust type. Written by `#[apiloom::resource]` or `#[derive(Resource)]`.
 ///
@@ -69,15 +73,6 @@ impl OwnerReference {
             block_owner_deletion: None,
         }
     }
-}
-
-/// Whether objects live in a namespace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// Objects live in a namespace.
-    Namespaced,
-    /// Objects belong to the whole server.
-    Cluster,
 }
 
 /// A verb of the API, spelled as RBAC and discovery spell it.
@@ -161,18 +156,6 @@ pub struct GroupDef {
     pub release: Option<Release>,
     /// Where it is declared in the source.
     pub place: Option<Place>,
-}
-
-/// How names of a kind are checked on create.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NameFormat {
-    /// RFC 1123 subdomain, at most 253 characters: the default of custom resources.
-    #[default]
-    DnsSubdomain,
-    /// RFC 1123 label, at most 63 characters: namespaces, services.
-    DnsLabel,
-    /// Anything that can stand in a path: RBAC-like kinds.
-    PathSegment,
 }
 
 /// When `metadata.generation` counts up.
