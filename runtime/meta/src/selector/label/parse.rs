@@ -1,6 +1,6 @@
 //! Reads the query form of a label selector: tokens first, then requirements, each error with the token that stood there.
 
-use super::{Operator, Requirement, key_error};
+use super::requirement::{Operator, Requirement, key_error};
 use crate::field::FieldPath;
 
 /// Reads all requirements, in the order in which they stand.
