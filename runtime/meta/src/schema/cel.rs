@@ -5,11 +5,13 @@
 //! over its limit), is told to the author in words.
 
 mod cost;
+mod kind;
 mod text;
 
 use serde_json::{Map, Value, json};
 
 use self::cost::{Cost, most_elements, most_elements_of};
+use self::kind::Kind;
 use self::text::{escape, literal};
 use super::node::{ListType, Node, Property, Union};
 use super::root::OBJECT_META_NAME;
@@ -427,52 +429,6 @@ impl Writer {
             known.push(String::new());
             let text = format!("{selected} in {}", list(&known));
             out.push(Rule::new(KEY, text, message, cost));
-        }
-    }
-}
-
-/// What CEL takes a value for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Text,
-    Integer,
-    Float,
-    Bool,
-    List,
-    Map,
-    Bytes,
-    IntOrString,
-    /// Objects and times: values that can be compared and have no size.
-    Other,
-}
-
-impl Kind {
-    /// The kind of a printed schema; none for what no rule can name, as kube-apiserver gives it no type or no value.
-    pub(super) fn of(printed: &Map<String, Value>) -> Option<Self> {
-        let has = |name: &str| printed.get(name) == Some(&Value::Bool(true));
-        if has("x-kubernetes-int-or-string") {
-            return Some(Self::IntOrString);
-        }
-        let format = printed.get("format").and_then(Value::as_str);
-        let fields = printed.get("properties").and_then(Value::as_object);
-        let has_fields = fields.is_some_and(|fields| !fields.is_empty());
-        match printed.get("type").and_then(Value::as_str)? {
-            "string" if format == Some("byte") => Some(Self::Bytes),
-            "string" if matches!(format, Some("date" | "date-time" | "duration")) => {
-                Some(Self::Other)
-            }
-            "string" => Some(Self::Text),
-            "integer" => Some(Self::Integer),
-            "number" => Some(Self::Float),
-            "boolean" => Some(Self::Bool),
-            "array" => Self::of(printed.get("items")?.as_object()?).map(|_| Self::List),
-            "object" => match printed.get("additionalProperties") {
-                Some(Value::Object(values)) => Self::of(values).map(|_| Self::Map),
-                // Of an object without fields kube-apiserver makes no value, and refuses what sets it. If it is open there
-                // is a value, of which a rule cannot tell whether it is empty.
-                _ => (has_fields || has("x-kubernetes-embedded-resource")).then_some(Self::Other),
-            },
-            _ => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Kind;
+use super::kind::Kind;
 
 /// Words of CEL that are no names.
 const RESERVED: [&str; 21] = [
