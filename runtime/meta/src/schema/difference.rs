@@ -9,8 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::{Map, Value};
 
 use super::Schema;
-use super::node::{ListType, Node, child};
-use super::validate::is_set;
+use super::node::{ListType, Node, child, is_set};
 
 /// Fields by which people tell the items of a list apart when other fields are changed.
 const NAMES: [&str; 5] = ["name", "key", "type", "id", "uid"];

@@ -26,6 +26,7 @@ pub mod structural;
 mod transition;
 mod union;
 mod validate;
+mod walk;
 
 use serde_json::Value;
 

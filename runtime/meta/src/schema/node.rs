@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::kind::{CheckFn, DefaultFn};
 
@@ -457,4 +457,13 @@ pub(crate) fn child<'a>(node: Option<&'a Node>, name: &str) -> Option<&'a Node> 
         Child::Node(node) => Some(node),
         Child::Free | Child::Unknown => None,
     }
+}
+
+/// Whether a field of an object is there and set.
+pub(crate) fn is_set(object: &Node, fields: &Map<String, Value>, name: &str) -> bool {
+    let is_unset = |value: &Value| match object.property(name) {
+        Some(property) => property.node.is_unset(value),
+        None => value.is_null(),
+    };
+    fields.get(name).is_some_and(|value| !is_unset(value))
 }

@@ -8,7 +8,7 @@ use super::equality::{Identity, identity, same};
 use super::node::{ListType, Node};
 use super::number;
 use super::path::Path;
-use super::validate::Walk;
+use super::walk::Walk;
 use crate::field::FieldError;
 
 /// Old items of a list by what identifies them.

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::node::{Node, Union};
+use super::node::{Node, Union, is_set};
 use super::path::Path;
-use super::validate::{Walk, is_set};
+use super::walk::Walk;
 use crate::field::{FieldError, go_quote};
 
 type Fields = Map<String, Value>;

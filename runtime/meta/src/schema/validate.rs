@@ -6,8 +6,9 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::equality::{Identity, identity, same};
-use super::node::{Choice, ListType, Node, Property, Rules, Types};
+use super::node::{Choice, ListType, Node, Property, Rules, Types, is_set};
 use super::path::Path;
+use super::walk::Walk;
 use super::{format, number, transition, union};
 use crate::error::MAX_CAUSES;
 use crate::field::{FieldError, FieldErrorKind, go_quote};
@@ -20,25 +21,7 @@ pub(crate) fn validate(node: &Node, value: &Value, old: Option<&Value>) -> Vec<F
     walk.errors
 }
 
-/// The state of a walk: what was found so far.
-#[derive(Default)]
-pub(crate) struct Walk {
-    errors: Vec<FieldError>,
-    /// Number of errors found; while probing they are only counted.
-    found: usize,
-    /// Only whether there is an error counts: the walk over a branch of a choice.
-    probing: bool,
-}
-
 impl Walk {
-    /// Records an error. Its text and path are made only for as many errors as an answer tells.
-    pub(crate) fn fail(&mut self, error: impl FnOnce() -> FieldError) {
-        self.found += 1;
-        if !self.probing && self.errors.len() < MAX_CAUSES {
-            self.errors.push(error());
-        }
-    }
-
     fn node(&mut self, node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) {
         if old == Some(value) || (self.probing && self.found > 0) {
             return;
@@ -613,15 +596,6 @@ fn meant<'a>(choice: &'a Choice, value: &Value) -> Option<&'a Node> {
         walk.node(branch, value, None, &Path::Root);
         walk.found
     })
-}
-
-/// Whether a field of an object is there and set.
-pub(crate) fn is_set(object: &Node, fields: &Map<String, Value>, name: &str) -> bool {
-    let is_unset = |value: &Value| match object.property(name) {
-        Some(property) => property.node.is_unset(value),
-        None => value.is_null(),
-    };
-    fields.get(name).is_some_and(|value| !is_unset(value))
 }
 
 fn text_of(value: &Value) -> Cow<'_, str> {
