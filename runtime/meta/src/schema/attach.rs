@@ -1,7 +1,8 @@
 //! What is added to a finished tree: typed checks and computed defaults; and whether its defaults fit it.
 
-use super::build::{Builder, join};
+use super::build::Builder;
 use super::node::Node;
+use super::problems::join;
 use crate::kind::Hooks;
 
 impl Builder<'_> {

@@ -5,9 +5,10 @@ use regex::Regex;
 use serde_json::{Map, Number, Value, json};
 
 use super::combine;
-use super::node::{Canonical, ListType, Node, Pattern, Property, Rules, Types, Union};
+use super::node::{Canonical, Choice, ListType, Node, Pattern, Property, Rules, Types, Union};
 use super::pattern;
 use super::plain_text::plain_text;
+use super::problems::{Problems, join};
 use super::recursion::{self, PRESERVE};
 
 /// Where the defaults of a schema stand.
@@ -40,7 +41,7 @@ pub(crate) const QUANTITY: &str = "quantity";
 
 /// Builds a tree; gives it together with the problems found.
 pub(crate) struct Builder<'a> {
-    pub(crate) source: Source,
+    source: Source,
     definitions: Option<&'a Map<String, Value>>,
     /// Names of the definitions being built, outermost first: a name met twice is a cycle.
     open: Vec<&'a str>,
@@ -48,7 +49,7 @@ pub(crate) struct Builder<'a> {
     ends_recursion: bool,
     /// How many references have ended recursion so far.
     ended: usize,
-    pub(crate) errors: Vec<String>,
+    pub(crate) problems: Problems,
 }
 
 impl<'a> Builder<'a> {
@@ -63,17 +64,13 @@ impl<'a> Builder<'a> {
             open: Vec::new(),
             ends_recursion: false,
             ended: 0,
-            errors: Vec::new(),
+            problems: Problems::default(),
         }
     }
 
     /// Notes a problem of the field at `path`.
     pub(crate) fn error(&mut self, path: &str, text: impl std::fmt::Display) {
-        self.errors.push(if path.is_empty() {
-            text.to_string()
-        } else {
-            format!("{path}: {text}")
-        });
+        self.problems.error(path, text);
     }
 
     /// The tree of a schema.
@@ -92,11 +89,11 @@ impl<'a> Builder<'a> {
         let mut node = self.own(keywords, path);
         if let Some(reference) = keywords.get("$ref").and_then(Value::as_str) {
             let target = self.reference(reference, path);
-            combine::both(self, &mut node, target, path);
+            combine::both(&mut self.problems, &mut node, target, path);
         }
         for part in list(keywords, "allOf") {
             let part = self.node(part, path);
-            combine::both(self, &mut node, part, path);
+            combine::both(&mut self.problems, &mut node, part, path);
         }
         if !node.int_or_string {
             self.choice(&mut node, keywords, "oneOf", path);
@@ -120,7 +117,7 @@ impl<'a> Builder<'a> {
         }
         // The rules of a CRD are the business of whoever wrote it.
         if self.source == Source::Types {
-            super::fit::check(self, &node, path);
+            super::fit::check(&mut self.problems, &node, path);
         }
         node
     }
@@ -620,7 +617,7 @@ impl<'a> Builder<'a> {
         }
         if branches.len() == 1 {
             let only = branches.remove(0);
-            combine::both(self, node, only, path);
+            combine::both(&mut self.problems, node, only, path);
         } else if !node.known_values.is_empty() || combine::is_open_enum(&branches) {
             combine::open_enum(node, &branches);
         } else if combine::is_plain_enum(&branches) {
@@ -630,7 +627,17 @@ impl<'a> Builder<'a> {
             node.int_or_string = true;
             node.types = Types::INTEGER.union(Types::STRING);
         } else {
-            combine::variants(self, node, branches, keyword == "oneOf", path);
+            // In a CRD branches only judge what the parent describes: nothing to hoist.
+            match self.source {
+                Source::Types => combine::hoist(&mut self.problems, node, &branches, path),
+                Source::Document => {
+                    combine::check_described(&mut self.problems, node, &branches, path);
+                }
+            }
+            node.choices.push(Choice {
+                exactly_one: keyword == "oneOf",
+                branches,
+            });
         }
     }
 }
@@ -646,15 +653,6 @@ fn ordered<'a>(names: &'a Map<String, Value>, keywords: &'a Map<String, Value>) 
         .map(String::as_str)
         .filter(|name| !order.contains(name));
     order.iter().copied().chain(rest).collect()
-}
-
-/// The path of a field below a path.
-pub(crate) fn join(path: &str, name: &str) -> String {
-    if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
-    }
 }
 
 fn is_null(schema: &Value) -> bool {

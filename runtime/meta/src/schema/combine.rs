@@ -6,15 +6,15 @@
 
 use serde_json::{Number, Value};
 
-use super::build::{Builder, Source, join};
-use super::node::{Choice, Node, Property, Rules, Types};
+use super::node::{Node, Property, Rules, Types};
 use super::number;
+use super::problems::{Problems, join};
 
 /// Adds to `node` what `other` says of the same value; where both say something, `node` wins or the tighter one.
-pub(crate) fn both(builder: &mut Builder<'_>, node: &mut Node, other: Node, path: &str) {
+pub(crate) fn both(problems: &mut Problems, node: &mut Node, other: Node, path: &str) {
     match node.types.both(other.types) {
         Some(types) => node.types = types,
-        None => builder.error(
+        None => problems.error(
             path,
             format_args!(
                 "no value is both {} and {}",
@@ -30,7 +30,7 @@ pub(crate) fn both(builder: &mut Builder<'_>, node: &mut Node, other: Node, path
     node.embedded_resource |= other.embedded_resource;
     node.omits_empty |= other.omits_empty;
     node.twins_allowed |= other.twins_allowed;
-    only(builder, &mut node.format, other.format, "formats", path);
+    only(problems, &mut node.format, other.format, "formats", path);
     or(&mut node.title, other.title);
     or(&mut node.description, other.description);
     or(&mut node.type_name, other.type_name);
@@ -45,7 +45,7 @@ pub(crate) fn both(builder: &mut Builder<'_>, node: &mut Node, other: Node, path
             Some(own) => {
                 own.required |= property.required;
                 both(
-                    builder,
+                    problems,
                     &mut own.node,
                     property.node,
                     &join(path, &property.name),
@@ -60,7 +60,7 @@ pub(crate) fn both(builder: &mut Builder<'_>, node: &mut Node, other: Node, path
     ] {
         match (own, other) {
             (own @ None, other) => *own = other,
-            (Some(own), Some(other)) => both(builder, own, *other, &format!("{path}[*]")),
+            (Some(own), Some(other)) => both(problems, own, *other, &format!("{path}[*]")),
             (Some(_), None) => {}
         }
     }
@@ -83,12 +83,12 @@ pub(crate) fn both(builder: &mut Builder<'_>, node: &mut Node, other: Node, path
     node.checks.extend(other.checks);
     node.computed.extend(other.computed);
     if !other.rules.is_empty() {
-        both_rules(builder, &mut node.rules, other.rules.into_rules(), path);
+        both_rules(problems, &mut node.rules, other.rules.into_rules(), path);
     }
 }
 
 /// The rules that hold where both hold: of two bounds the tighter one.
-fn both_rules(builder: &mut Builder<'_>, own: &mut Rules, other: Rules, path: &str) {
+fn both_rules(problems: &mut Problems, own: &mut Rules, other: Rules, path: &str) {
     let less = |a: &Number, b: &Number| number::compare(a, b).is_lt();
     tighter(&mut own.minimum, other.minimum, |own, other| {
         less(own, other)
@@ -123,28 +123,28 @@ fn both_rules(builder: &mut Builder<'_>, own: &mut Rules, other: Rules, path: &s
         tighter(own, other, |own, other| other < own);
     }
     only(
-        builder,
+        problems,
         &mut own.multiple_of,
         other.multiple_of,
         "multiples",
         path,
     );
-    only(builder, &mut own.pattern, other.pattern, "patterns", path);
+    only(problems, &mut own.pattern, other.pattern, "patterns", path);
     only(
-        builder,
+        problems,
         &mut own.not_equal,
         other.not_equal,
         "refused values",
         path,
     );
-    only(builder, &mut own.union, other.union, "unions", path);
+    only(problems, &mut own.union, other.union, "unions", path);
     if own.values.is_empty() {
         own.values = other.values;
     } else if !other.values.is_empty() {
         own.values.retain(|value| other.values.contains(value));
         // No values at all would mean that every value is allowed.
         if own.values.is_empty() {
-            builder.error(path, "the enums have no value in common");
+            problems.error(path, "the enums have no value in common");
         }
     }
     own.unique |= other.unique;
@@ -165,7 +165,7 @@ fn tighter<T>(own: &mut Option<T>, other: Option<T>, looser: impl Fn(&T, &T) -> 
 
 /// Takes what only one of the two says. A node has room for one: of two, one would silently not be enforced.
 fn only<T: PartialEq>(
-    builder: &mut Builder<'_>,
+    problems: &mut Problems,
     own: &mut Option<T>,
     other: Option<T>,
     what: &str,
@@ -174,7 +174,7 @@ fn only<T: PartialEq>(
     match (own.as_ref(), other) {
         (None, other) => *own = other,
         (Some(own), Some(other)) if *own != other => {
-            builder.error(path, format_args!("two different {what} for one value"));
+            problems.error(path, format_args!("two different {what} for one value"));
         }
         _ => {}
     }
@@ -276,43 +276,32 @@ pub(crate) fn is_int_or_string(branches: &[Node]) -> bool {
     branches.len() == 2 && plain(Types::INTEGER) && plain(Types::STRING)
 }
 
-/// Hoists the structure of the variants to the parent and keeps them as branches.
-pub(crate) fn variants(
-    builder: &mut Builder<'_>,
-    node: &mut Node,
-    branches: Vec<Node>,
-    exactly_one: bool,
-    path: &str,
-) {
-    // In a CRD branches only judge what the parent describes: nothing to hoist.
-    if builder.source == Source::Types {
-        let mut hoisted = branches[0].clone();
-        for branch in &branches[1..] {
-            hoisted = either(builder, hoisted, branch.clone(), path);
-        }
-        hoisted.title = None;
-        hoisted.description = None;
-        hoisted.type_name = None;
-        both(builder, node, hoisted, path);
-    } else {
-        for name in branches.iter().flat_map(|b| &b.properties).map(|p| &p.name) {
-            if node.property(name).is_none() && node.additional.is_none() && !node.preserve_unknown
-            {
-                builder.error(
-                    path,
-                    format_args!("field `{name}` stands inside of oneOf or anyOf only"),
-                );
-            }
+/// Hoists the structure of the variants to the parent.
+pub(crate) fn hoist(problems: &mut Problems, node: &mut Node, branches: &[Node], path: &str) {
+    let mut hoisted = branches[0].clone();
+    for branch in &branches[1..] {
+        hoisted = either(problems, hoisted, branch.clone(), path);
+    }
+    hoisted.title = None;
+    hoisted.description = None;
+    hoisted.type_name = None;
+    both(problems, node, hoisted, path);
+}
+
+/// Reports the fields of branches that their parent does not describe.
+pub(crate) fn check_described(problems: &mut Problems, node: &Node, branches: &[Node], path: &str) {
+    for name in branches.iter().flat_map(|b| &b.properties).map(|p| &p.name) {
+        if node.property(name).is_none() && node.additional.is_none() && !node.preserve_unknown {
+            problems.error(
+                path,
+                format_args!("field `{name}` stands inside of oneOf or anyOf only"),
+            );
         }
     }
-    node.choices.push(Choice {
-        exactly_one,
-        branches,
-    });
 }
 
 /// The loosest node that holds what either holds.
-fn either(builder: &mut Builder<'_>, a: Node, b: Node, path: &str) -> Node {
+fn either(problems: &mut Problems, a: Node, b: Node, path: &str) -> Node {
     let same_format = a.format == b.format;
     let mut node = Node {
         types: a.types.union(b.types),
@@ -341,22 +330,22 @@ fn either(builder: &mut Builder<'_>, a: Node, b: Node, path: &str) -> Node {
     };
     node.list_type = match (a.list_type, b.list_type) {
         (Some(a), Some(b)) if a != b => {
-            builder.error(path, "the variants differ in their list type");
+            problems.error(path, "the variants differ in their list type");
             None
         }
         (a, b) => a.or(b),
     };
     if a.default != b.default {
-        builder.error(path, "a default that not all variants share cannot be applied; compute it or default the whole value");
+        problems.error(path, "a default that not all variants share cannot be applied; compute it or default the whole value");
     }
     node.default = a.default.filter(|_| b.default.is_some());
-    node.additional = either_box(builder, a.additional, b.additional, path);
-    node.items = either_box(builder, a.items, b.items, path);
+    node.additional = either_box(problems, a.additional, b.additional, path);
+    node.items = either_box(problems, a.items, b.items, path);
     node.keys = a
         .keys
         .zip(b.keys)
-        .map(|(a, b)| Box::new(either(builder, *a, *b, path)));
-    node.properties = either_properties(builder, a.properties, b.properties, path);
+        .map(|(a, b)| Box::new(either(problems, *a, *b, path)));
+    node.properties = either_properties(problems, a.properties, b.properties, path);
     node.checks = a.checks;
     node.checks.extend(b.checks);
     node.extensions = a
@@ -368,19 +357,19 @@ fn either(builder: &mut Builder<'_>, a: Node, b: Node, path: &str) -> Node {
 }
 
 fn either_box(
-    builder: &mut Builder<'_>,
+    problems: &mut Problems,
     a: Option<Box<Node>>,
     b: Option<Box<Node>>,
     path: &str,
 ) -> Option<Box<Node>> {
     match (a, b) {
-        (Some(a), Some(b)) => Some(Box::new(either(builder, *a, *b, &format!("{path}[*]")))),
+        (Some(a), Some(b)) => Some(Box::new(either(problems, *a, *b, &format!("{path}[*]")))),
         (a, b) => a.or(b),
     }
 }
 
 fn either_properties(
-    builder: &mut Builder<'_>,
+    problems: &mut Problems,
     a: Vec<Property>,
     mut b: Vec<Property>,
     path: &str,
@@ -397,19 +386,19 @@ fn either_properties(
         let property = match twin {
             Some(twin) => Property {
                 required: required && twin.required,
-                node: either(builder, node, twin.node, &below),
+                node: either(problems, node, twin.node, &below),
                 name,
             },
             None => Property {
                 required: false,
-                node: of_one_variant(builder, node, &below),
+                node: of_one_variant(problems, node, &below),
                 name,
             },
         };
         properties.push(property);
     }
     for Property { name, node, .. } in b {
-        let node = of_one_variant(builder, node, &join(path, &name));
+        let node = of_one_variant(problems, node, &join(path, &name));
         properties.push(Property {
             name,
             required: false,
@@ -420,9 +409,9 @@ fn either_properties(
 }
 
 /// A field that some variants do not have: a default would put it into those too.
-fn of_one_variant(builder: &mut Builder<'_>, mut node: Node, path: &str) -> Node {
+fn of_one_variant(problems: &mut Problems, mut node: Node, path: &str) -> Node {
     if node.default.take().is_some() {
-        builder.error(path, "a default inside one variant would be applied to the others too; put it on a struct in the variant");
+        problems.error(path, "a default inside one variant would be applied to the others too; put it on a struct in the variant");
     }
     node
 }

@@ -1,11 +1,11 @@
 //! Rules that stand where no value could ever break them: a bound of numbers on a string, a map type on a list. Somebody
 //! counts on such a rule, so it is refused when the server is built instead of never being enforced.
 
-use super::build::Builder;
 use super::node::{ListType, Node, Types};
+use super::problems::Problems;
 
 /// Reports the rules of a finished node that its types make meaningless.
-pub(crate) fn check(builder: &mut Builder<'_>, node: &Node, path: &str) {
+pub(crate) fn check(problems: &mut Problems, node: &Node, path: &str) {
     if node.types.is_any() {
         return;
     }
@@ -77,12 +77,12 @@ pub(crate) fn check(builder: &mut Builder<'_>, node: &Node, path: &str) {
         .filter(|(_, types, said)| *said && !node.types.shares(*types))
     {
         let types = node.types.names().join(" or ");
-        builder.error(
+        problems.error(
             path,
             format_args!("{rule} means nothing for a value of type {types}"),
         );
     }
-    identity(builder, node, path);
+    identity(problems, node, path);
     let discriminator = rules
         .union
         .as_ref()
@@ -92,7 +92,7 @@ pub(crate) fn check(builder: &mut Builder<'_>, node: &Node, path: &str) {
             .is_some_and(|tag| !tag.node.types.takes(Types::STRING))
     });
     if let Some(name) = not_text {
-        builder.error(
+        problems.error(
             path,
             format_args!("the tag `{name}` of the union is not a string"),
         );
@@ -100,19 +100,19 @@ pub(crate) fn check(builder: &mut Builder<'_>, node: &Node, path: &str) {
 }
 
 /// What tells the items of a list apart must be scalars: nothing else can be named in the path of a field.
-fn identity(builder: &mut Builder<'_>, list: &Node, path: &str) {
+fn identity(problems: &mut Problems, list: &Node, path: &str) {
     let Some(items) = &list.items else { return };
     let composite =
         |node: &Node| !node.types.is_any() && node.types.shares(Types::OBJECT.union(Types::ARRAY));
     match &list.list_type {
-        Some(ListType::Set) if composite(items) => builder.error(
+        Some(ListType::Set) if composite(items) => problems.error(
             path,
             "a set holds strings, numbers or booleans; tell items that are objects apart by `list = map(key)`",
         ),
         Some(ListType::Map(keys)) => {
             let composite = |key: &&String| items.property(key).is_some_and(|p| composite(&p.node));
             for key in keys.iter().filter(composite) {
-                builder.error(path, format_args!("list map key `{key}` is no string, number or boolean"));
+                problems.error(path, format_args!("list map key `{key}` is no string, number or boolean"));
             }
         }
         _ => {}

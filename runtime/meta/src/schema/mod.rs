@@ -18,6 +18,7 @@ mod openapi;
 pub(crate) mod path;
 mod pattern;
 mod plain_text;
+mod problems;
 mod recursion;
 pub(crate) use self::default::{default as default_value, drops_null};
 mod root;
@@ -129,12 +130,12 @@ impl Schema {
         }
         builder.attach(&mut root, hooks, "");
         root.index();
-        attach::check_defaults(&root, "", &mut builder.errors);
-        if builder.errors.is_empty() {
+        attach::check_defaults(&root, "", &mut builder.problems.lines);
+        if builder.problems.lines.is_empty() {
             let has_singles = has_singles(&root);
             Ok(Self { root, has_singles })
         } else {
-            Err(SchemaErrors(builder.errors))
+            Err(SchemaErrors(builder.problems.lines))
         }
     }
 

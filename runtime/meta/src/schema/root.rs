@@ -24,9 +24,9 @@ fn object_meta() -> Node {
     let mut builder = Builder::new(&schema, Source::Types);
     let mut meta = builder.node(&schema, "metadata");
     debug_assert!(
-        builder.errors.is_empty(),
+        builder.problems.lines.is_empty(),
         "the meta types are structural: {:?}",
-        builder.errors
+        builder.problems.lines
     );
     meta.title = None;
     meta.type_name = Some(OBJECT_META_NAME.to_owned());
