@@ -10,6 +10,8 @@ use super::pattern;
 use super::plain_text::plain_text;
 use super::problems::{Problems, join};
 use super::recursion::{self, PRESERVE};
+use super::root;
+use crate::types::ObjectMeta;
 
 /// Where the defaults of a schema stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +115,7 @@ impl<'a> Builder<'a> {
             if node.types.is_any() {
                 node.types = Types::OBJECT;
             }
-            super::root::add_type_and_metadata(&mut node);
+            root::add_type_and_metadata(&mut node, object_meta());
         }
         // The rules of a CRD are the business of whoever wrote it.
         if self.source == Source::Types {
@@ -640,6 +642,29 @@ impl<'a> Builder<'a> {
             });
         }
     }
+}
+
+/// The schema of `metadata`. What its fields must hold is checked by `validation`, which all kinds share; here are
+/// types, order and topology.
+pub(crate) fn object_meta() -> Node {
+    let schema = root::schema_of::<ObjectMeta>();
+    let mut builder = Builder::new(&schema, Source::Types);
+    let mut meta = builder.node(&schema, "metadata");
+    debug_assert!(
+        builder.problems.lines.is_empty(),
+        "the meta types are structural: {:?}",
+        builder.problems.lines
+    );
+    meta.title = None;
+    meta.type_name = Some(root::OBJECT_META_NAME.to_owned());
+    meta.description = Some("The metadata that every object has.".to_owned());
+    // Kubernetes merges owners by uid and finalizers as a set, but refuses no twins there.
+    for name in ["ownerReferences", "finalizers"] {
+        if let Some(property) = meta.property_mut(name) {
+            property.node.twins_allowed = true;
+        }
+    }
+    meta
 }
 
 /// The names of a map of schemas: those of `x-apiloom-order` first and in its order, then the others.

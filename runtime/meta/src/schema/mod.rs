@@ -126,7 +126,7 @@ impl Schema {
             if root.types.single() != Some("object") {
                 builder.error("", "a kind must be a struct with named fields");
             }
-            root::add_type_and_metadata(&mut root);
+            root::add_type_and_metadata(&mut root, build::object_meta());
         }
         builder.attach(&mut root, hooks, "");
         root.index();
