@@ -12,26 +12,18 @@ use serde::de::{
 };
 use serde_json::{Map, Number, Value};
 
-use super::{DecodeError, Decoded, Format, MAX_EXPANDED_BYTES, encoding, syntax};
+use super::decoded::{DecodeError, Decoded, Format, MAX_EXPANDED_BYTES};
+use super::limits::{MAX_DEPTH, MAX_MERGE_KEYS, TOO_DEEP};
+use super::{encoding, syntax};
 use crate::field::{MAX_PATH_BYTES, go_quote, shortened};
 use crate::schema::build::QUANTITY;
 use crate::schema::node::{Child, Node, Types};
 use crate::schema::path::Path;
 use crate::schema::{format, number};
 
-/// What a document deeper than [`MAX_DEPTH`] gets.
-pub(super) const TOO_DEEP: &str = "exceeded max depth";
-
-/// The deepest nesting taken: that of serde_json, so that every walk over a document fits onto a small stack.
-const MAX_DEPTH: usize = 127;
-
 /// The deepest nesting of YAML that is decoded on the stack of a request. In a build without optimization the parser and
 /// this walk take 20 KiB of it for each level, of the 2 MiB that a thread of tokio has.
 const SHALLOW_DEPTH: usize = 25;
-
-/// The most merge keys (`<<`) in a YAML body, those that aliases repeat among them. The parser merges by itself, and what
-/// a chain of merges costs grows with the cube of its length: 127 of them, 4 KB, took 1.5 s.
-pub(super) const MAX_MERGE_KEYS: usize = 100;
 
 /// The most parser events that aliases may repeat: merges repeat some without the walk, which counts all others.
 const MAX_REPLAYED_EVENTS: usize = 100_000;

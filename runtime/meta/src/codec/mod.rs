@@ -1,8 +1,10 @@
 //! JSON and YAML in and out: strict decoding against a schema, and encoding as Kubernetes prints.
 
 mod decode;
+mod decoded;
 mod encode;
 mod encoding;
+mod limits;
 mod peek;
 mod syntax;
 mod typed;
@@ -16,44 +18,10 @@ use crate::object::Object;
 use crate::schema::Schema;
 use crate::schema::node::Node;
 
+pub use decoded::{DecodeError, Decoded, Format, MAX_EXPANDED_BYTES};
 pub use encode::Indenter;
 pub use peek::{Finder, value_end};
 pub use verbatim::VersionPlace;
-
-/// The format of a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// `application/json`.
-    Json,
-    /// `application/yaml`.
-    Yaml,
-}
-
-/// A decoded document: typed as the schema says, pruned, and what had to be dropped for it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Decoded {
-    /// The document: unknown fields dropped, of duplicate fields the last one kept, nulls as the schema says.
-    pub value: Value,
-    /// In document order: `unknown field "spec.bogus"`, `duplicate field "data.k"`. At most a hundred, each once.
-    pub strict: Vec<String>,
-}
-
-/// The most bytes of JSON that a YAML body may become: its aliases repeat what they stand for. It is the limit of a body.
-pub const MAX_EXPANDED_BYTES: usize = 3 * 1024 * 1024;
-
-/// Why a body could not be decoded.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
-    /// Not JSON or YAML at all; the text says what is wrong, as Go would.
-    #[error("{0}")]
-    Syntax(String),
-    /// A value has another type than its field: `json: cannot unmarshal string into Go struct field ...`.
-    #[error("{0}")]
-    Type(String),
-    /// YAML that is more than [`MAX_EXPANDED_BYTES`] of JSON.
-    #[error("Request entity too large: limit is {MAX_EXPANDED_BYTES}")]
-    TooLarge,
-}
 
 /// Decodes a body against a schema in one walk. Of several YAML documents the first one counts.
 ///

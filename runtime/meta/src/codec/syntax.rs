@@ -1,5 +1,7 @@
 //! Syntax errors in the words of Go's decoders, which is what users and scripts know from Kubernetes.
 
+use super::limits::{MAX_MERGE_KEYS, TOO_DEEP};
+
 /// The text of an error that serde_json found in `body`.
 pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
     if error.is_eof() {
@@ -19,7 +21,7 @@ pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
         "expected ident" => "in literal",
         "trailing comma" => "looking for beginning of value",
         text if text.starts_with("control character") => "in string literal",
-        text if text.starts_with("recursion limit") => return super::decode::TOO_DEEP.to_owned(),
+        text if text.starts_with("recursion limit") => return TOO_DEEP.to_owned(),
         other => return format!("json: {other}"),
     };
     match at(error, body) {
@@ -58,14 +60,15 @@ fn has_too_many_merges(error: &serde_saphyr::Error) -> bool {
 /// The text of an error that the YAML parser found: Go's YAML names the line first.
 pub(super) fn yaml(error: &serde_saphyr::Error) -> String {
     if has_too_many_merges(error) {
-        let most = super::decode::MAX_MERGE_KEYS;
-        return format!("error converting YAML to JSON: yaml: more than {most} merge keys (<<)");
+        return format!(
+            "error converting YAML to JSON: yaml: more than {MAX_MERGE_KEYS} merge keys (<<)"
+        );
     }
     let text = error.to_string();
     let text = text.lines().next().unwrap_or_default();
-    let limits = ["recursion limit", super::decode::TOO_DEEP];
+    let limits = ["recursion limit", TOO_DEEP];
     if is_over_depth(error) || limits.iter().any(|deep| text.contains(deep)) {
-        return super::decode::TOO_DEEP.to_owned();
+        return TOO_DEEP.to_owned();
     }
     let (text, place) = text.rsplit_once(" at line ").unwrap_or((text, ""));
     match place.split_once(',') {

@@ -5,6 +5,8 @@
 
 use serde_json::Value;
 
+use super::decode::decode;
+use super::decoded::Format;
 use super::encode::{append, plain_len};
 use super::peek::{members, value_end};
 use crate::schema::drops_null;
@@ -255,7 +257,7 @@ impl<'n, 'a> Order<'n, 'a> {
             return None;
         }
         if self.computed < node.computed.len() {
-            let value = super::decode_value(json, super::Format::Json).ok()?;
+            let value = decode(json, Format::Json, None).ok()?.value;
             let mut defaulted = value.clone();
             crate::schema::default_value(node, &mut defaulted);
             if value != defaulted {
