@@ -1,11 +1,11 @@
-//! Measures how a watch cache takes changes while others read it.
+//! Benchmark of a watch cache that applies changes while others read it.
 //!
 //! `cargo run --release -p apiloom-storage --example cache_updates [CHANGES-A-SECOND [SECONDS]]`
 //!
-//! A store that is nothing but a source of changes feeds 20,000 objects of 1.5 KiB, first alone, then beside threads that
-//! list all of them without a pause, then beside watchers too. The delay of a change is the time from the moment at which
-//! it was due until it is in the newest state; a reader that held up the writer would show in it. Last, changes come as
-//! fast as they are taken.
+//! A store that only produces changes feeds 20,000 objects of 1.5 KiB, first alone, then beside threads that list all
+//! of them without a pause, then beside watchers too. The delay of a change is the time from the moment at which it was
+//! due until it is in the newest state; a reader that blocks the writer would increase it. Last, changes come as fast
+//! as they are read.
 #![expect(clippy::print_stdout, reason = "it is what this program is for")]
 
 use std::error::Error;
@@ -29,7 +29,7 @@ const VALUE_BYTES: usize = 1_536;
 const READERS: usize = 2;
 const WATCHERS: usize = 100;
 
-/// Objects are the stored bytes, copied, as a real one is made anew.
+/// Objects are copies of the stored bytes, since a real cache also allocates new objects.
 struct Copied;
 
 impl Normalize for Copied {
@@ -56,10 +56,10 @@ impl Normalize for Copied {
     }
 }
 
-/// Changes, one after the other, each when it is due.
+/// A source of changes, each delivered when it is due.
 #[derive(Debug)]
 struct Source {
-    /// A second; 0 for as fast as they are taken.
+    /// Changes per second; 0 for as fast as they are read.
     rate: u64,
     begin: Instant,
     end: Instant,
@@ -220,7 +220,7 @@ fn measure(rate: u64, seconds: u64, readers: usize, watchers: usize) -> Result<(
         std::thread::sleep(Duration::from_micros(200));
         let taken = cache.snapshot().revision().0.saturating_sub(1);
         if rate > 0 && begin.elapsed() > Duration::ZERO {
-            // How long ago the first change was due that is not there yet.
+            // How long ago the first missing change was due.
             let due = begin + Duration::from_secs_f64((taken + 1) as f64 / rate as f64);
             delays.push(due.elapsed());
         }
@@ -249,7 +249,7 @@ fn measure(rate: u64, seconds: u64, readers: usize, watchers: usize) -> Result<(
     Ok(())
 }
 
-/// Lists everything, again and again.
+/// Lists everything repeatedly.
 fn read(cache: &WatchCache<Copied>, lists: &AtomicU64, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         let state = cache.snapshot();

@@ -1,4 +1,4 @@
-//! Measures the embedded store on the disk of a directory, beside a bare log that appends and syncs.
+//! Benchmark of the embedded store on a directory's disk, beside a plain log that appends and syncs.
 //!
 //! `cargo run --release -p apiloom-storage --example durable_creates [DIR]`
 //!
@@ -26,7 +26,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 const VALUE_BYTES: usize = 1_536;
 const OBJECTS: u32 = 100_000;
-/// Writers, and how many writes each does.
+/// Number of writers, and of writes per writer.
 const LOADS: [(u32, u32); 2] = [(1, 3_000), (64, 600)];
 
 fn main() -> Result<(), Failure> {
@@ -55,7 +55,7 @@ fn measure(runtime: &tokio::runtime::Runtime, parent: &Path) -> Result<(), Failu
     for (writers, each) in LOADS {
         let mut rounds = [Vec::new(), Vec::new(), Vec::new()];
         for _ in 0..3 {
-            // Interleaved, so that what else the machine does hits all alike.
+            // Interleaved, so that other load on the machine affects all alike.
             fs::create_dir_all(&dir)?;
             rounds[0].push(runtime.block_on(measure_log(&dir, writers, each))?);
             fs::remove_dir_all(&dir)?;
@@ -94,7 +94,7 @@ fn measure(runtime: &tokio::runtime::Runtime, parent: &Path) -> Result<(), Failu
         }
         println!("after {name}: {:.1} MB on the disk", size as f64 / 1e6);
         if kills {
-            // Only the first opening finds what the kill has left.
+            // Only the first open recovers the files left by the kill.
             print!("{}", String::from_utf8(run("--open").output()?.stdout)?);
         }
         for _ in 0..3 {
@@ -177,7 +177,7 @@ struct Measured {
     slowest: Duration,
 }
 
-/// Runs so many tasks; each gives the longest time that one of its writes took.
+/// Runs this many tasks; each returns the longest time that one of its writes took.
 async fn load<F>(writers: u32, each: u32, write: impl Fn(u32) -> F) -> Result<Measured, Failure>
 where
     F: Future<Output = Result<Duration, Failure>> + Send + 'static,
@@ -216,7 +216,7 @@ async fn measure_store(dir: &Path, writers: u32, each: u32) -> Result<[Measured;
     Ok([creates, updates])
 }
 
-/// Creates keys; gives the longest time that one of them took.
+/// Creates keys; returns the longest time that one of them took.
 async fn create(store: &dyn Storage, writer: u32, each: u32) -> Result<Duration, StorageError> {
     let value = Bytes::from(vec![b'v'; VALUE_BYTES]);
     let mut slowest = Duration::ZERO;
@@ -243,7 +243,7 @@ async fn update(store: &dyn Storage, writer: u32, each: u32) -> Result<Duration,
     Ok(slowest)
 }
 
-/// What one writer waits while the rows of 50,000 forgotten changes are removed, beside what it waits otherwise.
+/// The latency of one writer while the rows of 50,000 compacted changes are removed, beside its usual latency.
 async fn measure_compaction(dir: &Path) -> Result<(), Failure> {
     let store = Embedded::open(dir, EmbeddedConfig::default())?;
     create(&*store, 0, 1).await?;
@@ -273,13 +273,13 @@ async fn measure_compaction(dir: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Spread over the tree, as names are.
+/// A key; keys are spread over the tree, as names are.
 fn key(writer: u32, index: u32) -> String {
     let name = u64::from(writer * 1_000_003 + index).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     format!("/registry/wardle.example.com/flunders/default/{name:016x}-{writer}-{index}")
 }
 
-/// What no store can do better: one thread appends what waits, with a checksum, syncs once and answers.
+/// The lower bound for any store: one thread appends queued writes with a checksum, syncs once and answers.
 async fn measure_log(dir: &Path, writers: u32, each: u32) -> Result<Measured, Failure> {
     let (queue, requests) = mpsc::channel::<(String, Bytes, oneshot::Sender<()>)>();
     let mut file = File::create(dir.join("log"))?;
@@ -330,7 +330,7 @@ async fn measure_log(dir: &Path, writers: u32, each: u32) -> Result<Measured, Fa
     Ok(measured)
 }
 
-/// Fills a store, says what it costs in memory, and closes it or goes on writing until it is killed.
+/// Fills a store, prints its memory use, and closes it or continues to write until it is killed.
 async fn fill(dir: &Path) -> Result<(), Failure> {
     let store = Embedded::open(dir, EmbeddedConfig::default())?;
     let each = OBJECTS / 64 + 1;
@@ -370,7 +370,7 @@ fn open(dir: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// CPU time of the threads of this process whose name begins so.
+/// CPU time of the threads of this process whose names begin with `name`.
 fn cpu_micros(name: &str) -> Result<f64, Failure> {
     let mut nanos = 0;
     for task in fs::read_dir("/proc/self/task")? {

@@ -1,8 +1,8 @@
 //! The watchers of one store.
 //!
 //! A store publishes each change once, after it is committed and before it is acknowledged. A watcher first replays
-//! history, then takes from its queue; the queue is bounded, and a watcher that lets it overflow goes back to replaying
-//! history from where it is. So no watcher costs more than its bound, and none misses or repeats a change.
+//! history, then takes changes from its queue. The queue is bounded; a watcher whose queue overflows goes back to
+//! replaying history from its position. So the memory of each watcher is bounded, and none misses or repeats a change.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -17,19 +17,19 @@ use tokio::time::Instant;
 
 use crate::{Event, Revision, StorageError, WatchItem, WatchStart, WatchStream};
 
-/// A queue holds what comes while the watcher's task waits for its turn, not what a stuck client leaves unread.
+/// The queue holds changes until the watcher's task is scheduled, not for a stuck client.
 const QUEUE_EVENTS: usize = 1_024;
 const QUEUE_BYTES: usize = 4 << 20;
 
-/// How often a watcher is told that the store moved on without it.
+/// How often a watcher gets a progress item while the store has changes only outside its prefix.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// One change as a store publishes it.
 #[derive(Debug)]
 pub(crate) enum Change {
-    /// With all that a watcher gets.
+    /// With everything that a watcher needs.
     Loaded(Arc<Event>),
-    /// Nobody watched when it was made, or its previous value could not be read: watchers find it in history.
+    /// There was no watcher, or the previous value could not be read: watchers read the change from history.
     InHistory {
         /// The key that changed.
         key: String,
@@ -45,19 +45,19 @@ impl Change {
     }
 }
 
-/// A part of history, oldest first.
+/// A page of history, oldest first.
 #[derive(Debug)]
 pub(crate) struct Replay {
     /// The changes below the prefix.
     pub(crate) events: Vec<Event>,
-    /// Up to where history was read: always further than it was asked to begin.
+    /// The revision up to which history was read: always greater than the start.
     pub(crate) reached: Revision,
 }
 
-/// What a watcher that is not up to date reads.
+/// The source of changes for watchers that are behind.
 #[async_trait]
 pub(crate) trait History: Send + Sync + 'static {
-    /// Some of the changes below `prefix` with `after < revision <= upto`. Both are in the past.
+    /// Some of the changes below `prefix` with `after < revision <= upto`. Both revisions exist already.
     async fn replay(
         &self,
         prefix: &str,
@@ -66,9 +66,9 @@ pub(crate) trait History: Send + Sync + 'static {
     ) -> Result<Replay, StorageError>;
 }
 
-/// The shared end: the store publishes here.
+/// The shared side, to which the store publishes.
 pub(crate) struct Feed {
-    /// Taken last of all locks and held for no longer than it takes to push.
+    /// Taken last of all locks and held only to push changes.
     inner: Mutex<Inner>,
 }
 
@@ -79,15 +79,15 @@ struct Inner {
     seats: BTreeMap<u64, Seat>,
 }
 
-/// What the feed knows of a watcher.
+/// The feed's state of one watcher.
 struct Seat {
     prefix: String,
-    /// Whether every change after the last [`Feed::take`] is in the queue. Otherwise the queue is empty.
+    /// Whether every change after the last [`Feed::take`] is in the queue. If not, the queue is empty.
     live: bool,
     queue: VecDeque<Arc<Event>>,
     bytes: usize,
     progress_wanted: bool,
-    /// Why the watch is over, if it is.
+    /// Why the watch has ended, if it has.
     ended: Option<StorageError>,
     wake: Arc<Notify>,
 }
@@ -105,7 +105,7 @@ impl Seat {
         }
     }
 
-    /// From here on history has what the queue would have had.
+    /// Clears the queue: from here on the watcher reads history.
     fn fall_behind(&mut self) {
         self.live = false;
         self.queue.clear();
@@ -119,11 +119,11 @@ fn weight(event: &Event) -> usize {
         + event.previous.as_ref().map_or(0, |(value, _)| value.len())
 }
 
-/// What [`Feed::take`] found.
+/// The result of [`Feed::take`].
 struct Taken {
     events: VecDeque<Arc<Event>>,
     published: Revision,
-    /// History up to `published` is to be replayed first; from there on the queue holds everything.
+    /// History up to `published` must be replayed first; the queue continues from there.
     replay: bool,
     progress_wanted: bool,
     closed: bool,
@@ -148,12 +148,12 @@ impl Feed {
         self.inner.lock().published
     }
 
-    /// Whether anyone watches: if not, loading previous values for them is in vain.
+    /// Whether there is a watcher: if not, previous values need not be loaded.
     pub(crate) fn is_watched(&self) -> bool {
         !self.inner.lock().seats.is_empty()
     }
 
-    /// Makes changes known, in order of revision; `upto` is the revision of the last.
+    /// Publishes changes in order of revision; `upto` is the revision of the last.
     pub(crate) fn publish(&self, changes: &[Change], upto: Revision) {
         let mut inner = self.inner.lock();
         inner.published = upto;
@@ -171,8 +171,7 @@ impl Feed {
         }
     }
 
-    /// Makes it known that the store is at `upto` and that the changes until there are not at hand: every watcher looks for
-    /// them in history.
+    /// Publishes that the store is at `upto` without the changes up to it: every watcher reads them from history.
     #[cfg(feature = "etcd")]
     pub(crate) fn skip_to(&self, upto: Revision) {
         let mut inner = self.inner.lock();
@@ -183,7 +182,7 @@ impl Feed {
         }
     }
 
-    /// Ends every watch with an error; new ones begin at `upto`, which may be less than what was published before.
+    /// Ends every watch with an error; new ones begin at `upto`, which may be less than the last published revision.
     #[cfg(feature = "etcd")]
     pub(crate) fn begin_anew(&self, upto: Revision, error: &StorageError) {
         let mut inner = self.inner.lock();
@@ -195,7 +194,7 @@ impl Feed {
         }
     }
 
-    /// Has every watcher report its progress.
+    /// Makes every watcher report its progress.
     pub(crate) fn request_progress(&self) {
         for seat in self.inner.lock().seats.values_mut() {
             seat.progress_wanted = true;
@@ -203,14 +202,14 @@ impl Feed {
         }
     }
 
-    /// Ends every watch, once it has delivered what it has.
+    /// Ends every watch after it has delivered its remaining changes.
     pub(crate) fn close(&self) {
         let mut inner = self.inner.lock();
         inner.closed = true;
         inner.seats.values().for_each(|seat| seat.wake.notify_one());
     }
 
-    /// A watch over this feed and the history before it. The caller has checked that the start is still kept.
+    /// A watch over this feed and the history before it. The caller has checked that the start is kept.
     pub(crate) fn watch<H: History>(
         self: &Arc<Self>,
         prefix: &str,
@@ -274,7 +273,7 @@ impl Feed {
         }
     }
 
-    /// Why a watch is over, if it is.
+    /// Why a watch has ended, if it has.
     fn ended(&self, seat: u64) -> Option<StorageError> {
         self.inner.lock().seats.get(&seat)?.ended.clone()
     }
@@ -297,9 +296,9 @@ struct Watcher<H> {
     wake: Arc<Notify>,
     history: Arc<H>,
     prefix: String,
-    /// Every change up to here is delivered or in `ready`; changes up to here in the queue are not wanted.
+    /// Every change up to here is delivered or in `ready`; changes in the queue up to here are skipped.
     cursor: Revision,
-    /// History is to be read up to here before the queue is.
+    /// History must be read up to here before the queue.
     replay_to: Option<Revision>,
     ready: VecDeque<Arc<Event>>,
     progress_wanted: bool,
@@ -344,7 +343,7 @@ impl<H: History> Watcher<H> {
                 self.reported_at = Instant::now();
                 return Some(Ok(WatchItem::Progress(published)));
             } else {
-                // Either way the loop looks again.
+                // The loop checks again after a notification and after a timeout.
                 let _ = tokio::time::timeout(self.idle_time(), self.wake.notified()).await;
             }
         }
@@ -357,7 +356,7 @@ impl<H: History> Watcher<H> {
             return Ok(());
         }
         let page = self.history.replay(&self.prefix, self.cursor, upto).await;
-        // What was read when the store had become another one is of that one.
+        // The store may have been replaced during the read, which then returned changes of the new one.
         if let Some(error) = self.feed.ended(self.seat) {
             return Err(error);
         }

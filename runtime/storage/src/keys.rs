@@ -1,6 +1,6 @@
 //! Ranges of keys. Keys compare as bytes, and in UTF-8 the order of bytes is the order of code points.
 
-/// The least string greater than everything that begins with `prefix`; `None` when there is none.
+/// The smallest string greater than every string with this prefix; `None` if there is none.
 pub(crate) fn prefix_end(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     while let Some(last) = end.pop() {
@@ -18,7 +18,7 @@ pub(crate) fn range_start<'a>(prefix: &'a str, start: &'a str) -> &'a str {
 }
 
 fn successor(c: char) -> Option<char> {
-    // Surrogates are no characters: U+E000 follows U+D7FF.
+    // Surrogates are not characters: U+E000 follows U+D7FF.
     (c as u32 + 1..=char::MAX as u32).find_map(char::from_u32)
 }
 

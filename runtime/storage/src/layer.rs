@@ -1,4 +1,4 @@
-//! Stores in front of another store, for tests: what a layer does not do itself, the store behind it does.
+//! Wrappers around a store, for tests: calls that a layer does not override go to the inner store.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use bytes::Bytes;
 
 use crate::{Entry, ListRequest, Page, Revision, Storage, StorageError, WatchStart, WatchStream};
 
-/// A store over another one. Every method passes the call on unless it says otherwise; [`Storage`] says what it promises.
+/// A wrapper around another store. Every method delegates unless it is overridden; [`Storage`] documents them.
 #[async_trait]
 #[allow(
     clippy::missing_errors_doc,
     reason = "the methods are those of Storage, which says when they fail"
 )]
 pub trait Layer: Send + Sync + fmt::Debug + 'static {
-    /// The store behind this one.
+    /// The inner store.
     fn behind(&self) -> &dyn Storage;
 
     /// [`Storage::get`].
@@ -52,7 +52,7 @@ pub trait Layer: Send + Sync + fmt::Debug + 'static {
     }
 }
 
-/// Writes, and what operators ask, always pass through.
+/// Writes and operator calls are always delegated.
 #[async_trait]
 impl<L: Layer> Storage for L {
     async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {

@@ -1,10 +1,10 @@
 //! Bytes with revisions: the [`Storage`] trait, its backends and their conformance suite.
 //!
-//! Nothing here knows what an object is. The one invariant: every write gets one revision from one counter, and what
-//! was acknowledged is there for every later read, watch and restart.
+//! This crate knows nothing about objects. The invariant: every write gets one revision from one counter, and an
+//! acknowledged write is seen by every later read and watch, also after a restart.
 //!
-//! The feature `etcd` adds the backend of that name, for several servers over one store. The feature `testing` adds `conformance`, the suite that proves a backend, also one of your own, and `Layer`, for stores
-//! that stand in front of another one.
+//! The feature `etcd` adds the etcd backend, for several servers over one store. The feature `testing` adds
+//! `conformance`, the suite that tests any backend, and `Layer`, for wrappers around a store.
 
 mod storage;
 

@@ -1,6 +1,6 @@
-//! The memory backend: present values and recent history in persistent maps, gone with the process.
+//! The memory backend: present values and recent history in persistent maps, lost when the process ends.
 //!
-//! Readers copy the maps' roots under the lock and read without it, so none of them holds up a writer. Lock order: the
+//! Readers copy the maps' roots under the lock and read without it, so they do not delay writers. Lock order: the
 //! state, then the feed, so that changes are published in the order in which they were made.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,19 +23,19 @@ use crate::{
     WatchStream,
 };
 
-/// How many changes one write forgets at most: more than one, so that history shrinks after a burst, and few, so that no
-/// write waits.
+/// Maximum changes that one write compacts: more than one, so that history shrinks after a burst, and few, so that no
+/// write is delayed.
 const FORGET_STEP: usize = 64;
 
-/// History beside the present values, by default: as much as the watch caches keep twice over. A disk has more.
+/// Default memory for history beside the present values: twice that of the watch caches. A store on disk keeps more.
 const HISTORY_BYTES: u64 = 128 << 20;
 
-/// How many revisions a watcher replays at a time.
+/// Maximum revisions that a watcher replays at a time.
 const REPLAY_STEP: usize = 4_096;
 
 /// A store in memory.
 ///
-/// Watches of it are to be read within a tokio runtime that has time enabled.
+/// Watches must be read within a tokio runtime that has time enabled.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -57,17 +57,17 @@ pub struct Memory {
 
 #[derive(Debug)]
 struct State {
-    /// What readers take a copy of.
+    /// The part that readers copy.
     view: View,
     horizon: Horizon,
-    /// The keys with a time to live, the first to go first.
+    /// The keys with a time to live, in the order in which they expire.
     deadlines: BTreeSet<(Instant, Arc<str>)>,
-    /// Tells the thread that removes expired keys of an earlier deadline; started by the first key with one.
+    /// Notifies the thread that removes expired keys of an earlier deadline; started by the first key with one.
     reaper: Option<mpsc::Sender<()>>,
     closed: bool,
 }
 
-/// The store at one revision, and how it came there.
+/// The store at one revision, and its history.
 #[derive(Clone, Debug, Default)]
 struct View {
     revision: Revision,
@@ -96,8 +96,8 @@ impl Stored {
 }
 
 impl Memory {
-    /// An empty store with the usual [`Retention`], whose first write gets revision 1: where no client outlives it, as in
-    /// tests.
+    /// An empty store with the default [`Retention`], whose first write gets revision 1: for stores that outlive all
+    /// clients' memory of revisions, as in tests.
     pub fn new() -> Arc<Self> {
         Self::with_retention(Self::usual_retention())
     }
@@ -107,8 +107,8 @@ impl Memory {
         Self::beginning_after(Revision(0), retention)
     }
 
-    /// An empty store with the usual [`Retention`], whose revisions begin at the clock: microseconds since 1970. So those
-    /// that clients remember of an earlier store are too old to it, instead of yet to come.
+    /// An empty store with the default [`Retention`], whose revisions begin at the clock: microseconds since 1970.
+    /// Revisions that clients remember from an earlier store are then too old instead of in the future.
     pub fn beginning_now() -> Arc<Self> {
         Self::beginning_after(beginning::now(), Self::usual_retention())
     }
@@ -120,7 +120,7 @@ impl Memory {
         }
     }
 
-    /// An empty store whose first write gets the revision after this one: for those that know what went before.
+    /// An empty store whose first write gets the revision after this one: for callers that know the earlier revisions.
     pub fn beginning_after(revision: Revision, retention: Retention) -> Arc<Self> {
         let view = View {
             revision,
@@ -141,8 +141,8 @@ impl Memory {
         })
     }
 
-    /// A store with everything that this one holds, its history too: as if this one had been on a disk, was closed and is
-    /// opened again. What is written to one of them later is not in the other.
+    /// A copy of this store with its history, as if it had been on a disk and were closed and opened again. Later
+    /// writes to one of them are not in the other.
     pub fn reopen(&self) -> Arc<Self> {
         let old = self.state.lock();
         let state = State {
@@ -185,7 +185,7 @@ impl Memory {
         Ok(revision)
     }
 
-    /// Deletes what has expired; gives the time until the next key does.
+    /// Deletes expired keys; returns the time until the next one expires.
     fn expire(&self) -> Option<Duration> {
         let mut state = self.state.lock();
         let now = Instant::now();
@@ -214,7 +214,7 @@ impl State {
         if self.closed { Err(closed()) } else { Ok(()) }
     }
 
-    /// Does a write if it may be done.
+    /// Executes a write if its precondition holds.
     fn apply(&mut self, key: &str, op: &Op) -> Result<Arc<Event>, StorageError> {
         let present = self.view.objects.get(key);
         if !op.is_allowed(present.map(|stored| stored.revision)) {
@@ -274,11 +274,11 @@ impl State {
             let store = Weak::clone(store);
             let thread = std::thread::Builder::new().name("apiloom-expiry".into());
             if let Err(error) = thread.spawn(move || reap(&store, &receiver)) {
-                tracing::error!(%error, "no thread to remove expired keys");
+                tracing::error!(%error, "failed to start the thread that removes expired keys");
             }
             sender
         });
-        // It cannot have ended: it does so when the store is dropped.
+        // The thread cannot have ended: it does so when the store is dropped.
         let _ = reaper.send(());
     }
 }
@@ -340,7 +340,7 @@ impl View {
             .take_while(move |(key, _)| end.as_deref().is_none_or(|end| ***key < *end))
     }
 
-    /// This view as it was at an earlier revision, in a range of keys: what changed since, undone.
+    /// This view at an earlier revision, in a range of keys: the changes since are undone.
     fn rewound(&self, at: Revision, from: &str, prefix: &str) -> OrdMap<Arc<str>, Stored> {
         let mut undone: BTreeMap<&str, &Option<(Bytes, Revision)>> = BTreeMap::new();
         for event in self.changes_after(at) {

@@ -1,4 +1,4 @@
-//! A write as a backend sees it, and when it may be done.
+//! A write as a backend sees it, and its precondition.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::{Entry, EventKind, Revision, StorageError};
 
-/// What a write asks for.
+/// The operation of a write.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Create {
@@ -24,7 +24,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Whether it may be done where the key now holds `present`.
+    /// Whether the write is allowed while the key holds `present`.
     pub(crate) fn is_allowed(&self, present: Option<Revision>) -> bool {
         match self {
             Op::Create { .. } => present.is_none(),
@@ -32,7 +32,7 @@ impl Op {
         }
     }
 
-    /// The answer where it may not.
+    /// The error if it is not allowed.
     pub(crate) fn refusal(&self, key: &str, present: Option<Entry>) -> StorageError {
         match (self, present) {
             (Op::Create { .. }, Some(present)) => StorageError::Exists(Box::new(present)),

@@ -1,4 +1,4 @@
-//! A store for tests in which two writes share one revision, as the puts of one transaction of etcd do.
+//! A store for tests in which two writes share one revision, as the puts of one transaction in etcd do.
 //!
 //! The invariant: readers and watchers see both writes of a revision or none of them.
 
@@ -16,16 +16,16 @@ use crate::{
     WatchStart, WatchStream,
 };
 
-/// Fills the second half of a revision whose first half is a single write.
+/// Takes the second half of a revision whose first half is a single write.
 const PADDING: &str = "/padding/key";
 
-/// A memory store whose revisions hold two writes each. A single write shares its revision with one outside every other
-/// prefix.
+/// A memory store whose revisions hold two writes each. A single write shares its revision with a write to a key
+/// outside every other prefix.
 #[derive(Debug)]
 pub struct Paired {
-    /// Its revisions 2n-1 and 2n are revision n here.
+    /// Revisions 2n-1 and 2n of the inner store are revision n here.
     store: Arc<Memory>,
-    /// Held while the two writes of a revision are made and while anything is read.
+    /// Held while both writes of a revision are made and during every read.
     whole: Mutex<()>,
 }
 
@@ -79,7 +79,7 @@ impl Paired {
         }
     }
 
-    /// The revision of a single write, whose other half is filled.
+    /// Completes the revision of a single write.
     async fn single(
         &self,
         written: Result<Revision, StorageError>,
@@ -89,7 +89,7 @@ impl Paired {
         Ok(paired(revision))
     }
 
-    /// The memory store's revision of what a key holds, if it holds what was written at `expected`.
+    /// The inner store's revision of a key, if the key holds the write at `expected`.
     async fn expected(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
         let (present, _) = self.store.get(key).await?;
         match present {
@@ -139,10 +139,10 @@ fn failure(error: StorageError) -> StorageError {
     }
 }
 
-/// The changes of a watch, those of one revision together.
+/// The changes of a watch, with the two of one revision delivered together.
 struct Changes {
     changes: WatchStream,
-    /// The first change of a revision, until it is known what the other one is.
+    /// The first change of a revision, held until the other one is known.
     held: Option<Event>,
     ready: VecDeque<WatchItem>,
 }
@@ -169,7 +169,7 @@ impl Changes {
         self.ready.pop_front().map(Ok)
     }
 
-    /// Lets go of a change whose revision is complete at a later one of the memory store.
+    /// Delivers a held change whose revision is complete at a later revision of the inner store.
     fn release_before(&mut self, revision: Revision) {
         if let Some(held) = self.held.take_if(|held| held.revision < revision) {
             self.ready.push_back(changed(held));

@@ -1,26 +1,26 @@
-//! How much history is kept: at least so long and at least so many revisions, whichever is more, but no more than so many
-//! bytes.
+//! How much history is kept: at least a minimum age and a minimum number of revisions, whichever is more, but at most a
+//! number of bytes.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::Revision;
 
-/// How much history a store keeps by itself. [`Storage::compact`](crate::Storage::compact) may forget more.
+/// How much history a store keeps by itself. [`Storage::compact`](crate::Storage::compact) may remove more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// No change younger than this is forgotten.
+    /// Changes younger than this are kept.
     pub min_age: Duration,
-    /// The newest so many changes are not forgotten, however old they are.
+    /// Number of newest changes that are kept, regardless of their age.
     pub min_revisions: u64,
-    /// What history keeps beside the present values may take so many bytes: beyond that the oldest changes are forgotten,
-    /// however young and few they are.
+    /// Maximum bytes of history beside the present values: beyond that the oldest changes are compacted, regardless of
+    /// their age and number.
     pub max_bytes: u64,
 }
 
 impl Default for Retention {
-    /// Five minutes, as long as a Kubernetes client may take for the pages of one list, and 10,000 revisions; but no more
-    /// than 1 GiB, since 10,000 objects as large as they may be would be 30.
+    /// Five minutes, as long as a Kubernetes client may take for the pages of one list, and 10,000 revisions; but at
+    /// most 1 GiB, since 10,000 objects of the maximum size would take 30.
     fn default() -> Self {
         Self {
             min_age: Duration::from_secs(300),
@@ -31,39 +31,39 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// How often it is worth asking [`Horizon::floor`].
+    /// How often [`Horizon::floor`] should be called.
     pub(crate) fn step(&self) -> Duration {
         (self.min_age / 32).clamp(Duration::from_millis(50), Duration::from_secs(10))
     }
 
-    /// How exactly bytes are known: of so many, either all are kept or none.
+    /// The granularity of the byte limit: this many bytes are kept or compacted together.
     fn byte_step(&self) -> u64 {
         self.max_bytes / 64
     }
 }
 
-/// What a change in history costs beside the value that it replaced: its key, numbers and places.
+/// The cost of a change in history beside the value that it replaced: its key, numbers and map entries.
 pub(crate) const CHANGE_BYTES: u64 = 128;
 
-/// Where history was at some moment.
+/// A point in history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// The newest revision then.
+    /// The newest revision at that time.
     pub(crate) revision: Revision,
-    /// How long ago.
+    /// Its age.
     pub(crate) age: Duration,
-    /// What the changes up to there cost, counted from any point that is the same for all samples.
+    /// The cost of the changes up to there, counted from any point that is the same for all samples.
     pub(crate) bytes: u64,
 }
 
-/// Knows how old and how large the changes are, from samples: exact ages would cost a time stamp per revision.
+/// Estimates the age and size of changes from samples: exact ages would cost a time stamp per revision.
 #[derive(Clone, Debug)]
 pub(crate) struct Horizon {
     retention: Retention,
     origin: Instant,
-    /// The oldest first. Of changes before the first one nothing is kept, or nothing is known.
+    /// Oldest first. Changes before the first sample are compacted, or of unknown age.
     samples: VecDeque<At>,
-    /// What all changes cost, from the same point as in the samples.
+    /// The cost of all changes, counted from the same point as in the samples.
     bytes: u64,
 }
 
@@ -76,7 +76,7 @@ struct At {
 }
 
 impl Horizon {
-    /// Of a store whose history begins after `compacted`.
+    /// For a store whose history begins after `compacted`.
     pub(crate) fn new(retention: Retention, now: Instant, compacted: Revision) -> Self {
         let first = Sample {
             revision: compacted,
@@ -86,7 +86,7 @@ impl Horizon {
         Self::resume(retention, now, [first])
     }
 
-    /// Of a store of which samples are known, the oldest first.
+    /// For a store with saved samples, oldest first.
     pub(crate) fn resume(
         retention: Retention,
         now: Instant,
@@ -96,7 +96,7 @@ impl Horizon {
         let samples: VecDeque<At> = samples
             .into_iter()
             .map(|sample| {
-                // Where the clock was set back, the later sample is believed.
+                // If the clock was set back, the later sample is used.
                 last = last.max(-i64::try_from(sample.age.as_millis()).unwrap_or(i64::MAX));
                 At {
                     millis: last,
@@ -113,7 +113,7 @@ impl Horizon {
         }
     }
 
-    /// The samples, to resume from.
+    /// The samples, for saving.
     pub(crate) fn samples(&self, now: Instant) -> impl Iterator<Item = Sample> {
         let now = self.millis(now);
         self.samples.iter().map(move |at| Sample {
@@ -128,7 +128,7 @@ impl Horizon {
         i64::try_from(since).unwrap_or(i64::MAX)
     }
 
-    /// Counts what a change replaced.
+    /// Adds the cost of a replaced value.
     pub(crate) fn count(&mut self, bytes: u64) {
         self.bytes = self
             .bytes
@@ -136,7 +136,7 @@ impl Horizon {
             .saturating_add(CHANGE_BYTES);
     }
 
-    /// Notes that `revision` is the newest one now; says whether there is a new sample.
+    /// Records that `revision` is the newest one now; returns whether that added a sample.
     pub(crate) fn observe(&mut self, now: Instant, revision: Revision) -> bool {
         let millis = self.millis(now);
         let step = self.retention.step().as_millis() as i64;
@@ -156,7 +156,7 @@ impl Horizon {
         is_due
     }
 
-    /// The same for a change of which no more is known than that it is there.
+    /// The same for a change of which only its existence is known.
     pub(crate) fn observe_bytes(&mut self, now: Instant, revision: Revision) {
         let last = self.samples.back().map_or(0, |last| last.bytes);
         if self.bytes - last >= self.retention.byte_step() {
@@ -171,7 +171,7 @@ impl Horizon {
             .map_or(Revision(0), |last| last.revision)
     }
 
-    /// Drops samples that tell neither age nor bytes better than their neighbors.
+    /// Drops samples that add no precision to their neighbors.
     fn thin_out(&mut self, now: i64) {
         let old = self.first_young(now);
         let mut index = 1;
@@ -187,14 +187,14 @@ impl Horizon {
         }
     }
 
-    /// The first sample that is younger than everything has to be kept.
+    /// The first sample that is younger than the minimum age.
     fn first_young(&self, now: i64) -> usize {
         let min_age = i64::try_from(self.retention.min_age.as_millis()).unwrap_or(i64::MAX);
         self.samples
             .partition_point(|at| now.saturating_sub(at.millis) >= min_age)
     }
 
-    /// Whether history has grown beyond its bytes by so much that it is worth asking for the floor.
+    /// Whether history exceeds its byte limit by so much that the floor should be computed.
     pub(crate) fn is_too_large(&self) -> bool {
         let first = self.samples.front().map_or(self.bytes, |first| first.bytes);
         self.bytes - first
@@ -204,7 +204,7 @@ impl Horizon {
                 .saturating_add(self.retention.byte_step())
     }
 
-    /// The revision up to which the changes may be forgotten.
+    /// The revision up to which changes may be compacted.
     pub(crate) fn floor(&self, now: Instant, current: Revision) -> Revision {
         let by_count = current.0.saturating_sub(self.retention.min_revisions);
         let by_age = match self.first_young(self.millis(now)) {
@@ -225,7 +225,7 @@ impl Horizon {
         }
     }
 
-    /// Forgets what is known of changes that are gone.
+    /// Drops the samples of compacted changes.
     pub(crate) fn forget(&mut self, compacted: Revision) {
         while self.samples.len() > 1 && self.samples[1].revision <= compacted {
             self.samples.pop_front();
@@ -306,7 +306,7 @@ mod tests {
         };
         let mut now = Instant::now();
         let mut horizon = Horizon::new(retention, now, Revision(0));
-        // Each life is shorter than a step.
+        // Each life of the process is shorter than a step.
         for life in 1..=100 {
             horizon.observe(now, Revision(life));
             now += second(7);

@@ -1,9 +1,9 @@
-//! What the disk returns may be anything: no wrong object is served and none is missing, or an error says where.
+//! Damaged files: no wrong object is served and none is missing, or an error says where.
 //!
-//! Every file of a store, as a clean stop leaves it and as a kill does, is damaged in hundreds of ways: single bits, runs
-//! of bytes, sectors of zeros, a torn last page, a cut file; in pages with values and in those without. Each image is
-//! opened, read in every way, written to, read again, closed and opened again. Then the same is done with the proofs
-//! switched off, which must show: otherwise the test would see nothing.
+//! Every file of a store, as left by a clean stop and by a kill, is damaged in hundreds of ways: single bits, runs of
+//! bytes, sectors of zeros, a torn last page, a truncated file; in pages with values and in pages without. Each image
+//! is opened, read in every way, written to, read again, closed and opened again. The same is then done with
+//! verification switched off, which must find wrong answers: otherwise the test would detect nothing.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,7 +27,7 @@ use futures_util::StreamExt;
 use futures_util::future::join_all;
 use random::Random;
 
-/// So many damaged images of each of the three states.
+/// Damaged images of each of the three states.
 const IMAGES: u64 = 150;
 const PAGE: usize = 4096;
 
@@ -62,7 +62,7 @@ fn damage_is_served_without_proofs() {
 struct Summary {
     noticed: u64,
     harmless: u64,
-    /// What was served and should not have been.
+    /// Answers that were wrong.
     wrong: Vec<String>,
     /// Errors that name neither a key nor a page.
     unnamed: Vec<String>,
@@ -109,7 +109,7 @@ fn damage_all(config: EmbeddedConfig, images: u64) -> Summary {
     summary
 }
 
-/// A key, or the file with a page. The header, which says what kind of file it is, is page 1.
+/// Whether an error names a key, or the file with a page. The header, which identifies the file, is page 1.
 fn says_where(error: &str) -> bool {
     error.contains("key \"")
         || error.contains("store.db")
@@ -118,7 +118,7 @@ fn says_where(error: &str) -> bool {
                 .any(|place| error.contains(place))
 }
 
-/// The files of a store and what was written to it.
+/// The files of a store and its expected content.
 struct Original {
     files: BTreeMap<String, Vec<u8>>,
     entries: Vec<Entry>,
@@ -128,8 +128,8 @@ struct Original {
     events: Vec<Event>,
 }
 
-/// A store with everything in it that a store may hold, as it lies on the disk after a kill soon after it was
-/// made, after a clean stop, and after a later kill.
+/// A store with every kind of content, as its files look after a kill soon after it was created, after a clean stop,
+/// and after a later kill.
 async fn originals() -> [(&'static str, Original); 3] {
     let dir = tempfile::tempdir().unwrap();
     let store = Embedded::open(dir.path(), EmbeddedConfig::default()).unwrap();
@@ -138,7 +138,7 @@ async fn originals() -> [(&'static str, Original); 3] {
     let mut young = original(&*store, begin).await;
     young.files = files(dir.path());
     assert_eq!(free_pages(dir.path()), 0);
-    // What is deleted here leaves free pages.
+    // These deletes leave free pages.
     for index in 0..12 {
         let key = format!("/large/{index}");
         let value = Bytes::from(vec![index; 40_000]);
@@ -168,7 +168,7 @@ async fn originals() -> [(&'static str, Original); 3] {
     [("young", young), ("stopped", stopped), ("killed", killed)]
 }
 
-/// Creates objects, small and large, with a time to live and without, and updates and deletes some.
+/// Creates small and large objects, with and without a time to live, and updates and deletes some.
 async fn write(store: &dyn Storage, name: &str, count: usize) {
     for index in 0..count {
         let key = format!(
@@ -237,7 +237,7 @@ fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Writes an image with one damage; says which.
+/// Writes an image with one damage; returns its description.
 fn damage(
     files: &BTreeMap<String, Vec<u8>>,
     dir: &Path,
@@ -248,7 +248,7 @@ fn damage(
         .keys()
         .filter(|name| !files[*name].is_empty())
         .collect();
-    // The small files now and then; the file and its log mostly.
+    // Mostly the file and its log, sometimes the small files.
     let name = match number % 10 {
         0 => names[random.below(names.len())],
         1..4 if files.contains_key("store.db-wal") => "store.db-wal",
@@ -309,10 +309,10 @@ fn flip(bytes: &mut [u8], at: usize, random: &mut Random) -> String {
     format!("bit {bit} of byte {at} (page {})", at / PAGE + 1)
 }
 
-/// What came of an image.
+/// The result of examining an image.
 struct Examined<'a> {
     original: &'a Original,
-    /// What must be there now; `None` where an error left open whether a write was done.
+    /// The expected entries; `None` if an error left open whether a write was executed.
     expected: BTreeMap<String, Option<Entry>>,
     uncertain: bool,
     errors: Vec<String>,
@@ -358,7 +358,7 @@ impl<'a> Examined<'a> {
         }
     }
 
-    /// Gives what was read; notes an error.
+    /// Returns the value of an answer; records an error.
     fn noted<T>(&mut self, answer: Result<T, StorageError>) -> Option<T> {
         answer
             .inspect_err(|error| self.errors.push(error.to_string()))
@@ -417,7 +417,7 @@ impl<'a> Examined<'a> {
         }
     }
 
-    /// Writes, so that pages that the damage may have made free are used again.
+    /// Writes, so that pages that the damage may have marked as free are used again.
     async fn write(&mut self, store: &dyn Storage) {
         let creates = (0..24_u8).map(async |index| {
             let key = format!("/new/{index}-{}", "x".repeat(200));

@@ -1,4 +1,5 @@
-//! The conformance suite sees: a backend with a defect fails it, and for each defect it is known by which test.
+//! Tests of the conformance suite: a backend with a defect must fail it, and for each defect the failing tests are
+//! listed.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,12 +17,12 @@ use apiloom_storage::conformance::{self, Backend, run_with_patience};
 
 use broken::{Defect, Place};
 
-/// A broken backend leaves its watchers waiting: what a store in memory delivers comes much sooner than this.
+/// Timeout for the watchers of a broken backend: a memory store delivers much sooner.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Where a time to live passes.
+/// The same for tests that wait for a time to live.
 const TTL_PATIENCE: Duration = Duration::from_secs(4);
 
-/// With nothing broken the double passes: what fails below fails for the defect.
+/// Without a defect the wrapper passes: failures below are caused by the defect.
 mod healthy {
     apiloom_storage::conformance_tests!(super::Healthy);
 }
@@ -67,7 +68,7 @@ macro_rules! caught {
     };
 }
 
-/// The same for what only shows after a restart.
+/// The same for defects that appear only after a restart.
 macro_rules! caught_at_restart {
     ($($name:ident: $defect:ident fails $($behavior:ident)+;)*) => {
         $(
@@ -86,7 +87,7 @@ macro_rules! caught_at_restart {
 }
 
 caught! {
-    // It loses.
+    // Lost writes.
     loses_creates: LosesCreates fails create_writes_where_nothing_is;
     loses_one_write_in_many: LosesOneWriteInMany fails
         concurrent_writers_of_many_keys_lose_nothing list_of_many_keys_is_whole;
@@ -100,7 +101,7 @@ caught! {
     cuts_large_values: CutsLargeValues fails large_and_empty_values_come_back;
     takes_empty_values_for_none: TakesEmptyForNone fails large_and_empty_values_come_back;
     folds_the_case_of_keys: FoldsKeys fails odd_keys_are_ordinary list_is_in_the_order_of_keys;
-    // It writes what it should not.
+    // Writes that should have been refused.
     overwrites_on_create: OverwritesOnCreate fails
         create_where_something_is_answers_with_it concurrent_creates_of_one_key_succeed_once;
     ignores_what_an_update_expects: IgnoresExpectedOfUpdate fails
@@ -115,12 +116,12 @@ caught! {
         delete_of_another_revision_conflicts_with_the_present;
     counts_refused_writes: CountsRefusedWrites fails refused_writes_change_nothing;
     keeps_the_key_after_a_delete: RemembersDeletedKeys fails create_after_delete_begins_anew;
-    // Its revisions are wrong.
+    // Wrong revisions.
     gives_one_revision_twice: RepeatsRevisions fails every_write_has_a_revision_of_its_own;
     is_behind_with_its_revision: LagsWithRevision fails current_revision_is_that_of_the_newest_write;
     reads_without_a_revision: ReadsWithoutRevision fails
         get_of_the_absent_is_nothing_at_the_present_revision list_of_nothing_has_a_revision;
-    // Its reads are stale or wrong.
+    // Stale or wrong reads.
     reads_stale: ReadsStale fails update_replaces_what_was_expected delete_removes_what_was_expected;
     lists_stale: ListsStale fails list_is_in_the_order_of_keys list_leaves_out_siblings_of_the_prefix;
     lists_in_disorder: ListsInDisorder fails list_is_in_the_order_of_keys;
@@ -137,7 +138,7 @@ caught! {
     lists_the_future: ListsFuture fails list_at_a_future_revision_is_refused;
     counts_siblings: CountsSiblings fails count_is_of_the_present;
     counts_the_deleted: CountsDeleted fails count_is_of_the_present;
-    // Its watches are wrong.
+    // Wrong watches.
     reorders_events: ReordersEvents fails
         watch_keeps_the_order_of_revisions watch_keeps_the_order_of_each_key;
     repeats_events: RepeatsEvents fails watch_keeps_the_order_of_revisions dropped_watch_disturbs_no_other;
@@ -154,13 +155,13 @@ caught! {
     tells_progress_once: ProgressOnce fails
         progress_comes_when_it_is_asked_for progress_comes_when_others_write;
     tells_progress_too_early: ProgressTooEarly fails watch_from_a_revision_delivers_what_followed_it;
-    // Its times to live are wrong.
+    // Wrong times to live.
     forgets_ttl: ForgetsTtl fails ttl_removes_and_watchers_see_it ttl_of_many_keys_removes_each_once;
     keeps_ttl_after_an_update: KeepsTtlAfterUpdate fails update_without_ttl_lives_on;
     counts_ttl_from_the_create: CountsTtlFromCreate fails update_with_ttl_begins_anew;
     ends_ttl_of_the_next_owner: EndsTtlOfNextOwner fails ttl_ends_with_its_key;
     expires_without_an_event: ExpiresSilently fails ttl_removes_and_watchers_see_it;
-    // Its compaction and its end are wrong.
+    // Wrong compaction or closing.
     compacts_what_is_present: CompactsPresent fails compaction_keeps_what_is_present;
     compacts_too_much: CompactsTooMuch fails
         compaction_keeps_the_state_at_its_revision watch_from_a_compacted_revision_is_refused;
@@ -179,7 +180,7 @@ caught_at_restart! {
     forgets_ttl_at_restart: RestartForgetsTtl fails restart_keeps_times_to_live;
 }
 
-/// No test of the suite is there in vain.
+/// Every test of the suite detects some defect.
 #[test]
 fn every_behavior_fails_for_some_defect() {
     let suite = [

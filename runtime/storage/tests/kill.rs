@@ -1,9 +1,9 @@
-//! A process that is killed while it writes loses nothing that it was told is written, fifty times in a row;
-//! `APILOOM_KILLS=500` makes it so many.
+//! A process that is killed while it writes loses no acknowledged write, fifty times in a row; `APILOOM_KILLS=500` sets
+//! another number.
 //!
 //! The test starts itself as that process: the child opens the store, writes with several tasks, watches, and prints
-//! every acknowledgement and every change that its watcher sees; the parent kills it at some moment, compares a copy of
-//! the directory, and starts it again over what the kill has left.
+//! every acknowledgement and every change that its watcher sees. The parent kills it at some moment, checks a copy of
+//! the directory, and starts the child again on the original.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ use apiloom_storage::{
 };
 use futures_util::StreamExt;
 
-/// Tells a child which store is its own, and from where its watcher resumes.
+/// Environment variables that tell a child the directory of its store, and from where its watcher resumes.
 const DIR: &str = "APILOOM_TEST_STORE_OF_WRITER";
 const WATCHED: &str = "APILOOM_TEST_WATCHED";
 const WRITERS: usize = 8;
@@ -53,19 +53,19 @@ fn killed_writers_lose_nothing_acknowledged() {
         runtime.block_on(parent.compare(copy.path()));
     }
     assert!(parent.total > TOTAL, "{} acknowledged", parent.total);
-    // What the last kill has left is as good as its copy.
+    // The files left by the last kill are as good as their copy.
     runtime.block_on(parent.compare(dir.path()));
 }
 
-/// What a child said.
+/// A line of a child's output.
 enum Said {
     /// A key, the revision of its write, and its value; `None` after a delete.
     Acknowledged(String, Revision, Option<String>),
-    /// Its watcher saw a change.
+    /// The revision of a change that its watcher saw.
     Saw(Revision),
 }
 
-/// What is known of the store without looking at it.
+/// The expected content of the store.
 #[derive(Default)]
 struct Parent {
     /// The last acknowledged state of each key.
@@ -74,14 +74,14 @@ struct Parent {
     total: usize,
     /// The newest change that a watcher in a child saw.
     watched: Revision,
-    /// What the changes up to a revision lead to, as the watches of this process saw them.
+    /// The state after the changes up to a revision, as the watches of this process saw them.
     replayed: BTreeMap<String, (Revision, bytes::Bytes)>,
     deleted: BTreeMap<String, Revision>,
     replayed_to: Revision,
 }
 
 impl Parent {
-    /// Runs the writing process until it has acknowledged so many writes, and kills it with more under way.
+    /// Runs the child until it has acknowledged this many writes, and kills it with more in progress.
     fn write_and_kill(&mut self, dir: &Path, writes: u64) {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
@@ -119,7 +119,7 @@ impl Parent {
                 }
             }
         }
-        // What it managed to print after that counts too: the loop ended with the child.
+        // Lines that it still printed count too: the loop ended when the child did.
         assert!(
             acknowledged >= writes,
             "the writer wrote until it was killed"
@@ -128,9 +128,9 @@ impl Parent {
         child.wait().unwrap();
     }
 
-    /// Opens the store and proves that it holds what was acknowledged: each key at that revision or at a later one, which
-    /// was under way when the process was killed. A watch that resumes where the last one was sees every revision once
-    /// and ends in the same state.
+    /// Opens the store and checks that it holds every acknowledged write: each key at that revision or at a later one,
+    /// which was in progress when the process was killed. A watch that resumes where the last one ended sees every
+    /// revision once and ends in the same state.
     async fn compare(&mut self, dir: &Path) {
         let store = reopen(dir);
         let page = store.list(ListRequest::default()).await.unwrap();
@@ -198,7 +198,7 @@ fn parse(line: &str) -> Option<Said> {
         "saw" => Said::Saw(Revision(words.next()?.parse().ok()?)),
         _ => return None,
     };
-    // The kill may have cut the last line short.
+    // The kill may have truncated the last line.
     words.next().filter(|end| *end == ".")?;
     Some(said)
 }
@@ -262,11 +262,11 @@ fn acknowledge(key: &str, revision: Revision, value: &str) {
 }
 
 fn say(what: std::fmt::Arguments<'_>) {
-    // The parent may have stopped reading: it is about to kill us.
+    // The parent may have stopped reading: it is about to kill this process.
     let _ = writeln!(std::io::stdout().lock(), "{what} .");
 }
 
-/// The lock is gone when the killed process is, which may take a moment.
+/// Opens the store again. The lock of the killed process may stay for a moment.
 fn reopen(dir: &Path) -> Arc<Embedded> {
     let begin = Instant::now();
     loop {

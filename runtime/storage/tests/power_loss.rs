@@ -1,12 +1,13 @@
-//! When the power fails, what was acknowledged is there and nothing is half-written.
+//! Power loss: every acknowledged write survives, and no write is there in part.
 //!
-//! The test starts itself as a process that writes, with a library preloaded that records every write and every sync
-//! (`tests/powerloss/record.c`). From the record it rebuilds what the disk may have held at hundreds of moments: what was
-//! synced, and of the rest nothing, everything, or a random half of its blocks of 4 KiB. Each image is opened, compared
-//! with what had been acknowledged by then, proved and written to. The same is done for a store that syncs nothing,
-//! which must show: otherwise the test would see nothing.
+//! The test starts itself as a process that writes, with a preloaded library that records every write and every sync
+//! (`tests/powerloss/record.c`). From the record it rebuilds possible contents of the disk at hundreds of moments:
+//! everything that was synced, and of the rest nothing, everything, or a random half of its blocks of 4 KiB. Each image
+//! is opened, compared with the writes acknowledged by then, verified and written to. The same is done for a store that
+//! syncs nothing, which must lose writes: otherwise the test would detect nothing.
 //!
-//! Names of files are taken to be on the disk at once, and blocks of 4 KiB to be written whole or not at all.
+//! It assumes that names of files reach the disk at once, and that blocks of 4 KiB are written completely or not at
+//! all.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -36,12 +37,12 @@ use random::Random;
 const MOMENTS: usize = 36;
 const BLOCK: usize = 4096;
 const WRITERS: usize = 6;
-/// The writing process runs three times, the second time over what the first has left without closing; each writer writes
-/// so many keys each time: about 2,500 writes in all.
+/// The writing process runs three times, the second time on the files that the first has left without closing; each
+/// writer writes this many keys each time: about 2,500 writes in all.
 const RUNS: u64 = 3;
 const KEYS: u64 = 32;
 
-/// Tell the writing process where its store is, and whether it syncs.
+/// Environment variables that tell the writing process where its store is, and whether it syncs.
 const DIR: &str = "POWERLOSS_DIR";
 const LOG: &str = "POWERLOSS_LOG";
 const SYNCS: &str = "APILOOM_TEST_SYNCS";
@@ -67,8 +68,8 @@ fn power_loss_without_syncs_shows() {
     assert!(bad.len() * 4 > images, "{} of {images}: {bad:?}", bad.len());
 }
 
-/// Records a process that writes, loses its power at many moments, and gives how many images there were and which of them
-/// are bad.
+/// Records a process that writes, simulates power loss at many moments, and returns the number of images and the bad
+/// ones.
 fn lose_power(test: &str, syncs: bool, moments: usize) -> (usize, Vec<String>) {
     let scratch = tempfile::tempdir().unwrap();
     let library = compile(scratch.path());
@@ -121,7 +122,7 @@ fn compile(scratch: &Path) -> PathBuf {
     library
 }
 
-/// One thing that the writing process did.
+/// One recorded action of the writing process.
 enum Record {
     Name(u64, String),
     Create(u64),
@@ -159,7 +160,7 @@ fn records(log: &[u8]) -> Vec<Record> {
     records
 }
 
-/// How often the store's file itself was synced.
+/// Number of syncs of the store's file itself.
 fn checkpoints(records: &[Record]) -> usize {
     let (mut store, mut count) = (0, 0);
     for record in records {
@@ -173,7 +174,8 @@ fn checkpoints(records: &[Record]) -> usize {
     count
 }
 
-/// Moments at random, right after acknowledgements, and right before syncs are done: each the number of records before.
+/// Random moments, moments right after acknowledgements, and moments right before a sync ends: each as a number of
+/// records.
 fn choose(records: &[Record], moments: usize) -> Vec<usize> {
     let mut random = Random(11);
     let mut acknowledged_file = 0;
@@ -181,7 +183,7 @@ fn choose(records: &[Record], moments: usize) -> Vec<usize> {
     for (index, record) in records.iter().enumerate() {
         match record {
             Record::Name(file, name) if name.ends_with(ACKNOWLEDGED) => acknowledged_file = *file,
-            // Each run counts its files anew.
+            // Each run numbers its files from the beginning.
             Record::Name(file, _) if *file == acknowledged_file => acknowledged_file = 0,
             Record::Write(file, ..) if *file == acknowledged_file => {
                 acknowledgements.push(index + 1);
@@ -203,12 +205,12 @@ fn choose(records: &[Record], moments: usize) -> Vec<usize> {
     chosen
 }
 
-/// A file as the disk has it, and what was written since its last sync.
+/// The synced content of a file, and the writes since its last sync.
 #[derive(Clone, Default)]
 struct OnDisk {
     exists: bool,
     synced: Vec<u8>,
-    /// Each with its number, by which a sync that began earlier or later is known.
+    /// Each with its number, which tells whether it came before or after the start of a sync.
     pending: Vec<(usize, Pending)>,
 }
 
@@ -222,7 +224,7 @@ impl Pending {
     fn apply(&self, content: &mut Vec<u8>, mut is_kept: impl FnMut() -> bool) {
         match self {
             Pending::Write(offset, bytes) => {
-                // By the blocks of the file, not of the write.
+                // Split at the blocks of the file, not of the write.
                 let mut from = 0;
                 while from < bytes.len() {
                     let at = offset + from;
@@ -244,10 +246,10 @@ impl Pending {
     }
 }
 
-/// What the disk holds, and what was acknowledged.
+/// The content of the disk, and the acknowledged writes.
 #[derive(Default)]
 struct Machine {
-    /// As the run that writes has numbered them.
+    /// By the numbers of the run that writes.
     names: BTreeMap<u64, String>,
     files: BTreeMap<String, OnDisk>,
     syncing: BTreeMap<(u64, u64), usize>,
@@ -300,7 +302,7 @@ impl Machine {
         self.files.entry(self.names[&file].clone()).or_default()
     }
 
-    /// Writes what the disk may hold when the power fails now.
+    /// Writes a possible content of the disk after a power loss at this moment.
     fn image(&self, dir: &Path, mut is_kept: impl FnMut() -> bool) {
         for (name, file) in &self.files {
             if file.exists && name != ACKNOWLEDGED {
@@ -314,7 +316,7 @@ impl Machine {
     }
 }
 
-/// Loses the power at each of some moments, in four ways; says what is bad.
+/// Simulates power loss at each of these moments, in four ways; returns the problems.
 fn examine(records: &[Record], moments: &[usize]) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -348,12 +350,12 @@ fn examine(records: &[Record], moments: &[usize]) -> Vec<String> {
     bad
 }
 
-/// A directory in memory, where there is one: hundreds of images are written.
+/// A directory in memory, if there is one: hundreds of images are written.
 fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// What was acknowledged: for each key, up to which of its steps, and with which revision.
+/// The acknowledged writes: for each key its last step, with the revision.
 #[derive(Default)]
 struct Expected {
     keys: BTreeMap<String, (u64, Revision)>,
@@ -377,7 +379,7 @@ impl Expected {
 
 async fn open_and_compare(dir: &Path, expected: &Expected) -> Result<(), String> {
     let mut config = EmbeddedConfig::default();
-    // What is examined here is not lost any more.
+    // The examined image is not subject to power loss.
     config.safety.syncs = false;
     let store = Embedded::open(dir, config).map_err(|error| error.to_string())?;
     let compared = compare(&*store, expected).await;
@@ -406,7 +408,7 @@ async fn compare(store: &dyn Storage, expected: &Expected) -> Result<(), String>
         .collect();
     for (key, (step, revision)) in &expected.keys {
         let entry = present.get(key.as_str());
-        // The write that followed the last acknowledged one was under way.
+        // The write after the last acknowledged one was in progress.
         let fits = [*step, step + 1].into_iter().any(|at| {
             let same_revision = at > *step || entry.is_none_or(|entry| entry.revision == *revision);
             same_revision && entry.map(|entry| &entry.value[..]) == value(key, at).as_deref()
@@ -432,7 +434,7 @@ async fn compare(store: &dyn Storage, expected: &Expected) -> Result<(), String>
     Ok(())
 }
 
-/// Every revision since the compaction is there once.
+/// Checks that every revision since the compaction exists once.
 async fn history(store: &dyn Storage, newest: Revision) -> Result<(), String> {
     let told = |error: StorageError| error.to_string();
     let mut reached = Revision(0);
@@ -457,7 +459,7 @@ async fn history(store: &dyn Storage, newest: Revision) -> Result<(), String> {
     }
 }
 
-/// What a key holds after a step: it is created, updated three times, and then one in three is deleted.
+/// The value of a key after a step: each key is created, updated three times, and one in three is then deleted.
 fn value(key: &str, step: u64) -> Option<Vec<u8>> {
     let seed = crc(key);
     if step > 3 && seed.is_multiple_of(3) {
@@ -479,7 +481,7 @@ fn crc(key: &str) -> u64 {
 fn write_all() {
     let dir = PathBuf::from(std::env::var_os(DIR).unwrap());
     let mut config = EmbeddedConfig {
-        // History is forgotten and removed all the time.
+        // History is compacted and removed all the time.
         retention: Retention {
             min_age: Duration::ZERO,
             min_revisions: 60,
@@ -511,7 +513,7 @@ fn write_all() {
         if run == 1 {
             store.close().await;
         }
-        // Otherwise nothing is closed: that is how power fails.
+        // Nothing else is closed, as in a power loss.
         std::mem::forget(store);
     });
     runtime.shutdown_background();

@@ -1,5 +1,5 @@
-//! A disk that is full, read-only or broken: writes are answered with errors, reads go on, and when the disk takes writes
-//! again so does the store, with nothing lost that was acknowledged.
+//! A disk that is full, read-only or broken: writes fail with errors, reads still work, and when the disk accepts
+//! writes again so does the store, without losing an acknowledged write.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -32,7 +32,7 @@ const ENOSPC: i32 = 28;
 const EROFS: i32 = 30;
 const EDQUOT: i32 = 122;
 
-/// The errors are those of the calls into the system, by a library that is preloaded into this test run as a child.
+/// A library that is preloaded into this test, run as a child, makes system calls fail.
 #[test]
 fn store_outlives_refused_writes() {
     if let Some(dir) = std::env::var_os(DIR) {
@@ -42,7 +42,7 @@ fn store_outlives_refused_writes() {
             run(async {
                 let refuse = || fs::write(&deny, number.to_string()).unwrap();
                 let allow = || fs::remove_file(&deny).unwrap();
-                // Issue 9, point 17: what is told of a disk that may work again, and of one that will not by itself.
+                // Issue 9, point 17: the text for a disk that may recover, and for one that will not by itself.
                 let expected = match number {
                     EIO => None,
                     EROFS => Some("the store cannot be written: the disk is read-only"),
@@ -82,7 +82,7 @@ fn store_outlives_refused_writes() {
     assert!(output.status.success(), "{}", told.concat());
 }
 
-/// A real disk of 4 MiB that is really full, where this process may mount one.
+/// A real disk of 4 MiB that is full, if this process may mount one.
 #[test]
 fn store_outlives_a_full_disk() {
     let disk = tempfile::tempdir().unwrap();
@@ -98,7 +98,7 @@ fn store_outlives_a_full_disk() {
     run(async {
         let filler = disk.path().join("filler");
         let fill = || {
-            // It ends with what no longer fits.
+            // This fails when the disk is full.
             let _ = fs::write(&filler, vec![b'x'; 8 << 20]);
         };
         let allow = || fs::remove_file(&filler).unwrap();
@@ -117,15 +117,15 @@ impl Drop for Mounted<'_> {
     }
 }
 
-/// Writes until the disk refuses, reads all the same, and writes again when the disk lets it.
-/// `expected` is what is told where trying again does not help.
+/// Writes until the disk refuses, reads meanwhile, and writes again when the disk allows it.
+/// `expected` is the error if retrying does not help.
 async fn outlive(dir: &Path, refuse: impl Fn(), allow: impl Fn(), expected: Option<&str>) {
     let is_told = |error: &StorageError| match expected {
         None => matches!(error, StorageError::Unavailable(_)),
         Some(text) => *error == StorageError::Refused(text.to_owned()),
     };
     let config = EmbeddedConfig {
-        // Housekeeping meets the refusals too.
+        // Maintenance meets the refusals too.
         retention: Retention {
             min_age: Duration::ZERO,
             min_revisions: 20,
@@ -141,7 +141,7 @@ async fn outlive(dir: &Path, refuse: impl Fn(), allow: impl Fn(), expected: Opti
         refuse();
         let error = refused(&store).await;
         assert!(is_told(&error), "{error}");
-        // Nobody has to write for it to be seen, nor for its end.
+        // The failure is noticed without a write, and so is its end.
         assert!(store.health().await.is_err());
         let kept = store.list(ListRequest::default()).await.unwrap();
         let entry = store.get("/r/0007").await.unwrap().0;
@@ -185,7 +185,7 @@ async fn outlive(dir: &Path, refuse: impl Fn(), allow: impl Fn(), expected: Opti
     store.close().await;
 }
 
-/// Writes until that is refused.
+/// Writes until a write is refused; returns the error.
 async fn refused(store: &Arc<Embedded>) -> StorageError {
     for index in 100..2_000 {
         if let Err(error) = create(store, index).await {
@@ -208,7 +208,7 @@ async fn create(store: &Arc<Embedded>, index: u32) -> Result<Entry, StorageError
     })
 }
 
-/// A store that is opened meanwhile says what the disk says, in one line, and is none the worse for it.
+/// A store that is opened meanwhile reports the disk's error in one line, and stays intact.
 async fn start_while_refused(dir: &Path, deny: &Path, number: i32) {
     fs::write(deny, number.to_string()).unwrap();
     let error = Embedded::open(dir, EmbeddedConfig::default());
@@ -223,7 +223,8 @@ async fn start_while_refused(dir: &Path, deny: &Path, number: i32) {
     store.close().await;
 }
 
-/// A store is opened while one look at its files after the other fails: that is told as what it is, and not as damage.
+/// Opens a store while one access to its files after the other fails: the error is reported as an I/O error, not as
+/// damage.
 async fn start_while_unreadable(dir: &Path, deny: &Path) {
     let store = Embedded::open(dir, EmbeddedConfig::default()).unwrap();
     for index in 0..20 {
@@ -251,7 +252,7 @@ async fn start_while_unreadable(dir: &Path, deny: &Path) {
                     let damage = store.damage();
                     store.close().await;
                     assert_eq!(damage, [""; 0]);
-                    // Some looks are not needed; that many in a row mean that there are no more.
+                    // Some accesses are not needed to open; this many in a row mean that all were tried.
                     unneeded += 1;
                     if unneeded > 15 {
                         break;

@@ -15,7 +15,7 @@ use apiloom_storage::{
 use futures_util::StreamExt;
 use tempfile::{TempDir, tempdir};
 
-/// A store with values of every kind, of which the newest revision is a removal.
+/// A store with values of every kind, whose newest revision is a delete.
 async fn filled() -> TempDir {
     let dir = tempdir().unwrap();
     let store = open(dir.path());
@@ -47,7 +47,7 @@ fn open(dir: &Path) -> std::sync::Arc<Embedded> {
     Embedded::open(dir, config).unwrap()
 }
 
-/// The lines of an export without its end, and the revision that the end tells.
+/// The lines of an export without the last one, and the revision in the last one.
 fn end_of(lines: &str) -> (&str, u64) {
     let (objects, end) = lines.trim_end().rsplit_once('\n').unwrap_or(("", lines));
     let revision = end.strip_prefix("{\"revision\":").unwrap();
@@ -104,7 +104,7 @@ fn import_of_an_export_is_the_same_store() {
         let new = tempdir().unwrap();
         assert_eq!(import(&new.path().join("store"), &lines), Ok(7));
         let new = new.path().join("store");
-        // Issue 9, point 5: what clients remember of the time after an export is too old to the store made of it.
+        // Issue 9, point 5: revisions that clients remember from after an export are too old for the store made of it.
         let ((objects, old_end), again) = (end_of(&lines), export(&new));
         let (objects_again, end) = end_of(&again);
         assert_eq!(objects_again, objects);
@@ -145,7 +145,7 @@ fn import_of_an_export_is_the_same_store() {
 #[test]
 fn import_never_goes_back_behind_the_export() {
     run(async {
-        // Later than any clock says.
+        // Later than every clock.
         let last = 1 << 60;
         let dir = tempdir().unwrap();
         let end = format!(r#"{{"revision":{last},"objects":0}}"#);

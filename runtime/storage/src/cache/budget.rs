@@ -1,13 +1,13 @@
-//! How much of the past caches may keep.
+//! The memory limit of the caches' histories.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// No window holds more changes, whatever their size: upstream's bound.
+/// Maximum changes in a window, regardless of their size: kube-apiserver's limit.
 const MOST_CHANGES: usize = 102_400;
 
-/// How many bytes the histories of all caches may keep alive together. One that keeps more than its share gives first, so
-/// that a busy resource does not take the window of the others.
+/// The memory limit in bytes for the histories of all caches together. A history over its share is trimmed first, so
+/// that a busy resource does not shrink the windows of the others.
 #[derive(Debug)]
 pub struct Budget {
     used: AtomicUsize,
@@ -16,10 +16,10 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// 64 MiB for the histories of a server.
+    /// The default limit for all histories of a server: 64 MiB.
     pub const DEFAULT_BYTES: usize = 64 << 20;
 
-    /// A budget of so many bytes.
+    /// Creates a budget of `bytes` bytes.
     pub fn new(bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             used: AtomicUsize::new(0),
@@ -28,12 +28,12 @@ impl Budget {
         })
     }
 
-    /// How many bytes are used.
+    /// The bytes in use by all histories.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Whether a history that keeps so many bytes has to give some.
+    /// Whether a history that holds this many bytes must release some.
     pub(super) fn wants_back_from(&self, bytes: usize) -> bool {
         let histories = self.histories.load(Ordering::Relaxed).max(1);
         self.used() > self.most && bytes > self.most / histories
@@ -53,17 +53,17 @@ impl Budget {
     }
 }
 
-/// What bounds the history of one cache.
+/// The limits of one cache's history.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Its bytes, together with those of other caches.
+    /// The limit in bytes, shared with other caches.
     pub budget: Arc<Budget>,
-    /// Its changes; at least one is kept.
+    /// Maximum changes in this history; the newest one is always kept.
     pub most_changes: usize,
 }
 
 impl From<Arc<Budget>> for Limits {
-    /// Bounded by the budget, and by as many changes as upstream keeps at most.
+    /// Limits the history to the budget and to kube-apiserver's maximum number of changes.
     fn from(budget: Arc<Budget>) -> Self {
         Self {
             budget,

@@ -1,36 +1,36 @@
-//! What a cache did since it was made, for metrics.
+//! Counters of a cache since it was created, for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The bounds of [`Counts::waits`] in seconds: upstream's.
+/// Upper bounds of the buckets of [`Counts::waits`] in seconds, as in kube-apiserver.
 pub const WAIT_BOUNDS: [f64; 13] = [
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0,
 ];
 
-/// The counts at one moment.
+/// The values of the counters at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// Times that the cache was filled.
+    /// Number of fills: the first one and each later one.
     pub fills: u64,
-    /// Objects that fills brought.
+    /// Objects read by fills.
     pub filled_objects: u64,
-    /// Changes that came from the store.
+    /// Changes received from the store.
     pub received: u64,
-    /// Changes that were made known to watchers.
+    /// Changes published to watchers.
     pub dispatched: u64,
-    /// Watchers that were ended because they did not read.
+    /// Watchers ended because they were too slow.
     pub ended_watchers: u64,
-    /// Consistent reads that the cache could answer.
+    /// Consistent reads that the cache answered.
     pub consistent_reads: u64,
-    /// Consistent reads for which it did not come so far in time.
+    /// Consistent reads that timed out before the cache had caught up.
     pub consistent_fallbacks: u64,
-    /// Consistent reads that failed because the store did not say where it is.
+    /// Consistent reads that failed because the store did not report its revision.
     pub consistent_failures: u64,
-    /// How long readers waited for a revision: how many waited no longer than each of [`WAIT_BOUNDS`] and longer than the
-    /// one before it, those above all of them last.
+    /// A histogram of how long readers waited for a revision, with the bounds [`WAIT_BOUNDS`]: a bucket counts the waits up
+    /// to its bound and above the one before it; the last bucket counts the waits above all bounds.
     pub waits: [u64; WAIT_BOUNDS.len() + 1],
-    /// The sum of those waits in seconds.
+    /// The sum of these waits in seconds.
     pub waited_seconds: f64,
 }
 

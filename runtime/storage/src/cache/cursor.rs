@@ -1,4 +1,4 @@
-//! A watcher's place in the ring.
+//! A watcher's position in the ring of changes.
 
 use std::sync::Arc;
 
@@ -7,30 +7,30 @@ use super::waiters::Waiter;
 use super::{Fill, Normalize, WatchCache};
 use crate::Revision;
 
-/// No more changes are taken at a time once they keep so many bytes of the past: a watcher that does not read keeps what it
-/// took.
+/// Maximum bytes of history that one call of `take` holds: a watcher that does not read keeps what it took in memory.
 const TAKEN_BYTES: usize = 256 * 1024;
 
-/// Why a cursor gives nothing more.
+/// Why a cursor has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CursorEnd {
-    /// The watcher did not read for so long that changes it had not taken have left the window.
+    /// The watcher was too slow: changes that it had not read have left the window.
     #[error("the watcher was too slow")]
     Lagged,
-    /// The cache lost the store's history: it is filled anew, or cannot go on. [`WatchCache::fill`] says which.
+    /// The cache lost the store's history. It is being filled again, or cannot continue; [`WatchCache::fill`] says
+    /// which.
     #[error("the cache lost the history of the store")]
     Lost,
 }
 
-/// The changes of one interest after some revision, one after the other.
+/// An iterator over the changes that match one interest after some revision.
 #[derive(Debug)]
 pub struct Cursor<N: Normalize> {
     cache: Arc<WatchCache<N>>,
     waiter: Arc<Waiter>,
     interest: Interest,
-    /// The number of the first change that was not looked at.
+    /// The number of the first change that was not examined.
     next: u64,
-    /// Changes up to this revision are not wanted.
+    /// Changes up to this revision are skipped.
     after: Revision,
     epoch: u64,
 }
@@ -54,16 +54,17 @@ impl<N: Normalize> Cursor<N> {
         }
     }
 
-    /// Takes up to `most` changes that are there, fewer if they are large, and gives the revision up to which everything of interest was taken.
+    /// Takes up to `most` available changes, fewer if they are large, and returns the revision up to which all matching
+    /// changes were taken.
     ///
     /// # Errors
-    /// [`CursorEnd`]; what was taken before stays valid, and nothing is taken with an error.
+    /// [`CursorEnd`]. Changes taken earlier stay valid; none are taken when an error is returned.
     pub fn take(
         &mut self,
         most: usize,
         taken: &mut Vec<Arc<Change<N::Object>>>,
     ) -> Result<Revision, CursorEnd> {
-        // Under the lock every change in the ring has been announced, so what is not pending does not matter.
+        // Under the lock every change in the ring has been announced, so only pending changes matter.
         let history = self.cache.history.read();
         let pending = self.waiter.take_pending();
         if self.cache.epoch() != self.epoch {
@@ -85,7 +86,7 @@ impl<N: Normalize> Cursor<N> {
             if count == most || bytes >= TAKEN_BYTES {
                 self.next = number;
                 self.waiter.leave(number);
-                // Everything before the first one that was left.
+                // The revision before the first change that was not taken.
                 return Ok(Revision(change.revision.0 - 1));
             }
             number += 1;
@@ -104,7 +105,7 @@ impl<N: Normalize> Cursor<N> {
         self.cache.history.read().oldest()
     }
 
-    /// Up to where there is nothing to take, when there is nothing.
+    /// The revision up to which the cursor has read, if no change is available now.
     pub fn idle_at(&mut self) -> Option<Revision> {
         let history = self.cache.history.read();
         match self.waiter.take_pending() {
@@ -128,7 +129,7 @@ impl<N: Normalize> Cursor<N> {
         &self.interest
     }
 
-    /// Waits until there may be something to take. Comes back at once when something was left.
+    /// Waits until a change may be available. Returns at once if the last `take` left some.
     pub async fn changed(&self) {
         self.waiter.told().await;
     }
@@ -136,7 +137,7 @@ impl<N: Normalize> Cursor<N> {
 
 impl<N: Normalize> Drop for Cursor<N> {
     fn drop(&mut self) {
-        // Whoever is cut off because he took nothing for so long never learns that he lagged.
+        // A cursor that is ended while its client does not read would otherwise not be reported as too slow.
         if self.waiter.is_behind(self.cache.history.read().first()) {
             self.cache.counters.ended_watchers.add(1);
         }

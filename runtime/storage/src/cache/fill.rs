@@ -1,4 +1,4 @@
-//! The one writer of a cache: lists the store once, then follows it.
+//! The only writer of a cache: it lists the store once, then watches it.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
@@ -21,29 +21,29 @@ use crate::{
     WatchStream,
 };
 
-/// Objects of a page of the first list: few enough that a page is small, many enough that pages are few.
+/// Objects in a page of the first list: small enough to limit memory, large enough to need few pages.
 const PAGE: usize = 2_000;
 
-/// Pages that are normalized by other threads while the next one is read.
+/// Pages that other threads normalize while the next one is read.
 const PAGES_AHEAD: usize = 4;
 
-/// Fewer objects are normalized sooner than handed over.
+/// Minimum objects that are normalized on another thread; below this the hand-over costs more than the work.
 const WORTH_A_THREAD: usize = 100;
 
-/// Changes that are applied together when they are there together, and published as one state.
+/// Maximum available changes that are applied together and published as one state.
 const BATCH: usize = 128;
 
-/// The first wait after a failure, and the longest.
+/// The shortest and the longest pause after a failure.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LAST_RETRY: Duration = Duration::from_secs(5);
 
-/// How often a cache looks for what it need not keep any longer.
+/// How often the cache trims its history.
 const UPKEEP: Duration = Duration::from_secs(3);
 
 impl<N: Normalize> WatchCache<N> {
-    /// Fills the cache and keeps it up to date; never returns. A lost store is tried again, ever more slowly, from where
-    /// it was lost: watchers do not notice. When it no longer knows what happened since, the cache is filled anew and
-    /// watchers are told that they missed something.
+    /// Fills the cache and keeps it up to date; never returns. After a failure it reconnects with growing pauses and
+    /// continues from the last revision, which watchers do not notice. If the store no longer has the history since
+    /// then, the cache is filled again and every watch ends with an error.
     pub async fn run(self: Arc<Self>) {
         let mut wait = FIRST_RETRY;
         loop {
@@ -54,10 +54,11 @@ impl<N: Normalize> WatchCache<N> {
             };
             let error = match failed {
                 None => {
-                    // Not in the call below, which would hold this state for as long as it follows.
+                    // A variable of its own: inside the call it would keep this state alive for as long as `follow`
+                    // runs.
                     let from = self.current.load().revision();
                     let error = self.follow(from).await;
-                    // What is damaged will be the next time too.
+                    // A retry would meet the same damage.
                     let is_damaged = matches!(error, StorageError::Corrupt(_));
                     if *self.fill.borrow() == Fill::Following && !is_damaged {
                         wait = FIRST_RETRY;
@@ -72,7 +73,7 @@ impl<N: Normalize> WatchCache<N> {
         }
     }
 
-    /// Records a failure: Pending if history is gone, else Behind. Watches end when the cache cannot go on with them.
+    /// Records a failure: Pending if history is gone, else Behind. Ends the watches if the cache cannot continue them.
     fn record_failure(&self, error: StorageError) {
         tracing::warn!(prefix = %self.prefix, %error, "the watch cache lost the store");
         let is_lost = matches!(
@@ -88,12 +89,12 @@ impl<N: Normalize> WatchCache<N> {
         let mut was_filled = false;
         self.fill.send_modify(|fill| match (&mut *fill, error) {
             (Fill::Pending { error: known, .. }, error) => *known = Some(error),
-            // What the cache has not seen is forgotten.
+            // The store compacted changes that the cache has not seen.
             (_, StorageError::Compacted { .. }) => {
                 was_filled = true;
                 *fill = Fill::pending();
             }
-            // Nor is anything that the cache holds.
+            // The store was restored, so the content of the cache is invalid too.
             (_, error @ StorageError::Restored { .. }) => {
                 was_filled = true;
                 *fill = Fill::Pending {
@@ -111,8 +112,8 @@ impl<N: Normalize> WatchCache<N> {
         }
     }
 
-    /// Ends every cursor, because there are changes that none of them will be given. `is_closed` when there can be no new
-    /// ones before the cache is filled.
+    /// Ends every cursor, because they would miss changes. With `is_closed`, no new ones can be created before the
+    /// cache is filled.
     pub(super) fn end_cursors(&self, is_closed: bool) {
         {
             let mut history = self.history.write();
@@ -129,7 +130,7 @@ impl<N: Normalize> WatchCache<N> {
         self.refill().await.expect("the store answers");
     }
 
-    /// Publishes a state as after a list of the store.
+    /// Publishes a state as if it came from a list of the store.
     #[cfg(test)]
     pub(super) fn fill_with(&self, entries: Vec<Entry>, revision: Revision) {
         let item = |entry: Entry| self.item(entry.key.into(), &entry.value, entry.revision);
@@ -138,7 +139,7 @@ impl<N: Normalize> WatchCache<N> {
         self.publish_filled(filling, revision);
     }
 
-    /// Lists the store and publishes what it holds.
+    /// Lists the store and publishes the result.
     async fn refill(self: &Arc<Self>) -> Result<(), StorageError> {
         let mut filling = Filling::default();
         let mut parts: VecDeque<Part<N>> = VecDeque::new();
@@ -150,7 +151,7 @@ impl<N: Normalize> WatchCache<N> {
         };
         let mut page = self.store.list(request.clone()).await?;
         loop {
-            // NUL is the smallest byte, so this is the first key behind the last one.
+            // NUL is the smallest byte, so this is the first possible key after the last one.
             let next = page.entries.last().filter(|_| page.more);
             let next = next.map(|last| format!("{}\0", last.key));
             parts.push_back(self.part(page.entries));
@@ -161,7 +162,7 @@ impl<N: Normalize> WatchCache<N> {
             };
             request.at = Some(page.revision);
             request.start = next;
-            // The store reads while the pages before are worked on.
+            // The store reads this page while earlier pages are normalized.
             let reading = self.store.list(request.clone());
             let taking = filling.take(self, &mut parts, PAGES_AHEAD);
             let (read, taken) = future::join(reading, taking).await;
@@ -170,7 +171,7 @@ impl<N: Normalize> WatchCache<N> {
         }
     }
 
-    /// Normalizes a page, on another thread if that is worth it.
+    /// Normalizes a page, on another thread if it is large enough.
     fn part(self: &Arc<Self>, entries: Vec<Entry>) -> Part<N> {
         let is_large = entries.len() >= WORTH_A_THREAD;
         let cache = Arc::clone(self);
@@ -211,7 +212,7 @@ impl<N: Normalize> WatchCache<N> {
         self.waiters.lock().wake_all();
     }
 
-    /// Applies changes after a revision until the watch ends; gives the reason.
+    /// Applies changes after a revision until the watch ends; returns the reason.
     async fn follow(&self, after: Revision) -> StorageError {
         let changes = match self
             .store
@@ -244,7 +245,7 @@ impl<N: Normalize> WatchCache<N> {
         }
     }
 
-    /// Drops what has left the window, also when nothing happens any more.
+    /// Removes changes that have left the window, also when no new ones arrive.
     pub(super) fn trim(&self) {
         self.past.forget_unused();
         let now = Instant::now();
@@ -255,7 +256,7 @@ impl<N: Normalize> WatchCache<N> {
         }
     }
 
-    /// Applies what a watch delivered and publishes the result as one state.
+    /// Applies the items of a watch and publishes the result as one state.
     pub(super) fn apply(&self, items: Vec<WatchItem>) {
         let mut snapshot = Snapshot::clone(&self.current.load());
         let mut revision = snapshot.revision();
@@ -274,13 +275,13 @@ impl<N: Normalize> WatchCache<N> {
         self.publish(snapshot, changes);
     }
 
-    /// Puts one event into a state; `None` for a removal of what is not there.
+    /// Applies one event to a state; `None` for the removal of an absent key.
     fn change(
         &self,
         snapshot: &mut Snapshot<N::Object>,
         event: Event,
     ) -> Option<Change<N::Object>> {
-        // All states of an object share its key.
+        // All states of an object share the memory of its key.
         let known = snapshot.get(&event.key);
         let key = known.map_or_else(|| event.key.into(), |known| Arc::clone(&known.key));
         let (old, new) = match event.kind {
@@ -291,7 +292,7 @@ impl<N: Normalize> WatchCache<N> {
                 (old, Some(item))
             }
         };
-        // Wraps around and back: the sum of all is never negative.
+        // Wrapping arithmetic is correct here: the sum of all terms is never negative.
         for (bytes, of) in [
             (
                 &self.wire_bytes,
@@ -319,7 +320,7 @@ impl<N: Normalize> WatchCache<N> {
         })
     }
 
-    /// Makes a state and the changes that led to it visible, and wakes who waits for them.
+    /// Publishes a state and the changes that led to it, and wakes the watchers that wait for them.
     fn publish(&self, snapshot: Snapshot<N::Object>, changes: Vec<Change<N::Object>>) {
         let revision = snapshot.revision();
         self.counters.dispatched.add(changes.len() as u64);
@@ -329,9 +330,9 @@ impl<N: Normalize> WatchCache<N> {
         let mut marked = Marked::default();
         {
             let mut history = self.history.write();
-            // First the state: who was told of a change finds it in what he reads.
+            // The state comes first: a watcher that was woken for a change must find it in the state that it reads.
             self.current.store(Arc::new(snapshot));
-            // Whoever holds the lock for reading knows that every change in the ring was announced.
+            // So a reader that holds the lock knows that every change in the ring was announced.
             for (place, change) in changes.into_iter().enumerate() {
                 let number = history.end();
                 waiters.mark(&change.key, number, &mut marked);
@@ -344,7 +345,7 @@ impl<N: Normalize> WatchCache<N> {
                         Some(Some(values)) => values.iter().for_each(|(index, value)| {
                             waiters.mark_indexed(&change.key, *index, value, number, &mut marked);
                         }),
-                        // They could not be computed, or the first watcher has registered since.
+                        // The values could not be computed, or the first watcher of the group has registered since.
                         _ => waiters.mark_group(&change.key, group, number, &mut marked),
                     }
                 }
@@ -357,8 +358,8 @@ impl<N: Normalize> WatchCache<N> {
         self.seen.send_replace(revision);
     }
 
-    /// Marks the waiters for an index value that the object had or has. This runs under the waiters' lock, so a waiter that
-    /// registers at the same time is not missed.
+    /// Marks the waiters for an index value that the object had or has. The caller holds the waiters' lock, so a waiter
+    /// that registers at the same time is not missed.
     fn mark_indexed<'a>(
         &self,
         waiters: &'a Waiters,
@@ -371,14 +372,14 @@ impl<N: Normalize> WatchCache<N> {
                 Ok(object) => self.normalize.index(object, &mut |index, value| {
                     waiters.mark_indexed(&change.key, index, value, number, marked);
                 }),
-                // Whoever asks for it by any value is told that it cannot be read.
+                // Watchers of any value are told that the object cannot be read.
                 Err(_) => waiters.mark_group(&change.key, 0, number, marked),
             }
         }
     }
 
-    /// The values of each group of indexes that a watcher waits for and that are not kept, change by change; `None` where
-    /// they cannot be computed. Without a lock, since it may take long.
+    /// Computes the values of each index group that a watcher waits for and that is not kept, per change; `None` where
+    /// they cannot be computed. Runs without a lock, since it may take long.
     fn derive_indexes(&self, changes: &[Change<N::Object>]) -> HashMap<u16, Vec<Option<Values>>> {
         let groups: Vec<u16> = self.waiters.lock().derived_groups().collect();
         let derive = |group: u16, change: &Change<N::Object>| {
@@ -402,7 +403,7 @@ impl<N: Normalize> WatchCache<N> {
     fn item(&self, key: Arc<str>, stored: &Bytes, revision: Revision) -> Arc<Item<N::Object>> {
         let object = self.normalize.normalize(&key, stored, revision);
         if let Err(error) = &object {
-            tracing::warn!(%key, error, "the store holds what is no object");
+            tracing::warn!(%key, error, "a stored value cannot be decoded");
         }
         Arc::new(Item {
             key,
@@ -416,7 +417,7 @@ impl<N: Normalize> WatchCache<N> {
         object.map_or(0, |object| self.normalize.wire_bytes(object) as u64)
     }
 
-    /// What one state of an object keeps alive, without the key that it shares with the others.
+    /// The memory that one state of an object uses, without the key that all of its states share.
     fn item_bytes(&self, item: &Item<N::Object>) -> usize {
         let heap = match &item.object {
             Ok(object) => self.normalize.heap_bytes(object),
@@ -425,7 +426,7 @@ impl<N: Normalize> WatchCache<N> {
         heap + size_of::<Item<N::Object>>() + COUNTERS + ALLOCATION
     }
 
-    /// What an object costs while it is there: its state, its key and its places in the map and the indexes.
+    /// The memory that a present object uses: its state, its key and its entries in the map and the indexes.
     fn present_bytes(&self, item: &Item<N::Object>) -> u64 {
         let mut bytes = self.item_bytes(item) + key_bytes(&item.key) + MAP_BYTES;
         if let Ok(object) = &item.object {
@@ -437,8 +438,8 @@ impl<N: Normalize> WatchCache<N> {
     }
 }
 
-/// What is there of a watch, up to a bound, but never a part of a revision: keys whose time is over may go together in one.
-/// Also why the watch is over, if it is. Loses nothing when it is dropped before it is done.
+/// Collects the available items of a watch up to a limit, and why the watch has ended, if it has. Never splits a
+/// revision, since several keys may expire in one. Cancel-safe: dropping the future loses no item.
 pub(super) async fn batch(
     changes: &mut Peekable<WatchStream>,
 ) -> (Vec<WatchItem>, Option<StorageError>) {
@@ -468,18 +469,18 @@ pub(super) async fn batch(
     }
 }
 
-/// What a change replaces of the map of objects, about: the nodes on the way to its place.
+/// The memory of the map's inner nodes that one change replaces, approximately.
 const NODES_BYTES: usize = 512;
 
-/// Values by which objects are found, with the numbers of their indexes.
+/// Index values of an object, each with the number of its index.
 type Values = Vec<(u16, Box<str>)>;
 
-/// What a shared string keeps alive.
+/// The memory that a shared string uses.
 fn key_bytes(key: &str) -> usize {
     key.len() + COUNTERS + ALLOCATION
 }
 
-/// A page of the first list, perhaps still in work.
+/// A page of the first list; its normalization may still be running.
 enum Part<N: Normalize> {
     Done(Items<N>),
     Running(JoinHandle<Items<N>>),
@@ -498,7 +499,7 @@ impl<N: Normalize> Part<N> {
     }
 }
 
-/// A state that is being made.
+/// A state that is being filled.
 struct Filling<N: Normalize> {
     snapshot: Snapshot<N::Object>,
     wire_bytes: u64,
@@ -516,7 +517,7 @@ impl<N: Normalize> Default for Filling<N> {
 }
 
 impl<N: Normalize> Filling<N> {
-    /// Adds pages in their order, until so many are left.
+    /// Adds finished pages in order, until at most `left` remain.
     async fn take(
         &mut self,
         cache: &WatchCache<N>,

@@ -11,18 +11,17 @@ use super::budget::{Budget, Limits};
 use super::snapshot::Item;
 use crate::Revision;
 
-/// The age at which changes leave the window: as long as Kubernetes' own watch cache promises them to clients that
-/// reconnect.
+/// Maximum age of a change in the window: as long as Kubernetes' own watch cache guarantees to clients that reconnect.
 const WINDOW: Duration = Duration::from_secs(75);
 
-/// So many changes stay whatever their age, so that a client of a quiet resource need not list anew; as many as upstream
-/// keeps.
+/// Minimum changes that stay regardless of their age, so that a client of a resource with few writes need not list
+/// again; kube-apiserver's value.
 const LEAST_CHANGES: usize = 100;
 
-/// What an allocation costs beside what is in it.
+/// The allocator's overhead per allocation.
 pub(super) const ALLOCATION: usize = 16;
 
-/// What a counted pointer's counters cost.
+/// The reference counts of an `Arc`.
 pub(super) const COUNTERS: usize = 16;
 
 /// One change of one object.
@@ -32,26 +31,26 @@ pub struct Change<O> {
     pub key: Arc<str>,
     /// The revision of the change.
     pub revision: Revision,
-    /// What was there before; `None` for a creation.
+    /// The object before the change; `None` for a creation.
     pub old: Option<Arc<Item<O>>>,
-    /// What is there now; `None` for a deletion.
+    /// The object after the change; `None` for a deletion.
     pub new: Option<Arc<Item<O>>>,
     pub(super) at: Instant,
-    /// The bytes that this change keeps alive.
+    /// The memory that this change keeps alive.
     pub(super) bytes: usize,
 }
 
-/// What a watcher wants to hear of.
+/// Which changes a watcher selects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Interest {
     /// Every change.
     Everything,
-    /// Changes of keys directly below this prefix, which ends with a slash: those of a namespace.
+    /// Changes of keys directly below this prefix, which ends with a slash: the keys of a namespace.
     Below(Arc<str>),
     /// Changes of one key.
     Key(Arc<str>),
-    /// Changes of objects that had or have a value in an index. Others may be delivered as well, but none outside the
-    /// prefix.
+    /// Changes of objects that had or have a value in an index. It may deliver other changes as well, but none outside
+    /// the prefix.
     Indexed {
         /// The number of the index.
         index: u16,
@@ -63,7 +62,7 @@ pub enum Interest {
 }
 
 impl Interest {
-    /// Whether a change of a key may matter.
+    /// Whether a change of this key may match.
     pub(super) fn covers(&self, key: &str) -> bool {
         match self {
             Interest::Everything | Interest::Indexed { below: None, .. } => true,
@@ -77,39 +76,37 @@ impl Interest {
     }
 }
 
-/// A key up to and with its last slash.
+/// A key up to and including its last slash.
 pub(super) fn folder(key: &str) -> &str {
     key.rfind('/').map_or("", |end| &key[..=end])
 }
 
-/// The changes in the window, oldest first. Each has a number; numbers count up without a gap for as long as the cache
-/// lives.
+/// The changes in the window, oldest first. Changes are numbered without gaps for the whole life of the cache.
 #[derive(Debug)]
 pub(super) struct History<O> {
     changes: VecDeque<Arc<Change<O>>>,
-    /// Whether anything is known: not before the first fill, and not after what the cache has not seen was forgotten.
+    /// False before the first fill, and after the store compacted changes that the cache has not seen.
     is_filled: bool,
-    /// The number of the oldest change that is here.
+    /// The number of the oldest change in the window.
     first: u64,
-    /// Every change after this revision is here.
+    /// Every change after this revision is in the window.
     oldest: Revision,
     bytes: usize,
     budget: Arc<Budget>,
-    /// As many changes are kept however old they are.
+    /// Minimum changes that are kept regardless of their age.
     least: usize,
     most: usize,
     capacity: Capacity,
 }
 
-/// How many changes the ring has room for: twice as many whenever there are more in the window, half as many when it is
-/// hardly used.
+/// The capacity of the ring in changes. It doubles when the window is full and halves when little of it is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
-    /// Changes.
+    /// The capacity, in changes.
     pub changes: usize,
-    /// How often it grew.
+    /// How often the capacity was increased.
     pub increases: u64,
-    /// How often it shrank.
+    /// How often the capacity was decreased.
     pub decreases: u64,
 }
 
@@ -137,7 +134,7 @@ impl<O> History<O> {
     pub(super) fn is_filled(&self) -> bool {
         self.is_filled
     }
-    /// From now on nothing is known, until the history is restarted.
+    /// Marks the history as unknown until it is restarted.
     pub(super) fn close(&mut self) {
         self.is_filled = false;
     }
@@ -194,7 +191,7 @@ impl<O> History<O> {
         self.capacity
     }
 
-    /// Adds a change and drops those that leave the window; gives its number.
+    /// Adds a change, removes those that leave the window, and returns its number.
     pub(super) fn push(&mut self, change: Arc<Change<O>>) -> u64 {
         let now = change.at;
         let bytes = Self::cost(&change);
@@ -209,7 +206,7 @@ impl<O> History<O> {
         self.end() - 1
     }
 
-    /// Drops what has left the window since the last change, and gives back what it took.
+    /// Removes the changes that have left the window, and releases their share of the budget.
     pub(super) fn trim(&mut self, now: Instant) {
         self.drop_what_is_over(now);
         while self.capacity.changes > self.least && self.changes.len() * 4 < self.capacity.changes {
@@ -225,8 +222,8 @@ impl<O> History<O> {
             || self.capacity.changes > self.least && self.changes.len() * 4 < self.capacity.changes
     }
 
-    /// What a change keeps alive: the old object, itself, and its place, of which a ring that grew has up to twice as many
-    /// as it needs.
+    /// The memory that a change keeps alive: the old object, the change, and up to two slots of the ring, which may be
+    /// up to twice as large as its content.
     fn cost(change: &Change<O>) -> usize {
         change.bytes
             + size_of::<Change<O>>()
@@ -248,7 +245,7 @@ impl<O> History<O> {
         let aged = now.saturating_duration_since(oldest.at) > WINDOW;
         self.changes.len() > self.most
             || self.changes.len() > self.least && aged
-            // The newest stays: whoever waits for it has not had a chance to read it.
+            // The newest change stays: its watchers have not been able to read it yet.
             || self.changes.len() > 1 && self.budget.wants_back_from(self.bytes)
     }
 
@@ -260,7 +257,7 @@ impl<O> History<O> {
         }
     }
 
-    /// Drops the changes up to a revision.
+    /// Removes the changes up to a revision.
     pub(super) fn forget_until(&mut self, revision: Revision) {
         while (self.changes.front()).is_some_and(|oldest| oldest.revision <= revision) {
             self.drop_oldest();
@@ -273,8 +270,8 @@ impl<O> History<O> {
         self.budget.give(bytes);
     }
 
-    /// Begins anew at a state of which the past is unknown. Numbers go on, so that no cursor takes an old place for a
-    /// new one.
+    /// Restarts at a state whose past is unknown. The numbers continue, so that no cursor mistakes an old position for
+    /// a new one.
     pub(super) fn restart(&mut self, at: Revision) {
         self.is_filled = true;
         self.first = self.end();

@@ -1,13 +1,13 @@
-//! The watch cache: the objects below one prefix, each held once in the form in which it is served, and what changed
-//! lately.
+//! The watch cache: the objects below one prefix, each held once in the form in which it is served, and the recent
+//! changes.
 //!
-//! Readers take immutable snapshots without a lock and never wait for the writer, which is one task that follows the
-//! store. Watchers are cursors over a shared ring of changes: a slow one holds nothing alive and delays nobody, and one
-//! that is interested in a single object is woken for that object alone.
+//! Readers take immutable snapshots without a lock and never wait for the writer, which is one task that watches the
+//! store. Watchers are cursors over a shared ring of changes: a slow one keeps no memory alive and does not delay
+//! others, and one that watches a single object is woken for that object only.
 //!
-//! The invariant: every snapshot is a state that the store had, at the revision that the snapshot says; revisions of
-//! snapshots never go back, unless the store itself did, which ends all cursors; a cursor is given every change after its start that it is interested in, once and in order,
-//! or is told that it was not.
+//! Invariants: every snapshot is a state that the store had, at the snapshot's revision. Revisions of snapshots never
+//! decrease, unless the store itself went back, which ends all cursors. A cursor receives every matching change after
+//! its start, once and in order, or an error.
 
 mod budget;
 mod counters;
@@ -43,29 +43,30 @@ use waiters::Waiters;
 
 use crate::{ListRequest, Revision, Storage, StorageError};
 
-/// How often the store is asked for its progress while somebody waits for it: as often as upstream asks.
+/// How often the store is asked for its progress while a reader waits for it: as often as in kube-apiserver.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
-/// For so long a store is taken to keep what it kept when it was asked.
+/// How long an answer of the store about its oldest kept revision is reused.
 const KEPT_FOR: Duration = Duration::from_secs(1);
 
-/// A store that does not say in this time what it keeps is not waited for: it may be away, and the cache answers.
+/// Timeout for asking the store for its oldest kept revision. After it the cache answers by itself, since the store may
+/// be unavailable.
 const KEPT_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The indexes below this number are kept with the objects. The others come in groups of so many, whose values are computed
-/// for changes while a watcher waits for one.
+/// Number of indexes that are kept with the objects, and size of every further group, whose values are computed for
+/// changes only while a watcher waits for one.
 pub const INDEX_GROUP: u16 = 256;
 
-/// How stored bytes become what is served. Called once for each object when it enters the cache.
+/// Converts stored bytes to the form in which they are served. Called once for each object when it enters the cache.
 pub trait Normalize: Send + Sync + 'static {
-    /// What is kept of an object.
+    /// The form in which the cache keeps an object.
     type Object: Send + Sync + fmt::Debug + 'static;
 
-    /// The object to serve for stored bytes.
+    /// Converts stored bytes.
     ///
     /// # Errors
-    /// Why the bytes are no object of this kind. It is kept in place of the object, so that one damaged object hides no
-    /// other and whoever reads it is told.
+    /// The reason why the bytes cannot be decoded. It is kept in place of the object, so that one damaged object does
+    /// not hide others, and readers of its key receive the error.
     fn normalize(
         &self,
         key: &str,
@@ -73,18 +74,18 @@ pub trait Normalize: Send + Sync + 'static {
         revision: Revision,
     ) -> Result<Self::Object, String>;
 
-    /// How many bytes of the object are sent to a client.
+    /// The size of the object as sent to a client.
     fn wire_bytes(&self, object: &Self::Object) -> usize;
 
-    /// How many bytes the object keeps alive beside its own size, for the limits of history and for metrics.
+    /// The heap memory of the object in bytes, without its own size, for the limits of history and for metrics.
     fn heap_bytes(&self, object: &Self::Object) -> usize;
 
-    /// The values by which the object can be found, each with the number of its index, which is below [`INDEX_GROUP`]; a
-    /// number comes once.
+    /// Reports the object's index values, each with the number of its index, which is below [`INDEX_GROUP`]. Each
+    /// number is reported at most once.
     fn index(&self, object: &Self::Object, found: &mut dyn FnMut(u16, &str));
 
-    /// Computes the values of a group of indexes that are not kept: those from `group` times [`INDEX_GROUP`] on. Says
-    /// whether that was possible; if not, all watchers of the group are told of the change.
+    /// Computes the values of an index group that is not kept: the indexes from `group` times [`INDEX_GROUP`] on.
+    /// Returns whether that was possible; if not, all watchers of the group are woken for the change.
     fn derive_index(
         &self,
         _item: &Arc<Item<Self::Object>>,
@@ -98,60 +99,60 @@ pub trait Normalize: Send + Sync + 'static {
 /// Why the cache cannot answer for a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutsideWindow {
-    /// The cache was not filled yet, or the store forgot what the cache has not seen.
+    /// The cache is not filled: not yet, or not again after the store compacted changes that the cache had not seen.
     #[error("the cache is not filled")]
     NotFilled,
-    /// What happened since then is no longer kept.
+    /// The changes since then are no longer kept.
     #[error("revision {requested} is before the window, which begins after {oldest}")]
     TooOld {
-        /// What was asked for.
+        /// The requested revision.
         requested: Revision,
         /// The oldest revision whose state is known.
         oldest: Revision,
     },
-    /// The cache has not come so far.
+    /// The cache has not reached the revision yet.
     #[error("revision {requested} is in the future, the cache is at {current}")]
     Future {
-        /// What was asked for.
+        /// The requested revision.
         requested: Revision,
-        /// How far the cache has come.
+        /// The revision of the cache.
         current: Revision,
     },
 }
 
-/// A state and the changes after it.
+/// A state and a cursor over the changes after it.
 pub type StateAndChanges<N> = (Arc<Snapshot<<N as Normalize>::Object>>, Cursor<N>);
 
-/// How much a cache holds, for metrics.
+/// The size of a cache, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Present objects.
+    /// Number of present objects.
     pub objects: usize,
-    /// Their bytes as clients get them.
+    /// Size of the objects as sent to clients.
     pub wire_bytes: usize,
-    /// What they take, with their keys and indexes.
+    /// Memory of the objects, with their keys and indexes.
     pub object_bytes: usize,
-    /// Changes in the window.
+    /// Number of changes in the window.
     pub changes: usize,
-    /// What only the window keeps.
+    /// Memory that only the window keeps alive.
     pub history_bytes: usize,
-    /// For how many changes there is room.
+    /// Capacity of the window.
     pub capacity: Capacity,
 }
 
 /// Whether the cache has been filled, and if not, why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// The list is under way: the first one, or one after the store forgot what the cache has not seen.
+    /// The list is in progress: the first one, or one after the store compacted changes that the cache had not seen.
     Pending {
-        /// Since when.
+        /// When it became pending.
         since: Instant,
-        /// Why it failed the last time, if it did.
+        /// The last error, if any.
         error: Option<StorageError>,
     },
-    /// It follows the store.
+    /// The cache is filled and watches the store.
     Following,
-    /// It was filled, and has lost the store. What it holds is served as what it is: not the newest.
+    /// The cache was filled, and has lost the store. It still serves its content, which may be stale.
     Behind(StorageError),
 }
 
@@ -163,27 +164,27 @@ impl Fill {
         }
     }
 
-    /// Whether there is something to read.
+    /// Whether there is a state to read.
     pub fn is_filled(&self) -> bool {
         !matches!(self, Fill::Pending { .. })
     }
 }
 
-/// The objects below one prefix of a store.
+/// A cache of the objects below one prefix of a store.
 pub struct WatchCache<N: Normalize> {
     store: Arc<dyn Storage>,
     prefix: Arc<str>,
     normalize: N,
     current: ArcSwap<Snapshot<N::Object>>,
-    /// Lock order: waiters, then history, then what is remembered of the past.
+    /// Lock order: waiters, then history, then `past`.
     history: RwLock<History<N::Object>>,
     waiters: Mutex<Waiters>,
     past: Past<N::Object>,
-    /// The oldest revision of which the store was asked whether it keeps it, and when.
+    /// The oldest revision that was checked to be kept by the store, and when it was checked.
     kept: parking_lot::Mutex<Option<(Revision, Instant)>>,
-    /// Counts refills: a cursor of an earlier one has missed changes.
+    /// Number of refills: a cursor of an earlier epoch has missed changes.
     epoch: AtomicU64,
-    /// The newest revision of a past that is gone: of a store that was restored.
+    /// The newest revision of a history that is gone because the store was restored.
     gone: atomic::AtomicU64,
     wire_bytes: atomic::AtomicU64,
     object_bytes: atomic::AtomicU64,
@@ -204,8 +205,8 @@ impl<N: Normalize> fmt::Debug for WatchCache<N> {
 }
 
 impl<N: Normalize> WatchCache<N> {
-    /// A cache of the objects below a prefix, which ends with a slash. It is empty until [`WatchCache::run`] fills it.
-    /// `limits` bound its history; a [`Budget`] alone bounds that of every cache that shares it.
+    /// Creates a cache of the objects below a prefix, which ends with a slash. It is empty until [`WatchCache::run`]
+    /// fills it. `limits` applies to its history; a [`Budget`] is shared by several caches.
     pub fn new(
         store: Arc<dyn Storage>,
         prefix: impl Into<Arc<str>>,
@@ -232,7 +233,7 @@ impl<N: Normalize> WatchCache<N> {
         })
     }
 
-    /// Every key in the cache begins with this.
+    /// The prefix of every key in the cache.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -242,7 +243,7 @@ impl<N: Normalize> WatchCache<N> {
         self.current.load_full()
     }
 
-    /// The state at exactly this revision, while it is in the window.
+    /// The state at exactly this revision, if it is in the window.
     ///
     /// # Errors
     /// [`OutsideWindow`].
@@ -277,7 +278,7 @@ impl<N: Normalize> WatchCache<N> {
             }
             (Snapshot::clone(&current), history.after(revision))
         };
-        // Without the lock: the changes are held by what was taken.
+        // Without the lock: the `Arc`s keep the changes alive.
         for change in undo.iter().rev() {
             match &change.old {
                 Some(old) => snapshot.put(&self.normalize, Arc::clone(old)),
@@ -290,7 +291,7 @@ impl<N: Normalize> WatchCache<N> {
         Ok(snapshot)
     }
 
-    /// Waits until every change up to a revision is in the cache; says whether it came so far in time.
+    /// Waits until every change up to a revision is in the cache; returns false on timeout.
     pub async fn wait_for(&self, revision: Revision, time: Duration) -> bool {
         if self.current.load().revision() >= revision {
             return true;
@@ -300,11 +301,11 @@ impl<N: Normalize> WatchCache<N> {
         matches!(waited, Ok(Ok(_)))
     }
 
-    /// Waits until the cache holds everything that was acknowledged before the call; says whether it came so far in
-    /// time. A store that is behind the cache was restored, and the cache is of no use until it has noticed.
+    /// Waits until the cache holds every write that was acknowledged before the call; returns false on timeout. A store
+    /// that is behind the cache was restored; the cache is not used until it has noticed that.
     ///
     /// # Errors
-    /// When the store cannot say where it is.
+    /// When the store cannot report its revision.
     pub async fn wait_for_present(&self, time: Duration) -> Result<bool, StorageError> {
         let before = self.current.load().revision();
         let present = self.store.current_revision().await;
@@ -317,8 +318,8 @@ impl<N: Normalize> WatchCache<N> {
         Ok(came)
     }
 
-    /// Waits until every change up to a revision is in the cache, and asks the store to say how far it is as long as it
-    /// waits; says whether the cache came so far in time.
+    /// Waits until every change up to a revision is in the cache, and asks the store for its progress meanwhile;
+    /// returns false on timeout.
     pub async fn reach(&self, revision: Revision, time: Duration) -> bool {
         if self.current.load().revision() >= revision {
             self.counters.waited(Duration::ZERO);
@@ -327,8 +328,8 @@ impl<N: Normalize> WatchCache<N> {
         let begin = Instant::now();
         let asking = async {
             loop {
-                // Other resources may have moved the store on: nothing else would tell. A store that cannot be asked now
-                // may be in time for the next.
+                // Writes to other prefixes advance the store's revision without a change here, so only a progress item
+                // reports it. A failed request is repeated in the next round.
                 let _ = self.store.request_progress().await;
                 tokio::time::sleep(ASK_AGAIN).await;
             }
@@ -341,13 +342,13 @@ impl<N: Normalize> WatchCache<N> {
         came
     }
 
-    /// How far the cache has come, now and whenever it is told.
+    /// The revision of the cache, now and after every change.
     pub fn revisions(&self) -> watch::Receiver<Revision> {
         self.seen.subscribe()
     }
 
-    /// Asks the store whether it still keeps the state at a revision of the past, unless it was asked a moment ago, and
-    /// forgets what the store did: it may have been compacted by others.
+    /// Asks the store whether it still keeps the state at a past revision, unless it was asked a moment ago, and drops
+    /// what the store has compacted, perhaps on request of another server.
     pub async fn check_kept(&self, revision: Revision) {
         if revision >= self.current.load().revision() {
             return;
@@ -356,7 +357,7 @@ impl<N: Normalize> WatchCache<N> {
         if known.is_some_and(|(kept, at)| kept <= revision && at.elapsed() < KEPT_FOR) {
             return;
         }
-        // Nothing has such a key: the answer is whether the revision is kept, and no object.
+        // No object has this key: only whether the revision is kept matters.
         let request = ListRequest {
             prefix: format!("{}\0", self.prefix),
             limit: 1,
@@ -371,18 +372,19 @@ impl<N: Normalize> WatchCache<N> {
         *self.kept.lock() = Some((revision, Instant::now()));
     }
 
-    /// Forgets the changes up to and including a revision, as far as the cache has come: when their store did.
+    /// Drops the changes up to and including a revision, as far as the cache has come, because the store compacted
+    /// them.
     pub fn forget(&self, revision: Revision) {
         let mut history = self.history.write();
         history.forget_until(revision.min(self.current.load().revision()));
         self.past.forget_before(history.oldest());
     }
 
-    /// The changes after a revision, or from the present on, of one interest.
+    /// The changes that match an interest after a revision, or from now on.
     ///
     /// # Errors
-    /// [`OutsideWindow::NotFilled`] and [`OutsideWindow::TooOld`]. A start in the future waits for it, and what happens
-    /// until then is left out.
+    /// [`OutsideWindow::NotFilled`] and [`OutsideWindow::TooOld`]. For a revision in the future the cursor skips all
+    /// changes up to it.
     pub fn watch(
         self: &Arc<Self>,
         interest: Interest,
@@ -391,7 +393,7 @@ impl<N: Normalize> WatchCache<N> {
         Ok(self.watch_with_state(interest, after)?.1)
     }
 
-    /// The present state and the changes after it, without a gap and without an overlap.
+    /// The current state and the changes after it, without a gap and without an overlap.
     ///
     /// # Errors
     /// [`OutsideWindow::NotFilled`], and with `after` as [`WatchCache::watch`].
@@ -400,7 +402,8 @@ impl<N: Normalize> WatchCache<N> {
         interest: Interest,
         after: Option<Revision>,
     ) -> Result<StateAndChanges<N>, OutsideWindow> {
-        // First the seat, then the place: a change between the two is announced needlessly instead of missed.
+        // Registers before it reads the position: a change in between causes an unnecessary wake-up instead of a missed
+        // one.
         let waiter = self.waiters.lock().register(&interest);
         let history = self.history.read();
         let snapshot = self.snapshot();
@@ -414,7 +417,7 @@ impl<N: Normalize> WatchCache<N> {
             }),
         };
         let place = place.map(|next| {
-            // What is there already was announced to nobody.
+            // Changes already in the ring were announced before this watcher registered.
             if next < history.end() {
                 waiter.leave(next);
             }
@@ -433,17 +436,17 @@ impl<N: Normalize> WatchCache<N> {
         }
     }
 
-    /// Whether the cache is filled, now and whenever that changes.
+    /// Whether the cache is filled, now and after every change.
     pub fn fill(&self) -> watch::Receiver<Fill> {
         self.fill.subscribe()
     }
 
-    /// Whether it has been filled.
+    /// Whether the cache has been filled.
     pub fn is_filled(&self) -> bool {
         self.fill.borrow().is_filled()
     }
 
-    /// How much it holds.
+    /// The size of the cache.
     pub fn size(&self) -> Size {
         let bytes = |count: &atomic::AtomicU64| {
             usize::try_from(count.load(Ordering::Relaxed)).unwrap_or(usize::MAX)
@@ -459,13 +462,13 @@ impl<N: Normalize> WatchCache<N> {
         }
     }
 
-    /// How many bytes were replaced since the cache was made. A held state keeps at most the bytes alive that were
-    /// replaced since it was the present one.
+    /// Bytes replaced since the cache was created. A snapshot that is held keeps at most the bytes alive that were
+    /// replaced after it was current.
     pub fn replaced_bytes(&self) -> u64 {
         self.replaced_bytes.load(Ordering::Relaxed)
     }
 
-    /// What it did.
+    /// The counters of the cache.
     pub fn counts(&self) -> Counts {
         self.counters.counts()
     }

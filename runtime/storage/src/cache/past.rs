@@ -1,4 +1,4 @@
-//! States of the past that were asked for lately, for the next page of the same list.
+//! A cache of past states that were requested recently, for the next page of the same list.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use tokio::time::Instant;
 use super::snapshot::Snapshot;
 use crate::Revision;
 
-/// How many are kept.
+/// Maximum number of states.
 const MOST_STATES: usize = 16;
 
-/// How many objects they may have together: a state that shares nothing with the present costs about a hundred bytes for
-/// each of its objects.
+/// Maximum objects of all states together: a state that shares nothing with the current one costs about a hundred bytes
+/// per object.
 const MOST_OBJECTS: usize = 1 << 18;
 
-/// One that nobody asked for during this time is made anew when somebody does.
+/// How long a state is kept after its last use.
 const KEPT_UNUSED: Duration = Duration::from_secs(10);
 
 struct State<O> {
@@ -46,7 +46,7 @@ impl<O> Past<O> {
         Some(snapshot)
     }
 
-    /// Keeps a state that [`Past::find`] does not know.
+    /// Keeps a state that [`Past::find`] did not return.
     pub(super) fn keep(&self, snapshot: &Arc<Snapshot<O>>) {
         let mut states = self.0.lock();
         let mut objects: usize = states.iter().map(|state| state.snapshot.len()).sum();
@@ -67,7 +67,7 @@ impl<O> Past<O> {
         states.retain(|state| state.snapshot.revision() >= oldest);
     }
 
-    /// Drops states that nobody asks for.
+    /// Drops states that were not used recently.
     pub(super) fn forget_unused(&self) {
         self.0
             .lock()

@@ -13,30 +13,30 @@ use crate::{Key, Revision};
 /// One object of the cache.
 #[derive(Debug)]
 pub struct Item<O> {
-    /// Its key in the store.
+    /// The object's key in the store.
     pub key: Arc<str>,
-    /// The revision that wrote it.
+    /// The revision of its last write.
     pub revision: Revision,
-    /// What is served, or why the stored bytes are no object.
+    /// The object to serve, or why the stored bytes cannot be decoded.
     pub object: Result<O, String>,
 }
 
-/// What a place in the map costs: two counted pointers, in nodes that are two thirds full.
+/// Memory of an entry of the map: two `Arc`s, in nodes that are two thirds full.
 pub(super) const MAP_BYTES: usize = 36;
 
-/// What a place in the index costs beside the value.
+/// Memory of an entry of the index, without the value.
 pub(super) const INDEX_BYTES: usize = 60;
 
 /// The number of an index and a value in it.
 type Value = (u16, Arc<str>);
 
-/// The objects of a prefix at one revision. A copy costs nothing: copies share what is the same in them.
+/// The objects of a prefix at one revision. A clone is cheap, since clones share their nodes.
 pub struct Snapshot<O> {
     revision: Revision,
     items: OrdMap<Arc<str>, Arc<Item<O>>>,
-    /// One set for all indexes: a set for each value would cost a kilobyte for each object that is alone with its value.
+    /// One set for all indexes: a set per value would cost a kilobyte for each object with a unique value.
     index: OrdSet<(Value, Arc<str>)>,
-    /// The keys under which the store holds what is no object: none, as long as nothing is damaged.
+    /// The keys whose stored bytes cannot be decoded; empty unless the store is damaged.
     damaged: OrdSet<Arc<str>>,
 }
 
@@ -72,17 +72,17 @@ impl<O> fmt::Debug for Snapshot<O> {
 }
 
 impl<O> Snapshot<O> {
-    /// The revision whose state this is.
+    /// The revision of this state.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no objects.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -92,7 +92,7 @@ impl<O> Snapshot<O> {
         self.items.get(key)
     }
 
-    /// The objects below a prefix, in ascending order of their keys, from a key on (empty for all of them).
+    /// The objects below a prefix in key order, starting at a key (empty for all of them).
     pub fn range<'a>(
         &'a self,
         prefix: &str,
@@ -104,7 +104,7 @@ impl<O> Snapshot<O> {
             Some(end) => Bound::Excluded(end.as_str()),
             None => Bound::Unbounded,
         };
-        // A start behind the prefix selects nothing; a range whose ends cross would be a mistake of the caller's.
+        // A start after the prefix selects nothing; a range with a start above its end would panic.
         let crossed = end.as_ref().is_some_and(|end| from >= *end);
         let range = (!crossed).then(|| {
             self.items
@@ -113,7 +113,7 @@ impl<O> Snapshot<O> {
         range.into_iter().flatten().map(|(_, item)| item)
     }
 
-    /// The objects that an index finds under a value, in ascending order of their keys.
+    /// The objects that have a value in an index, in key order.
     pub fn indexed<'a>(
         &'a self,
         index: u16,
@@ -122,8 +122,8 @@ impl<O> Snapshot<O> {
         self.indexed_below(index, value, "", "")
     }
 
-    /// The objects below a prefix that an index finds under a value, in ascending order of their keys, from a key on (empty
-    /// for all of them). Others of that value are not looked at.
+    /// The objects below a prefix that have a value in an index, in key order, starting at a key (empty for all of
+    /// them). Objects outside the prefix are not visited.
     pub fn indexed_below<'a>(
         &'a self,
         index: u16,
@@ -142,7 +142,7 @@ impl<O> Snapshot<O> {
             .filter_map(|(_, key)| self.items.get(key))
     }
 
-    /// What is no object below a prefix, in ascending order of the keys, from a key on (empty for all of it).
+    /// The undecodable entries below a prefix in key order, starting at a key (empty for all of them).
     pub fn damaged<'a>(
         &'a self,
         prefix: &'a str,
@@ -157,7 +157,7 @@ impl<O> Snapshot<O> {
         self.revision = revision;
     }
 
-    /// Puts an object in; gives the one that was there.
+    /// Inserts an object; returns the one that it replaces.
     pub(super) fn put<N>(&mut self, normalize: &N, item: Arc<Item<O>>) -> Option<Arc<Item<O>>>
     where
         N: Normalize<Object = O>,
@@ -182,7 +182,7 @@ impl<O> Snapshot<O> {
         old
     }
 
-    /// Takes an object out, and gives it.
+    /// Removes an object and returns it.
     pub(super) fn remove<N>(&mut self, normalize: &N, key: &str) -> Option<Arc<Item<O>>>
     where
         N: Normalize<Object = O>,
@@ -202,7 +202,7 @@ impl<O> Snapshot<O> {
     }
 }
 
-/// The values by which an object is found.
+/// The index values of an object.
 fn values<N: Normalize>(normalize: &N, item: &Item<N::Object>) -> Vec<Value> {
     let mut values = Vec::new();
     if let Ok(object) = &item.object {

@@ -1,5 +1,5 @@
-//! The locks and atomics through which the writer, readers and watchers of a cache meet. In this crate's own tests each
-//! use is a point at which the scheduler of a model may let another thread go on; elsewhere they are what they wrap.
+//! The locks and atomics that the writer, readers and watchers of a cache share. In this crate's own tests each use is
+//! a scheduling point of the model checker; elsewhere they are plain re-exports.
 
 #[cfg(not(test))]
 pub(super) use parking_lot::{Mutex, RwLock};
@@ -17,25 +17,25 @@ mod modelled {
     use parking_lot::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
     thread_local! {
-        /// Whether this thread runs the threads of a model.
+        /// Whether this thread runs a model.
         static IS_MODEL: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Runs a model on this thread: what is used of this module in it gives way to other threads of the model.
+    /// Runs a model on this thread: each use of this module may then switch to another thread of the model.
     pub(crate) fn as_model(run: impl FnOnce()) {
         IS_MODEL.set(true);
         run();
         IS_MODEL.set(false);
     }
 
-    /// Another thread of the model may go on here.
+    /// A scheduling point: another thread of the model may run.
     fn step() {
         if IS_MODEL.get() {
             shuttle::thread::yield_now();
         }
     }
 
-    /// Tries until it is done: threads of a model share one thread of the system, which must not block.
+    /// Polls until it succeeds: the threads of a model share one thread of the operating system, which must not block.
     fn wait_for<T>(attempt: impl Fn() -> Option<T>, block: impl FnOnce() -> T) -> T {
         step();
         if !IS_MODEL.get() {

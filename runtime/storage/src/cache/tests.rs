@@ -1,6 +1,5 @@
-//! The cache against the store it follows; `model` has random histories, `interleavings` random schedules
-//! of the writer's steps with those of others, `threads` real threads, `waits` what
-//! readers wait for.
+//! Tests of the cache over a store. `model`: random histories; `interleavings`: random schedules of the writer with
+//! readers and watchers; `threads`: real threads; `waits`: readers that wait for a revision.
 
 mod interleavings;
 mod limits;
@@ -12,11 +11,11 @@ mod waits;
 use super::*;
 use crate::{Memory, Retention};
 
-/// Objects are their stored text with the revision behind it; the first letter is indexed, and in a group that is not kept
-/// the same letter in upper case. `bad` is no object.
+/// The objects are the stored text followed by the revision. The first letter is indexed, and so is its upper case in a
+/// group that is not kept. `bad` cannot be decoded.
 struct Text;
 
-/// The group of indexes whose values can be computed; those of others cannot.
+/// The only group of indexes whose values can be computed.
 const DERIVED: u16 = 1;
 
 impl Normalize for Text {
@@ -246,7 +245,7 @@ async fn every_state_of_the_window_can_be_had() {
     );
 }
 
-/// The changes that a cursor gives now, as `key=object` or `key-`.
+/// The changes that a cursor returns now, as `key=object` or `key-`.
 fn taken(cursor: &mut Cursor<Text>) -> Result<Vec<String>, CursorEnd> {
     let mut changes = Vec::new();
     cursor.take(usize::MAX, &mut changes)?;
@@ -363,7 +362,7 @@ async fn a_cursor_is_told_of_its_interest_alone() {
     check("/r/n/b", "x", [false, true, false, false, true]).await;
     check("/r/n/a", "x", [true, true, false, false, true]).await;
     check("/r/m/a", "q", [false, false, true, false, true]).await;
-    // One that leaves the index concerns it as well.
+    // An object that leaves the index is delivered as well.
     check("/r/m/a", "x", [false, false, true, false, true]).await;
     check("/r/m/a", "y", [false, false, false, false, true]).await;
     check("/r/n/a", "q", [true, true, true, true, true]).await;
@@ -416,7 +415,7 @@ async fn a_store_that_forgot_fills_the_cache_anew_and_ends_its_cursors() {
     let cache = cache(&store);
     following(&cache).await;
     let mut cursor = cache.watch(Interest::Everything, None).unwrap();
-    // The writer is one step behind: what it has not seen is gone when it looks.
+    // The writer is one step behind: changes that it has not seen are compacted before it reads them.
     cache.refill_for_test().await;
     assert_eq!(taken(&mut cursor).unwrap_err(), CursorEnd::Lost);
     let mut cursor = cache.watch(Interest::Everything, None).unwrap();

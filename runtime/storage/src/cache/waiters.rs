@@ -1,4 +1,4 @@
-//! Who waits for which changes.
+//! The registry of waiting watchers and of the changes that they wait for.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use super::INDEX_GROUP;
 use super::history::{Interest, folder};
 use super::sync::AtomicU64;
 
-/// No change is pending.
+/// The value of `pending` when no change is pending.
 const NONE: u64 = u64::MAX;
 
-/// One watcher's seat.
+/// The registration of one watcher.
 #[derive(Debug)]
 pub(super) struct Waiter {
-    /// The number of the oldest change that matters and was not taken.
+    /// The number of the oldest matching change that was not taken.
     pending: AtomicU64,
     notify: Notify,
 }
@@ -26,12 +26,12 @@ impl Waiter {
         self.pending.fetch_min(number, Ordering::AcqRel);
     }
 
-    /// The number of the oldest pending change, which from now on is not pending.
+    /// Returns the number of the oldest pending change and resets it.
     pub(super) fn take_pending(&self) -> Option<u64> {
         Some(self.pending.swap(NONE, Ordering::AcqRel)).filter(|number| *number != NONE)
     }
 
-    /// Says that changes from a number on were left.
+    /// Marks changes from a number on as pending again.
     pub(super) fn leave(&self, number: u64) {
         self.mark(number);
         self.notify.notify_one();
@@ -42,7 +42,7 @@ impl Waiter {
         self.pending.load(Ordering::Acquire) < number
     }
 
-    /// Waits to be told of a change, or of the end.
+    /// Waits for a change or for the end of the watch.
     pub(super) async fn told(&self) {
         self.notify.notified().await;
     }
@@ -50,21 +50,22 @@ impl Waiter {
 
 type Seats = Vec<Arc<Waiter>>;
 
-/// Who waits for what. Changes are announced in two steps: marked while the history is locked, so that whoever looks at it
-/// knows of all of them, and told when it is free again, so that nobody is woken to wait for the lock.
+/// The waiting watchers by what they wait for. Changes are announced in two steps: watchers are marked while the
+/// history is locked, so that a reader of the history knows of all changes, and woken after it is unlocked, so that
+/// none of them waits for the lock.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
     everything: Seats,
     below: HashMap<Arc<str>, Seats>,
     keys: HashMap<Arc<str>, Seats>,
     indexed: ByValue,
-    /// By the prefix below which the indexed objects are.
+    /// By the prefix of the indexed objects.
     indexed_below: HashMap<Arc<str>, ByValue>,
-    /// How many wait for an index of each group.
+    /// The number of waiters for an index of each group.
     groups: BTreeMap<u16, usize>,
 }
 
-/// Seats by the number of an index and a value in it. None is empty.
+/// Seats by the number of an index and a value in it. No list is empty.
 #[derive(Debug, Default)]
 struct ByValue(HashMap<u16, HashMap<Arc<str>, Seats>>);
 
@@ -101,7 +102,7 @@ pub(super) struct Marked<'a> {
 
 impl<'a> Marked<'a> {
     fn mark(&mut self, seats: &'a Seats, number: u64) {
-        // Numbers only grow: whoever was marked for an earlier one looks at the later ones as well.
+        // Numbers only grow: a seat that was marked for an earlier change reads the later ones as well.
         if self.known.insert(seats) {
             seats.iter().for_each(|waiter| waiter.mark(number));
             self.seats.push(seats);
@@ -175,17 +176,17 @@ impl Waiters {
         }
     }
 
-    /// Whether a watcher waits for an index whose values are kept: without one, none need to be read from objects.
+    /// Whether a watcher waits for a kept index: if not, no index values need to be read from objects.
     pub(super) fn wants_indexes(&self) -> bool {
         self.groups.contains_key(&0)
     }
 
-    /// The groups of indexes whose values have to be computed, because a watcher waits for one.
+    /// The groups of indexes whose values must be computed because a watcher waits for one.
     pub(super) fn derived_groups(&self) -> impl Iterator<Item = u16> {
         self.groups.keys().copied().filter(|group| *group > 0)
     }
 
-    /// Marks everybody who waits for a change of this key.
+    /// Marks every watcher that waits for a change of this key.
     pub(super) fn mark<'a>(&'a self, key: &str, number: u64, marked: &mut Marked<'a>) {
         marked.mark(&self.everything, number);
         if let Some(seats) = self.keys.get(key) {
@@ -198,7 +199,7 @@ impl Waiters {
         }
     }
 
-    /// Marks everybody who waits for a value of an index that the object under this key had or has.
+    /// Marks every watcher that waits for an index value that the object under this key had or has.
     pub(super) fn mark_indexed<'a>(
         &'a self,
         key: &str,
@@ -218,7 +219,8 @@ impl Waiters {
         }
     }
 
-    /// Marks everybody who waits for any value of a group of indexes that the object under this key may have or have had.
+    /// Marks every watcher that waits for any value of an index group that the object under this key may have or have
+    /// had.
     pub(super) fn mark_group<'a>(
         &'a self,
         key: &str,
@@ -238,7 +240,7 @@ impl Waiters {
         }
     }
 
-    /// Wakes everybody, so that each looks for itself.
+    /// Wakes every watcher, so that each checks for itself.
     pub(super) fn wake_all(&self) {
         let by_key = self.below.values().chain(self.keys.values());
         let by_value = std::iter::once(&self.indexed).chain(self.indexed_below.values());

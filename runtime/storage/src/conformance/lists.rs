@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Keys come in the order of their bytes, whatever the order of the writes.
+/// Keys are returned in byte order, regardless of the order of the writes.
 pub async fn list_is_in_the_order_of_keys(store: Arc<dyn Storage>) {
     for key in ["/r/b", "/r/a/z", "/r/a", "/r/ä", "/r/a-", "/r/B"] {
         create(&*store, key, "").await;
@@ -13,7 +13,7 @@ pub async fn list_is_in_the_order_of_keys(store: Arc<dyn Storage>) {
     );
 }
 
-/// A prefix with a slash at its end has nothing of a collection whose name begins alike.
+/// A prefix that ends with a slash does not match a collection whose name begins with the same letters.
 pub async fn list_leaves_out_siblings_of_the_prefix(store: Arc<dyn Storage>) {
     for key in [
         "/r/pods/ns/a",
@@ -35,7 +35,7 @@ pub async fn list_leaves_out_siblings_of_the_prefix(store: Arc<dyn Storage>) {
     );
 }
 
-/// An empty list is as of a revision too.
+/// An empty list has a revision too.
 pub async fn list_of_nothing_has_a_revision(store: Arc<dyn Storage>) {
     let revision = create(&*store, "/s/a", "").await;
     let page = list(
@@ -52,7 +52,7 @@ pub async fn list_of_nothing_has_a_revision(store: Arc<dyn Storage>) {
     );
 }
 
-/// A page of a longer list says that there is more, and how much if it says that at all.
+/// A page of a longer list reports that entries follow, and the correct count if it reports one.
 pub async fn list_with_a_limit_says_what_remains(store: Arc<dyn Storage>) {
     create_letters(&*store, "abcde").await;
     create(&*store, "/s/a", "").await;
@@ -84,7 +84,7 @@ pub async fn list_with_a_limit_says_what_remains(store: Arc<dyn Storage>) {
     check(6, 5, 0).await;
 }
 
-/// A list may start in the middle of its prefix, at a key that need not exist.
+/// A list can start in the middle of its prefix, at a key that need not exist.
 pub async fn list_from_a_key_begins_there(store: Arc<dyn Storage>) {
     create_letters(&*store, "abc").await;
     create(&*store, "/s/a", "").await;
@@ -108,7 +108,7 @@ pub async fn list_from_a_key_begins_there(store: Arc<dyn Storage>) {
     check("/t", &[]).await;
 }
 
-/// Each revision that is kept can be listed, with the values of then.
+/// Each kept revision can be listed, with the values of that time.
 pub async fn list_at_a_revision_is_the_state_then(store: Arc<dyn Storage>) {
     let a = create(&*store, "/r/a", "1").await;
     let b = create(&*store, "/r/b", "1").await;
@@ -151,7 +151,7 @@ pub async fn list_at_a_revision_is_the_state_then(store: Arc<dyn Storage>) {
     assert_eq!(page.entries, [entry("/r/a", "2", a2)]);
 }
 
-/// The pages of a list show one state while others write.
+/// All pages of a list show one state while other tasks write.
 pub async fn list_at_a_revision_pages_through_that_state(store: Arc<dyn Storage>) {
     create_letters(&*store, "bdfhj").await;
     let mut request = ListRequest {
@@ -175,7 +175,7 @@ pub async fn list_at_a_revision_pages_through_that_state(store: Arc<dyn Storage>
         };
         request.start = format!("{}\0", last.key);
         request.at = Some(page.revision);
-        // Before, at and after the place where the next page begins.
+        // Before, at and after the start of the next page.
         let letter = &last.key[3..];
         let gone = ListRequest {
             start: request.start.clone(),
@@ -197,7 +197,7 @@ pub async fn list_at_a_revision_pages_through_that_state(store: Arc<dyn Storage>
     assert_eq!(seen, ["/r/b=", "/r/d=", "/r/f=", "/r/h=", "/r/j="]);
 }
 
-/// What is compacted cannot be listed; the answer says what can.
+/// A list at a compacted revision is refused; the error names the oldest revision that can be listed.
 pub async fn list_at_a_compacted_revision_is_refused(store: Arc<dyn Storage>) {
     let a = create(&*store, "/r/a", "1").await;
     let a2 = update(&*store, "/r/a", a, "2").await;
@@ -216,7 +216,7 @@ pub async fn list_at_a_compacted_revision_is_refused(store: Arc<dyn Storage>) {
     );
 }
 
-/// What has not happened cannot be listed.
+/// A list at a future revision is refused.
 pub async fn list_at_a_future_revision_is_refused(store: Arc<dyn Storage>) {
     let current = create(&*store, "/r/a", "1").await;
     let requested = Revision(current.0 + 1);
@@ -231,7 +231,7 @@ pub async fn list_at_a_future_revision_is_refused(store: Arc<dyn Storage>) {
     );
 }
 
-/// More keys than the backend reads at a time ([`MOST_READ_AT_ONCE`]) come back all, at once and in pages.
+/// A list of more keys than the backend reads at a time ([`MOST_READ_AT_ONCE`]) is complete, at once and in pages.
 pub async fn list_of_many_keys_is_whole(store: Arc<dyn Storage>) {
     let written = write_many(&store, 60, 25).await;
     assert!(written.len() > 2 * MOST_READ_AT_ONCE);
@@ -245,7 +245,7 @@ pub async fn list_of_many_keys_is_whole(store: Arc<dyn Storage>) {
         (written.len(), false),
         "all at once"
     );
-    // Pages that are read at once, and pages for which the backend reads several times.
+    // Pages that the backend reads in one piece and pages that it reads in several.
     for limit in [MOST_READ_AT_ONCE - 100, 2 * MOST_READ_AT_ONCE - 100] {
         let mut paged = Vec::new();
         let mut request = ListRequest {
@@ -266,7 +266,7 @@ pub async fn list_of_many_keys_is_whole(store: Arc<dyn Storage>) {
     }
 }
 
-/// Counting follows creates and deletes, below the prefix alone.
+/// The count follows creates and deletes, below the prefix only.
 pub async fn count_is_of_the_present(store: Arc<dyn Storage>) {
     assert_eq!(store.count("/r/").await, Ok(0));
     create_letters(&*store, "ab").await;

@@ -1,7 +1,7 @@
-//! What every [`Storage`] must do, as tests: one function a behaviour, instantiated for a backend by
-//! [`conformance_tests!`](crate::conformance_tests). There is no way to leave one out.
+//! The conformance suite for [`Storage`]: one function per behaviour, instantiated for a backend by
+//! [`conformance_tests!`](crate::conformance_tests). Tests cannot be left out.
 //!
-//! A backend of your own is proved so, in its crate's tests, with the feature `testing` of this crate:
+//! Test a backend of your own with it, in its crate's tests, with the feature `testing` of this crate:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -27,10 +27,10 @@
 //! # fn main() {}
 //! ```
 //!
-//! Each test has a store to itself, in which nobody else writes, and fails by a panic that says what differs.
+//! Each test has a store of its own, to which no one else writes, and fails by a panic that says what differs.
 //!
-//! `conformance_tests!(apiloom_storage::conformance::ThroughCache<InDirectory>)` runs the same suite with a watch cache in
-//! front of the backend: all of it, since what the cache does not answer it leaves to the store.
+//! `conformance_tests!(apiloom_storage::conformance::ThroughCache<InDirectory>)` runs the same suite with a watch cache
+//! in front of the backend. Calls that the cache does not answer go to the store.
 
 mod lists;
 mod restarts;
@@ -59,7 +59,7 @@ pub use watches::*;
 pub use writes::*;
 
 tokio::task_local! {
-    /// How long the test that runs waits for what must come.
+    /// Timeout of the running test for items that must arrive.
     static PATIENCE: Duration;
 }
 
@@ -71,32 +71,32 @@ fn patience() -> Duration {
 
 const USUAL_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many keys the backend under test reads at a time, at most. The suite lists more than twice as many, so that a store
-/// which reads lists in pieces reads several.
+/// Maximum keys that the backend under test reads at a time. The suite lists more than twice as many, so that a backend
+/// which reads lists in pieces needs several.
 pub const MOST_READ_AT_ONCE: usize = 500;
 
-/// Where the store of one test lives.
+/// A factory for the stores of one test.
 #[expect(
     async_fn_in_trait,
     reason = "the tests run it on the thread that made it"
 )]
 pub trait Backend {
-    /// How long a test waits for what must come before it fails: by default 30 s, far more than a local store needs on a
-    /// busy machine.
+    /// How long a test waits for an item that must arrive before it fails: by default 30 s, far more than a local store
+    /// needs on a busy machine.
     const PATIENCE: Duration = USUAL_PATIENCE;
 
-    /// A place with nothing in it, for one test.
+    /// Creates an empty place for one test's store, such as a directory.
     async fn new() -> Self;
 
-    /// Opens the store in that place. It is called again only after the store was closed. A store that reads long lists in
-    /// pieces is set to read at most [`MOST_READ_AT_ONCE`] keys at a time.
+    /// Opens the store in that place. It is called again only after the store was closed. A backend that reads long
+    /// lists in pieces must be configured to read at most [`MOST_READ_AT_ONCE`] keys at a time.
     async fn open(&self) -> Arc<dyn Storage>;
 }
 
-/// Runs one test, which waits so long for what must come; called by [`conformance_tests!`](crate::conformance_tests).
+/// Runs one test with a timeout for items that must arrive; called by [`conformance_tests!`](crate::conformance_tests).
 ///
 /// # Panics
-/// When the test does, or when no runtime can be made.
+/// When the test panics, or when no runtime can be created.
 pub fn run_with_patience(patience: Duration, test: impl Future<Output = ()>) {
     run(PATIENCE.scope(patience, test));
 }
@@ -104,7 +104,7 @@ pub fn run_with_patience(patience: Duration, test: impl Future<Output = ()>) {
 /// Runs one test.
 ///
 /// # Panics
-/// When the test does, or when no runtime can be made.
+/// When the test panics, or when no runtime can be created.
 pub fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -113,7 +113,7 @@ pub fn run(test: impl Future<Output = ()>) {
     runtime.expect("a test has a runtime").block_on(test);
 }
 
-/// Writes the whole suite as `#[test]` functions for a [`Backend`].
+/// Generates the whole suite as `#[test]` functions for a [`Backend`].
 #[macro_export]
 macro_rules! conformance_tests {
     ($backend:ty) => {
@@ -122,7 +122,7 @@ macro_rules! conformance_tests {
     };
 }
 
-/// Every behaviour of an open store.
+/// The tests of an open store.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __each_behavior {
@@ -192,7 +192,7 @@ macro_rules! __each_behavior {
     };
 }
 
-/// Every behaviour of a store that is closed and opened again.
+/// The tests of a store that is closed and opened again.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __each_restart {
@@ -245,7 +245,7 @@ macro_rules! __place_test {
     };
 }
 
-/// Creates without a time to live.
+/// Creates a key without a time to live.
 async fn create(store: &dyn Storage, key: &str, value: &str) -> Revision {
     store
         .create(key, Bytes::copy_from_slice(value.as_bytes()), None)
@@ -253,7 +253,7 @@ async fn create(store: &dyn Storage, key: &str, value: &str) -> Revision {
         .expect("created")
 }
 
-/// Updates without a time to live.
+/// Updates a key without a time to live.
 async fn update(store: &dyn Storage, key: &str, expected: Revision, value: &str) -> Revision {
     store
         .update_if(
@@ -286,7 +286,7 @@ async fn list(store: &dyn Storage, request: ListRequest) -> Page {
     store.list(request).await.expect("listed")
 }
 
-/// Everything below a prefix, as `key=value`.
+/// The entries below a prefix, as `key=value`.
 async fn state(store: &dyn Storage, prefix: &str, at: Option<Revision>) -> Vec<String> {
     let request = ListRequest {
         prefix: prefix.to_owned(),
@@ -338,7 +338,7 @@ async fn events_until(watch: &mut WatchStream, revision: Revision) -> Vec<Event>
     }
 }
 
-/// Creates keys in several tasks; gives the revisions that they were told.
+/// Creates keys in several tasks; returns the acknowledged revisions.
 async fn write_many(store: &Arc<dyn Storage>, writers: usize, each: usize) -> Vec<Revision> {
     let writers = (0..writers).map(|writer| {
         let store = Arc::clone(store);
@@ -369,7 +369,7 @@ fn text(event: &Event) -> String {
 
 #[cfg(test)]
 mod tests {
-    /// The names in the macros are all that there are in the files.
+    /// The macros name every test function of the files.
     #[test]
     fn every_behavior_is_a_test() {
         let files = [

@@ -1,4 +1,4 @@
-//! What a store that is closed and opened again still knows.
+//! What a store keeps when it is closed and opened again.
 
 use super::*;
 
@@ -25,7 +25,7 @@ pub(crate) async fn all_are_too_old(store: &dyn Storage, revisions: &[Revision])
     }
 }
 
-/// Objects are there with their revisions, and the next write has the next one.
+/// Objects keep their revisions, and the next write gets the next revision.
 pub async fn restart_keeps_objects_and_revision<B: Backend>(place: &B) {
     let store = place.open().await;
     let a = create(&*store, "/r/a", "1").await;
@@ -44,7 +44,7 @@ pub async fn restart_keeps_objects_and_revision<B: Backend>(place: &B) {
     store.close().await;
 }
 
-/// A list at a revision, and a watch from one, reach back beyond the restart.
+/// Lists at a revision and watches from a revision can reach back beyond the restart.
 pub async fn restart_keeps_history_for_lists_and_watches<B: Backend>(place: &B) {
     let store = place.open().await;
     let a = create(&*store, "/r/a", "1").await;
@@ -68,7 +68,7 @@ pub async fn restart_keeps_history_for_lists_and_watches<B: Backend>(place: &B) 
     store.close().await;
 }
 
-/// What was forgotten stays so.
+/// Compacted history stays compacted.
 pub async fn restart_keeps_what_is_compacted<B: Backend>(place: &B) {
     let store = place.open().await;
     let a = create(&*store, "/r/a", "1").await;
@@ -94,7 +94,7 @@ pub async fn restart_keeps_what_is_compacted<B: Backend>(place: &B) {
     store.close().await;
 }
 
-/// Revisions never go back, even when everything was deleted and forgotten.
+/// Revisions never go back, even when everything was deleted and compacted.
 pub async fn restart_keeps_the_revision_of_an_empty_store<B: Backend>(place: &B) {
     let store = place.open().await;
     let a = create(&*store, "/r/a", "1").await;
@@ -111,7 +111,7 @@ pub async fn restart_keeps_the_revision_of_an_empty_store<B: Backend>(place: &B)
     store.close().await;
 }
 
-/// A key whose time passes while the store is closed goes after it is opened.
+/// A key that expires while the store is closed is removed after it is opened.
 pub async fn restart_keeps_times_to_live<B: Backend>(place: &B) {
     let store = place.open().await;
     let created = store

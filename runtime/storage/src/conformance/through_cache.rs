@@ -1,8 +1,8 @@
-//! A store whose reads are answered by a watch cache, so that the suite proves the cache over any backend.
+//! A store whose reads are answered by a watch cache, so that the suite tests the cache over any backend.
 //!
-//! What the cache cannot answer is asked of the store, as a server does: keys outside its prefix, states and watches
-//! before its window. Only what the cache leaves to its surroundings is added here: closing ends watches, and compaction
-//! takes its past away as well.
+//! As in a server, reads that the cache cannot answer go to the store: keys outside its prefix, states and watches
+//! before its window. Added here is only what the cache leaves to its owner: closing ends watches, and compaction also
+//! drops the cache's history.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,10 +18,11 @@ use crate::cache::{
 };
 use crate::layer::Layer;
 
-/// What the suite keeps its objects below; it writes elsewhere too.
+/// The prefix of the suite's objects; it writes elsewhere too.
 const PREFIX: &str = "/r/";
 
-/// How many changes a watch takes at a time: few, so that many are left more often than in a server.
+/// Maximum changes that a watch takes at a time: few, so that changes are left in the cursor more often than in a
+/// server.
 const TAKEN_AT_ONCE: usize = 7;
 
 /// A [`Backend`] with a watch cache in front.
@@ -55,7 +56,7 @@ impl Normalize for Stored {
         object.len()
     }
     fn index(&self, object: &Bytes, found: &mut dyn FnMut(u16, &str)) {
-        // Nobody asks for it here; that it is kept must change nothing.
+        // The suite does not use this index; keeping it must change nothing.
         found(0, &String::from_utf8_lossy(&object[..object.len().min(1)]));
     }
 }
@@ -64,7 +65,7 @@ struct Cached {
     store: Arc<dyn Storage>,
     cache: Arc<WatchCache<Stored>>,
     closed: watch::Sender<bool>,
-    /// Ended when this is dropped.
+    /// Aborted when this is dropped.
     _running: JoinSet<()>,
 }
 
@@ -92,7 +93,7 @@ impl Cached {
         })
     }
 
-    /// Waits until the cache has what was acknowledged.
+    /// Waits until the cache has every acknowledged write.
     async fn catch_up(&self) -> Result<(), StorageError> {
         let came = self.cache.wait_for_present(patience()).await?;
         assert!(came, "the cache does not come to the present");
@@ -202,8 +203,8 @@ impl Layer for Cached {
     }
 
     async fn close(&self) {
-        // A cache is filled before it watches the store. One that has not begun to watch when the store closes would never
-        // be told of what was written in between.
+        // A cache is filled before it watches the store. If the store closes before the watch begins, the cache would
+        // never learn of the writes in between.
         let caught_up = self.catch_up().await;
         let last = caught_up.and(self.store.current_revision().await);
         self.store.close().await;
@@ -214,7 +215,7 @@ impl Layer for Cached {
     }
 }
 
-/// One watch of the cache, as a store's.
+/// Adapts a watch of the cache to a watch of a store.
 struct Watching {
     cursor: Cursor<Stored>,
     prefix: String,
@@ -222,9 +223,9 @@ struct Watching {
     revisions: watch::Receiver<Revision>,
     closed: watch::Receiver<bool>,
     taken: VecDeque<Arc<Change<Bytes>>>,
-    /// Up to where everything is delivered once `taken` is empty.
+    /// The revision up to which everything is delivered once `taken` is empty.
     progress: Option<Revision>,
-    /// Whether progress is to be told even without changes.
+    /// Whether to report progress even without changes.
     asked: bool,
     ended: bool,
 }
@@ -272,7 +273,7 @@ impl Watching {
     }
 }
 
-/// A change as a store tells it.
+/// Converts a change of the cache to an event of a store.
 fn event(change: &Change<Bytes>) -> Event {
     let old = change.old.as_deref().map(stored);
     let new = change.new.as_deref().map(stored);

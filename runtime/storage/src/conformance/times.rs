@@ -1,11 +1,11 @@
-//! Times to live, compaction, and the end of a store.
+//! Times to live, compaction and closing.
 
 use super::*;
 
-/// Short, and yet long enough to write twice before it ends, on a busy machine too.
+/// Short, but long enough for two writes before it ends, on a busy machine too.
 const TTL: Duration = Duration::from_secs(2);
 
-/// A key goes when its time has passed, by a delete like any other.
+/// An expired key is removed by an ordinary delete.
 pub async fn ttl_removes_and_watchers_see_it(store: Arc<dyn Storage>) {
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
     let created = store
@@ -25,7 +25,7 @@ pub async fn ttl_removes_and_watchers_see_it(store: Arc<dyn Storage>) {
     assert_eq!(store.get("/r/a").await, Ok((None, removed.revision)));
 }
 
-/// Keys whose time passes together go each by one delete.
+/// Keys that expire together are each removed by one delete.
 pub async fn ttl_of_many_keys_removes_each_once(store: Arc<dyn Storage>) {
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
     for index in 0..40 {
@@ -52,7 +52,7 @@ pub async fn ttl_of_many_keys_removes_each_once(store: Arc<dyn Storage>) {
     );
 }
 
-/// An update without a time to live takes the old one away.
+/// An update without a time to live removes the old one.
 pub async fn update_without_ttl_lives_on(store: Arc<dyn Storage>) {
     let created = store
         .create("/r/a", "1".into(), Some(TTL))
@@ -63,7 +63,7 @@ pub async fn update_without_ttl_lives_on(store: Arc<dyn Storage>) {
     assert_eq!(state(&*store, "/r/", None).await, ["/r/a=2"]);
 }
 
-/// An update with a time to live counts from the update, also where there was none.
+/// The time to live of an update counts from the update, also if the key had none.
 pub async fn update_with_ttl_begins_anew(store: Arc<dyn Storage>) {
     let long = Some(Duration::from_secs(3_600));
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
@@ -94,7 +94,7 @@ pub async fn update_with_ttl_begins_anew(store: Arc<dyn Storage>) {
     assert_eq!(state(&*store, "/r/", None).await, ["/r/longer=2"]);
 }
 
-/// The time to live of a deleted key is no concern of the one that is created in its place.
+/// The time to live of a deleted key does not apply to a key that is created in its place.
 pub async fn ttl_ends_with_its_key(store: Arc<dyn Storage>) {
     let created = store
         .create("/r/a", "1".into(), Some(TTL))
@@ -106,7 +106,7 @@ pub async fn ttl_ends_with_its_key(store: Arc<dyn Storage>) {
     assert_eq!(state(&*store, "/r/", None).await, ["/r/a=2"]);
 }
 
-/// Present values and the revision stay when all history goes.
+/// Present values and the revision stay when the whole history is compacted.
 pub async fn compaction_keeps_what_is_present(store: Arc<dyn Storage>) {
     let a = create(&*store, "/r/a", "1").await;
     let a2 = update(&*store, "/r/a", a, "2").await;
@@ -150,7 +150,7 @@ pub async fn compaction_keeps_the_state_at_its_revision(store: Arc<dyn Storage>)
     assert_eq!(state(&*store, "/r/", Some(b2)).await, ["/r/a=2"]);
 }
 
-/// What has not happened cannot be forgotten.
+/// A future revision cannot be compacted.
 pub async fn compaction_of_the_future_is_refused(store: Arc<dyn Storage>) {
     let current = create(&*store, "/r/a", "1").await;
     let requested = Revision(current.0 + 1);
@@ -160,7 +160,7 @@ pub async fn compaction_of_the_future_is_refused(store: Arc<dyn Storage>) {
     );
 }
 
-/// Compacting twice, or below what is compacted, is content with what is.
+/// Compacting a revision that is already compacted does nothing.
 pub async fn compaction_of_the_compacted_does_nothing(store: Arc<dyn Storage>) {
     let a = create(&*store, "/r/a", "1").await;
     let b = create(&*store, "/r/b", "1").await;
@@ -171,7 +171,7 @@ pub async fn compaction_of_the_compacted_does_nothing(store: Arc<dyn Storage>) {
     assert_eq!(state(&*store, "/r/", Some(b)).await, ["/r/a=1", "/r/b=1"]);
 }
 
-/// A closed store answers every call, with [`StorageError::Unavailable`]; it may be closed again.
+/// A closed store answers every call with [`StorageError::Unavailable`]; it may be closed again.
 pub async fn closed_store_is_unavailable(store: Arc<dyn Storage>) {
     let revision = create(&*store, "/r/a", "1").await;
     store.close().await;
@@ -199,7 +199,7 @@ pub async fn closed_store_is_unavailable(store: Arc<dyn Storage>) {
     }
 }
 
-/// Watches end with an error when their store is closed, after what they had not delivered yet.
+/// When the store is closed, watches deliver the remaining changes and end with an error.
 pub async fn close_ends_watches(store: Arc<dyn Storage>) {
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
     create(&*store, "/r/a", "1").await;
@@ -218,7 +218,7 @@ pub async fn close_ends_watches(store: Arc<dyn Storage>) {
     assert_eq!(next(&mut changes).await, None);
 }
 
-/// Waits until a key that is created now with this time to live is gone: others that had as much are gone too.
+/// Waits until a key that is created now with this time to live is gone; earlier keys with the same time are gone too.
 async fn outlast(store: &dyn Storage, ttl: Duration) {
     let mut changes = watch(store, "/outlast/", WatchStart::Now).await;
     store

@@ -1,10 +1,10 @@
-//! Watches: what is delivered, from where, in which order, to whom.
+//! Watches: which changes are delivered, from which start, and in which order.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// A watch from now has nothing of before and everything of after.
+/// A watch from now delivers later changes and no earlier ones.
 pub async fn watch_from_now_delivers_what_follows(store: Arc<dyn Storage>) {
     let a = create(&*store, "/r/a", "1").await;
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
@@ -17,7 +17,7 @@ pub async fn watch_from_now_delivers_what_follows(store: Arc<dyn Storage>) {
     );
 }
 
-/// A watch from a revision begins with the next one, be that long ago.
+/// A watch from a revision delivers every change after it, even long ago.
 pub async fn watch_from_a_revision_delivers_what_followed_it(store: Arc<dyn Storage>) {
     let start = store.current_revision().await.expect("read");
     let first = create(&*store, "/r/a", "1").await;
@@ -38,7 +38,7 @@ pub async fn watch_from_a_revision_delivers_what_followed_it(store: Arc<dyn Stor
     check(last, &[]).await;
 }
 
-/// A watch cannot begin in what is forgotten; the first kept change can still be had.
+/// A watch cannot begin before the compacted revision; the first kept change is still delivered.
 pub async fn watch_from_a_compacted_revision_is_refused(store: Arc<dyn Storage>) {
     let a = create(&*store, "/r/a", "1").await;
     let compacted = create(&*store, "/r/b", "1").await;
@@ -56,7 +56,7 @@ pub async fn watch_from_a_compacted_revision_is_refused(store: Arc<dyn Storage>)
     assert_eq!(next_event(&mut changes).await.revision, last);
 }
 
-/// A watch from the future leaves out what comes before.
+/// A watch from a future revision skips the changes up to it.
 pub async fn watch_from_a_future_revision_waits_for_it(store: Arc<dyn Storage>) {
     let a = create(&*store, "/r/a", "1").await;
     let mut changes = watch(&*store, "/r/", WatchStart::After(Revision(a.0 + 2))).await;
@@ -66,7 +66,7 @@ pub async fn watch_from_a_future_revision_waits_for_it(store: Arc<dyn Storage>) 
     assert_eq!(next_texts(&mut changes, 1).await, ["Created /r/d=1"]);
 }
 
-/// Updates and deletes tell what they replaced, from history and live alike.
+/// Updates and deletes deliver the previous value, both from history and live.
 pub async fn watch_tells_the_previous_value(store: Arc<dyn Storage>) {
     let mut live = watch(&*store, "/r/", WatchStart::Now).await;
     let first = create(&*store, "/r/a", "1").await;
@@ -91,7 +91,7 @@ pub async fn watch_tells_the_previous_value(store: Arc<dyn Storage>) {
     }
 }
 
-/// A watch has nothing of a collection whose name begins alike, live or from history.
+/// A watch does not deliver changes of a collection whose name begins with the same letters, live or from history.
 pub async fn watch_leaves_out_siblings_of_the_prefix(store: Arc<dyn Storage>) {
     let start = store.current_revision().await.expect("read");
     let mut live = watch(&*store, "/r/pods/", WatchStart::Now).await;
@@ -106,7 +106,7 @@ pub async fn watch_leaves_out_siblings_of_the_prefix(store: Arc<dyn Storage>) {
     assert_eq!(events.iter().map(text).collect::<Vec<_>>(), expected);
 }
 
-/// However many write, changes come in the order of their revisions, each once.
+/// With many writers, changes come in the order of their revisions, each once.
 pub async fn watch_keeps_the_order_of_revisions(store: Arc<dyn Storage>) {
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
     let mut acknowledged = write_many(&store, 16, 12).await;
@@ -118,7 +118,7 @@ pub async fn watch_keeps_the_order_of_revisions(store: Arc<dyn Storage>) {
     assert_eq!(delivered, acknowledged);
 }
 
-/// However many write the same keys, each change of a key tells the one before it as its previous value.
+/// With many writers of the same keys, each change has the previous change of its key as its previous value.
 pub async fn watch_keeps_the_order_of_each_key(store: Arc<dyn Storage>) {
     let start = store.current_revision().await.expect("read");
     let mut live = watch(&*store, "/r/", WatchStart::Now).await;
@@ -177,7 +177,7 @@ pub async fn watch_keeps_the_order_of_each_key(store: Arc<dyn Storage>) {
     }
 }
 
-/// A watch that begins in history, while others write, has every change once.
+/// A watch that begins in history, while other tasks write, delivers every change once.
 pub async fn watch_passes_from_history_to_the_present_without_a_gap(store: Arc<dyn Storage>) {
     let start = store.current_revision().await.expect("read");
     let early = write_many(&store, 4, 8).await;
@@ -189,7 +189,7 @@ pub async fn watch_passes_from_history_to_the_present_without_a_gap(store: Arc<d
     let mut between = Vec::new();
     for index in 0..4 {
         watches.push(watch(&*store, "/r/", WatchStart::After(start)).await);
-        // Whatever the others do meanwhile, this comes after the watch began.
+        // This write comes after the watch began, regardless of the other tasks.
         between.push(create(&*store, &format!("/r/between-{index}"), "1").await);
         let seen = store.current_revision().await.expect("read");
         let mut passing = watch(&*store, "/r/", WatchStart::After(start)).await;
@@ -204,7 +204,7 @@ pub async fn watch_passes_from_history_to_the_present_without_a_gap(store: Arc<d
     }
 }
 
-/// Each of many watchers has every change below its prefix.
+/// Each of many watchers gets every change below its prefix.
 pub async fn watchers_all_get_everything(store: Arc<dyn Storage>) {
     let mut all = Vec::new();
     for index in 0..50 {
@@ -225,7 +225,7 @@ pub async fn watchers_all_get_everything(store: Arc<dyn Storage>) {
     }
 }
 
-/// Watchers that leave, read or unread, take nothing from those that stay.
+/// Watchers that are dropped, read or unread, do not affect the others.
 pub async fn dropped_watch_disturbs_no_other(store: Arc<dyn Storage>) {
     let mut stays = watch(&*store, "/r/", WatchStart::Now).await;
     let leaves = watch(&*store, "/r/", WatchStart::Now).await;
@@ -240,8 +240,8 @@ pub async fn dropped_watch_disturbs_no_other(store: Arc<dyn Storage>) {
     );
 }
 
-/// A watcher that reads nothing while more happens than any buffer holds has it all when it reads on, or is told
-/// [`StorageError::Lagged`] and has the rest by a watch from its last revision.
+/// A watcher that stops reading while more happens than any buffer holds gets everything when it reads on, or gets
+/// [`StorageError::Lagged`] and the rest by a watch from its last revision.
 pub async fn slow_watcher_misses_nothing(store: Arc<dyn Storage>) {
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
     let mut acknowledged = write_many(&store, 64, 40).await;
@@ -264,8 +264,8 @@ pub async fn slow_watcher_misses_nothing(store: Arc<dyn Storage>) {
     assert_eq!(delivered, acknowledged);
 }
 
-/// A watcher that reads nothing until what it has not seen is compacted either has it all the same or is told so by
-/// [`StorageError::Compacted`], as the end of its watch: it never misses a change without knowing.
+/// A watcher that stops reading until its unread changes are compacted still gets them, or its watch ends with
+/// [`StorageError::Compacted`]: changes are never skipped silently.
 pub async fn slow_watcher_learns_of_compaction(store: Arc<dyn Storage>) {
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
     let mut acknowledged = write_many(&store, 64, 40).await;
@@ -292,7 +292,7 @@ pub async fn slow_watcher_learns_of_compaction(store: Arc<dyn Storage>) {
     }
 }
 
-/// When the past is delivered, a progress tells up to where.
+/// After the replay of history, a progress item reports its end.
 pub async fn progress_follows_the_replay(store: Arc<dyn Storage>) {
     let begin = store.current_revision().await.expect("read");
     create(&*store, "/r/a", "1").await;
@@ -311,7 +311,7 @@ pub async fn progress_follows_the_replay(store: Arc<dyn Storage>) {
     }
 }
 
-/// A requested progress has the present revision, which may be that of another prefix.
+/// A requested progress has the current revision, which may be from a write to another prefix.
 pub async fn progress_comes_when_it_is_asked_for(store: Arc<dyn Storage>) {
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
     for _ in 0..3 {
@@ -326,7 +326,7 @@ pub async fn progress_comes_when_it_is_asked_for(store: Arc<dyn Storage>) {
     }
 }
 
-/// Without being asked, a watch below which nothing changes learns that the store moves on.
+/// Without a request, a watch without changes below its prefix still gets progress items as the store moves on.
 pub async fn progress_comes_when_others_write(store: Arc<dyn Storage>) {
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
     let start = store.current_revision().await.expect("read");

@@ -1,4 +1,4 @@
-//! Create, get, update, delete, and many of them at once.
+//! Create, get, update and delete, alone and concurrently.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub async fn create_writes_where_nothing_is(store: Arc<dyn Storage>) {
     );
 }
 
-/// The refusal of a create has what is there, and nothing changes.
+/// A create of an existing key is refused with the present entry, and changes nothing.
 pub async fn create_where_something_is_answers_with_it(store: Arc<dyn Storage>) {
     let revision = create(&*store, "/r/a", "1").await;
     let refused = store.create("/r/a", "2".into(), None).await;
@@ -37,7 +37,7 @@ pub async fn create_after_delete_begins_anew(store: Arc<dyn Storage>) {
     assert_eq!(get(&*store, "/r/a").await, Some(entry("/r/a", "2", second)));
 }
 
-/// An update of the expected revision writes the value at a new one.
+/// An update of the expected revision writes the value at a new revision.
 pub async fn update_replaces_what_was_expected(store: Arc<dyn Storage>) {
     let first = create(&*store, "/r/a", "1").await;
     let second = update(&*store, "/r/a", first, "2").await;
@@ -45,7 +45,7 @@ pub async fn update_replaces_what_was_expected(store: Arc<dyn Storage>) {
     assert_eq!(get(&*store, "/r/a").await, Some(entry("/r/a", "2", second)));
 }
 
-/// An update that expects another revision, earlier or later, has the present entry in its refusal.
+/// An update that expects another revision, earlier or later, is refused with the present entry.
 pub async fn update_of_another_revision_conflicts_with_the_present(store: Arc<dyn Storage>) {
     let first = create(&*store, "/r/a", "1").await;
     let second = update(&*store, "/r/a", first, "2").await;
@@ -60,7 +60,7 @@ pub async fn update_of_another_revision_conflicts_with_the_present(store: Arc<dy
     assert_eq!(get(&*store, "/r/a").await, Some(entry("/r/a", "2", second)));
 }
 
-/// An update of a key that is not there, or no longer, conflicts.
+/// An update of a key that does not exist, or no longer exists, conflicts.
 pub async fn update_of_the_absent_conflicts_with_nothing(store: Arc<dyn Storage>) {
     let created = create(&*store, "/r/gone", "1").await;
     delete(&*store, "/r/gone", created).await;
@@ -76,7 +76,7 @@ pub async fn update_of_the_absent_conflicts_with_nothing(store: Arc<dyn Storage>
     assert_eq!(state(&*store, "/r/", None).await, [""; 0]);
 }
 
-/// A delete of the expected revision removes the key, at a revision of its own.
+/// A delete of the expected revision removes the key, at a new revision.
 pub async fn delete_removes_what_was_expected(store: Arc<dyn Storage>) {
     let created = create(&*store, "/r/a", "1").await;
     let removed = delete(&*store, "/r/a", created).await;
@@ -84,7 +84,7 @@ pub async fn delete_removes_what_was_expected(store: Arc<dyn Storage>) {
     assert_eq!(store.get("/r/a").await, Ok((None, removed)));
 }
 
-/// A delete that expects another revision has the present entry in its refusal.
+/// A delete that expects another revision is refused with the present entry.
 pub async fn delete_of_another_revision_conflicts_with_the_present(store: Arc<dyn Storage>) {
     let first = create(&*store, "/r/a", "1").await;
     let second = update(&*store, "/r/a", first, "2").await;
@@ -96,13 +96,13 @@ pub async fn delete_of_another_revision_conflicts_with_the_present(store: Arc<dy
     assert_eq!(get(&*store, "/r/a").await, Some(entry("/r/a", "2", second)));
 }
 
-/// A delete of a key that is not there conflicts.
+/// A delete of a key that does not exist conflicts.
 pub async fn delete_of_the_absent_conflicts_with_nothing(store: Arc<dyn Storage>) {
     let refused = store.delete_if("/r/a", Revision(1)).await;
     assert_eq!(refused, Err(conflict("/r/a", None)));
 }
 
-/// Reading what is not there tells as of which revision.
+/// A get of an absent key returns the revision of the read.
 pub async fn get_of_the_absent_is_nothing_at_the_present_revision(store: Arc<dyn Storage>) {
     let revision = create(&*store, "/r/a", "1").await;
     assert_eq!(store.get("/r/").await, Ok((None, revision)));
@@ -110,7 +110,7 @@ pub async fn get_of_the_absent_is_nothing_at_the_present_revision(store: Arc<dyn
     assert_eq!(store.get("").await, Ok((None, revision)));
 }
 
-/// Revisions grow with every write, over all keys.
+/// Every write gets a greater revision, across all keys.
 pub async fn every_write_has_a_revision_of_its_own(store: Arc<dyn Storage>) {
     let a = create(&*store, "/r/a", "1").await;
     let b = create(&*store, "/s/b", "1").await;
@@ -135,7 +135,7 @@ pub async fn current_revision_is_that_of_the_newest_write(store: Arc<dyn Storage
     assert_eq!(store.current_revision().await, Ok(removed));
 }
 
-/// Values of no byte, of all bytes and of 1.5 MiB come back as they were, by get, list and watch.
+/// Empty values, values with all bytes and values of 1.5 MiB are returned unchanged by get, list and watch.
 pub async fn large_and_empty_values_come_back(store: Arc<dyn Storage>) {
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
     let large: Vec<u8> = (0..3_u32 << 19)
@@ -171,7 +171,7 @@ pub async fn large_and_empty_values_come_back(store: Arc<dyn Storage>) {
     );
 }
 
-/// Keys may hold any text and be long.
+/// Keys may contain any text and be long.
 pub async fn odd_keys_are_ordinary(store: Arc<dyn Storage>) {
     let long = format!("/r/{}", "x".repeat(4_000));
     let keys = [
@@ -199,7 +199,7 @@ pub async fn odd_keys_are_ordinary(store: Arc<dyn Storage>) {
     assert_eq!(state(&*store, "/r/", None).await, [""; 0]);
 }
 
-/// Of many creates of one key one succeeds, and the others are told what it wrote.
+/// Of many creates of one key one succeeds, and the others get its entry in their error.
 pub async fn concurrent_creates_of_one_key_succeed_once(store: Arc<dyn Storage>) {
     let creates = (0..16).map(|writer| {
         let store = Arc::clone(&store);
@@ -220,7 +220,7 @@ pub async fn concurrent_creates_of_one_key_succeed_once(store: Arc<dyn Storage>)
     assert_eq!(told, vec![(present.revision, present.value); 15]);
 }
 
-/// Writers that add to one counter, each trying again after a conflict, add up.
+/// Writers that add to one counter, each retrying after a conflict, lose no addition.
 pub async fn concurrent_updates_lose_nothing(store: Arc<dyn Storage>) {
     create(&*store, "/r/counter", "0").await;
     let writers = (0..8).map(|_| {
@@ -244,7 +244,7 @@ async fn add_one(store: &dyn Storage, mut present: Entry) -> Entry {
             .parse()
             .expect("a number was written");
         let next = Bytes::from((count + 1).to_string());
-        // The others have their turn between the read and the write.
+        // Other tasks run between the read and the write.
         tokio::task::yield_now().await;
         match store
             .update_if(&present.key, present.revision, next.clone(), None)
@@ -266,7 +266,7 @@ async fn add_one(store: &dyn Storage, mut present: Entry) -> Entry {
     }
 }
 
-/// Writers of keys of their own do not disturb one another: every key is there, at the revision that its writer was told.
+/// Concurrent writers of different keys do not conflict: every key is present at its acknowledged revision.
 pub async fn concurrent_writers_of_many_keys_lose_nothing(store: Arc<dyn Storage>) {
     let writers = (0..32).map(|writer| {
         let store = Arc::clone(&store);
@@ -297,7 +297,7 @@ pub async fn concurrent_writers_of_many_keys_lose_nothing(store: Arc<dyn Storage
     assert_eq!(revisions.len(), expected.len());
 }
 
-/// What is refused takes no revision and is no change to anyone.
+/// A refused write gets no revision and is not delivered to watchers.
 pub async fn refused_writes_change_nothing(store: Arc<dyn Storage>) {
     let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
     let first = create(&*store, "/r/a", "1").await;

@@ -1,9 +1,9 @@
 //! The mark: the newest acknowledged revision, in a small file beside the store.
 //!
-//! SQLite's log ends at its first damaged frame; what follows is dropped as if it had never been written. So the store
-//! would go back, and nobody would know. The mark is written when a commit is on the disk and before it is answered, and
-//! is never synced: after a crash of the machine it may be older than the store, but never newer. A store that ends
-//! before its mark has lost what was acknowledged.
+//! SQLite's log ends at its first damaged frame; later frames are ignored as if they had never been written. The store
+//! would then go back silently. The mark is written when a commit is on the disk and before it is acknowledged, and is
+//! never synced: after a crash of the machine it may be older than the store, but never newer. A store that ends before
+//! its mark has lost acknowledged writes.
 
 use std::fs::File;
 #[cfg(not(unix))]
@@ -18,7 +18,7 @@ const FILE: &str = "store.newest";
 /// The revision, little-endian, and the checksum of those bytes.
 const BYTES: usize = 12;
 
-/// The file, open.
+/// The open file.
 #[derive(Debug)]
 pub(super) struct Mark {
     file: File,
@@ -34,7 +34,7 @@ impl Mark {
         Ok(Self { file })
     }
 
-    /// What it says: nothing where it is new, was cut by a crash or is damaged.
+    /// Reads the revision: `None` if the file is new, was cut by a crash or is damaged.
     pub(super) fn read(&self) -> io::Result<Option<u64>> {
         let mut bytes = Vec::new();
         let mut file = &self.file;
@@ -44,7 +44,7 @@ impl Mark {
         if mark.is_none() && !bytes.is_empty() {
             tracing::warn!(
                 file = FILE,
-                "the mark of the newest revision is damaged; it is written anew"
+                "the mark of the newest revision is damaged and is replaced"
             );
         }
         Ok(mark)
@@ -80,7 +80,7 @@ fn parse(bytes: &[u8]) -> Option<u64> {
     (seal == checksum(revision).to_le_bytes()).then_some(revision)
 }
 
-/// Not that of zeros alone: a block that a crash left empty says nothing.
+/// Differs from the checksum of zeros only, so that a block which a crash left empty is not valid.
 fn checksum(revision: u64) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(b"newest");

@@ -1,7 +1,7 @@
 //! The embedded backend: one SQLite file in a directory of its own.
 //!
-//! Writes go through one thread, which turns all that wait into one transaction with one sync and only then answers.
-//! Reads go to a few connections on blocking threads. No value stays in memory: the log in the file is the history.
+//! All writes go through one thread, which commits all queued writes in one transaction with one sync before it answers
+//! them. Reads use a few connections on blocking threads. No value stays in memory: the log in the file is the history.
 
 mod mark;
 mod open;
@@ -41,36 +41,36 @@ use writer::{Request, Writer};
 pub use open::OpenError;
 pub use tools::{Checked, MoveError, Moved};
 
-/// What waits for the writer may hold so many bytes: beyond that, callers wait before they queue.
+/// Maximum bytes in the writer's queue: beyond that, callers wait before they queue.
 const QUEUE_BYTES: usize = 64 << 20;
 
-/// One permit of the queue's budget stands for so many bytes.
+/// Bytes per permit of the queue's budget.
 const PERMIT_BYTES: usize = 4 << 10;
 
-/// SQLite refuses rows near 1 GB; such a row must not take the rest of its batch with it.
+/// SQLite refuses rows near 1 GB; such a row would make its whole batch fail.
 const MAX_VALUE_BYTES: usize = 512 << 20;
 
-/// How an embedded store behaves.
+/// The configuration of an embedded store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmbeddedConfig {
     /// How much history is kept.
     pub retention: Retention,
-    /// The file grows to this size and no further; then writes are answered as on a full disk. `None`: no bound.
+    /// Maximum size of the file; at this size writes fail as on a full disk. `None`: no limit.
     pub max_bytes: Option<u64>,
-    /// After which revision a new store begins; `None` for the clock, as microseconds since 1970: then revisions that
-    /// clients remember of a store that was in its place are too old to it, instead of yet to come.
+    /// The revision after which a new store begins; `None` for the clock, as microseconds since 1970. Then revisions
+    /// that clients remember from an earlier store in this place are too old instead of in the future.
     pub begin_after: Option<Revision>,
-    /// How often all checksums are proved in the background, the first time soon after the start.
+    /// How often all checksums are verified in the background, the first time soon after the start.
     pub prove_interval: Duration,
     #[doc(hidden)]
     pub safety: Safety,
 }
 
-/// What only tests switch off, to see that its absence would be noticed.
+/// Safety measures that only tests switch off, to check that their absence is noticed.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Safety {
-    /// Whether what is read is held against its checksums.
+    /// Whether checksums are verified when data is read.
     pub proves: bool,
     /// Whether commits are synced.
     pub syncs: bool,
@@ -97,9 +97,9 @@ impl Default for EmbeddedConfig {
     }
 }
 
-/// A store in a directory of this machine. It belongs to one process at a time.
+/// A store in a local directory. Only one process at a time can open it.
 ///
-/// Calls must come from within a tokio runtime, whose blocking threads do the reading.
+/// Calls must come from within a tokio runtime; its blocking threads do the reads.
 ///
 /// ```no_run
 /// use apiloom_storage::{Embedded, EmbeddedConfig, Storage};
@@ -114,11 +114,11 @@ impl Default for EmbeddedConfig {
 pub struct Embedded {
     place: Place,
     queue: mpsc::Sender<Request>,
-    /// Bounds what waits in the queue.
+    /// Limits the bytes in the queue.
     budget: Arc<Semaphore>,
     readers: Readers,
     feed: Arc<Feed>,
-    /// The newest revision whose change is forgotten, as the writer last set it.
+    /// The newest compacted revision, as the writer last set it.
     compacted: Arc<AtomicU64>,
     damage: Arc<Mutex<Vec<String>>>,
     closed: AtomicBool,
@@ -126,12 +126,12 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Opens the store in `dir`, which is made if it is missing.
+    /// Opens the store in `dir`, which is created if it is missing.
     ///
-    /// Blocks for a few milliseconds, and longer where the previous process was killed with much to recover.
+    /// Blocks for a few milliseconds, or longer if the previous process was killed and left much to recover.
     ///
     /// # Errors
-    /// One line that says what is wrong and what to do.
+    /// One line that says what is wrong and how to fix it.
     pub fn open(dir: impl AsRef<Path>, config: EmbeddedConfig) -> Result<Arc<Self>, OpenError> {
         let opened = open::open(dir.as_ref(), &config)?;
         let place = opened.place.clone();
@@ -170,7 +170,7 @@ impl Embedded {
         }))
     }
 
-    /// What the proof in the background found damaged since the start: one line each, naming the key or the file.
+    /// The damage that the background verification found since the start: one line each, naming the key or the file.
     pub fn damage(&self) -> Vec<String> {
         self.damage.lock().clone()
     }
@@ -231,7 +231,7 @@ impl fmt::Debug for Embedded {
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        // The writer has the lock on the directory and gives it up when it is done with what is queued.
+        // The writer holds the lock on the directory and releases it after the queued requests.
         let _ = self.queue.send(Request::Close { reply: None });
     }
 }
@@ -349,7 +349,7 @@ impl Storage for Embedded {
         self.check_open()?;
         let file = self.place.to_path_buf();
         let sizes = tokio::task::spawn_blocking(move || {
-            // The log beside it is there while something is in it.
+            // SQLite's log exists while it has content.
             let log = std::fs::metadata(file.with_file_name(open::WAL)).map_or(0, |log| log.len());
             std::fs::metadata(file).map(|file| file.len() + log)
         });
@@ -374,7 +374,7 @@ impl Storage for Embedded {
             .send(Request::Close { reply: Some(reply) })
             .is_ok()
         {
-            // An error means that the writer is gone already, which is what we wait for.
+            // An error means that the writer has already ended, which is the goal.
             let _ = answer.await;
         }
         self.feed.close();

@@ -1,4 +1,4 @@
-//! Opening the file: the lock on its directory, its format, and the proof of its objects.
+//! Opens the store file: takes the lock on its directory, checks its format and verifies its objects.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -18,25 +18,26 @@ use super::times::Times;
 use super::wal::first_damage;
 use crate::{StorageError, beginning};
 
-/// "ALOM": says in the file's header whose it is.
+/// "ALOM": identifies the file as an apiloom store in its header.
 const APPLICATION_ID: i32 = 0x414C_4F4D;
 
-/// The newest format that this code reads, and the one it writes.
+/// The newest format that this version reads, and the one that it writes.
 const FORMAT: i32 = 2;
 
 const FILE: &str = "store.db";
 const NEW_FILE: &str = "store.db.new";
-/// SQLite's log of what is not yet written back to the file.
+/// SQLite's write-ahead log: changes that are not yet written back to the file.
 pub(super) const WAL: &str = "store.db-wal";
 const LOCK: &str = "store.lock";
 
-/// SQLite's cache of the writing connection, in KiB. With those of the readers it stays at 8 MiB.
+/// SQLite's cache of the writing connection, in KiB. Together with the readers' caches it stays at 8 MiB.
 const WRITER_CACHE_KIB: u32 = 4 << 10;
 const READER_CACHE_KIB: u32 = 1 << 10;
 
-/// Each value is written once, in the log. `obj` says which row of it is present; WITHOUT ROWID makes it one tree by key.
-/// Times are milliseconds since 1970. `meta` has the revision up to which history is `compacted`, and the one up to which
-/// its rows are removed (`swept`). Each statement is proved at every open, so its text is part of the format.
+/// Each value is written once, in the log. `obj` says which row of the log is present; WITHOUT ROWID makes it one tree
+/// by key. Times are milliseconds since 1970. `meta` has the revision up to which history is `compacted`, and the one
+/// up to which its rows are removed (`swept`). The text of each statement is verified at every open, so it is part of
+/// the format.
 pub(super) const SCHEMA: [&str; 4] = [
     "CREATE TABLE log (revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL, \
      digest INTEGER NOT NULL, seal INTEGER NOT NULL, value BLOB)",
@@ -49,24 +50,24 @@ pub(super) const SCHEMA: [&str; 4] = [
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Another process, or another part of this one, has it.
+    /// Another process, or another part of this one, has it open.
     #[error("the store in {} is in use by another process; stop that one first, or choose another directory", .dir.display())]
     Locked {
         /// The directory.
         dir: PathBuf,
     },
-    /// There is none: only where one is asked for, as by [`Embedded::check`](crate::Embedded::check).
+    /// The directory has no store. Only for calls that need one, such as [`Embedded::check`](crate::Embedded::check).
     #[error("there is no store in {}", .dir.display())]
     Missing {
         /// The directory.
         dir: PathBuf,
     },
-    /// The file is not one of ours.
+    /// The file is not an apiloom store.
     #[error("{} is not an apiloom store ({found}); move it away, or choose another directory", .path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it seems to be.
+        /// The format that the file seems to have.
         found: String,
     },
     /// The file was written by a later version.
@@ -77,25 +78,25 @@ pub enum OpenError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the file.
         found: i32,
-        /// The newest one that can be read.
+        /// The newest supported format.
         supported: i32,
     },
-    /// The directory or the file cannot be made, read or written.
+    /// The directory or the file cannot be created, read or written.
     #[error("cannot use {}: {reason}; make it writable with room to spare, or choose another directory", .path.display())]
     Io {
-        /// Which.
+        /// The directory or file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system or of SQLite.
         reason: String,
     },
-    /// What the disk returned is not what was written.
+    /// The stored data is damaged.
     #[error("the store {} is damaged: {what}; restore it from a backup, or choose another directory", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong in it.
+        /// A description of the damage.
         what: String,
     },
 }
@@ -151,16 +152,16 @@ pub(super) struct Opened {
     pub(super) proved: Proved,
     pub(super) mark: Mark,
     pub(super) times: Times,
-    /// Holds the lock; to be dropped last.
+    /// Holds the lock; must be dropped last.
     pub(super) lock: File,
 }
 
-/// Opens the store of a directory, or makes one there.
+/// Opens the store of a directory, or creates one there.
 pub(super) fn open(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
     match open_once(dir, config) {
         Err(OpenError::Damaged { .. }) => {
-            // SQLite says the same where the disk could not be read. That is told as what it is, and where it has passed,
-            // there is nothing to tell.
+            // SQLite reports damage also when the disk cannot be read. This read returns the disk's own error, and no
+            // error if the problem has passed.
             read_through(&dir.join(FILE))?;
             read_through(&dir.join(WAL))?;
             open_once(dir, config)
@@ -169,7 +170,7 @@ pub(super) fn open(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenEr
     }
 }
 
-/// Reads a file, if there is one, to its end.
+/// Reads a file, if it exists, to its end.
 fn read_through(path: &Path) -> Result<(), OpenError> {
     let read = File::open(path).and_then(|mut file| io::copy(&mut file, &mut io::sink()));
     match read {
@@ -189,7 +190,7 @@ fn open_once(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
     make_file(dir, &path, marked, config)?;
     let place = Place::new(path, config.safety.proves);
     let connection = connect_first(&place, config).map_err(|error| match error {
-        // The mark says that a store was here.
+        // The mark shows that a store was here.
         OpenError::Foreign { path, found } if marked.is_some() => {
             OpenError::damaged(&path, format!("page 1: it is {found}"))
         }
@@ -206,7 +207,8 @@ fn open_once(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
         return Err(OpenError::damaged(&place, what));
     }
     keep_log_on_close(&place, &connection, false)?;
-    // Where no page is free, none can be free and in use; what a kill has left in SQLite's log can then wait.
+    // If no page is free, none can be free and in use; then the log that a killed process left need not be written back
+    // now.
     let is_written_back = length(&dir.join(WAL))? == 0
         || has_free_pages(&place, &connection)? && write_back(&place, &connection);
     if is_written_back {
@@ -228,7 +230,7 @@ fn open_once(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
     })
 }
 
-/// Where the log of SQLite stops being what was written.
+/// Describes where SQLite's log is damaged.
 fn lost_pages(log: &Path) -> String {
     match first_damage(log) {
         Ok((0, _)) => format!(": the header of {}, page 1, is damaged", log.display()),
@@ -240,8 +242,8 @@ fn lost_pages(log: &Path) -> String {
     }
 }
 
-/// Whether the last connection that closes leaves SQLite's log as it is: what is in the log of a store that turns out to
-/// be damaged may be all that is left.
+/// Sets whether the last connection to close leaves SQLite's log in place: the log of a damaged store may be all that
+/// is left of it.
 pub(super) fn keep_log_on_close(
     path: &Path,
     connection: &Connection,
@@ -260,14 +262,14 @@ fn has_free_pages(path: &Path, connection: &Connection) -> Result<bool, OpenErro
         .map_err(|error| OpenError::sqlite(path, &error))
 }
 
-/// Has SQLite write its log back to the file; says whether all of it is. Where the disk is full it is not, and reading
-/// goes on all the same.
+/// Writes SQLite's log back to the file; returns whether all of it was written. On a full disk it is not, and reads
+/// still work.
 fn write_back(place: &Place, connection: &Connection) -> bool {
     let done = query(connection, "PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {
         row.get::<_, i64>(0)
     });
     if let Err(error) = &done {
-        tracing::warn!(path = %place.display(), %error, "SQLite's log was not written back");
+        tracing::warn!(path = %place.display(), %error, "failed to write back SQLite's log");
     }
     matches!(done, Ok(Some(0)))
 }
@@ -282,7 +284,7 @@ fn make_dir(dir: &Path) -> Result<(), OpenError> {
     }
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
-    // Objects may be secrets.
+    // Objects may contain secrets.
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder
@@ -308,7 +310,7 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Makes a store that has nothing in it, where there is none.
+/// Creates an empty store if there is none.
 fn make_file(
     dir: &Path,
     path: &Path,
@@ -343,12 +345,12 @@ fn length(path: &Path) -> Result<u64, OpenError> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(metadata.len()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-        // Whether there is one is not known: that is no reason to take it for lost, or to make a new one.
+        // The file may exist: it must be neither reported as lost nor replaced by a new one.
         Err(error) => Err(OpenError::io(path, &error)),
     }
 }
 
-/// Whether there is something of a store in a directory.
+/// Whether a directory contains any file of a store.
 fn has_any(dir: &Path) -> Result<bool, OpenError> {
     for path in [dir.join(FILE), dir.join(WAL), Mark::path(dir)] {
         if length(&path)? > 0 {
@@ -358,8 +360,8 @@ fn has_any(dir: &Path) -> Result<bool, OpenError> {
     Ok(false)
 }
 
-/// A store that is being made: complete under another name first, so that a crash leaves all of it or none. Its owner
-/// alone may read it; SQLite gives the same mode to the files beside it.
+/// A new store under a temporary name: it is completed there first, so that a crash leaves all of it or nothing. Only
+/// its owner may read it; SQLite gives the files beside it the same mode.
 #[derive(Debug)]
 pub(super) struct NewFile {
     dir: PathBuf,
@@ -384,7 +386,7 @@ impl NewFile {
         })
     }
 
-    /// Writes what every store begins with. Nothing of it is synced yet.
+    /// Creates the schema and the initial rows of a store. Nothing is synced yet.
     pub(super) fn create(&self) -> Result<Connection, OpenError> {
         let create = || {
             let connection = connect(&self.path, READER_CACHE_KIB)?;
@@ -400,7 +402,7 @@ impl NewFile {
         create().map_err(|error| OpenError::sqlite(&self.path, &error))
     }
 
-    /// Puts it where the store belongs, durably.
+    /// Moves the file to its final name, durably.
     pub(super) fn finish(self, connection: Connection) -> Result<(), OpenError> {
         let io = |error: io::Error| OpenError::io(&self.path, &error);
         // Closing writes SQLite's log back and removes it.
@@ -413,7 +415,8 @@ impl NewFile {
     }
 }
 
-/// Begins a store in a directory that has none; `None` where it has one. Keeps others out for as long as the lock lives.
+/// Begins a new store in a directory; `None` if it already has one. Other processes are locked out while the lock
+/// lives.
 pub(super) fn begin_new(dir: &Path) -> Result<Option<(File, NewFile)>, OpenError> {
     make_dir(dir)?;
     let lock = lock(dir)?;
@@ -423,7 +426,7 @@ pub(super) fn begin_new(dir: &Path) -> Result<Option<(File, NewFile)>, OpenError
     Ok(Some((lock, NewFile::begin(dir)?)))
 }
 
-/// Opens a store that must be there.
+/// Opens a store that must exist.
 pub(super) fn open_present(dir: &Path) -> Result<Opened, OpenError> {
     if has_any(dir)? {
         return open(dir, &EmbeddedConfig::default());
@@ -433,8 +436,8 @@ pub(super) fn open_present(dir: &Path) -> Result<Opened, OpenError> {
     })
 }
 
-/// Has a store that is being made go on from a revision, of which the objects have this digest: by a removal of nothing,
-/// since the newest row tells both. All history before is forgotten.
+/// Makes a new store continue after a revision, whose objects have this digest. It writes a removal of an absent key,
+/// because the newest row holds both values. All earlier history is compacted.
 pub(super) fn begin_after(
     connection: &Connection,
     revision: u64,
@@ -451,7 +454,7 @@ pub(super) fn begin_after(
     forget_until(connection, revision)
 }
 
-/// Has the history of a store that is being made begin after a revision, the newest one.
+/// Sets the compacted revision of a new store, so that its history begins after it.
 pub(super) fn forget_until(connection: &Connection, revision: u64) -> rusqlite::Result<()> {
     Number::store(connection, "compacted", revision)?;
     Number::store(connection, "swept", revision.saturating_sub(1))
@@ -465,7 +468,7 @@ fn insert_numbers(connection: &Connection, compacted: i64, swept: i64) -> rusqli
     Ok(())
 }
 
-/// Format 1 had no checksums of the numbers in `meta`.
+/// Upgrades format 1, which had no checksums of the numbers in `meta`.
 fn upgrade_from_1(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let number = |name: &str| {
@@ -486,7 +489,7 @@ pub(super) fn private_file() -> OpenOptions {
     options
 }
 
-/// A new name is only safe once its directory is synced.
+/// Syncs a directory: a new name is durable only after that.
 fn sync_dir(dir: &Path) -> Result<(), OpenError> {
     if cfg!(unix) {
         File::open(dir)
@@ -496,7 +499,7 @@ fn sync_dir(dir: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// The first connection: it looks whose file it is before it changes anything.
+/// Opens the first connection and checks that the file is an apiloom store before it changes anything.
 fn connect_first(path: &Path, config: &EmbeddedConfig) -> Result<Connection, OpenError> {
     let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => foreign(path, "not an SQLite file"),
@@ -553,7 +556,7 @@ fn foreign(path: &Path, found: &str) -> OpenError {
 }
 
 fn configure_writer(connection: &Connection, config: &EmbeddedConfig) -> rusqlite::Result<()> {
-    // Checkpoints are done where no write waits for them (see upkeep). The log is cut back after a burst.
+    // Checkpoints run where no write waits for them (see upkeep). The log is truncated after a burst.
     let synchronous = if config.safety.syncs { "FULL" } else { "OFF" };
     connection.execute_batch(&format!(
         "PRAGMA synchronous = {synchronous}; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864;",
@@ -568,7 +571,7 @@ fn configure_writer(connection: &Connection, config: &EmbeddedConfig) -> rusqlit
     Ok(())
 }
 
-/// A connection of any kind, with what all of them share.
+/// Opens a connection with the settings that all of them share.
 fn connect(path: &Path, cache_kib: u32) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -582,14 +585,14 @@ fn connect(path: &Path, cache_kib: u32) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// A connection that only reads.
+/// Opens a read-only connection.
 pub(super) fn connect_reader(path: &Path) -> rusqlite::Result<Connection> {
     let connection = connect(path, READER_CACHE_KIB)?;
     connection.execute_batch("PRAGMA query_only = ON;")?;
     Ok(connection)
 }
 
-/// A connection for checkpoints and proofs.
+/// Opens a connection for checkpoints and verification.
 pub(super) fn connect_upkeep(path: &Path) -> rusqlite::Result<Connection> {
     let connection = connect(path, READER_CACHE_KIB)?;
     connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;")?;

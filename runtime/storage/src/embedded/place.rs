@@ -1,4 +1,4 @@
-//! Where a store is, whether what comes from there is proved, and whether it can be written.
+//! Where a store is, whether its checksums are verified, and whether it can be written.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -9,32 +9,32 @@ use parking_lot::Mutex;
 
 use super::open::{WAL, private_file};
 
-/// A file that is made and removed to learn what the disk says.
+/// A file that is created and removed to learn the disk's own error.
 const PROBE: &str = "store.probe";
 
-/// More than a disk that is full has left.
+/// More than a full disk has left.
 const PROBE_BYTES: usize = 64 << 10;
 
 /// The file of a store.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     path: PathBuf,
-    /// Always, but in tests that show what would happen otherwise.
+    /// Whether checksums are verified; false only in tests that show what would happen otherwise.
     pub(super) is_proved: bool,
     state: Arc<State>,
 }
 
-/// What all parts of an open store know of its files.
+/// The state of a store's files that all parts of it share.
 #[derive(Debug, Default)]
 struct State {
     file: OnceLock<Identity>,
-    /// SQLite's log, which is made when it is first needed and stays while the store is open.
+    /// SQLite's log, which is created at the first write and stays while the store is open.
     log: OnceLock<Identity>,
-    /// Why the store cannot be written, as long as it cannot.
+    /// Why the store cannot be written, if it cannot.
     trouble: Mutex<Option<String>>,
 }
 
-/// Which file it is that has a name: device and number.
+/// The identity of a file: device and inode number.
 type Identity = (u64, u64);
 
 impl Place {
@@ -46,8 +46,8 @@ impl Place {
         }
     }
 
-    /// Whether the files at this place are those that were there at the first call: what is written to files that were
-    /// removed or replaced is lost. The error is for anybody, so it names no path.
+    /// Checks that the files at this path are the same as at the first call: writes to files that were removed or
+    /// replaced are lost. The error is shown to clients, so it contains no path.
     pub(super) fn check(&self) -> Result<(), String> {
         let log = self.path.with_file_name(WAL);
         for (path, known) in [(&self.path, &self.state.file), (&log, &self.state.log)] {
@@ -69,23 +69,23 @@ impl Place {
         self.state.trouble.lock().clone()
     }
 
-    /// Notes that the store cannot be written; the log is told once.
+    /// Records that the store cannot be written, and logs it once.
     pub(super) fn note_trouble(&self, what: &str) {
         let mut trouble = self.state.trouble.lock();
         if trouble.as_deref() != Some(what) {
-            tracing::error!(path = %self.path.display(), error = what, "the store takes no writes");
+            tracing::error!(path = %self.path.display(), error = what, "the store cannot be written");
             *trouble = Some(what.to_owned());
         }
     }
 
-    /// Notes that it can.
+    /// Records that the store can be written again.
     pub(super) fn end_trouble(&self) {
         if self.state.trouble.lock().take().is_some() {
-            tracing::warn!(path = %self.path.display(), "the store takes writes again");
+            tracing::warn!(path = %self.path.display(), "the store can be written again");
         }
     }
 
-    /// Writes a small file and removes it: SQLite does not tell what the disk said.
+    /// Writes and removes a small file: SQLite does not report the disk's own error.
     pub(super) fn probe(&self) -> io::Result<()> {
         let path = self.path.with_file_name(PROBE);
         let written = private_file().truncate(true).open(&path).and_then(|file| {
@@ -100,7 +100,7 @@ impl Place {
     }
 }
 
-/// What an error of the disk means that will not go away by trying again; `None` for one that may.
+/// Describes an error of the disk that a retry will not fix; `None` for one that may pass.
 pub(super) fn lasting(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         io::ErrorKind::StorageFull => Some("the disk is full"),
@@ -128,7 +128,7 @@ fn identity(path: &Path) -> io::Result<Identity> {
     fs::metadata(path).map(|file| (file.dev(), file.ino()))
 }
 
-/// Elsewhere an open file cannot be removed.
+/// On other systems an open file cannot be removed.
 #[cfg(not(unix))]
 fn identity(path: &Path) -> io::Result<Identity> {
     fs::metadata(path).map(|_| (0, 0))

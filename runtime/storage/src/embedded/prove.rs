@@ -1,8 +1,8 @@
-//! The proof of a store: its objects against its log, and what SQLite's own structures must hold for that to last.
+//! Verifies a store: its objects against its log, and the structures of SQLite that keep them intact.
 //!
-//! Every row of the log has checksums of its own (see `row`). What is proved here has none: the table of objects, which
-//! the digest in the newest row stands for; its index of expiring keys, which says the same as the table; the text of the
-//! schema; and the list of free pages, for a page that is on it and in use would be overwritten later.
+//! Every row of the log has checksums of its own (see `row`). Verified here is what has none: the table of objects,
+//! against the digest in the newest row; its index of expiring keys, against the table; the text of the schema; and the
+//! list of free pages, since a page that is both free and in use would be overwritten later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -17,14 +17,14 @@ use super::reader::{load, query};
 use super::row::{Digest, Line, Number, line_columns};
 use crate::StorageError;
 
-/// Where the history of a store ends.
+/// The end of a store's history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) revision: u64,
     pub(super) digest: Digest,
 }
 
-/// What a proved store says of itself.
+/// The state of a store that was verified.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Proved {
     pub(super) head: Head,
@@ -32,7 +32,7 @@ pub(super) struct Proved {
     pub(super) swept: u64,
 }
 
-/// Proves everything but the rows of the log and the list of free pages. Takes as long as reading all keys.
+/// Verifies everything except the rows of the log and the list of free pages. Takes as long as reading all keys.
 pub(super) fn prove(place: &Place, connection: &Connection) -> Result<Proved, OpenError> {
     let located = |table| move |error| locate(connection, table, error);
     prove_schema(place, connection).map_err(located("sqlite_schema"))?;
@@ -58,7 +58,7 @@ pub(super) fn prove(place: &Place, connection: &Connection) -> Result<Proved, Op
     })
 }
 
-/// Says in an error about damage on which page it is, where it names no key.
+/// Adds the page number to an error about damage that names no key.
 fn locate(connection: &Connection, table: &str, error: OpenError) -> OpenError {
     match error {
         OpenError::Damaged { path, what }
@@ -72,7 +72,7 @@ fn locate(connection: &Connection, table: &str, error: OpenError) -> OpenError {
     }
 }
 
-/// The first thing that SQLite finds wrong in its structures, with the number of the page. Reads the whole file.
+/// The first damage that SQLite finds in its structures, with the page number. Reads the whole file.
 pub(super) fn damaged_page(connection: &Connection) -> Option<String> {
     let found = query(connection, "PRAGMA quick_check(1)", [], |row| {
         row.get::<_, String>(0)
@@ -83,12 +83,12 @@ pub(super) fn damaged_page(connection: &Connection) -> Option<String> {
             let line = found.lines().find(|line| !line.starts_with("***"))?;
             Some(line.to_owned())
         }),
-        // It cannot even begin: its schema begins on the first page.
+        // The check itself failed: the schema begins on the first page.
         Err(_) => Some("page 1 cannot be read".to_owned()),
     }
 }
 
-/// What SQLite finds wrong in its structures, up to a bound. Reads the whole file.
+/// The damage that SQLite finds in its structures, up to a limit. Reads the whole file.
 pub(super) fn damaged_pages(connection: &Connection) -> Vec<String> {
     let found = connection
         .prepare("PRAGMA quick_check(20)")
@@ -106,7 +106,7 @@ pub(super) fn damaged_pages(connection: &Connection) -> Vec<String> {
         .collect()
 }
 
-/// The text of the schema is what we wrote: a changed letter may change what a statement means.
+/// Verifies the text of the schema: one changed letter may change what a statement does.
 fn prove_schema(place: &Place, connection: &Connection) -> Result<(), OpenError> {
     if !place.is_proved {
         return Ok(());
@@ -137,7 +137,7 @@ fn prove_schema(place: &Place, connection: &Connection) -> Result<(), OpenError>
     Ok(())
 }
 
-/// The newest row of the log.
+/// Reads the newest row of the log.
 fn newest(place: &Place, connection: &Connection) -> Result<Head, OpenError> {
     let failed = |error: rusqlite::Error| OpenError::sqlite(place, &error);
     let sql = concat!(
@@ -158,7 +158,8 @@ fn newest(place: &Place, connection: &Connection) -> Result<Head, OpenError> {
     })
 }
 
-/// The digest of all objects, which are in the order of their keys; and the index of those that expire has the same.
+/// Computes the digest of all objects, checks that they are in key order, and that the index of expiring keys matches
+/// them.
 fn objects(place: &Place, connection: &Connection) -> Result<Digest, OpenError> {
     let failed = |error: rusqlite::Error| OpenError::sqlite(place, &error);
     let mut statement = connection
@@ -192,7 +193,7 @@ fn objects(place: &Place, connection: &Connection) -> Result<Digest, OpenError> 
     Ok(digest)
 }
 
-/// What the index of expiring keys holds; `None` where it is not in order.
+/// The digest of the index of expiring keys; `None` if it is not in order.
 fn index_of_expiry(connection: &Connection) -> rusqlite::Result<Option<Digest>> {
     let sql = "SELECT expires, key FROM obj INDEXED BY obj_expires WHERE expires IS NOT NULL ORDER BY expires";
     let mut statement = connection.prepare(sql)?;
@@ -210,7 +211,7 @@ fn index_of_expiry(connection: &Connection) -> rusqlite::Result<Option<Digest>> 
     Ok(Some(digest))
 }
 
-/// Where a table or an index lies, as far as is known of damage that SQLite does not find.
+/// The root page of a table or an index, to locate damage that SQLite does not find.
 pub(super) fn root_page(connection: &Connection, name: &str) -> String {
     let sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?1";
     match query(connection, sql, [name], |row| row.get::<_, i64>(0)) {
@@ -219,7 +220,7 @@ pub(super) fn root_page(connection: &Connection, name: &str) -> String {
     }
 }
 
-/// What differs between the objects and the log, for the error that says so.
+/// Finds the difference between the objects and the log, for the error message.
 fn find_difference(place: &Place, connection: &Connection) -> Result<String, OpenError> {
     let failed = |error: rusqlite::Error| OpenError::sqlite(place, &error);
     let mut statement = connection
@@ -234,7 +235,7 @@ fn find_difference(place: &Place, connection: &Connection) -> Result<String, Ope
         match record {
             Ok(_) => {}
             Err(StorageError::Corrupt(what)) => return Ok(format!("key {key:?}: {what}")),
-            // The disk could not be read now: what differs is not known.
+            // The disk cannot be read now, so the difference is unknown.
             Err(error) => return Err(OpenError::of(place, error)),
         }
         objects.insert(key, revision);
@@ -269,15 +270,15 @@ fn find_difference(place: &Place, connection: &Connection) -> Result<String, Ope
     ))
 }
 
-/// A number of the table `meta`.
+/// Reads a number of the table `meta`.
 fn number(place: &Place, connection: &Connection, name: &'static str) -> Result<u64, OpenError> {
     Number::load(place, connection, name)
         .map_err(|error| locate(connection, "meta", OpenError::of(place, error)))
 }
 
-/// Proves that all pages are there, and that no page that SQLite takes for free is one of those that the proofs above rest on. SQLite's log must be
-/// written back: the pages are read from the file. The pages of the table `log` are not looked at, which would take
-/// as long as reading all values: when one of them is overwritten, its rows no longer match their checksums.
+/// Verifies that all pages exist, and that no free page belongs to one of the structures verified above. SQLite's log
+/// must be written back: the pages are read from the file. The pages of the table `log` are not visited, which would
+/// take as long as reading all values: if one of them is overwritten, its rows no longer match their checksums.
 pub(super) fn prove_pages(place: &Place, connection: &Connection) -> Result<(), OpenError> {
     if !place.is_proved {
         return Ok(());
@@ -326,7 +327,7 @@ pub(super) fn prove_pages(place: &Place, connection: &Connection) -> Result<(), 
     Ok(())
 }
 
-/// The numbers of the free pages; or that of the page where their list is broken.
+/// The numbers of the free pages, or the number of the page where their list is broken.
 fn free_pages(path: &Path) -> io::Result<Result<BTreeSet<u32>, u32>> {
     let mut file = File::open(path)?;
     let mut header = [0; 100];

@@ -1,4 +1,4 @@
-//! Reads: a few connections, each lent to one read at a time, on tokio's blocking threads.
+//! Reads: a pool of connections, each used by one read at a time, on tokio's blocking threads.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -16,21 +16,22 @@ use crate::feed::Replay;
 use crate::keys::{prefix_end, range_start};
 use crate::{Entry, Event, EventKind, ListRequest, Page, Revision, StorageError};
 
-/// Four are enough to keep a disk busy: lists and watches of the present come from the cache above.
+/// Four keep a disk busy: lists and watches of the current state are answered by the watch cache.
 const CONNECTIONS: u32 = 4;
 
-/// A replay ends a page after so many rows or bytes, so that it holds up neither memory nor checkpoints.
+/// Maximum rows of a page of a replay, which also has a limit in bytes, so that it delays neither checkpoints nor the
+/// release of memory.
 const REPLAY_ROWS: u64 = 2_048;
 const REPLAY_BYTES: usize = 4 << 20;
 
-/// The connections.
+/// The pool of reading connections.
 #[derive(Debug)]
 pub(super) struct Readers {
     place: Arc<Place>,
     permits: Arc<Semaphore>,
-    /// Those not in use; more are opened when they are wanted, up to the number of permits.
+    /// Connections not in use; more are opened on demand, up to the number of permits.
     idle: Arc<Mutex<Vec<Connection>>>,
-    /// Where the file is damaged: looked for once, since that reads all of it.
+    /// Where the file is damaged: searched for once, since that reads all of it.
     damaged_page: Arc<OnceLock<String>>,
 }
 
@@ -64,7 +65,7 @@ impl Readers {
                 Some(connection) => connection,
                 None => {
                     let connection = connect_reader(&place);
-                    // What is at this place now may be nothing, or another store.
+                    // The files at this path now may be gone, or belong to another store.
                     place.check().map_err(StorageError::Refused)?;
                     connection.map_err(failed)?
                 }
@@ -87,9 +88,9 @@ impl Readers {
             .map_err(|error| StorageError::Unavailable(format!("the read was given up: {error}")))?
     }
 
-    /// Waits for the reads that are under way and closes the connections.
+    /// Waits for the reads in progress and closes the connections.
     pub(super) async fn close(&self) {
-        // It fails when it is closed already.
+        // Fails if the semaphore is already closed.
         let _ = self.permits.acquire_many(CONNECTIONS).await;
         self.permits.close();
         self.idle.lock().clear();
@@ -153,7 +154,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// What the keys that changed since `at` held then (`None`: nothing), in a range of keys.
+    /// The values at `at` of the keys that changed since (`None`: absent), in a range of keys.
     fn undone_since(
         &self,
         at: Revision,
@@ -238,7 +239,7 @@ impl Snapshot<'_> {
         Ok((keys, next))
     }
 
-    /// How many keys there are from `from` on.
+    /// The number of keys from `from` on.
     fn remaining(
         &self,
         prefix: &str,
@@ -258,7 +259,7 @@ impl Snapshot<'_> {
         Ok(count)
     }
 
-    /// The changes below a prefix, a page of them; proves that no row of the log is missing in between.
+    /// A page of the changes below a prefix; verifies that no row of the log in between is missing.
     pub(super) fn replay(
         &self,
         prefix: &str,
@@ -295,7 +296,7 @@ impl Snapshot<'_> {
             Ok(bytes < REPLAY_BYTES)
         });
         if replay.reached > after {
-            // What comes before damage is delivered first; then this is asked again and meets it.
+            // The changes before the damage are delivered first; the next call starts at the damage and reports it.
             return Ok(replay);
         }
         read?;
@@ -371,7 +372,7 @@ impl Snapshot<'_> {
         }
     }
 
-    /// Runs over rows until `visit` says that it is enough.
+    /// Visits rows until `visit` returns that it has enough.
     fn for_each(
         &self,
         sql: &str,
@@ -396,7 +397,7 @@ impl Snapshot<'_> {
         Ok(number as u64)
     }
 
-    /// The one row of a query, if there is one.
+    /// The only row of a query, if it has one.
     fn query<T>(
         &self,
         sql: &str,
@@ -408,7 +409,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// The one row of a query, if there is one.
+/// The only row of a query, if it has one.
 pub(super) fn query<T>(
     connection: &Connection,
     sql: &str,
@@ -420,7 +421,7 @@ pub(super) fn query<T>(
     rows.next()?.map(read).transpose()
 }
 
-/// Loads and proves the row of a revision.
+/// Loads and verifies the row of a revision.
 pub(super) fn load(
     connection: &Connection,
     place: &Place,
@@ -442,7 +443,7 @@ pub(super) fn load(
     }
 }
 
-/// Says in an error about damage that names no key on which page it is.
+/// Adds the page number to an error about damage that names no key.
 fn name_page(
     error: StorageError,
     connection: &Connection,
@@ -459,7 +460,7 @@ fn name_page(
     }
 }
 
-/// Says in an error about damage which key it hits.
+/// Adds the key to an error about damage.
 pub(super) fn name_key(error: StorageError, key: &str) -> StorageError {
     match error {
         StorageError::Corrupt(what) if !what.contains(&format!("{key:?}")) => {

@@ -1,7 +1,7 @@
-//! What a row of the log holds and how it is proved.
+//! The format and the checksums of a row of the log.
 //!
-//! Each row carries a checksum over itself and the digest of all objects as they are after it. So a changed row is
-//! noticed whenever it is loaded, and a changed, missing or added object when the store is opened.
+//! Each row has a checksum of itself and the digest of all objects after it. A changed row is detected whenever it is
+//! loaded; a changed, missing or added object is detected when the store is opened.
 
 use std::path::Path;
 
@@ -29,12 +29,12 @@ macro_rules! record_columns {
 }
 pub(super) use record_columns;
 
-/// A row of the log without its value, which SQLite then need not load.
+/// A row of the log without its value, so that SQLite need not load it.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
     pub(super) revision: u64,
     pub(super) key: &'a str,
-    /// The revision before, 0 where the key was absent.
+    /// The key's previous revision, 0 if it was absent.
     pub(super) previous: u64,
     /// [`Digest`] of all objects after this row's change.
     pub(super) digest: Digest,
@@ -43,7 +43,7 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Reads and proves the row of a revision.
+    /// Reads and verifies the row of a revision.
     pub(super) fn read(
         place: &Place,
         row: &'a Row<'_>,
@@ -73,7 +73,8 @@ impl<'a> Line<'a> {
         Ok(line)
     }
 
-    /// Covers all of the row: the value by its own checksum. The length of the key keeps key and numbers apart.
+    /// The checksum of the whole row; the value is included by its own checksum. The length of the key separates the
+    /// key from the numbers.
     fn checksum(&self) -> u32 {
         let numbers = [
             self.revision,
@@ -92,13 +93,13 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The two checksums of a row: that of its value, and that of all the rest with the value's checksum. So a row is proved
-/// without loading its value where only the rest is wanted.
+/// The two checksums of a row: of its value, and of everything else including the value's checksum. So a row can be
+/// verified without loading its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seal(pub(super) u64);
 
 impl Seal {
-    /// The seal of a row that is to be written.
+    /// Computes the checksums of a row that is to be written.
     pub(super) fn of(
         revision: u64,
         key: &str,
@@ -132,14 +133,14 @@ impl Seal {
 pub(super) struct Record {
     pub(super) revision: u64,
     pub(super) key: String,
-    /// The revision before, 0 where the key was absent.
+    /// The key's previous revision, 0 if it was absent.
     pub(super) previous: u64,
-    /// `None`: this row is a removal.
+    /// `None` for a removal.
     pub(super) value: Option<Bytes>,
 }
 
 impl Record {
-    /// Reads and proves the row of a revision.
+    /// Reads and verifies the row of a revision.
     pub(super) fn read(place: &Place, row: &Row<'_>, revision: u64) -> Result<Self, StorageError> {
         let line = Line::read(place, row, revision)?;
         let is_sealed =
@@ -165,7 +166,7 @@ impl Record {
         })
     }
 
-    /// The row as the entry of an object that is present at `key`.
+    /// Converts the row to the entry of the present object at `key`.
     pub(super) fn into_entry(self, key: &str) -> Result<Entry, StorageError> {
         match self.value {
             Some(value) if self.key == key => Ok(Entry {
@@ -189,8 +190,8 @@ fn damaged_row(row: &Row<'_>, revision: u64, what: &str) -> StorageError {
     StorageError::Corrupt(format!("{key}revision {revision} {what}"))
 }
 
-/// A sum over all objects, kept up to date by adding and subtracting, so that the table of objects can be proved as a
-/// whole. It guards against damage, not against an attacker.
+/// A sum over all objects, updated incrementally, so that the table of objects can be verified as a whole. It protects
+/// against damage, not against an attacker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Digest(pub(super) u64);
 
@@ -205,7 +206,7 @@ impl Digest {
 }
 
 fn object_mark(key: &str, revision: u64, expires: Option<i64>) -> u64 {
-    // 0 is no time at which anything expires: it is 1970.
+    // 0 stands for no expiry: no object expires in 1970.
     let expires = expires.unwrap_or_default() as u64;
     mix(mix(u64::from(crc32fast::hash(key.as_bytes())) ^ mix(revision)).wrapping_add(expires))
 }
@@ -223,7 +224,7 @@ fn mix(mut x: u64) -> u64 {
 pub(super) struct Number;
 
 impl Number {
-    /// Reads and proves a number.
+    /// Reads and verifies a number.
     pub(super) fn load(
         place: &Place,
         connection: &Connection,
@@ -244,7 +245,7 @@ impl Number {
         }
     }
 
-    /// Writes a number that is there.
+    /// Updates an existing number.
     pub(super) fn store(connection: &Connection, name: &str, value: u64) -> rusqlite::Result<()> {
         let value = value as i64;
         let sql = "UPDATE meta SET value = ?2, seal = ?3 WHERE name = ?1";
@@ -262,7 +263,7 @@ impl Number {
     }
 }
 
-/// An error of SQLite, with what it was doing where its text says no more than that a disk failed.
+/// Describes an error of SQLite, with the failed operation if the text says only that the disk failed.
 pub(super) fn describe(error: &rusqlite::Error) -> String {
     let doing = match error.sqlite_error().map_or(0, |error| error.extended_code) {
         ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_CORRUPTFS => "while reading",
@@ -278,17 +279,17 @@ pub(super) fn describe(error: &rusqlite::Error) -> String {
     format!("{error} {doing}")
 }
 
-/// What an error of SQLite means to a caller.
+/// Converts an error of SQLite for the caller.
 pub(super) fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StorageError {
     let text = format!("{}: {}", path.display(), describe(error));
     let is_damage = match error.sqlite_error_code() {
         Some(ErrorCode::SystemIoFailure) => {
-            // What the disk could not read now it may read later: only what is not there is lost.
+            // A failed read of the disk may succeed later: only a missing part of the file is damage.
             let code = error.sqlite_error().map_or(0, |error| error.extended_code);
             code == ffi::SQLITE_IOERR_SHORT_READ
         }
         Some(code) => matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase),
-        // What comes from rusqlite itself is about a column that does not hold what we wrote.
+        // rusqlite's own errors are about a column whose content differs from what was written.
         None => true,
     };
     if is_damage {
@@ -298,7 +299,7 @@ pub(super) fn sqlite_error(path: &Path, error: &rusqlite::Error) -> StorageError
     }
 }
 
-/// What a failed write means to its caller, where trying again does not help.
+/// The error for the caller of a failed write, if retrying does not help.
 pub(super) fn refusal(place: &Place, is_bounded: bool, error: &rusqlite::Error) -> StorageError {
     let of_disk = || place.probe().err();
     let why = match error.sqlite_error_code() {

@@ -1,5 +1,5 @@
-//! Tests of what only the embedded store does: its file, its lock, damage, a full disk. One file, because nearly all of
-//! them share the same few helpers for a store in a folder.
+//! Tests of the embedded store only: its file, its lock, damage, a full disk. One file, because nearly all of them use
+//! the same few helpers for a store in a folder.
 
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn from_1() -> EmbeddedConfig {
     }
 }
 
-/// Why a store cannot be opened; always one line.
+/// The error of opening a store; always one line.
 fn refusal(dir: &Path) -> String {
     let error = Embedded::open(dir, EmbeddedConfig::default()).unwrap_err();
     let line = error.to_string();
@@ -149,7 +149,7 @@ fn revisions_of_a_store_that_was_removed_are_too_old_to_its_successor() {
                 known.push(store.create(key, "1".into(), None).await.unwrap());
             }
             store.close().await;
-            // It goes on where it was, not at the clock.
+            // It continues at its last revision, not at the clock.
             let store = open();
             let last = *known.last().unwrap();
             assert_eq!(store.current_revision().await, Ok(last));
@@ -227,7 +227,7 @@ fn end_of_the_log_that_is_lost_is_noticed() {
             line.contains("ends at revision 1, but revision 2 was acknowledged"),
             "{line}"
         );
-        // The damage is not made worse: what is repaired can be opened.
+        // Opening did not increase the damage: a repaired store can be opened.
         fs::write(&log, whole).unwrap();
         let store = open(image.path());
         assert_eq!(store.list(list_all()).await.unwrap().entries.len(), 2);
@@ -268,7 +268,7 @@ fn files_that_are_removed_or_replaced_under_an_open_store_are_noticed() {
             assert!(matches!(refused, StorageError::Refused(_)), "{refused}");
             assert!(store.get("/r/a").await.unwrap().0.is_some(), "reads go on");
             store.close().await;
-            // Whatever is there now is none the worse for it.
+            // The files now in the directory are unchanged.
             if dir.exists() {
                 let store = open(&dir);
                 assert_eq!(store.list(list_all()).await.unwrap().entries.len(), 1);
@@ -536,7 +536,7 @@ async fn history_grows_old(is_killed: bool) {
         let life = Instant::now();
         let written = store.create(&format!("/r/{lives}"), "1".into(), None).await;
         let first = *first.get_or_insert(written.unwrap());
-        // One that takes a while shows nothing.
+        // A life of 100 ms leaves no sample.
         while life.elapsed() < Duration::from_millis(100) {
             tokio::task::yield_now().await;
         }
@@ -544,7 +544,7 @@ async fn history_grows_old(is_killed: bool) {
         let known = fs::read(&times).unwrap();
         store.close().await;
         if is_killed {
-            // What is written at the end is not.
+            // The sample at the end of this life is discarded.
             fs::write(&times, known).unwrap();
         }
         lives += 1;
@@ -564,7 +564,7 @@ fn history_that_grows_fast_is_bounded_before_the_next_look() {
         let dir = TempDir::new().unwrap();
         let store = Embedded::open(dir.path(), of_1_mib()).unwrap();
         let mut last = store.create("/r/a", kib_64(), None).await.unwrap();
-        // Far more than the bound in less time than the ten seconds after which a look is due in any case.
+        // Far more than the limit in less than the ten seconds after which a check is due in any case.
         let mut is_bounded = false;
         for number in 0..400 {
             last = store.update_if("/r/a", last, kib_64(), None).await.unwrap();
@@ -572,7 +572,7 @@ fn history_that_grows_fast_is_bounded_before_the_next_look() {
                 continue;
             }
             is_bounded = is_bounded || log_bytes(dir.path()) < 1_200 << 10;
-            // Of what fits into the bound nothing is forgotten.
+            // Nothing within the limit is compacted.
             let recent = WatchStart::After(Revision(last.0 - 8));
             assert!(store.watch("/r/", recent).await.is_ok(), "{number}");
         }
@@ -581,7 +581,7 @@ fn history_that_grows_fast_is_bounded_before_the_next_look() {
     });
 }
 
-/// With history of at most 1 MiB.
+/// A configuration with history of at most 1 MiB.
 fn of_1_mib() -> EmbeddedConfig {
     EmbeddedConfig {
         retention: Retention {
@@ -596,7 +596,7 @@ fn kib_64() -> Bytes {
     Bytes::from(vec![b'x'; 64 << 10])
 }
 
-/// How many bytes the values in the log of a store have.
+/// The total size of the values in the log of a store.
 fn log_bytes(dir: &Path) -> i64 {
     let connection = Connection::open(file(dir)).unwrap();
     let sql = "SELECT sum(length(value)) FROM log";
@@ -612,7 +612,8 @@ fn history_is_bounded_by_bytes_and_so_after_a_restart() {
         let store = Embedded::open(dir.path(), config).unwrap();
         let first = store.create("/r/a", kib_64(), None).await.unwrap();
         let mut last = first;
-        // Below the bound at each start, beyond it together; with watchers and without, with what a start knows and not.
+        // Below the limit in each life, above it in all together; with and without watchers, with and without known
+        // samples.
         for life in 0..12 {
             let store = match life {
                 0 => Arc::clone(&store),
@@ -664,7 +665,7 @@ fn forgotten_history_leaves_one_row_per_object_and_the_newest() {
             rows.map(|row| Revision(row.unwrap() as u64))
                 .collect::<Vec<_>>()
         };
-        // The removal waits for a newer row: the revision goes on from it.
+        // The removal stays until a newer row follows: the revision continues from it.
         wait_for(|| rows() == [kept, gone, last]).await;
         let next = store.create("/r/next", "1".into(), None).await.unwrap();
         store.compact(next).await.unwrap();
@@ -806,7 +807,7 @@ fn proof_in_the_background_names_what_is_damaged() {
     });
 }
 
-/// Some objects, the newest row being that of none of them.
+/// Creates some objects; the newest row is a removal.
 async fn fill(store: &Arc<Embedded>) {
     for key in ["/r/a", "/r/b", "/r/c"] {
         store
@@ -817,7 +818,7 @@ async fn fill(store: &Arc<Embedded>) {
     store.close().await;
 }
 
-/// A filled store whose file was changed behind its back, open.
+/// Opens a filled store whose file was changed by this SQL before.
 async fn with_damage(sql: &str) -> (TempDir, Arc<Embedded>) {
     let dir = TempDir::new().unwrap();
     fill(&open(dir.path())).await;
@@ -832,7 +833,7 @@ async fn with_damage(sql: &str) -> (TempDir, Arc<Embedded>) {
     (dir, store)
 }
 
-/// Copies what a killed process would leave.
+/// Copies the files that a killed process would leave.
 fn copy(from: &Path, to: &Path) {
     for file in fs::read_dir(from).unwrap() {
         let file = file.unwrap();

@@ -1,8 +1,8 @@
-//! When the revisions of history were written and what they cost, in a small file beside the store: without it, the age of
-//! history would begin anew with every start, and a store that is often started would never forget anything.
+//! The times and sizes of history, in a small file beside the store: without it, the age of history would start again
+//! with every process, and a store that is often restarted would never compact anything.
 //!
-//! It is never synced: one that is lost, cut or damaged says nothing, and then history is taken for as young as the start.
-//! Times are those of the clock, as ages when they are read; a clock that was set back makes history younger.
+//! The file is never synced: if it is lost, cut or damaged, history is taken to be as old as the process. Times are
+//! those of the clock, and are converted to ages when they are read; a clock that was set back makes history younger.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,7 +16,7 @@ use crate::retention::Sample;
 
 const FILE: &str = "store.times";
 
-/// More than are ever known: what is left is the newest.
+/// More samples than a history ever has; the newest ones are kept.
 const SAMPLES: usize = 192;
 
 /// Time, revision and bytes, little-endian.
@@ -25,7 +25,7 @@ const SAMPLE_BYTES: usize = 24;
 /// All samples, unused ones zero, and the checksum of those bytes.
 const BYTES: usize = SAMPLES * SAMPLE_BYTES + 4;
 
-/// The file, open.
+/// The open file.
 #[derive(Debug)]
 pub(super) struct Times {
     file: File,
@@ -37,7 +37,7 @@ impl Times {
         Ok(Self { file })
     }
 
-    /// What it says, the oldest first.
+    /// Reads the samples, oldest first.
     pub(super) fn read(&self) -> io::Result<Vec<Sample>> {
         let mut bytes = Vec::new();
         let mut file = &self.file;
@@ -64,7 +64,7 @@ fn format(samples: impl Iterator<Item = Sample>, now: u64) -> Vec<u8> {
     let (body, seal) = bytes.split_at_mut(BYTES - 4);
     for (place, sample) in body.chunks_exact_mut(SAMPLE_BYTES).zip(newest) {
         let age = u64::try_from(sample.age.as_millis()).unwrap_or(u64::MAX);
-        // 0 is an unused place.
+        // 0 marks an unused slot.
         let numbers = [
             now.saturating_sub(age).max(1),
             sample.revision.0,
@@ -133,7 +133,7 @@ mod tests {
                 ..written[1]
             }
         );
-        // A clock that was set back.
+        // The clock was set back.
         let earlier = parse(&bytes, now - 30_000);
         assert_eq!(earlier[0].age, Duration::from_secs(370));
         assert_eq!(earlier[2].age, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! What an operator does with a store that no server has open: prove it, write it out, fill a new one.
+//! Offline tools for a store that no server has open: check, export and import.
 
 use std::fs;
 use std::io::{BufRead, Write};
@@ -20,59 +20,59 @@ use super::row::{Digest, Seal, sqlite_error};
 use super::{Embedded, upkeep};
 use crate::{StorageError, beginning};
 
-/// What [`Embedded::check`] found.
+/// The result of [`Embedded::check`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checked {
-    /// How many objects there are.
+    /// Number of objects.
     pub objects: u64,
-    /// How many revisions are kept: the values of the objects, and history.
+    /// Number of kept revisions: those of the present objects, and history.
     pub kept: u64,
     /// The newest revision.
     pub revision: u64,
-    /// The revision up to which history is forgotten.
+    /// The compacted revision: history begins after it.
     pub compacted: u64,
-    /// What is damaged, one line each, naming the key, or the file and page; empty when all is well.
+    /// The damage, one line each, naming the key, or the file and page; empty if there is none.
     pub damage: Vec<String>,
 }
 
-/// What [`Embedded::export`] and [`Embedded::import`] moved.
+/// The result of [`Embedded::export`] and [`Embedded::import`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Moved {
-    /// How many objects.
+    /// Number of objects.
     pub objects: u64,
     /// The revision of the store.
     pub revision: u64,
 }
 
-/// Why objects were not moved: one line for the operator.
+/// Why an export or import failed: one line for the operator.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MoveError {
     /// The store cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// What is in the store cannot be read, or the new one cannot be written.
+    /// The store cannot be read, or the new one cannot be written.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// There is a store already.
+    /// The directory already has a store.
     #[error("there is a store in {}; an import fills a directory without one", .0.display())]
     NotEmpty(PathBuf),
-    /// A line is not one of an export.
+    /// An invalid line of an export.
     #[error("line {line}: {what}")]
     Line {
         /// Counted from 1.
         line: u64,
-        /// What is wrong with it.
+        /// What is wrong with the line.
         what: String,
     },
-    /// Reading the lines, or writing them, failed.
+    /// Reading or writing the lines failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
 
-/// A line of an export: an object, or at the end, without a key, the revision of the store.
+/// A line of an export: an object, or the last line, which has no key but the revision of the store.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -82,22 +82,22 @@ struct Line {
     /// When it expires, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires: Option<i64>,
-    /// The value, where it is JSON: byte for byte.
+    /// The value, if it is JSON: byte for byte.
     #[serde(
         default,
         deserialize_with = "present",
         skip_serializing_if = "Option::is_none"
     )]
     value: Option<Box<RawValue>>,
-    /// The value, where it is not.
+    /// The value in base64, if it is not JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     base64: Option<String>,
-    /// At the end: how many objects there are.
+    /// In the last line: the number of objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     objects: Option<u64>,
 }
 
-/// A `null` that is there is a value like any other.
+/// Distinguishes a `null` value from an absent field.
 fn present<'de, D: Deserializer<'de>>(json: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Deserialize::deserialize(json).map(Some)
 }
@@ -105,7 +105,7 @@ fn present<'de, D: Deserializer<'de>>(json: D) -> Result<Option<Box<RawValue>>, 
 impl Line {
     fn of(key: String, revision: u64, expires: Option<i64>, bytes: &Bytes) -> Self {
         let json: Option<Box<RawValue>> = serde_json::from_slice(bytes).ok();
-        // Whitespace around it, or a line break in it, would not come back.
+        // Whitespace around the value, or a line break in it, would be lost.
         let json = json.filter(|json| json.get().as_bytes() == bytes && !bytes.contains(&b'\n'));
         let base64 = json.is_none().then(|| BASE64_STANDARD.encode(bytes));
         Self {
@@ -133,11 +133,11 @@ impl Line {
 }
 
 impl Embedded {
-    /// Proves everything in the store of a directory: every checksum, the objects against the log, and SQLite's own
+    /// Verifies everything in the store of a directory: every checksum, the objects against the log, and SQLite's own
     /// structures. Takes as long as reading the whole file.
     ///
     /// # Errors
-    /// When it cannot be opened, which is also when what is damaged stands in the way of that.
+    /// When the store cannot be opened, also because of damage.
     pub fn check(dir: impl AsRef<Path>) -> Result<Checked, OpenError> {
         let opened = open::open_present(dir.as_ref())?;
         let (place, connection) = (&opened.place, &opened.connection);
@@ -162,12 +162,12 @@ impl Embedded {
         })
     }
 
-    /// Writes every object of a store as a line of JSON: `key`, `revision`, `value`, and `expires` where it has a time to
+    /// Writes every object of a store as a line of JSON: `key`, `revision`, `value`, and `expires` if it has a time to
     /// live; a value that is not JSON is in `base64` instead. The last line has the `revision` of the store and the
-    /// number of `objects`, so that a file that was cut short is noticed.
+    /// number of `objects`, so that a truncated file is noticed.
     ///
     /// # Errors
-    /// When the store cannot be opened, an object is damaged, or the lines cannot be written; what was written then has no
+    /// When the store cannot be opened, an object is damaged, or the lines cannot be written; the output then has no
     /// last line.
     pub fn export(dir: impl AsRef<Path>, out: &mut dyn Write) -> Result<Moved, MoveError> {
         let opened = open::open_present(dir.as_ref())?;
@@ -202,12 +202,13 @@ impl Embedded {
         Ok(moved)
     }
 
-    /// Fills a directory that has no store with the objects of an export, which keep their revisions. The store goes on
-    /// from the present time as a revision, as a new one does, or from that of the last line if this is later: what
-    /// clients remember of the time after the export is too old to it. A store is there when all of it is, and not before.
+    /// Fills a directory that has no store with the objects of an export, which keep their revisions. The store
+    /// continues at the current time as a revision, as a new one does, or at the revision of the last line if that is
+    /// later: revisions that clients remember from after the export are then too old. The store appears only when it is
+    /// complete.
     ///
     /// # Errors
-    /// When there is a store, when a line is not one of an export, or is missing, or when the store cannot be written.
+    /// When the directory has a store, when a line is invalid or missing, or when the store cannot be written.
     pub fn import(dir: impl AsRef<Path>, input: &mut dyn BufRead) -> Result<Moved, MoveError> {
         let Some((lock, new)) = open::begin_new(dir.as_ref())? else {
             return Err(MoveError::NotEmpty(dir.as_ref().to_owned()));
@@ -219,14 +220,14 @@ impl Embedded {
         let moved = Import::new(&place, &connection).run(input);
         if moved.is_err() {
             drop(connection);
-            // It would only be in the way of the next import, which removes it too.
+            // A leftover file would only be in the way of the next import, which removes it too.
             let _ = fs::remove_file(&*place);
             return moved;
         }
         connection.execute_batch("COMMIT").map_err(failed)?;
         new.finish(connection)?;
         drop(lock);
-        // It is proved, and gets its mark.
+        // Opening verifies the store and writes its mark.
         open::open_present(dir.as_ref())?;
         moved
     }
@@ -237,13 +238,14 @@ fn write_line(out: &mut dyn Write, line: &Line) -> std::io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// An import under way.
+/// An import in progress.
 struct Import<'a> {
     place: &'a Place,
     connection: &'a Connection,
     digest: Digest,
     moved: Moved,
-    /// The object with the greatest revision so far: its row may be the newest, which has the digest of all.
+    /// The object with the greatest revision so far: its row may become the newest, which holds the digest of all
+    /// objects.
     newest: Option<(String, u64, Bytes)>,
 }
 
@@ -337,7 +339,7 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Writes the newest row, a removal at the revision from which the store goes on.
+    /// Writes the newest row, a removal at the revision from which the store continues.
     fn end(&mut self, revision: u64, now: u64) -> Result<(), String> {
         let newest = self.newest.take();
         let last = newest.as_ref().map_or(0, |(_, revision, _)| *revision);

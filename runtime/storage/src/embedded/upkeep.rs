@@ -1,4 +1,4 @@
-//! The upkeep thread: checkpoints beside the writes, and the slow proof of every checksum.
+//! The upkeep thread: checkpoints concurrent with writes, and the slow verification of every checksum.
 
 use std::io;
 use std::sync::Arc;
@@ -17,27 +17,28 @@ use super::row::sqlite_error;
 use super::writer::Request;
 use crate::StorageError;
 
-/// The first proof begins when the start, in which the disk has better things to do, is over.
+/// The first verification begins after the start, when the disk is less busy.
 const FIRST_PROOF: Duration = Duration::from_secs(10);
 
-/// The proof reads so many rows, then rests: about 5,000 rows a second.
+/// Rows that the verification reads between pauses: about 5,000 rows a second.
 const PROOF_ROWS: i64 = 128;
 const PROOF_REST: Duration = Duration::from_millis(25);
 
-/// When a proof goes on that met an error of the disk.
+/// How long to wait before the verification retries after a disk error.
 const PROOF_RETRY: Duration = Duration::from_secs(10);
 
-/// What cannot be read so often is as good as lost.
+/// After this many attempts unreadable data is reported as damaged.
 const PROOF_ATTEMPTS: u32 = 6;
 
-/// How often a checkpoint goes after what was written meanwhile, and how many pages are few enough for the writer.
+/// Maximum rounds of a checkpoint that follow the writes in the meantime, and the number of pages that may be left to
+/// the writer.
 const CHECKPOINT_ROUNDS: usize = 8;
 const CHECKPOINT_REST: i64 = 64;
 
-/// So many lines about damage are kept; more would not help anyone.
+/// Maximum lines about damage that are kept.
 const MAX_DAMAGE: usize = 100;
 
-/// The other threads' end.
+/// The handle of the thread.
 #[derive(Debug)]
 pub(super) struct Upkeep {
     checkpoints: Sender<()>,
@@ -45,7 +46,7 @@ pub(super) struct Upkeep {
 }
 
 impl Upkeep {
-    /// Asks for a checkpoint; [`Request::Checkpointed`] follows if this says true.
+    /// Requests a checkpoint; [`Request::Checkpointed`] follows if this returns true.
     pub(super) fn checkpoint(&self) -> bool {
         self.checkpoints.send(()).is_ok()
     }
@@ -54,7 +55,7 @@ impl Upkeep {
     pub(super) fn stop(self) {
         drop(self.checkpoints);
         if self.thread.join().is_err() {
-            tracing::error!("the upkeep thread of the store panicked");
+            tracing::error!("the maintenance thread of the store panicked");
         }
     }
 }
@@ -99,20 +100,20 @@ fn run(
         let open = match connection.take().map_or_else(|| connect(place), Ok) {
             Ok(open) => open,
             Err(error) => {
-                tracing::error!(%error, "no connection for the upkeep of the store");
+                tracing::error!(%error, "failed to open a connection for store maintenance");
                 let _ = writer.send(Request::Checkpointed);
                 continue;
             }
         };
         if woken.is_ok() {
             checkpoint(&open);
-            // The writer may be gone: then it does the rest when it ends.
+            // The writer may have ended: then it writes the rest back itself.
             let _ = writer.send(Request::Checkpointed);
             connection = Some(open);
             continue;
         }
         match proof.step(&open) {
-            // Between proofs the connection's memory is given back.
+            // Release the connection's memory between verifications.
             Ok(true) => {
                 rest = interval;
                 failures = 0;
@@ -122,9 +123,9 @@ fn run(
                 failures = 0;
                 connection = Some(open);
             }
-            // A disk that could not be read is not a damaged one: the proof goes on where it is, with a new connection.
+            // A failed read is not damage: the verification continues at the same place, with a new connection.
             Err(error) => {
-                tracing::warn!(path = %place.display(), %error, "the proof could not go on");
+                tracing::warn!(path = %place.display(), %error, "the verification was interrupted and will be retried");
                 rest = PROOF_RETRY.min(interval);
                 failures += 1;
                 if failures == PROOF_ATTEMPTS {
@@ -137,13 +138,13 @@ fn run(
 
 fn connect(place: &Place) -> Result<Connection, StorageError> {
     let connection = connect_upkeep(place);
-    // What is at this place now may be nothing, or another store.
+    // The files at this path now may be gone, or belong to another store.
     place.check().map_err(StorageError::Refused)?;
     connection.map_err(|error| sqlite_error(place, &error))
 }
 
-/// Writes SQLite's log back while the writer goes on writing: again and again until little is left, for with the rest the
-/// writer has to wait.
+/// Writes SQLite's log back while the writer continues, in rounds until little is left, because the writer must wait
+/// for the rest.
 fn checkpoint(connection: &Connection) {
     for _ in 0..CHECKPOINT_ROUNDS {
         let written = query(connection, "PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
@@ -157,14 +158,14 @@ fn checkpoint(connection: &Connection) {
             Ok(left) if left.is_some_and(|left| left > CHECKPOINT_REST) => {}
             Ok(_) => return,
             Err(error) => {
-                tracing::warn!(%error, "SQLite's log was not written back");
+                tracing::warn!(%error, "failed to write back SQLite's log");
                 return;
             }
         }
     }
 }
 
-/// Proves everything at once; notes what is damaged.
+/// Verifies everything in one pass; records damage.
 pub(super) fn prove_everything(
     place: &Place,
     connection: &Connection,
@@ -184,7 +185,8 @@ pub(super) fn prove_everything(
     }
 }
 
-/// SQLite calls it damage, too, when the disk fails to read once: what is damaged is so again.
+/// Runs a verification again if it found damage: SQLite reports damage also when the disk fails once, and real damage
+/// is found again.
 fn twice<T>(prove: impl Fn() -> Result<T, StorageError>) -> Result<T, StorageError> {
     match prove() {
         Err(StorageError::Corrupt(_)) => prove(),
@@ -192,14 +194,14 @@ fn twice<T>(prove: impl Fn() -> Result<T, StorageError>) -> Result<T, StorageErr
     }
 }
 
-/// A pass over everything in the store.
+/// A verification pass over the whole store.
 struct Proof {
     place: Place,
     next: Next,
     damage: Arc<Mutex<Vec<String>>>,
 }
 
-/// Where the pass goes on.
+/// Where the pass continues.
 enum Next {
     /// The objects after this key, each with its row of the log.
     Objects(String),
@@ -208,8 +210,8 @@ enum Next {
 }
 
 impl Proof {
-    /// Proves a part; says whether it was the last. Damage is noted; what may pass is an error, and the part is to be
-    /// proved again.
+    /// Verifies the next part; returns whether it was the last. Damage is recorded; a temporary failure is an error,
+    /// and the part must be verified again.
     fn step(&mut self, connection: &Connection) -> Result<bool, StorageError> {
         let next = connection
             .unchecked_transaction()

@@ -1,4 +1,4 @@
-//! Where SQLite's log is damaged, for the error that says so.
+//! Finds the damage in SQLite's log, for the error message.
 //!
 //! SQLite ends its log at the first frame that does not match its checksum. This reads the log as SQLite does: a header of
 //! 32 bytes, then frames of 24 bytes and a page; the checksum of each goes on from that of the one before.
@@ -9,11 +9,11 @@ use std::path::Path;
 
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-/// The last bit of the magic number tells the order of bytes in checksums.
+/// The last bit of the magic number is the byte order of the checksums.
 const MAGIC: u32 = 0x377F_0682;
 
-/// The first place that is not as it was written: the number of the frame, counted from 1 as pages are, and its offset;
-/// 0 for the header. A log that was used before has old frames at its end: their place is found too.
+/// The first damaged place: the number of the frame, counted from 1, and its offset; 0 for the header. A reused log has
+/// frames of an earlier generation at its end: these are reported as damage too.
 pub(super) fn first_damage(path: &Path) -> io::Result<(u64, u64)> {
     let mut file = BufReader::new(File::open(path)?);
     let mut header = [0; HEADER];

@@ -1,7 +1,7 @@
-//! The writing thread: everything that waits becomes one transaction with one sync, and only then is it answered.
+//! The writing thread: it commits all queued writes in one transaction with one sync before it answers them.
 //!
-//! Between batches it removes what has expired and what history no longer needs, in steps short enough that no write
-//! waits for more than a few milliseconds.
+//! Between batches it removes expired keys and compacted history, in steps that delay no write by more than a few
+//! milliseconds.
 
 mod housekeeping;
 mod transaction;
@@ -30,30 +30,30 @@ use crate::retention::Horizon;
 use crate::{Retention, Revision, StorageError};
 use housekeeping::Pace;
 
-/// A batch ends after so many writes or bytes: the first of it waits for the last.
+/// Maximum writes of a batch, which also has a limit in bytes: its first write waits for the last.
 const BATCH_WRITES: usize = 1_024;
 const BATCH_BYTES: usize = 8 << 20;
 
-/// A bounded file that has so many pages left is not full.
+/// Free pages at which a size-limited file counts as writable again.
 const ROOM_PAGES: i64 = 16;
 
 type Answer<T> = oneshot::Sender<Result<T, StorageError>>;
 
-/// What the writer is asked to do.
+/// A request to the writer.
 #[derive(Debug)]
 pub(super) enum Request {
     Write {
         key: String,
         op: Op,
         reply: Answer<Revision>,
-        /// Its share of the queue's budget.
+        /// The request's share of the queue's budget.
         permit: Option<OwnedSemaphorePermit>,
     },
     Compact {
         revision: Revision,
         reply: Answer<()>,
     },
-    /// The upkeep thread has written SQLite's log back as far as it was when it began.
+    /// The upkeep thread has finished a checkpoint of the log as it was when it started.
     Checkpointed,
     Close {
         reply: Option<oneshot::Sender<()>>,
@@ -65,40 +65,40 @@ pub(super) struct Writer {
     place: Place,
     connection: Connection,
     head: Head,
-    /// The newest revision whose change is forgotten.
+    /// The newest compacted revision.
     compacted: u64,
-    /// The newest revision whose change was looked at for rows to remove.
+    /// The newest revision up to which rows of compacted history are removed.
     swept: u64,
-    /// `compacted`, for those who start a watch.
+    /// `compacted`, shared with the code that starts watches.
     shared_compacted: Arc<AtomicU64>,
     horizon: Horizon,
     times: Times,
     retention: Retention,
     look_interval: Duration,
-    /// When to look next whether history has grown too long.
+    /// When to check next whether history has grown too long.
     next_look: Instant,
-    /// Not to be swept before: later than now only after a failure.
+    /// Earliest next sweep; in the future only while backing off after an error.
     next_sweep: Instant,
-    /// How much of the sweep is done at a time.
+    /// The size of the sweep's steps.
     pace: Pace,
-    /// When to try again whether the store, which could not be written, can.
+    /// When to retry a store that could not be written.
     next_try: Instant,
-    /// Whether the file may not grow beyond a bound.
+    /// Whether the size of the file is limited.
     is_bounded: bool,
     /// When the next key expires, in milliseconds since 1970.
     next_expiry: Option<i64>,
     feed: Arc<Feed>,
     upkeep: Upkeep,
-    /// Whether the upkeep thread is at a checkpoint.
+    /// Whether the upkeep thread is running a checkpoint.
     is_checkpointing: bool,
-    /// Writes and sweeps since the size of SQLite's log was looked at.
+    /// Writes and sweeps since the size of SQLite's log was checked.
     writes_since_look: usize,
-    /// Whether a commit is on the disk when it returns. It always is, but for the sweep.
+    /// Whether a commit is on the disk when it returns. Always true except in the sweep.
     is_syncing: bool,
-    /// Whether any commit is, which only a test denies.
+    /// Whether commits are synced at all; false only in tests.
     syncs: bool,
     mark: Mark,
-    /// Other processes stay out until the connection is closed: declared after it, so dropped after it.
+    /// Locks out other processes until the connection is closed: declared after it, so dropped after it.
     lock: File,
 }
 
@@ -132,7 +132,7 @@ impl Writer {
             feed,
             upkeep,
             is_checkpointing: false,
-            // A kill may have left a long one.
+            // A killed process may have left a long log.
             writes_since_look: housekeeping::CHECKPOINT_LOOK_WRITES,
             is_syncing: false,
             syncs: config.safety.syncs,
@@ -141,7 +141,7 @@ impl Writer {
         }
     }
 
-    /// Works until the store is closed.
+    /// Runs until the store is closed.
     pub(super) fn run(mut self, requests: &Receiver<Request>) {
         self.find_next_expiry();
         self.resume_history();
@@ -155,7 +155,7 @@ impl Writer {
             let written = batch.writes.len();
             self.write(batch.writes);
             for (revision, reply) in batch.compactions {
-                // The caller may be gone: then nobody needs the answer.
+                // The caller may have dropped the receiver: the answer is not needed then.
                 let _ = reply.send(self.compact(revision));
             }
             if batch.is_checkpointed {
@@ -168,7 +168,7 @@ impl Writer {
         }
     }
 
-    /// How long nothing has to be done.
+    /// How long the thread can sleep.
     fn idle_time(&self) -> Duration {
         let now = Instant::now();
         let mut look = self.next_look.saturating_duration_since(now);
@@ -205,7 +205,7 @@ impl Writer {
         }
     }
 
-    /// Does writes in one transaction and publishes them; gives the answer to each.
+    /// Commits writes in one transaction and publishes them; returns the answer to each.
     fn commit<'a>(
         &mut self,
         writes: impl Iterator<Item = (&'a str, &'a Op)>,
@@ -223,12 +223,12 @@ impl Writer {
             }
         }
         self.next_expiry = committed.next_expiry;
-        // What is in files that nobody will find again is better not acknowledged.
+        // Commits to files that were removed or replaced are lost, so they must not be acknowledged.
         let place = self.place.check();
         if place.is_ok()
             && let Err(error) = self.mark.set(self.head.revision)
         {
-            // What is written is safe all the same; only damage to SQLite's log would now go unnoticed.
+            // The write itself is safe; only damage to SQLite's log would now go unnoticed.
             tracing::warn!(%error, "the mark of the newest revision was not written");
         }
         if !committed.changes.is_empty() {
@@ -243,7 +243,8 @@ impl Writer {
         Ok(committed.answers)
     }
 
-    /// What a failed transaction means, which is undone; readiness ends until the store can be written again.
+    /// Converts the error of a failed transaction, which is rolled back; the store is not ready until it can be written
+    /// again.
     fn failed(&self, error: &rusqlite::Error) -> StorageError {
         self.roll_back();
         let error = match self.place.check() {
@@ -256,7 +257,7 @@ impl Writer {
         error
     }
 
-    /// SQLite has undone some failed transactions already, and others not.
+    /// SQLite has rolled back some failed transactions already, and others not.
     fn roll_back(&self) {
         if !self.connection.is_autocommit()
             && let Err(error) = self.execute("ROLLBACK")
@@ -265,7 +266,7 @@ impl Writer {
         }
     }
 
-    /// Whether the store can be written, tried by a write that changes nothing.
+    /// Checks whether the store can be written, by a write that changes nothing.
     fn try_to_write(&mut self) -> Result<(), StorageError> {
         self.place.check().map_err(StorageError::Refused)?;
         self.place.probe().map_err(|error| match lasting(&error) {
@@ -281,7 +282,7 @@ impl Writer {
         written.map_err(|error| self.failed(&error))
     }
 
-    /// Whether a file that is bounded may take a few pages more.
+    /// Whether a size-limited file may still grow by a few pages.
     fn has_room(&self) -> bool {
         let pragma = |name| {
             let number = self
@@ -301,9 +302,9 @@ impl Writer {
         self.keep_times();
         self.upkeep.stop();
         if self.place.check().is_err() {
-            // SQLite would remove the log of whatever store is at this place now.
+            // Closing would make SQLite remove the log at this path, which may belong to another store now.
             if let Err(error) = keep_log_on_close(&self.place, &self.connection, true) {
-                tracing::warn!(%error, "SQLite's log may be removed");
+                tracing::warn!(%error, "cannot keep SQLite's log on close");
             }
         }
         if let Err(error) = query(
@@ -312,7 +313,7 @@ impl Writer {
             [],
             |_| Ok(()),
         ) {
-            tracing::warn!(%error, "SQLite's log was not written back");
+            tracing::warn!(%error, "failed to write back SQLite's log");
         }
         drop(self.connection);
         drop(self.lock);
@@ -330,7 +331,7 @@ struct Write {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-/// What the writer does in one go.
+/// The requests that the writer handles together.
 #[derive(Default)]
 struct Batch {
     writes: Vec<Write>,
@@ -340,7 +341,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Takes what waits, up to the bounds of a batch.
+    /// Takes queued requests, up to the limits of a batch.
     fn gather(first: Option<Request>, requests: &Receiver<Request>) -> Self {
         let mut batch = Self::default();
         let mut bytes = 0;
@@ -377,7 +378,7 @@ impl Batch {
     }
 }
 
-/// The text of an error for those who may not know where the store is.
+/// The text of an error without the path of the store, which clients must not see.
 fn without_path(error: &StorageError) -> String {
     match error {
         StorageError::Refused(what) => what.clone(),

@@ -1,8 +1,9 @@
-//! One watch of one member: what it says, made whole and believed only as far as its version allows.
+//! One watch of one etcd member: its messages are reassembled, and its progress is used only if the member's version
+//! reports it correctly.
 //!
-//! Of a member whose progress is believed, the changes below a prefix are watched, and progress fills the time between
-//! them. Of an older one everything is watched: every revision of etcd has a change of some key, so the changes
-//! themselves tell how far the watch has come.
+//! For a member with reliable progress, only the changes below the prefix are watched, and progress covers the time
+//! between them. For an older member all keys are watched: every revision of etcd has a change of some key, so the
+//! changes themselves tell how far the watch has come.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,17 +16,17 @@ use super::members::Member;
 use super::wire::{self, Range};
 use crate::{Event, Revision};
 
-/// A member that does not even say that a watch is open is as good as gone.
+/// Timeout for the message that a watch is open, after which the member counts as failed.
 const OPEN_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a watch says.
+/// A message of a watch.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// Changes, all of each revision, in order.
+    /// Changes in order, all changes of each revision together.
     Changes(Vec<Event>),
-    /// Every change up to this revision has been heard.
+    /// Every change up to this revision has been received.
     Progress(Revision),
-    /// That it is there, and no more.
+    /// A message without content: the member is alive.
     Alive,
 }
 
@@ -35,12 +36,12 @@ pub(super) struct Changes {
     requests: WatchRequestSender,
     responses: WatchResponseStream,
     reports_progress: bool,
-    /// The parts of a message that is too large for one.
+    /// The fragments of a message that is too large for one.
     fragments: Vec<Event>,
 }
 
 impl Changes {
-    /// Watches what begins with `prefix`, or more than that, from the revision after `after` on.
+    /// Watches keys with this prefix, or more, after the revision `after`.
     pub(super) async fn open(
         member: Arc<Member>,
         prefix: &str,
@@ -72,7 +73,7 @@ impl Changes {
         })
     }
 
-    /// What it says next. May be dropped and called again without losing anything.
+    /// The next message. Cancel-safe.
     pub(super) async fn next(&mut self) -> Result<Heard, Failure> {
         let message = self.responses.message().await;
         let message = message
@@ -102,7 +103,7 @@ impl Changes {
         })
     }
 
-    /// Asks to be told the progress; an answer, whether it is believed or not, shows that the member is there.
+    /// Requests progress; the response, even if its revision is not used, shows that the member is alive.
     pub(super) async fn request_progress(&mut self) -> Result<(), Failure> {
         let asked = self.requests.request_progress().await;
         asked.map_err(|error| self.member.failure(&error))

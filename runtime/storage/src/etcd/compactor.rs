@@ -1,12 +1,13 @@
-//! Forgets history, in agreement with every other server over the same etcd, kube-apiserver included.
+//! Compacts history, in agreement with every other server over the same etcd, kube-apiserver included.
 //!
-//! All of them try at the same interval to count up one key by a transaction that only one can win. The winner compacts
-//! to where the store was in its previous round. History is kept for one to two intervals, with any number of servers.
+//! All servers try at the same interval to increment one key by a transaction that only one can win. The winner
+//! compacts to the store's revision in its previous round. History is kept for one to two intervals, with any number of
+//! servers.
 //!
-//! As in kube-apiserver, a server remembers its last round in memory only, because the key tells no time: the value is a
-//! bare revision, which other servers read. The first round after a start learns where the store is, and only the second
-//! one can compact. While no server over an etcd runs for two intervals, nothing is compacted here; etcd's own
-//! `--auto-compaction-retention` does it then.
+//! As in kube-apiserver, a server keeps its last round in memory only, because the key holds no time: its value is a
+//! bare revision, which other servers read. The first round after a start only learns the revision of the store; the
+//! second can compact. If no server over an etcd runs for two intervals, apiloom compacts nothing; set etcd's
+//! `--auto-compaction-retention` for that case.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,23 +22,23 @@ use super::members::{Members, Safety};
 use super::wire;
 use crate::Revision;
 
-/// What one round leaves to the next.
+/// The state that one round leaves to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Round {
-    /// How often the key was written: the time on which all servers agree.
+    /// The version of the key, used as the time on which all servers agree.
     time: i64,
-    /// Where the store was in this round.
+    /// The store's revision in this round.
     revision: Revision,
 }
 
-/// Compacts every `interval`, until it is aborted.
+/// Compacts every `interval`, until the task is aborted.
 pub(super) async fn run(members: Arc<Members>, interval: Duration) {
     let mut last = Round::default();
     loop {
         sleep(interval).await;
         match round(&members, last).await {
             Ok(next) => last = next,
-            Err(failure) => tracing::warn!(%failure, "history was not compacted"),
+            Err(failure) => tracing::warn!(%failure, "failed to compact history"),
         }
     }
 }
@@ -55,7 +56,7 @@ async fn round(members: &Members, last: Round) -> Result<Round, Failure> {
         .0;
     let revision = wire::header_revision(answer.header.as_ref());
     if !answer.succeeded {
-        // Another server was faster, or this one has just started: the next round counts from there.
+        // Another server won this round, or this one has just started: the next round counts from here.
         let time = answer
             .responses
             .into_iter()
@@ -70,7 +71,7 @@ async fn round(members: &Members, last: Round) -> Result<Round, Failure> {
     }
     if last.revision > Revision(0) {
         compact(members, last.revision).await?;
-        tracing::debug!(revision = %last.revision, "history is compacted");
+        tracing::debug!(revision = %last.revision, "compacted history");
     }
     Ok(Round {
         time: last.time + 1,
@@ -78,7 +79,7 @@ async fn round(members: &Members, last: Round) -> Result<Round, Failure> {
     })
 }
 
-/// Forgets the changes up to a revision; what is forgotten already is.
+/// Compacts the changes up to a revision; does nothing if that is already compacted.
 pub(super) async fn compact(members: &Members, revision: Revision) -> Result<(), Failure> {
     let compacted = members
         .call(Safety::Read, async |member| {

@@ -1,31 +1,31 @@
-//! What an etcd store is told when it connects, and why it could not.
+//! The configuration of an etcd store, and the errors of connecting.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How to reach etcd, and what to do there.
+/// How to connect to etcd, and how to use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EtcdConfig {
     /// The members' client URLs, the preferred one first: `https://10.0.0.1:2379`. Without a scheme, `http` is meant.
     pub servers: Vec<String>,
     /// Certificates, for servers with `https`.
     pub tls: EtcdTls,
-    /// What every key of the store begins with, slash included: only changes below it are received. Default
-    /// `/registry/`; empty for all of etcd's keys.
+    /// The prefix of every key of the store, slash included: only changes below it are received. Default `/registry/`;
+    /// empty for all of etcd's keys.
     pub prefix: String,
     /// How often history older than this is compacted, together with every other server that does so. Default 5
     /// minutes, so that history reaches back 5 to 10 minutes; `None` leaves it to others. As in kube-apiserver, a server
     /// compacts from its second interval on: where none runs for that long, set etcd's `--auto-compaction-retention`.
     pub compaction_interval: Option<Duration>,
-    /// How long connecting tries before it gives up. Default 10 s.
+    /// Timeout for connecting. Default 10 s.
     pub connect_timeout: Duration,
-    /// How many entries of a list are asked for at a time, at least 1. Default 10,000, as Kubernetes' caches ask: etcd
-    /// makes an answer whole before it sends it.
+    /// Page size of lists, at least 1. Default 10,000, as in Kubernetes' caches: etcd builds a whole response in memory
+    /// before it sends it.
     pub list_chunk: usize,
 }
 
 impl EtcdConfig {
-    /// The defaults, for these members.
+    /// The default configuration for these members.
     pub fn new(servers: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             servers: servers.into_iter().map(Into::into).collect(),
@@ -41,42 +41,42 @@ impl EtcdConfig {
 /// PEM files for TLS to etcd.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EtcdTls {
-    /// The authorities that sign the members' certificates; needed for `https`.
+    /// The certificate authorities of the members' certificates; needed for `https`.
     pub ca_file: Option<PathBuf>,
-    /// The client's certificate, intermediates behind it, where etcd asks for one.
+    /// The client certificate, followed by its intermediates, if etcd requires one.
     pub cert_file: Option<PathBuf>,
-    /// The client's private key.
+    /// The private key of the client certificate.
     pub key_file: Option<PathBuf>,
 }
 
-/// Why a store over etcd did not open.
+/// Why connecting to etcd failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// None of the members answered in time.
     #[error("no etcd could be reached within {} s at {}: {reason}", .within.as_secs(), .servers.join(", "))]
     Unreachable {
-        /// All that were tried.
+        /// The URLs that were tried.
         servers: Vec<String>,
-        /// How long it was tried.
+        /// The timeout.
         within: Duration,
-        /// What went wrong with the last one.
+        /// The error of the last attempt.
         reason: String,
     },
-    /// A URL that cannot be used.
+    /// A URL is invalid.
     #[error("cannot use the etcd server {server:?}: {reason}")]
     Server {
-        /// As given.
+        /// The URL as given.
         server: String,
-        /// Why.
+        /// What is wrong with the URL.
         reason: String,
     },
-    /// A certificate or key file that cannot be used.
+    /// A certificate or key file cannot be used.
     #[error("cannot use {}: {reason}", .path.display())]
     File {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of reading or parsing it.
         reason: String,
     },
 }

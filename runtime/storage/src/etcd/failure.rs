@@ -1,4 +1,4 @@
-//! What etcd's errors mean for the caller: the only place that reads their codes and texts.
+//! Classifies etcd's errors: the only place that reads their codes and texts.
 
 use std::error::Error as _;
 
@@ -9,27 +9,27 @@ use crate::{Revision, StorageError};
 /// Why a request to etcd failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// The revision is no longer kept.
+    /// The revision is compacted.
     Compacted,
     /// The revision does not exist yet.
     Future,
-    /// The revision is of a past that is gone: etcd was restored or emptied.
+    /// The revision belongs to a history that is gone: etcd was restored or emptied.
     Gone {
-        /// Where it is now.
+        /// The current revision of etcd.
         current: Revision,
     },
     /// The lease has expired or was revoked.
     NoLease,
-    /// etcd has not done it: no connection, no leader, too much to do. Asking again cannot do it twice.
+    /// etcd has not executed the request: no connection, no leader, or overload. A retry cannot execute it twice.
     NotDone(String),
-    /// Whether etcd has done it is not known.
+    /// It is not known whether etcd has executed the request.
     Lost(String),
-    /// etcd will not do it, however often it is asked; its own words, which clients are shown.
+    /// etcd refuses the request permanently; its own text, which clients are shown.
     Refused(String),
 }
 
 impl Failure {
-    /// The failure of a request to this member.
+    /// Classifies the error of a request to this member.
     pub(super) fn of(error: &etcd_client::Error, server: &str) -> Self {
         let etcd_client::Error::GRpcStatus(status) = error else {
             return Self::Lost(format!("etcd at {server}: {error}"));
@@ -42,7 +42,7 @@ impl Failure {
             Code::Unavailable if never_connected(status) => {
                 Self::NotDone(describe(server, root_cause(status)))
             }
-            // Refused before it is proposed to the others.
+            // Refused before it was proposed to the other members.
             Code::Unavailable if message.ends_with("no leader") => {
                 Self::NotDone(describe(server, message.to_owned()))
             }
@@ -59,7 +59,7 @@ impl Failure {
         }
     }
 
-    /// Whether trying again later may succeed.
+    /// Whether a retry may succeed later.
     pub(super) fn is_passing(&self) -> bool {
         matches!(self, Self::NotDone(_) | Self::Lost(_))
     }
@@ -78,7 +78,7 @@ impl std::fmt::Display for Failure {
 }
 
 impl From<Failure> for StorageError {
-    /// For callers that cannot say more.
+    /// The conversion for callers without more context.
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Refused(text) => StorageError::Refused(text),
@@ -102,7 +102,7 @@ fn never_connected(status: &Status) -> bool {
     false
 }
 
-/// The innermost reason, which for a connection is the operating system's.
+/// The innermost cause, which for a connection is the operating system's error.
 fn root_cause(status: &Status) -> String {
     let mut text = status.message().to_owned();
     let mut source = status.source();

@@ -1,4 +1,4 @@
-//! What etcd still knows of the past: the present revision, what is compacted, and changes for watchers that are behind.
+//! Reads etcd's history: the current revision, the compacted revision, and changes for watchers that are behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,22 +17,22 @@ use super::wire;
 use crate::feed::Replay;
 use crate::{Revision, StorageError};
 
-/// A key that is read for what the answer's header says. It is the one with which servers agree on compaction.
+/// A key that is read only for the response header. It is the key by which servers agree on compaction.
 pub(super) const PROBE_KEY: &str = "compact_rev_key";
 
-/// How many changes a watcher takes from history at a time.
+/// Maximum changes that a watcher takes from history at a time.
 const REPLAY_STEP: usize = 4_096;
 
-/// How often a watch that is catching up is asked whether it has.
+/// How often a watch that is catching up is asked for its progress.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
-/// A member that says nothing for so long while it has changes to send is left.
+/// Timeout for a member that should send changes, after which another member is used.
 const SILENCE: Duration = Duration::from_secs(6);
 
-/// Between attempts.
+/// The pause between attempts.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Reads the past of a store.
+/// Reads the history of a store.
 #[derive(Debug)]
 pub(super) struct History {
     pub(super) members: Arc<Members>,
@@ -46,7 +46,7 @@ impl History {
         self.probe(Revision(0)).await
     }
 
-    /// Judges whether etcd is the one it was, by an answer that a majority agreed to.
+    /// Checks whether etcd still has the same history, from a response that a quorum agreed to.
     pub(super) async fn judge(
         &self,
         before: Seen,
@@ -58,7 +58,7 @@ impl History {
         }
     }
 
-    /// Looks whether etcd, which was away, is the one it was.
+    /// Checks, after etcd was unavailable, whether it still has the same history.
     pub(super) async fn look_again(&self) -> Result<(), Failure> {
         match self.past.witness() {
             Some(witness) => self.look_for(witness).await,
@@ -89,12 +89,12 @@ impl History {
                 self.past.found(is_witness, before, header);
                 Ok(())
             }
-            // It can no longer tell.
+            // The change is compacted: etcd can no longer tell.
             Err(Failure::Compacted) => {
                 self.past.found(true, before, None);
                 Ok(())
             }
-            // A revision that was is yet to come.
+            // A revision that existed is in the future now.
             Err(Failure::Future) => {
                 let answer = self.header().await?;
                 self.past.found(false, before, Some(&answer));
@@ -104,7 +104,7 @@ impl History {
         }
     }
 
-    /// What a majority says of etcd.
+    /// The response header of a quorum read.
     async fn header(&self) -> Result<PbResponseHeader, Failure> {
         let options = GetOptions::new().with_count_only();
         let answer = self
@@ -116,9 +116,9 @@ impl History {
         Ok(answer.0.header.unwrap_or_default())
     }
 
-    /// The present revision. Fails with [`Failure::Compacted`] when changes after `revision` are gone.
+    /// The current revision. Fails with [`Failure::Compacted`] if changes after `revision` are gone.
     pub(super) async fn check_kept(&self, revision: Revision) -> Result<Revision, Failure> {
-        // An empty etcd is at revision 1, so nothing can have happened before.
+        // An empty etcd is at revision 1, so nothing can have happened before it.
         match self.probe(revision.max(Revision(1))).await {
             Err(Failure::Future) => {
                 let current = self.current_revision().await?;
@@ -131,12 +131,12 @@ impl History {
         }
     }
 
-    /// The same from one member, without asking another or asking again.
+    /// The same from one member, without retries.
     pub(super) async fn first_revision(&self) -> Result<Revision, Failure> {
         self.probe_within(Duration::ZERO, Revision(0)).await
     }
 
-    /// Reads nothing at a revision, the present one for 0; gives the present one.
+    /// Reads no key at a revision, the current one for 0; returns the current revision.
     pub(super) async fn probe(&self, revision: Revision) -> Result<Revision, Failure> {
         self.probe_within(RETRY_FOR, revision).await
     }
@@ -157,12 +157,12 @@ impl History {
             })
             .await?;
         let header = answer.0.header.as_ref();
-        // Boxed, since looking for a witness may ask for the present in turn.
+        // Boxed because the search for a witness may recurse into this function.
         Box::pin(self.judge(before, header)).await?;
         Ok(wire::header_revision(header))
     }
 
-    /// The error for a revision of which etcd said that it is compacted; etcd names the bound to watches only.
+    /// The error for a compacted revision; etcd names the compacted revision to watches only.
     pub(super) async fn compacted(&self, requested: Revision) -> StorageError {
         let bound = self
             .members
@@ -218,7 +218,7 @@ impl History {
             self.members.leave(&member);
         }
         let replay = replay?;
-        // See the live watch: a watch may begin where a change is gone already.
+        // See the live watch: etcd accepts a watch from the compacted revision itself, whose change may be gone.
         self.check_kept(after).await?;
         Ok(replay)
     }
@@ -286,7 +286,7 @@ impl crate::feed::History for History {
             match self.read(prefix, from, upto).await {
                 Ok(replay) => return Ok(replay),
                 Err(failure) if failure.is_passing() && !self.closed.load(Ordering::Relaxed) => {
-                    tracing::debug!(%failure, "history is read again");
+                    tracing::debug!(%failure, "retrying to read history");
                     sleep(PAUSE).await;
                 }
                 Err(failure) => return Err(self.error(failure, after).await),

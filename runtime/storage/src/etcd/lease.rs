@@ -1,7 +1,6 @@
 //! Times to live: etcd's leases, each shared by keys that expire at about the same time.
 //!
-//! A lease of its own for every key would cost etcd more than the key does. Keys that share one expire together, in one
-//! revision.
+//! One lease per key would cost etcd more than the key does. Keys that share a lease expire together, in one revision.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,21 +11,21 @@ use tokio::time::Instant;
 use super::failure::Failure;
 use super::members::{Members, Safety};
 
-/// A lease takes in keys that would expire within this part of their time to live before it does.
+/// A lease is shared with keys that would expire within this part of their time to live before it does.
 const SLACK_PERCENT: u32 = 5;
 const MAX_SLACK: Duration = Duration::from_secs(60);
 
-/// All keys of a lease are deleted in one transaction, which must not become a large one.
+/// All keys of a lease are deleted in one transaction, which must stay small.
 const MAX_KEYS: u32 = 1_000;
 
-/// Gives leases.
+/// Grants and reuses leases.
 #[derive(Debug)]
 pub(super) struct Leases {
     members: Arc<Members>,
     shared: Mutex<Option<Lease>>,
 }
 
-/// The newest lease that was granted.
+/// The newest lease.
 #[derive(Clone, Copy, Debug)]
 struct Lease {
     id: i64,
@@ -35,7 +34,7 @@ struct Lease {
 }
 
 impl Lease {
-    /// Whether a key that is to expire at `wanted`, or by `latest`, may share it.
+    /// Whether a key that should expire at `wanted`, and at the latest at `latest`, may share this lease.
     fn fits(&self, wanted: Instant, latest: Instant) -> bool {
         wanted <= self.expires && self.expires <= latest && self.keys < MAX_KEYS
     }
@@ -52,7 +51,7 @@ impl Leases {
     /// The id of a lease that expires after `ttl`, or a little later.
     pub(super) async fn get(&self, ttl: Duration) -> Result<i64, Failure> {
         let now = Instant::now();
-        // etcd counts whole seconds.
+        // etcd's leases have whole seconds.
         let ttl = Duration::from_secs(ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0))
             .max(Duration::from_secs(1));
         let slack = (ttl * SLACK_PERCENT / 100).min(MAX_SLACK);
@@ -64,7 +63,7 @@ impl Leases {
             return Ok(shared.id);
         }
         let seconds = i64::try_from((ttl + slack).as_secs()).unwrap_or(i64::MAX);
-        // Granting twice leaves a lease without keys, which expires and does no harm.
+        // A retry may grant a second lease without keys, which expires and does no harm.
         let granted = self
             .members
             .call(Safety::Read, async |member| {
@@ -79,7 +78,7 @@ impl Leases {
         Ok(granted.id())
     }
 
-    /// Does not give this lease again.
+    /// Stops reusing this lease.
     pub(super) fn forget(&self, id: i64) {
         let mut shared = self.shared.lock();
         if shared.is_some_and(|shared| shared.id == id) {

@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::wire::{self, Range};
 use crate::{ListRequest, Page, Revision, StorageError};
 
-/// How often a list of the present begins anew because what it began with was compacted meanwhile.
+/// How often a list of the current state restarts because its revision was compacted meanwhile.
 const ATTEMPTS: usize = 3;
 
 impl Etcd {
@@ -25,14 +25,14 @@ impl Etcd {
         self.listed(listed, request.at).await
     }
 
-    /// The page; the inner error is etcd's.
+    /// Reads the page in chunks; the inner error is etcd's.
     async fn chunks(
         &self,
         request: &ListRequest,
         mut range: Range,
     ) -> Result<Page, Result<StorageError, Failure>> {
         let mut page = Page::default();
-        // An empty etcd is at revision 1, and 0 would mean the present to it.
+        // An empty etcd is at revision 1, and 0 would mean the current revision.
         let mut at = request.at.map(|at| at.max(Revision(1)));
         let before = self.history.past.seen();
         loop {
@@ -80,7 +80,7 @@ impl Etcd {
         }
     }
 
-    /// A page of a range that no key can be in.
+    /// An empty page for a range that no key can be in.
     async fn nothing(&self, at: Option<Revision>) -> Result<Page, StorageError> {
         let current = match at {
             None => self.history.current_revision().await?,

@@ -1,7 +1,7 @@
-//! The members of the cluster: one connection each, one of them in use until it fails.
+//! The members of the etcd cluster: one connection each, one of them in use until it fails.
 //!
-//! A read that fails is asked of the next member. A write is asked again only where it is known that it was not done;
-//! otherwise the caller is told that it is not known.
+//! A failed read is retried on the next member. A write is retried only if it is known that it was not executed;
+//! otherwise the caller gets an error that says it is unknown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,49 +18,49 @@ use super::config::{ConnectError, EtcdConfig, EtcdTls};
 use super::failure::Failure;
 use super::version::reports_progress;
 
-/// No request waits longer for its answer: what a paused member was asked is answered as lost.
+/// Timeout of a request: a paused member does not answer, and the request then counts as lost.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A read waits so long for one member while there are others to ask.
+/// Timeout of a read on one member while there are other members to try.
 const READ_PATIENCE: Duration = Duration::from_secs(3);
 
-/// A page of ten thousand objects may be large; pings tell earlier that a member is gone.
+/// Timeout of a list: a page of ten thousand objects may be large, and pings detect a lost member earlier.
 const SCAN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// No new attempt begins after this time: a member that restarts is back by then, and callers want an answer.
+/// No new attempt begins after this time: a member that restarts is back by then, and callers need an answer.
 pub(super) const RETRY_FOR: Duration = Duration::from_secs(3);
 
-/// Between two rounds over all members.
+/// The pause between two rounds over all members.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// A member in the same network connects in milliseconds.
 const TCP_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// etcd hangs up on clients that ping more often than every 5 s.
+/// etcd closes connections of clients that ping more often than every 5 s.
 const PING_INTERVAL: Duration = Duration::from_secs(6);
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Lists are large and come over one connection with the watch; etcd decides how large one is.
+/// HTTP/2 stream window: large lists share one connection with the watch, and etcd decides how large a list is.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
-/// Whether a request may be made twice.
+/// The kind of a request, which decides whether it may be retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Safety {
-    /// It changes nothing.
+    /// Reads; it may be retried.
     Read,
-    /// It changes nothing, and the answer may be large.
+    /// Reads, with a response that may be large; it may be retried.
     Scan,
-    /// It does.
+    /// Writes; it must not be executed twice.
     Write,
 }
 
-/// One member and a connection to it, which is made when it is needed and again after it broke.
+/// One member and a connection to it, which is opened on demand and again after it broke.
 pub(super) struct Member {
     pub(super) server: String,
     client: Client,
-    /// Whether its version is one whose progress can be believed; asked anew after a failure, since members change
-    /// their version by a restart.
+    /// Whether the member's version reports progress correctly; asked again after a failure, since a restart may change
+    /// the version.
     reports_progress: Mutex<Option<bool>>,
 }
 
@@ -127,7 +127,7 @@ impl Member {
         Failure::of(error, &self.server)
     }
 
-    /// Whether what it says of the progress of a watch holds.
+    /// Whether the progress that this member reports for a watch is correct.
     pub(super) async fn reports_progress(&self) -> Result<bool, Failure> {
         if let Some(known) = *self.reports_progress.lock() {
             return Ok(known);
@@ -143,7 +143,7 @@ impl Member {
         Ok(reports)
     }
 
-    /// That it did not answer.
+    /// The failure of a member that did not answer in time.
     pub(super) fn silent(&self, patience: Duration) -> Failure {
         Failure::Lost(format!(
             "etcd at {} did not answer within {} s",
@@ -206,7 +206,7 @@ impl Members {
         })
     }
 
-    /// Their URLs.
+    /// The members' URLs.
     pub(super) fn servers(&self) -> Vec<String> {
         self.members
             .iter()
@@ -219,13 +219,13 @@ impl Members {
         Arc::clone(&self.members[self.current.load(Ordering::Relaxed)])
     }
 
-    /// Uses the next member from now on, if this one is still in use.
+    /// Switches to the next member, if this one is still in use.
     pub(super) fn leave(&self, failed: &Member) {
         *failed.reports_progress.lock() = None;
         let current = self.current.load(Ordering::Relaxed);
         if std::ptr::eq(&*self.members[current], failed) && self.members.len() > 1 {
             let next = (current + 1) % self.members.len();
-            // Whoever was faster has moved on already.
+            // Another task may have switched already.
             let moved =
                 self.current
                     .compare_exchange(current, next, Ordering::Relaxed, Ordering::Relaxed);
@@ -235,7 +235,7 @@ impl Members {
         }
     }
 
-    /// Makes a request of the member in use, and of others as long as that may help.
+    /// Sends a request to the member in use, and retries on other members as far as that is safe.
     pub(super) async fn call<T, F>(
         &self,
         safety: Safety,
@@ -247,7 +247,7 @@ impl Members {
         self.call_within(RETRY_FOR, safety, request).await
     }
 
-    /// The same, with another time in which new attempts may begin.
+    /// The same, with another time limit for new attempts.
     pub(super) async fn call_within<T, F>(
         &self,
         retry_for: Duration,

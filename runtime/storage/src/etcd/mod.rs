@@ -1,8 +1,8 @@
-//! The etcd backend: the same store for several servers, in the layout of kube-apiserver.
+//! The etcd backend: one store for several servers, in the layout of kube-apiserver.
 //!
-//! A value is the bytes that were given, under the key that was given; every write is one transaction that compares the
-//! key's revision. One watch of etcd serves all watchers through the [`Feed`]; whoever is behind reads etcd's history.
-//! Keys with a time to live share leases, and so may go together in one revision.
+//! Keys and values are stored unchanged; every write is one transaction that compares the key's revision. One watch of
+//! etcd serves all watchers through the [`Feed`]; a watcher that is behind reads etcd's history. Keys with a time to
+//! live share leases, and so may expire together in one revision.
 
 mod changes;
 mod compactor;
@@ -45,10 +45,10 @@ use self::write::Expected;
 use crate::feed::Feed;
 use crate::{Entry, ListRequest, Page, Revision, Storage, StorageError, WatchStart, WatchStream};
 
-/// How long whoever waits for the present waits for the watch of etcd.
+/// Timeout of a caller that waits until the watch of etcd has caught up.
 const CATCH_UP: Duration = Duration::from_secs(5);
 
-/// Between attempts to find a member that answers.
+/// The pause between attempts to find a member that answers.
 const CONNECT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A store in etcd.
@@ -72,7 +72,7 @@ pub struct Etcd {
     wanted: Arc<Notify>,
     reached: watch::Receiver<Revision>,
     closed: Arc<AtomicBool>,
-    /// How many entries of a list are asked for at a time.
+    /// Page size of lists.
     list_chunk: usize,
     tasks: Vec<AbortHandle>,
 }
@@ -81,7 +81,7 @@ impl Etcd {
     /// Connects, and waits until a member answers.
     ///
     /// # Errors
-    /// When none does in [`EtcdConfig::connect_timeout`]; for certificates that cannot be read.
+    /// When no member answers within [`EtcdConfig::connect_timeout`], or a certificate cannot be read.
     pub async fn connect(config: EtcdConfig) -> Result<Arc<Self>, ConnectError> {
         let members = Arc::new(Members::new(&config).await?);
         let closed = Arc::new(AtomicBool::new(false));
@@ -129,8 +129,8 @@ impl Etcd {
         }
     }
 
-    /// The revision of the newest write, agreed by the majority. Every consistent read asks, so those of one moment ask
-    /// together.
+    /// The revision of the newest write, agreed by a quorum. Every consistent read needs it, so concurrent queries are
+    /// coalesced.
     async fn present(&self) -> Result<Revision, Failure> {
         let history = Arc::clone(&self.history);
         let ask = move || async move { history.current_revision().await };
@@ -154,7 +154,7 @@ impl Etcd {
         Ok(answer)
     }
 
-    /// What the member in use says of itself.
+    /// The status of the member in use.
     async fn status(&self) -> Result<StatusResponse, Failure> {
         self.members
             .call(Safety::Read, async |member| {
@@ -163,7 +163,7 @@ impl Etcd {
             .await
     }
 
-    /// Waits until the watchers can know of everything up to `present`, but no longer than is worth it.
+    /// Waits until the watchers can have everything up to `present`, but no longer than [`CATCH_UP`].
     async fn catch_up(&self, present: Revision) -> Result<(), Failure> {
         let mut reached = self.reached.clone();
         if *reached.borrow_and_update() < present {
@@ -217,7 +217,7 @@ impl Storage for Etcd {
     async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
         self.check_open()?;
         if key.is_empty() {
-            // etcd takes no such key, so it holds nothing.
+            // etcd does not accept this key, so it cannot exist.
             return Ok((None, self.history.current_revision().await?));
         }
         let before = self.history.past.seen();
@@ -294,7 +294,7 @@ impl Storage for Etcd {
                 Err(failure) => return Err(self.history.error(failure, after).await),
             },
         };
-        // What was acknowledged before this call is history to this watch, and its first progress says so.
+        // Writes acknowledged before this call count as history for this watch, and its first progress covers them.
         self.catch_up(present).await?;
         let start = WatchStart::After(after);
         Ok(self.feed.watch(prefix, start, Arc::clone(&self.history)))
@@ -318,7 +318,7 @@ impl Storage for Etcd {
             Ok(self.status().await?)
         };
         let status = asked.await.map_err(|error: StorageError| {
-            // Where etcd is concerns nobody but the operator.
+            // The address of etcd is only for the operator, not for clients.
             tracing::warn!(%error, "etcd is not healthy");
             StorageError::Unavailable("etcd does not answer".to_owned())
         })?;
@@ -352,13 +352,14 @@ impl Storage for Etcd {
         if self.closed.swap(true, Ordering::Relaxed) {
             return;
         }
-        // Watchers are to have what was acknowledged; when etcd is away they have what came before.
+        // Deliver all acknowledged writes to the watchers first; if etcd is unavailable they get what was received
+        // before.
         let caught_up = match self.history.current_revision().await {
             Ok(present) => self.catch_up(present).await,
             Err(failure) => Err(failure),
         };
         if let Err(failure) = caught_up {
-            tracing::warn!(%failure, "closed without the last changes");
+            tracing::warn!(%failure, "closed without delivering the last changes to watchers");
         }
         self.feed.close();
         self.tasks.iter().for_each(AbortHandle::abort);

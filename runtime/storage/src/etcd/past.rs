@@ -1,15 +1,14 @@
-//! Whether etcd is still the one that it was: one that is restored from a backup, or emptied, has lost what it
-//! acknowledged, and its next revisions stand for something else.
+//! Detects that etcd was restored from a backup or emptied: it has then lost acknowledged writes, and its next
+//! revisions stand for other changes.
 //!
-//! Every answer that a majority agreed to tells the cluster, the term of the newest change and the revision; none of
-//! these is behind what was told before the request was made, while etcd is the same. A new term, which every restart
-//! brings, and a watch that is opened again are reason to look once more at the newest change that was seen: whether it is
-//! still there at its revision. So an etcd that came back older is also noticed when it has caught up meanwhile.
+//! Every response that a quorum agreed to contains the cluster ID, the raft term and the revision; none of these can be
+//! older than what was seen before the request was made, while etcd has the same history. A new term, which every
+//! restart causes, or a watch that is opened again triggers one more check: whether the newest change that was seen is
+//! still at its revision. So an older etcd is detected even if its revisions have caught up meanwhile.
 //!
-//! Not noticed is one that has caught up in the same cluster and the same term or a later one, where the change that
-//! would tell is compacted or is there again, or none was seen yet. Nor do requests after that know whether a client's
-//! revision, from which the new history goes on, is of the past that is gone: those who watched through this server are
-//! told.
+//! Not detected is an etcd that has caught up in the same cluster and the same or a later term, if the change to check
+//! is compacted, exists again, or none was seen yet. Later requests also cannot tell whether a client's revision, from
+//! which the new history continues, belongs to the old history; only clients that watched through this server are told.
 
 use std::sync::Arc;
 
@@ -23,17 +22,17 @@ use super::wire;
 use crate::feed::{Change, Feed};
 use crate::{Event, EventKind, Revision, StorageError};
 
-/// What is known of etcd at some moment.
+/// The state of etcd as it is known at some moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// Counts how often etcd turned out to be another one.
+    /// Number of times that etcd's history was found to be replaced.
     generation: u64,
     cluster: u64,
     term: u64,
     revision: Revision,
 }
 
-/// A change that must be there as long as etcd is the same.
+/// A change that must exist as long as etcd has the same history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Witness {
     pub(super) key: String,
@@ -41,23 +40,23 @@ pub(super) struct Witness {
     pub(super) revision: Revision,
 }
 
-/// What an answer says of etcd.
+/// The result of checking a response of etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is the same, as far as can be told.
+    /// The same history, as far as the response shows.
     Same,
-    /// It has another term: this is to be looked for.
+    /// The term has changed: this change must be looked up.
     LookFor(Witness),
-    /// It is another one, of which everybody is told now.
+    /// Another history; all watches are ended now.
     Another,
 }
 
-/// What was seen of etcd, and what follows from it.
+/// The known state of etcd, and the feed that depends on it.
 pub(super) struct Past {
-    /// Lock order: before that of the feed.
+    /// Lock order: taken before the lock of the feed.
     state: Mutex<State>,
     feed: Arc<Feed>,
-    /// How far the feed is.
+    /// The revision of the feed.
     reached: watch::Sender<Revision>,
     generation: watch::Sender<u64>,
 }
@@ -65,10 +64,10 @@ pub(super) struct Past {
 #[derive(Debug, Default)]
 struct State {
     seen: Seen,
-    /// The term in which the witness was seen last.
+    /// The term in which the witness was last seen.
     looked_in: u64,
     witness: Option<Witness>,
-    /// The newest revision of a past that is gone.
+    /// The newest revision of a history that is gone.
     gone: Revision,
 }
 
@@ -82,22 +81,22 @@ impl Past {
         }
     }
 
-    /// What is known now: to be asked for before a request is made whose answer is judged.
+    /// The known state now. It must be read before a request whose response is judged.
     pub(super) fn seen(&self) -> Seen {
         self.state.lock().seen
     }
 
-    /// How often etcd turned out to be another one, now and whenever it does.
+    /// Number of times that etcd's history was replaced, now and after every change.
     pub(super) fn generations(&self) -> watch::Receiver<u64> {
         self.generation.subscribe()
     }
 
-    /// The newest revision of a past that is gone.
+    /// The newest revision of a history that is gone.
     pub(super) fn gone(&self) -> Revision {
         self.state.lock().gone
     }
 
-    /// Judges an answer that a majority agreed to.
+    /// Checks a response that a quorum agreed to.
     pub(super) fn judge(&self, before: Seen, header: Option<&PbResponseHeader>) -> Verdict {
         let Some(header) = header else {
             return Verdict::Same;
@@ -110,7 +109,7 @@ impl Past {
         };
         let mut state = self.state.lock();
         if state.seen.generation != before.generation {
-            // Of an etcd that is known to be gone, or of the new one before that was known.
+            // A response of the old etcd, or of the new one before it was detected.
             return Verdict::Same;
         }
         let is_first = before.cluster == 0;
@@ -134,12 +133,12 @@ impl Past {
         }
     }
 
-    /// What to look for in an etcd that may be another one.
+    /// The change to look up in an etcd that may have another history.
     pub(super) fn witness(&self) -> Option<Witness> {
         self.state.lock().witness.clone()
     }
 
-    /// Tells whether the witness is there, as the answer to a request made at this time says.
+    /// Reports whether the witness was found, by the response to a request made at `before`.
     pub(super) fn found(&self, is_there: bool, before: Seen, header: Option<&PbResponseHeader>) {
         let mut state = self.state.lock();
         if state.seen.generation != before.generation {
@@ -159,7 +158,7 @@ impl Past {
         self.begin_anew(&mut state, now);
     }
 
-    /// Remembers an entry as what must be there.
+    /// Remembers an entry as the witness.
     pub(super) fn remember(&self, before: Seen, key: &str, value: &Bytes, revision: Revision) {
         let mut state = self.state.lock();
         let is_newer = |witness: &Witness| witness.revision < revision;
@@ -173,16 +172,16 @@ impl Past {
         }
     }
 
-    /// Where the feed is, and of which etcd.
+    /// The revision of the feed, with its generation.
     pub(super) fn published(&self) -> (u64, Revision) {
         let state = self.state.lock();
         (state.seen.generation, self.feed.published())
     }
 
-    /// Publishes changes of the etcd of this generation.
+    /// Publishes changes of this generation of etcd.
     ///
     /// # Errors
-    /// When it turned out to be another one meanwhile.
+    /// When etcd's history was found to be replaced meanwhile.
     pub(super) fn publish(
         &self,
         generation: u64,
@@ -213,7 +212,7 @@ impl Past {
         Ok(())
     }
 
-    /// The feed goes on from a revision; watchers that stayed behind look for what was before in history.
+    /// Moves the feed on to a revision; watchers that are behind read the changes before it from history.
     pub(super) fn skip_to(&self, generation: u64, upto: Revision) {
         let state = self.state.lock();
         if state.seen.generation == generation {
@@ -222,13 +221,12 @@ impl Past {
         }
     }
 
-    /// Etcd is another one: every watch ends, and what was seen counts no more.
+    /// Starts a new generation: every watch ends, and what was known of the old one is dropped.
     fn begin_anew(&self, state: &mut State, now: Seen) {
         let seen = state.seen.revision.max(self.feed.published());
         tracing::error!(
             %seen, at = %now.revision, cluster = format!("{:x}", now.cluster), was = format!("{:x}", state.seen.cluster),
-            "etcd is not the one it was: it was restored or emptied, and what it acknowledged is gone; watches end, and \
-             caches are filled anew"
+            "etcd was restored or emptied and acknowledged writes are lost; ending watches and refilling caches"
         );
         let generation = state.seen.generation + 1;
         *state = State {
@@ -247,7 +245,7 @@ impl Past {
     }
 }
 
-/// The failure of what was under way with an etcd that is gone.
+/// The failure of requests that were sent to an etcd whose history is gone.
 pub(super) fn another() -> Failure {
     Failure::Refused("etcd is not the one it was".to_owned())
 }
@@ -278,7 +276,7 @@ mod tests {
         }
     }
 
-    /// The past of an etcd that has said once where it is.
+    /// The state after etcd has reported its revision once.
     fn known() -> Past {
         let feed = Feed::new(Revision(0));
         let past = Past::new(feed, watch::Sender::new(Revision(0)));
@@ -314,7 +312,7 @@ mod tests {
             let answer = header(cluster, term, revision);
             let verdict = past.judge(past.seen(), Some(&answer));
             assert_eq!(verdict, expected, "{cluster} {term} {revision}");
-            // It is another one once.
+            // The replacement is reported once.
             let again = past.judge(past.seen(), Some(&answer));
             assert_eq!(again, Verdict::Same, "{cluster} {term} {revision}");
         }
@@ -326,13 +324,13 @@ mod tests {
         let past = known();
         let before = past.seen();
         assert_eq!(past.judge(before, Some(&header(1, 3, 20))), Verdict::Same);
-        // Overtaken by the one above.
+        // Overtaken by the response above.
         assert_eq!(past.judge(before, Some(&header(1, 2, 15))), Verdict::Same);
         assert_eq!(
             past.judge(past.seen(), Some(&header(1, 3, 15))),
             Verdict::Another
         );
-        // Those that were asked for in the old one say nothing of the new one.
+        // Responses to requests from before the replacement say nothing about the new history.
         assert_eq!(past.judge(before, Some(&header(1, 3, 20))), Verdict::Same);
         assert_eq!(past.seen().revision, Revision(15));
     }
@@ -362,13 +360,13 @@ mod tests {
         past.found(false, before, Some(&header(1, 4, 30)));
         assert_eq!(past.seen().generation, 1);
         assert_eq!(past.witness(), None);
-        // It was asked for in the old one.
+        // Requested before the replacement.
         past.remember(before, "/b", &Bytes::new(), Revision(40));
         past.found(false, before, Some(&header(1, 4, 31)));
         assert_eq!((past.seen().generation, past.witness()), (1, None));
     }
 
-    /// History that cannot be read.
+    /// A history that is never read.
     struct Unread;
 
     #[async_trait]
@@ -403,7 +401,7 @@ mod tests {
         assert_eq!(*past.reached.borrow(), Revision(5));
         past.publish(generation + 1, vec![put("/a", 6)], Revision(6))
             .unwrap();
-        // What is gone stays the most that was ever seen.
+        // The greatest revision that was ever seen is kept.
         past.judge(past.seen(), Some(&header(7, 2, 6)));
         assert_eq!(past.gone(), Revision(20));
         assert_eq!(*generations.borrow_and_update(), 2);

@@ -1,4 +1,4 @@
-//! The live watch of a store: one for all its watchers, opened again from the last revision after every loss.
+//! The live watch of a store: one for all its watchers, reopened at the last revision after every failure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,27 +13,27 @@ use super::members::Members;
 use super::past::another;
 use crate::Revision;
 
-/// A watch that has said nothing for so long is asked how far it is.
+/// Idle time after which the watch is asked for its progress.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// One that has said nothing for so long, though it was asked, is lost.
+/// Idle time after which the watch counts as lost although it was asked.
 const SILENCE: Duration = Duration::from_secs(6);
 
-/// Between attempts to open it again, growing while they fail.
+/// The pause between attempts to reopen the watch, growing while they fail.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Carries changes from etcd to the feed.
+/// Copies changes from etcd to the feed.
 pub(super) struct Pump {
     pub(super) members: Arc<Members>,
     pub(super) history: Arc<History>,
     pub(super) prefix: String,
-    /// Someone waits for the present revision.
+    /// Notified when a caller waits for the current revision.
     pub(super) wanted: Arc<Notify>,
 }
 
 impl Pump {
-    /// Runs until it is aborted.
+    /// Runs until the task is aborted.
     pub(super) async fn run(self) {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -44,7 +44,7 @@ impl Pump {
                 Ok(never) => match never {},
             };
             if let Err(failure) = failure {
-                tracing::warn!(%failure, after = %self.published(), "the watch of etcd is opened again");
+                tracing::warn!(%failure, after = %self.published(), "the watch of etcd failed and is reopened");
             }
             pause = match self.published() > before {
                 true => FIRST_PAUSE,
@@ -58,7 +58,7 @@ impl Pump {
         self.history.past.published().1
     }
 
-    /// One watch, until it fails.
+    /// Runs one watch until it fails.
     async fn follow(&self) -> Result<std::convert::Infallible, Failure> {
         let member = self.members.current();
         let followed = self.follow_member(Arc::clone(&member)).await;
@@ -99,8 +99,8 @@ impl Pump {
                 }
             };
             heard_at = Instant::now();
-            // etcd lets a watch begin at the compacted revision itself, whose change may be gone. What was kept when the
-            // first message was on its way was kept when that message was made.
+            // etcd accepts a watch from the compacted revision itself, whose change may be gone. If the revision is
+            // still kept when the first message has arrived, it was kept when that message was made.
             if !proved && !matches!(heard, Heard::Alive) {
                 self.history.check_kept(from).await?;
                 proved = true;
@@ -116,7 +116,7 @@ impl Pump {
         }
     }
 
-    /// The feed goes on from the present; watchers that stayed behind learn from history that it is gone.
+    /// Moves the feed on to the current revision; watchers that are behind learn from history that it is compacted.
     async fn skip_what_is_gone(&self) -> Result<(), Failure> {
         let (generation, after) = self.history.past.published();
         let current = self.history.current_revision().await?;

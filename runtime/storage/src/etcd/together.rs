@@ -1,4 +1,4 @@
-//! One answer for all who ask the same at the same time.
+//! Coalesces concurrent identical queries.
 
 use std::fmt;
 use std::pin::pin;
@@ -10,13 +10,13 @@ use futures_util::future::{BoxFuture, WeakShared};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-/// So long a question keeps its turn. One whose answer is slow delays others no longer.
+/// How long an in-flight query blocks the next one; after that, queries overlap.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Asks a question once for all who ask it while an earlier one is being answered. No answer is older than the moment
-/// at which it was asked for.
+/// Runs one query for all callers that arrive while an earlier one is in flight. No caller gets an answer to a query
+/// that was sent before its call.
 pub(super) struct Together<T: Clone> {
-    /// The question that is not asked yet, as long as somebody wants to know.
+    /// The next query, not sent yet, as long as a caller waits for it.
     next: Mutex<Option<WeakShared<BoxFuture<'static, T>>>>,
     turn: tokio::sync::Mutex<()>,
 }
@@ -29,7 +29,7 @@ impl<T: Clone + Send + Sync + 'static> Together<T> {
         })
     }
 
-    /// Gives the answer to a question that is asked after this call; `question` asks it.
+    /// Returns the answer to a query that is sent after this call; `question` sends it.
     pub(super) async fn ask<F>(self: &Arc<Self>, question: impl FnOnce() -> F + Send + 'static) -> T
     where
         F: Future<Output = T> + Send + 'static,
@@ -51,7 +51,7 @@ impl<T: Clone + Send + Sync + 'static> Together<T> {
         F: Future<Output = T>,
     {
         let turn = timeout(PATIENCE, self.turn.lock()).await;
-        // Whoever comes from now on comes too late for this one.
+        // Callers from now on need the next query.
         self.next.lock().take();
         let mut answer = pin!(question());
         if let Ok(turn) = turn {

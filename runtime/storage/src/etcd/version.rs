@@ -1,7 +1,7 @@
-//! Which etcd can be believed when it says how far a watch has come.
+//! Which versions of etcd report the progress of a watch correctly.
 
 /// Whether a member of this version answers progress requests in order: earlier ones may report a revision before they
-/// have sent the changes up to it. The bounds are those that Kubernetes uses.
+/// have sent the changes up to it. The versions are those that Kubernetes uses.
 pub(super) fn reports_progress(version: &str) -> bool {
     let mut parts = version
         .split(['-', '+'])

@@ -1,4 +1,4 @@
-//! Between etcd's messages and ours: revisions, ranges of keys, entries, events.
+//! Conversions between etcd's messages and our types: revisions, ranges of keys, entries, events.
 
 use bytes::Bytes;
 use etcd_client::proto::{PbEvent, PbKeyValue, PbResponseHeader};
@@ -6,22 +6,22 @@ use etcd_client::proto::{PbEvent, PbKeyValue, PbResponseHeader};
 use crate::keys::prefix_end;
 use crate::{Entry, Event, EventKind, Key, Revision, StorageError};
 
-/// etcd counts in signed numbers, none of them negative.
+/// Converts etcd's signed revision, which is never negative.
 pub(super) fn revision(number: i64) -> Revision {
     Revision(number.unsigned_abs())
 }
 
-/// A revision that no etcd reaches stays one.
+/// Converts a revision for etcd; values above the range of `i64` become its maximum.
 pub(super) fn number(revision: Revision) -> i64 {
     i64::try_from(revision.0).unwrap_or(i64::MAX)
 }
 
-/// The revision of an answer; every answer of etcd has one.
+/// The revision of a response; every response of etcd has one.
 pub(super) fn header_revision(header: Option<&PbResponseHeader>) -> Revision {
     Revision(header.map_or(0, |header| header.revision.unsigned_abs()))
 }
 
-/// A range as etcd spells it: from the first key to the end, which is not in it.
+/// A range as etcd expects it: from the first key to the end, exclusive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) from: Vec<u8>,
@@ -29,7 +29,7 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// What begins with `prefix`, from `start` on. `None` when nothing can.
+    /// The keys with this prefix, from `start` on; `None` if there can be none.
     pub(super) fn new(prefix: &str, start: &str) -> Option<Self> {
         let from = crate::keys::range_start(prefix, start);
         let end = prefix_end(prefix);
@@ -37,7 +37,7 @@ impl Range {
             return None;
         }
         Some(Self {
-            // A key has at least one byte; zero is the least of them.
+            // A key has at least one byte; zero is the smallest.
             from: if from.is_empty() {
                 vec![0]
             } else {
@@ -68,7 +68,7 @@ fn key(bytes: Vec<u8>) -> Result<Key, StorageError> {
     })
 }
 
-/// What etcd holds under a key.
+/// Converts a stored pair to an entry.
 pub(super) fn entry(pair: PbKeyValue) -> Result<Entry, StorageError> {
     Ok(Entry {
         key: key(pair.key)?,
@@ -77,11 +77,11 @@ pub(super) fn entry(pair: PbKeyValue) -> Result<Entry, StorageError> {
     })
 }
 
-/// A change as a watch of etcd tells it; `None` for one that no watcher of ours can want, since its key is no text.
+/// Converts an event of an etcd watch; `None` if its key is not UTF-8, which no watcher can select.
 pub(super) fn event(event: PbEvent) -> Option<Event> {
     let pair = event.kv?;
     let revision = revision(pair.mod_revision);
-    // A deleted key has no version, whatever the kind of the event is called.
+    // A deleted key has version 0, regardless of the type of the event.
     let kind = match pair.version {
         0 => EventKind::Deleted,
         1 => EventKind::Created,
@@ -96,7 +96,7 @@ pub(super) fn event(event: PbEvent) -> Option<Event> {
     Some(Event {
         kind,
         key: key(pair.key)
-            .inspect_err(|error| tracing::warn!(%error, "a change is left out"))
+            .inspect_err(|error| tracing::warn!(%error, "skipping a change whose key is not UTF-8"))
             .ok()?,
         value: pair.value.into(),
         previous,

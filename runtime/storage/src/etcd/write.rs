@@ -1,4 +1,4 @@
-//! Writes: one transaction each, which compares the key's revision and answers with what the key holds instead.
+//! Writes: one transaction each, which compares the key's revision and returns the present entry if it differs.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::members::Safety;
 use super::{Etcd, wire};
 use crate::{Entry, Revision, Storage as _, StorageError};
 
-/// What a key must hold for a write to be done.
+/// The precondition of a write.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Expected {
     Nothing,
@@ -19,11 +19,11 @@ pub(super) enum Expected {
 }
 
 impl Expected {
-    /// The comparison that etcd makes; `None` for a revision that no key can have.
+    /// The comparison for etcd; `None` for a revision that no key can have.
     fn compare(self, key: &str) -> Option<Compare> {
         let revision = match self {
             Self::Nothing => 0,
-            // To etcd 0 means that nothing is there.
+            // In etcd 0 means an absent key.
             Self::Revision(Revision(0)) => return None,
             Self::Revision(revision) => i64::try_from(revision.0).ok()?,
         };
@@ -31,11 +31,11 @@ impl Expected {
     }
 }
 
-/// The revision of a write that was done, or what the key holds instead.
+/// The revision of the write, or the present entry if the precondition failed.
 pub(super) type Done = Result<Revision, Option<Entry>>;
 
 impl Etcd {
-    /// Puts a value where `expected` holds.
+    /// Writes a value if `expected` holds.
     pub(super) async fn put(
         &self,
         key: &str,
@@ -56,7 +56,7 @@ impl Etcd {
             TxnOp::put(key, value.as_ref(), Some(options))
         };
         match self.transact(key, compare.clone(), leased(lease)).await {
-            // It ended between being given and being used; a new one will not.
+            // The lease expired between its grant and its use; a new one will not.
             Err(Failure::NoLease) => {
                 self.leases.forget(lease);
                 let lease = self.leases.get(ttl).await?;
@@ -66,7 +66,7 @@ impl Etcd {
         }
     }
 
-    /// Deletes a key where `expected` holds.
+    /// Deletes a key if `expected` holds.
     pub(super) async fn delete(&self, key: &str, expected: Expected) -> Result<Done, StorageError> {
         match expected.compare(key) {
             None => Ok(Err(self.get(key).await?.0)),
@@ -95,7 +95,7 @@ impl Etcd {
             })
             .await?
             .0;
-        // It is done, whatever else is learned from it.
+        // The write is executed, even if this check detects another history.
         self.history.past.judge(before, answer.header.as_ref());
         if answer.succeeded {
             return Ok(Ok(wire::header_revision(answer.header.as_ref())));

@@ -1,4 +1,4 @@
-//! A store in memory with a defect of choice, and the places where such stores live.
+//! Memory stores with a chosen defect, and the places that keep them across restarts.
 
 mod stream;
 
@@ -17,7 +17,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 
-/// What is wrong with a store. The names say what it does, and `broken_backends.rs` which test notices.
+/// The defect of a store. `broken_backends.rs` lists which tests detect it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
     None,
@@ -87,7 +87,7 @@ pub(crate) enum Defect {
     RestartForgetsTtl,
 }
 
-/// Where a broken store lives between restarts.
+/// Keeps a broken store across restarts.
 pub(crate) struct Place {
     defect: Defect,
     last: Mutex<Option<Arc<Memory>>>,
@@ -116,7 +116,7 @@ impl Place {
     }
 }
 
-/// So that nothing is forgotten that a defect may deliver again.
+/// A store that compacts nothing, so that a defect can deliver old changes again.
 fn from_1() -> Arc<Memory> {
     Memory::beginning_after(Revision(0), Retention::default())
 }
@@ -146,7 +146,7 @@ fn restart(last: &Memory, defect: Defect) -> Arc<Memory> {
     store
 }
 
-/// What a store in memory answers, it answers at once.
+/// The answer of a memory store, which never waits.
 fn ready<T>(answer: impl Future<Output = T>) -> T {
     answer.now_or_never().expect("it does not wait")
 }
@@ -158,14 +158,14 @@ struct Broken {
     notes: Arc<Notes>,
 }
 
-/// What a defect needs to remember.
+/// The state that a defect needs.
 #[derive(Debug, Default)]
 struct Notes {
     writes: Mutex<u64>,
-    /// What keys held before their last write.
+    /// The entries of keys before their last write.
     before: Mutex<BTreeMap<String, Option<Entry>>>,
     deleted: Mutex<BTreeMap<String, Entry>>,
-    /// The deletes that were asked for.
+    /// The revisions of deletes.
     removals: Mutex<Vec<Revision>>,
     ttls: Mutex<BTreeMap<String, (Duration, Instant)>>,
     compacted: Mutex<Revision>,
@@ -191,7 +191,7 @@ impl Broken {
         *writes
     }
 
-    /// Notes what a key holds before a write of it.
+    /// Records the entry of a key before a write.
     async fn note_before(&self, key: &str) -> Result<Option<Entry>, StorageError> {
         let (present, _) = self.inner.get(key).await?;
         self.notes
@@ -201,13 +201,13 @@ impl Broken {
         Ok(present)
     }
 
-    /// An acknowledgement of a write that was not made.
+    /// Acknowledges a write that was not executed.
     async fn pretend(&self) -> Result<Revision, StorageError> {
         let current = self.inner.current_revision().await?;
         Ok(Revision(current.0 + 1))
     }
 
-    /// What the caller is told of a write.
+    /// The answer to the caller of a write.
     async fn answer(&self, done: Result<Revision, StorageError>) -> Result<Revision, StorageError> {
         if done.is_err() && self.is(Defect::CountsRefusedWrites) {
             let key = format!("/refused/{}", self.count_write());
@@ -269,7 +269,7 @@ impl Broken {
     }
 }
 
-/// A prefix that also matches what begins alike.
+/// A prefix without its slash, which also matches similar names.
 fn blunt(prefix: &str) -> String {
     prefix.trim_end_matches('/').to_owned()
 }

@@ -11,7 +11,7 @@ use futures_util::{StreamExt, stream};
 
 use super::{Defect, Notes};
 
-/// More than a watcher with a bounded channel would have room for.
+/// More changes than a watcher's bounded channel holds.
 const ROOM: u64 = 1_000;
 
 type Item = Result<WatchItem, StorageError>;
@@ -31,7 +31,7 @@ struct Bent {
     held: Option<Event>,
 }
 
-/// Makes a watch show a defect.
+/// Applies a defect to a watch.
 pub(super) fn bend(
     changes: WatchStream,
     defect: Defect,

@@ -1,4 +1,4 @@
-//! Random numbers that are the same in every run, so that what fails once fails again.
+//! Random numbers that are the same in every run, so that failures can be reproduced.
 
 /// SplitMix64.
 pub(crate) struct Random(pub(crate) u64);

@@ -1,5 +1,5 @@
-//! The writer, readers and watchers of a cache in schedules that a model checker chooses: each use of a lock or an atomic
-//! is a point at which another thread may go on.
+//! The writer, readers and watchers of a cache in schedules that a model checker chooses: each use of a lock or an
+//! atomic is a scheduling point.
 
 use futures_util::FutureExt;
 use shuttle::scheduler::RandomScheduler;
@@ -9,7 +9,7 @@ use super::super::sync::as_model;
 use super::*;
 use crate::{Entry, Event, EventKind, WatchItem};
 
-/// Schedules of each scenario.
+/// Schedules per scenario.
 const SCHEDULES: usize = 400;
 
 fn explore(scenario: fn()) {
@@ -20,7 +20,7 @@ fn explore(scenario: fn()) {
     });
 }
 
-/// A cache that is filled by hand, at revision 1.
+/// A cache that is filled directly, at revision 1.
 fn filled() -> Arc<WatchCache<Text>> {
     let store = Memory::new() as Arc<dyn Storage>;
     let cache = WatchCache::new(store, PREFIX, Text, Budget::new(Budget::DEFAULT_BYTES));
@@ -49,7 +49,7 @@ fn write(cache: &WatchCache<Text>, writes: &[(&str, &str, u64)]) {
     cache.apply(events.collect());
 }
 
-/// What a cursor gives until it waits, as revisions. What it did not look at was announced and is told.
+/// The revisions that a cursor returns until it would wait. Changes that it left unread must wake it again.
 fn rest(cursor: &mut Cursor<Text>, most: usize) -> Result<Vec<u64>, CursorEnd> {
     let mut taken = Vec::new();
     while cursor.changed().now_or_never().is_some() {
@@ -83,7 +83,7 @@ fn interests() -> [(Interest, &'static [u64]); 8] {
         (indexed("q", Some("/r/n/")), &[2, 3, 5]),
         (derived(DERIVED, "Q", None), &[2, 3, 4, 5]),
         (derived(DERIVED, "Q", Some("/r/n/")), &[2, 3, 5]),
-        // Whose values cannot be computed.
+        // A group whose values cannot be computed.
         (derived(DERIVED + 1, "Q", Some("/r/n/")), &[2, 3, 5]),
     ]
 }
@@ -103,7 +103,7 @@ fn registering(interest: &Interest, revisions: &'static [u64], most: usize) {
         thread::spawn(move || drop(cache.watch(interest, None)))
     };
     let (state, mut cursor) = cache.watch_with_state(interest.clone(), None).unwrap();
-    // One more, which takes while the writer writes.
+    // Another cursor, which reads while the writer writes.
     let mut early = rest(&mut cursor, most).unwrap();
     let idle = cursor.idle_at();
     writer.join().unwrap();
@@ -118,7 +118,7 @@ fn registering(interest: &Interest, revisions: &'static [u64], most: usize) {
     early.extend(late);
     let after = revisions.iter().filter(|at| **at > state.revision().0);
     let expected: Vec<u64> = after.copied().collect();
-    // What an index wakes for may bring others along, and does not bring all of them.
+    // A wake-up by an index may deliver other changes too, but not all of them.
     assert_eq!(early, expected, "{interest:?} after {}", state.revision());
     let wanted = |key: &str| interest.covers(key);
     assert!(
@@ -147,7 +147,7 @@ fn a_watcher_that_takes_one_at_a_time_misses_none() {
     });
 }
 
-/// A cursor from before a refill is told that it missed changes; one from after it is given what follows.
+/// A cursor from before a refill gets an error for the missed changes; one from after it gets the following changes.
 #[test]
 fn a_refill_ends_the_cursors_from_before_it_and_no_others() {
     explore(|| {
@@ -192,7 +192,7 @@ fn a_refill_ends_the_cursors_from_before_it_and_no_others() {
     });
 }
 
-/// A resumed cursor is given all that follows its revision or refused, while the window loses what is old.
+/// A resumed cursor gets every change after its revision or an error, while old changes leave the window.
 #[test]
 fn a_cursor_that_resumes_while_history_is_forgotten_misses_none() {
     explore(|| {

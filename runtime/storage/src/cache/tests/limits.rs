@@ -1,4 +1,4 @@
-//! How much of the past is kept.
+//! The limits of the history.
 
 use super::*;
 

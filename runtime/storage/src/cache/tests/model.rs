@@ -1,5 +1,5 @@
-//! Random histories: writers, readers, watchers, losses of the store, compactions. Every state that anybody sees and every
-//! stream is compared with what the store did.
+//! Random histories of writers, readers, watchers, failures of the store and compactions. Every state that a reader
+//! sees and every stream is compared with what the store did.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -14,7 +14,7 @@ use crate::{Layer, ListRequest, Page, WatchStart, WatchStream};
 #[path = "../../../tests/random/mod.rs"]
 mod random;
 
-/// A store whose watches can be cut, and which can be away.
+/// A store whose watches can be cut, and which can be made unavailable.
 #[derive(Debug)]
 struct Flaky {
     store: Arc<Memory>,
@@ -60,7 +60,7 @@ impl Layer for Flaky {
 
 type State = BTreeMap<String, String>;
 
-/// A watch and what it gave.
+/// A watch and what it delivered.
 struct Watcher {
     cursor: Cursor<Text>,
     after: u64,
@@ -74,7 +74,7 @@ struct Model {
     random: Random,
     store: Arc<Flaky>,
     cache: Arc<WatchCache<Text>>,
-    /// Revision by revision, all objects of the store.
+    /// All objects of the store, per revision.
     states: Vec<State>,
     watchers: Vec<Watcher>,
     /// The newest state that a reader saw.
@@ -144,7 +144,7 @@ impl Model {
         self.states.push(state);
     }
 
-    /// Begins a watch, if the window reaches back so far.
+    /// Begins a watch, if the start is in the window.
     fn watch(&mut self, key: &str) {
         let interest = match self.random.below(4) {
             0 => Interest::Everything,
@@ -170,7 +170,7 @@ impl Model {
         });
     }
 
-    /// Every watcher takes something.
+    /// Every watcher takes some changes.
     fn take(&mut self, most: usize) {
         for watcher in self.watchers.iter_mut().filter(|w| w.ended.is_none()) {
             let most = 1 + self.random.below(most);
@@ -184,12 +184,12 @@ impl Model {
         }
     }
 
-    /// Reads the newest state and one of the past.
+    /// Reads the newest state and a past one.
     fn read(&mut self) {
         let newest = self.cache.snapshot();
         assert!(newest.revision() >= self.seen, "seed {}", self.seed);
         self.seen = newest.revision();
-        // Before the first fill there is nothing, at revision 0.
+        // Before the first fill the state is empty, at revision 0.
         self.check_state(&newest);
         let at = Revision(self.random.below(self.states.len()) as u64);
         match self.cache.snapshot_at(at) {
@@ -221,8 +221,8 @@ impl Model {
         }
     }
 
-    /// The store stays, and everybody takes what there is; then every stream is what happened. Gives how the streams that
-    /// ended did.
+    /// Stops the failures and lets every watcher read to the end; then every stream must match the history. Returns why
+    /// streams ended early.
     async fn finish(mut self) -> Vec<CursorEnd> {
         self.store.away.store(false, Ordering::Relaxed);
         let current = Revision(self.states.len() as u64 - 1);
@@ -249,7 +249,7 @@ impl Model {
     fn check_watcher(&self, watcher: &Watcher) {
         let interest = watcher.cursor.interest();
         let concerns = |change: &Told| match interest {
-            // What an index wakes for may bring others along.
+            // A wake-up by an index may deliver other changes too.
             Interest::Indexed { value, .. } => {
                 let texts = [&change.2, &change.3].into_iter().flatten();
                 interest.covers(&change.1)
@@ -272,7 +272,7 @@ impl Model {
         assert_eq!(wanted(told), wanted(happened), "{}", context());
     }
 
-    /// What happened at a revision.
+    /// The change at a revision.
     fn told(&self, revision: usize) -> Option<Told> {
         let (old, new) = (&self.states[revision - 1], &self.states[revision]);
         let mut keys = old.keys().chain(new.keys());

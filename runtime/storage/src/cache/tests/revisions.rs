@@ -1,4 +1,4 @@
-//! Several changes of one revision, as of keys whose time is over: nobody sees a part of them.
+//! Several changes in one revision, as when keys expire together: readers and watchers see all of them or none.
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
@@ -8,7 +8,7 @@ use super::super::fill;
 use super::*;
 use crate::{Entry, Event, EventKind, ListRequest, Page, WatchItem, WatchStart, WatchStream};
 
-/// An empty store in which this happens.
+/// An empty store that delivers such changes.
 #[derive(Debug)]
 struct Script(Mutex<Vec<Event>>);
 
@@ -69,7 +69,7 @@ impl Storage for Script {
     async fn close(&self) {}
 }
 
-/// So many keys are created together at each revision from 2 on.
+/// Creates this many keys together at each revision from 2 on.
 fn together(revisions: u64, keys: usize) -> Vec<Event> {
     let event = |revision, key| Event {
         kind: EventKind::Created,

@@ -1,4 +1,4 @@
-//! Real threads: what readers and watchers see while others write is what the store says happened.
+//! Real threads: readers and watchers must see exactly the history of the store while others write.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ async fn readers_and_watchers_see_what_happened() {
     check_seen(seen, &happened);
 }
 
-/// Writes to keys of its own, so that no write is refused.
+/// Writes to keys that no other task uses, so that no write conflicts.
 async fn write(store: Arc<Memory>, writer: u64) {
     for number in 0..WRITES {
         let key = format!("/r/{writer}/{}", number % 7);
@@ -58,7 +58,7 @@ async fn write(store: Arc<Memory>, writer: u64) {
     }
 }
 
-/// A revision, a key, and whether it is there then.
+/// A revision, a key, and whether it is present then.
 type Told = (Revision, String, bool);
 
 async fn watch(
@@ -99,7 +99,7 @@ async fn read(cache: Arc<WatchCache<Text>>, last: Revision) -> Vec<Seen> {
             revision,
             items.map(|i| (i.key.to_string(), i.revision)).collect(),
         ));
-        // A state of a moment ago, made by undoing what happened since.
+        // A recent past state, made by undoing the changes since.
         let past = Revision(revision.0.saturating_sub(20));
         if let Ok(state) = cache.snapshot_at(past) {
             let items = state.range(PREFIX, "");

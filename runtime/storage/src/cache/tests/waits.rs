@@ -1,4 +1,4 @@
-//! How long readers wait for a state, and what is done meanwhile for it to come.
+//! How long readers wait for a state, and what they ask the store meanwhile.
 
 use std::sync::atomic::AtomicU64;
 
@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use super::*;
 use crate::{Layer, WatchItem, WatchStart, WatchStream};
 
-/// A store that says nothing of itself, and at the `answers`th request how far it is.
+/// A store that reports its progress only at the `answers`th request.
 #[derive(Debug)]
 struct Taciturn {
     store: Arc<Memory>,
@@ -38,7 +38,7 @@ impl Layer for Taciturn {
     }
 }
 
-/// A filled cache over such a store, which has moved on since.
+/// A filled cache over such a store, which has advanced since.
 async fn behind(answers: u64) -> (Arc<Taciturn>, Arc<WatchCache<Text>>, Revision) {
     let store = Arc::new(Taciturn {
         store: memory(),
@@ -78,7 +78,7 @@ async fn c_149_a_reader_goes_on_as_soon_as_the_store_answers() {
     assert_eq!(begun.elapsed().as_millis() / 100, 4, "at the fifth request");
     assert_eq!(store.asked.load(Ordering::Relaxed), 5);
     assert!(cache.snapshot().revision() >= present);
-    // Who is there already asks nobody.
+    // A reader that need not wait does not ask the store.
     assert!(cache.reach(present, Duration::from_secs(3)).await);
     assert_eq!(store.asked.load(Ordering::Relaxed), 5);
 }

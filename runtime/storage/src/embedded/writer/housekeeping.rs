@@ -1,5 +1,5 @@
-//! What the writing thread does between batches: remove what has expired, forget history and remove its rows, and have
-//! SQLite's log written back.
+//! Maintenance on the writing thread between batches: it removes expired keys, compacts history and removes its rows,
+//! and starts checkpoints.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -15,22 +15,22 @@ use crate::op::Op;
 use crate::retention::{Horizon, Sample};
 use crate::{Revision, StorageError};
 
-/// So many keys are removed at a time when many expire together.
+/// Maximum keys that are removed at a time when many expire together.
 const EXPIRE_STEP: i64 = 256;
 
-/// A step of the sweep is to take so long, of the 5 ms that no write ever waits for it. Within a step no row is begun
+/// Target time of a step of the sweep, out of the 5 ms that a write may wait for it. Within a step no row is begun
 /// after this time, and the number of rows of the next step follows from how long this one took with its commit.
 const SWEEP_TIME: Duration = Duration::from_millis(2);
 const SWEEP_ROWS: usize = 512;
 
-/// How often the size of SQLite's log is looked at, in writes, and from how many pages on it is written back.
+/// Writes between two checks of the size of SQLite's log, and the pages above which it is written back.
 pub(super) const CHECKPOINT_LOOK_WRITES: usize = 128;
 const CHECKPOINT_PAGES: i64 = 1_000;
 
-/// How long to wait before trying again what the disk refused.
+/// How long to wait before retrying an operation that the disk refused.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How many rows a step of the sweep takes on.
+/// The number of rows of a step of the sweep.
 #[derive(Debug)]
 pub(super) struct Pace {
     rows: usize,
@@ -43,7 +43,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Learns from a step of so many rows: less at once after a long one, more by and by after a short one.
+    /// Adjusts the number of rows after a step: down at once after a long step, up gradually after short ones.
     fn adapt(&mut self, done: usize, took: Duration) {
         if took > SWEEP_TIME {
             let fitting = done as u128 * SWEEP_TIME.as_nanos() / took.as_nanos().max(1);
@@ -67,14 +67,14 @@ impl Writer {
             match self.try_to_write() {
                 Ok(()) => self.place.end_trouble(),
                 Err(error) => {
-                    tracing::debug!(%error, "the store still takes no writes");
+                    tracing::debug!(%error, "the store still cannot be written");
                     self.next_try = now + RETRY;
                 }
             }
         }
         let is_too_large = self.horizon.is_too_large() && self.place.trouble().is_none();
         if now >= self.next_look || is_too_large {
-            // Nothing else tells that a disk which nobody writes to has become read-only.
+            // Without writes, only this shows that a disk has become read-only.
             if let Err(error) = self.mark.set(self.head.revision) {
                 self.place.note_trouble(&match lasting(&error) {
                     Some(why) => cannot_be_written(why).to_string(),
@@ -89,13 +89,13 @@ impl Writer {
             && now >= self.next_sweep
             && let Err(error) = self.sweep()
         {
-            tracing::error!(%error, "history was not swept");
+            tracing::error!(%error, "failed to remove the rows of compacted history");
             self.next_sweep = now + RETRY;
         }
         self.look_at_log(written + (self.swept - swept_before) as usize);
     }
 
-    /// Forgets what history need not keep; on a disk that refuses that, the next look tries again.
+    /// Compacts history beyond its retention; if the disk refuses that, the next check retries.
     fn forget_history(&mut self, now: Instant) {
         let head = Revision(self.head.revision);
         if self.horizon.observe(now, head) {
@@ -104,27 +104,27 @@ impl Writer {
         let floor = self.horizon.floor(now, head);
         match self.compact(floor) {
             Ok(()) => self.horizon.forget(Revision(self.compacted)),
-            Err(error) => tracing::error!(%error, "history was not compacted"),
+            Err(error) => tracing::error!(%error, "failed to compact history"),
         }
     }
 
-    /// Writes down how old and how large history is, for the next start.
+    /// Saves the age and size of history for the next start.
     pub(super) fn keep_times(&self) {
         if let Err(error) = self.times.set(self.horizon.samples(Instant::now())) {
-            tracing::warn!(%error, "the age of history was not written down");
+            tracing::warn!(%error, "failed to save the age of history");
         }
     }
 
-    /// Goes on with what is known of history; counts what was written after that was written down.
+    /// Restores the saved age and size of history, and counts the changes written after they were saved.
     pub(super) fn resume_history(&mut self) {
         let now = Instant::now();
         let known = self.times.read().unwrap_or_else(|error| {
-            tracing::warn!(%error, "the age of history is not known");
+            tracing::warn!(%error, "failed to read the age of history");
             Vec::new()
         });
         let in_order = known.is_sorted_by_key(|sample| (sample.revision, sample.bytes));
         let (compacted, head) = (self.compacted, self.head.revision);
-        // A backup may have other times than those of its store.
+        // A backup may contain the times of another state.
         let fits = |sample: &Sample| sample.revision.0 <= head;
         if in_order
             && known
@@ -137,11 +137,11 @@ impl Writer {
         }
         let counted = self.horizon.newest();
         if let Err(error) = self.count_since(counted.0, now) {
-            tracing::error!(%error, "the size of history is not known");
+            tracing::error!(%error, "failed to read the size of history");
         }
     }
 
-    /// Counts what the changes after a revision replaced.
+    /// Adds the size of the values that were replaced after a revision.
     fn count_since(&mut self, revision: u64, now: Instant) -> rusqlite::Result<()> {
         let sql = "SELECT log.revision, length(log.key), length(old.value) FROM log \
                    LEFT JOIN log AS old ON old.revision = log.previous \
@@ -158,7 +158,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Deletes what has expired, by ordinary deletes.
+    /// Removes expired keys by ordinary deletes.
     fn expire(&mut self) {
         let done = self
             .due()
@@ -178,8 +178,8 @@ impl Writer {
         }
     }
 
-    /// The deletes of what has expired. The index only finds the keys: the object itself says when it expires, for that
-    /// is proved.
+    /// The deletes of expired keys. The index is used only to find the keys: the time is read from the object, which is
+    /// verified.
     fn due(&self) -> rusqlite::Result<Vec<(String, Op)>> {
         let now = now_millis();
         let sql = "SELECT key FROM obj WHERE expires <= ?1 ORDER BY expires LIMIT ?2";
@@ -204,7 +204,7 @@ impl Writer {
     }
 
     fn retry_expiry(&mut self, error: &str) {
-        tracing::error!(path = %self.place.display(), %error, "expired keys were not removed");
+        tracing::error!(path = %self.place.display(), %error, "failed to remove expired keys");
         self.next_expiry = Some(now_millis() + RETRY.as_millis() as i64);
     }
 
@@ -212,12 +212,12 @@ impl Writer {
         let sql = "SELECT expires FROM obj WHERE expires IS NOT NULL ORDER BY expires LIMIT 1";
         self.next_expiry =
             query(&self.connection, sql, [], |row| row.get(0)).unwrap_or_else(|error| {
-                tracing::error!(%error, "the next key to expire was not found");
+                tracing::error!(%error, "failed to find the next key to expire");
                 Some(now_millis() + RETRY.as_millis() as i64)
             });
     }
 
-    /// Forgets changes; their rows go later, step by step.
+    /// Compacts history; its rows are removed later, step by step.
     pub(super) fn compact(&mut self, revision: Revision) -> Result<(), StorageError> {
         if revision.0 > self.head.revision {
             let current = Revision(self.head.revision);
@@ -238,16 +238,16 @@ impl Writer {
         Ok(())
     }
 
-    /// The newest row stays whatever it is: the revision and the digest go on from it.
+    /// The newest row always stays: the revision and the digest continue from it.
     pub(super) fn sweep_end(&self) -> u64 {
         self.compacted.min(self.head.revision.saturating_sub(1))
     }
 
-    /// Removes rows that no object and no history needs: for each forgotten change the row that it replaced, and its own
-    /// where it is a removal.
+    /// Removes rows that neither an object nor history needs: for each compacted change the row that it replaced, and
+    /// its own row if it is a removal.
     fn sweep(&mut self) -> rusqlite::Result<()> {
         let start = Instant::now();
-        // These removals need not be durable before anything else is, only in order: the next write syncs them too.
+        // These removals need not be durable at once, only in order: the next write syncs them too.
         if self.is_syncing {
             self.is_syncing = false;
             self.connection
@@ -260,13 +260,13 @@ impl Writer {
         self.sync_commits()?;
         let swept = swept?;
         let (done, took) = (swept.saturating_sub(self.swept) as usize, start.elapsed());
-        tracing::debug!(changes = done, ?took, "history was swept");
+        tracing::debug!(changes = done, ?took, "removed rows of compacted history");
         self.pace.adapt(done, took);
         self.swept = swept;
         Ok(())
     }
 
-    /// Has every commit be synced before it returns.
+    /// Makes every commit sync before it returns.
     pub(super) fn sync_commits(&mut self) -> rusqlite::Result<()> {
         if !self.is_syncing && self.syncs {
             self.connection.execute_batch("PRAGMA synchronous = FULL")?;
@@ -281,10 +281,10 @@ impl Writer {
         self.execute("BEGIN IMMEDIATE")?;
         let forgotten = self.forgotten(rows)?;
         if forgotten.is_empty() {
-            // Rows are missing; the proof in the background says so.
+            // Rows are missing; the background verification reports that.
             swept = self.sweep_end();
         }
-        // Whatever else is damaged, the value of a present object is not removed.
+        // Even in a damaged store the value of a present object is not removed.
         let mut remove = self.connection.prepare_cached(
             "DELETE FROM log WHERE revision = ?1 \
              AND NOT EXISTS (SELECT 1 FROM obj WHERE obj.key = log.key AND obj.revision = log.revision)",
@@ -303,7 +303,7 @@ impl Writer {
         Ok(swept)
     }
 
-    /// The next forgotten changes, each with the rows that go with it. A damaged one leaves its rows where they are.
+    /// The next compacted changes, each with the rows to remove. The rows of a damaged one stay.
     fn forgotten(&self, rows: usize) -> rusqlite::Result<Vec<(u64, [Option<u64>; 2])>> {
         let sql = concat!(
             "SELECT ",
@@ -329,7 +329,7 @@ impl Writer {
         forgotten.collect()
     }
 
-    /// Has SQLite's log written back when it is long.
+    /// Starts a checkpoint of SQLite's log when it is long.
     fn look_at_log(&mut self, written: usize) {
         self.writes_since_look += written;
         if self.is_checkpointing || self.writes_since_look < CHECKPOINT_LOOK_WRITES {
@@ -344,7 +344,8 @@ impl Writer {
         }
     }
 
-    /// Writes back what came since the upkeep thread began, so that the log starts anew with the next write.
+    /// Writes back the changes since the upkeep thread's checkpoint, so that the log starts from its beginning with the
+    /// next write.
     pub(super) fn finish_checkpoint(&mut self) {
         self.is_checkpointing = false;
         if let Err(error) = query(
@@ -353,7 +354,7 @@ impl Writer {
             [],
             |_| Ok(()),
         ) {
-            tracing::warn!(%error, "SQLite's log was not written back");
+            tracing::warn!(%error, "failed to write back SQLite's log");
         }
     }
 }
@@ -362,12 +363,12 @@ impl Writer {
 mod tests {
     use super::*;
 
-    /// The longest step on a disk where a row takes so long and a commit besides, after the first few.
+    /// The longest step, after the first few, on a disk with these times per row and per commit.
     fn longest(row: Duration, commit: Duration) -> Duration {
         let mut pace = Pace::default();
         let mut longest = Duration::ZERO;
         for step in 0..100 {
-            // No row is begun after the time is over.
+            // No row is begun after the target time.
             let in_time = (SWEEP_TIME.as_nanos() / row.as_nanos()) as usize + 1;
             let done = pace.rows.min(in_time);
             let took = row * done as u32 + commit;

@@ -1,4 +1,4 @@
-//! One transaction of the writing thread: the writes of a batch, each answered for itself.
+//! One transaction of the writing thread: the writes of a batch, each with an answer of its own.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::feed::Change;
 use crate::op::Op;
 use crate::{Event, Revision, StorageError};
 
-/// What one transaction did.
+/// The result of a transaction.
 pub(super) struct Committed {
     pub(super) head: Head,
-    /// One for each write.
+    /// One answer per write.
     pub(super) answers: Vec<Result<Revision, StorageError>>,
     pub(super) changes: Vec<Change>,
-    /// For each revision the bytes that it made history.
+    /// For each revision the bytes of the value that it replaced.
     pub(super) replaced: Vec<(u64, u64)>,
     pub(super) next_expiry: Option<i64>,
 }
 
-/// Does writes in one transaction, which is durable when this returns. After an error it is to be rolled back.
+/// Runs writes in one transaction, which is durable when this returns. After an error it must be rolled back.
 pub(super) fn run<'a>(
     writer: &Writer,
     writes: impl Iterator<Item = (&'a str, &'a Op)>,
@@ -58,7 +58,7 @@ pub(super) fn run<'a>(
     })
 }
 
-/// One transaction under way.
+/// A transaction in progress.
 struct Transaction<'a> {
     writer: &'a Writer,
     /// Whether to load previous values for watchers.
@@ -71,7 +71,7 @@ struct Transaction<'a> {
 }
 
 impl Transaction<'_> {
-    /// Does one write. The inner error is the answer to it, the outer one ends the transaction.
+    /// Runs one write. The inner error is the answer to it, the outer one aborts the transaction.
     fn apply(&mut self, key: &str, op: &Op) -> rusqlite::Result<Result<Revision, StorageError>> {
         let revision = self.head.revision + 1;
         let expires = op.ttl().map(|ttl| {
@@ -123,7 +123,7 @@ impl Transaction<'_> {
         Ok(Ok(Revision(revision)))
     }
 
-    /// Puts in an object where there is none; says whether it did.
+    /// Inserts an object if the key is absent; returns whether it did.
     fn insert(&self, key: &str, revision: u64, expires: Option<i64>) -> rusqlite::Result<bool> {
         let sql = "INSERT INTO obj (key, revision, expires) VALUES (?1, ?2, ?3) ON CONFLICT (key) DO NOTHING";
         Ok(self.execute(sql, params![key, revision as i64, expires])? == 1)
@@ -178,8 +178,8 @@ impl Transaction<'_> {
             .map_or_else(|damage| damage, |entry| op.refusal(key, entry))
     }
 
-    /// The change for the watchers. A previous value that cannot be read does not stop the write that replaces it:
-    /// the watchers meet the damage in history.
+    /// The change for the watchers. A previous value that cannot be read does not fail the write that replaces it:
+    /// watchers get the error when they read history.
     fn change(&self, key: &str, op: &Op, revision: u64, previous: Option<u64>) -> Change {
         let load =
             |revision| load(&self.writer.connection, &self.writer.place, revision)?.into_entry(key);
@@ -199,7 +199,7 @@ impl Transaction<'_> {
     }
 }
 
-/// How large the value of a revision is, without reading it.
+/// The size of the value of a revision, without reading it.
 fn value_bytes(connection: &Connection, revision: u64) -> rusqlite::Result<u64> {
     let sql = "SELECT length(value) FROM log WHERE revision = ?1";
     let bytes = query(connection, sql, [revision as i64], |row| {
@@ -208,7 +208,7 @@ fn value_bytes(connection: &Connection, revision: u64) -> rusqlite::Result<u64> 
     Ok(bytes.flatten().unwrap_or_default().unsigned_abs())
 }
 
-/// The revision of an object and when it expires.
+/// The revision of a present object and its time of expiry.
 pub(super) fn present(
     connection: &Connection,
     key: &str,

@@ -1,4 +1,4 @@
-//! Who shares an answer, and how old it may be.
+//! Which callers share an answer, and how old it may be.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::*;
 
-/// A clock that is asked for its time, which takes a while.
+/// A clock with a slow query for its time.
 struct Clock {
     together: Arc<Together<u64>>,
     asked: Arc<AtomicU64>,
@@ -23,7 +23,7 @@ impl Clock {
         }
     }
 
-    /// The number of the question that was answered.
+    /// The number of the query that was answered.
     async fn ask(&self) -> u64 {
         let (asked, takes) = (Arc::clone(&self.asked), self.takes);
         let question = move || async move {
@@ -45,7 +45,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 async fn those_who_ask_together_share_an_answer() {
     let clock = Clock::new(MILLISECOND);
     let mut answers = join_all((0..10).map(|_| clock.ask())).await;
-    // The first one does not know that others will come.
+    // The first query is sent before the others arrive.
     assert_eq!(answers.remove(0), 1);
     assert_eq!(answers, [2; 9]);
     assert_eq!(clock.ask().await, 3);
@@ -86,7 +86,7 @@ async fn a_slow_answer_holds_others_up_for_no_longer_than_patience() {
 #[tokio::test(start_paused = true)]
 async fn who_no_longer_wants_to_know_takes_the_answer_from_nobody() {
     let clock = Clock::new(10 * MILLISECOND);
-    // The one that would ask leaves before it is its turn, or while it is answered; another one goes on.
+    // The caller that would send the query is dropped before or during the query; another one continues it.
     for leaves_after in [5, 15] {
         let before = clock.asked();
         let leaves = timeout(leaves_after * MILLISECOND, clock.ask());
@@ -95,7 +95,7 @@ async fn who_no_longer_wants_to_know_takes_the_answer_from_nobody() {
         assert!(left.is_err());
         assert_eq!(stayed, before + 2);
     }
-    // Nobody is left: the next one asks anew.
+    // No caller is left: the next one sends a new query.
     let before = clock.asked();
     assert!(timeout(MILLISECOND, clock.ask()).await.is_err());
     assert_eq!(clock.ask().await, before + 2);
