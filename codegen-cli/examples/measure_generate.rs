@@ -1,4 +1,4 @@
-//! How long phase 1 takes for a large package: 100 kinds of 20 fields in 2 versions.
+//! Benchmark of phase 1 on a large package: 100 kinds of 20 fields in 2 versions.
 //!
 //! `cargo run --release -p apiloom-cli --example measure_generate [KINDS [FIELDS]]` prints a line per run: the first
 //! one writes every file, the others find them fresh.
@@ -76,7 +76,7 @@ fn generate(package: &Path) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// One file per kind and version, as people would write them.
+/// Writes one file per kind and version, as users would.
 fn write_package(dir: &Path, kinds: usize, fields: usize) -> io::Result<()> {
     fs::write(dir.join("Cargo.toml"), MANIFEST)?;
     fs::create_dir(dir.join("src"))?;

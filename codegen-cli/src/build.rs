@@ -1,4 +1,4 @@
-//! Builds a server package with cargo: progress on a terminal, in a pipe a line before and after it.
+//! Builds a server package with cargo: with a progress bar on a terminal, with one line before and after it in a pipe.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::shared::SharedBuild;
 /// How often the spinner turns.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Builds the server and says where its binary is.
+/// Builds the server and returns the path of its binary.
 pub(crate) fn build(
     package: &Package,
     options: &Options,
@@ -24,7 +24,7 @@ pub(crate) fn build(
 ) -> Result<PathBuf, Failure> {
     let server = &package.server;
     let mut command = command(server, options, console.terminal);
-    // Until the build ends.
+    // Held until the build ends.
     let shared = SharedBuild::prepare(package, options, console);
     match &shared {
         Some(shared) => {
@@ -48,7 +48,7 @@ pub(crate) fn build(
     let mut executable = None;
     let (mut compiled, mut reused) = (0_u32, 0_u32);
     if let Some(stdout) = child.stdout.take() {
-        // What is no message is the output of a build script or the like.
+        // Lines that are not cargo messages are output of build scripts and the like.
         for message in Message::parse_stream(BufReader::new(stdout)).map_while(Result::ok) {
             if let Message::CompilerArtifact(artifact) = message {
                 progress.inc(1);
@@ -68,7 +68,7 @@ pub(crate) fn build(
         .wait()
         .map_err(|error| format!("cargo went away: {error}"))?;
     if let Some(problems) = problems {
-        // It ends with cargo's stderr and cannot panic.
+        // The thread ends with cargo's stderr and cannot panic.
         let _ = problems.join();
     }
     progress.finish_and_clear();

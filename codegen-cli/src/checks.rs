@@ -1,4 +1,4 @@
-//! What only the whole package can tell: groups, versions, storage, hubs, names; then the plain model.
+//! Checks that need the whole package: groups, versions, storage, hubs and names; then builds the model.
 
 mod assembly;
 mod names;
@@ -13,7 +13,7 @@ use crate::model;
 use crate::problem::{Location, Problem};
 use crate::source::{Crate, Definition, GROUP, Lookup, ModuleId, Namespace};
 
-/// Turns declarations into the model, or says everything that does not fit together.
+/// Builds the model from the declarations, or returns all problems.
 pub(crate) fn check(
     krate: &Crate,
     found: &Declarations,
@@ -105,7 +105,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// `group!` makes a constant of the same name in each module, which generated code names.
+    /// Checks that generated code can name the constants of `group!`, which have the same name in each module.
     fn constants(&mut self) {
         let groups = &self.found.groups;
         for (index, group) in groups.iter().enumerate() {
@@ -132,7 +132,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Asked when every kind is in a declared version: else a misspelt one would be reported twice.
+    /// Reports versions without kinds. Called only if every kind is in a declared version, since a misspelt one would
+    /// be reported twice.
     fn empty_versions(&mut self) {
         for group in &self.found.groups {
             let name = &group.value.name.value;
@@ -192,7 +193,7 @@ impl<'a> Checker<'a> {
     }
 
     fn undeclared_group(&mut self, kind: &Declared<Kind>) {
-        // The core group's name is empty, and so may be what a module holds that could not be read.
+        // The core group's name is empty, but so is the name of a group that could not be read.
         let unknown = self.found.groups.is_empty() || kind.value.group.value.is_empty();
         if self.found.unread_group || self.found.incomplete && unknown {
             return;
@@ -294,7 +295,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Every version of a kind, itself among them.
+    /// All versions of a kind, including itself.
     fn same_kind<'b>(
         &self,
         kind: &'b Kind,
@@ -304,7 +305,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Storage and hub of every kind.
+    /// Checks the storage version and the hub of every kind.
     fn versions(&mut self) -> Hubs {
         let mut hubs = Hubs::new();
         let mut done = Vec::new();
@@ -330,7 +331,7 @@ impl<'a> Checker<'a> {
         let stored: Vec<_> = versions.iter().filter(|kind| kind.value.storage).collect();
         let name = &versions[0].value.kind.value;
         match stored.as_slice() {
-            // The only version there is, is the one in which objects are kept.
+            // The only version of a kind is its storage version.
             [] if self.found.incomplete || versions.len() == 1 => {}
             [] => {
                 let mut problem = Problem::error(format!("no version of `{name}` is stored"))
@@ -355,7 +356,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The hub's version, when every other version names it.
+    /// The hub's version, if every other version names it.
     fn hub(&mut self, versions: &[&Declared<Kind>]) -> Option<String> {
         let (spokes, rest): (Vec<&Declared<Kind>>, Vec<&Declared<Kind>>) = versions
             .iter()
@@ -375,7 +376,7 @@ impl<'a> Checker<'a> {
             }
             return None;
         };
-        // Two of the same version are reported as duplicates.
+        // Duplicates of a version are reported elsewhere.
         let others = rest
             .iter()
             .filter(|kind| kind.value.version.value != hub.value.version.value);
@@ -416,7 +417,7 @@ impl<'a> Checker<'a> {
                 let is_at = |kind: &Declared<Kind>| {
                     kind.module == module && kind.value.root.name.text == name
                 };
-                // With errors, the kind may be a hub that was not understood.
+                // If there are errors, the kind may be a hub whose attributes could not be read.
                 let may_be_hub = self.found.incomplete && !self.found.kinds.iter().any(is_at);
                 if is_at(hub) || may_be_hub {
                     return;
@@ -446,7 +447,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// A group's name in an error.
+/// The name of a group for error messages.
 fn group_text(name: &str) -> String {
     if name.is_empty() {
         "the core group".to_owned()
@@ -455,7 +456,7 @@ fn group_text(name: &str) -> String {
     }
 }
 
-/// Adds "did you mean", or else the advice.
+/// Adds "did you mean" to a problem, or else the advice.
 fn suggest(problem: Problem, written: &str, known: &[Spanned<String>], advice: &str) -> Problem {
     let names = known.iter().map(|name| name.value.as_str());
     match apiloom_model::diagnostics::nearest(written, names) {

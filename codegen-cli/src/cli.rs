@@ -1,4 +1,4 @@
-//! The command line: what can be asked, and how answers and complaints are printed.
+//! The command line, and how results and errors are printed.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -30,14 +30,14 @@ enum Command {
     Store(store::Store),
 }
 
-/// Exit code of a command that did what it was asked and found nothing wrong.
+/// Exit code of success.
 const SUCCESS: u8 = 0;
-/// Exit code when something is wrong with the package, the build or the output.
+/// Exit code of a failure in the package, the build or the output.
 const FAILURE: u8 = 1;
-/// Exit code when the command line itself is wrong.
+/// Exit code of an invalid command line.
 const USAGE: u8 = 2;
 
-/// Runs the command line and says with which code the process should end. `run` replaces the process where it can.
+/// Runs the command line and returns the exit code of the process. On Unix `run` replaces the process instead.
 pub fn execute(arguments: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

@@ -1,7 +1,7 @@
-//! Finds the kinds and groups of a crate, wherever its modules and imports put them, and parses each.
+//! Finds the kinds and groups of a crate, in all of its modules and through its imports, and parses each.
 //!
-//! Every attribute is resolved, never recognized by its looks alone: `use apiloom::resource as kind` works, another
-//! crate's `resource` is left alone, and one that cannot be resolved is a problem.
+//! Attributes are resolved, not recognized by their spelling: `use apiloom::resource as kind` works, another crate's
+//! `resource` is ignored, and one that cannot be resolved is a problem.
 
 mod fields;
 mod hidden;
@@ -18,7 +18,7 @@ use syn::{Attribute, DeriveInput, Item, Token};
 use crate::problem::{Location, Problem};
 use crate::source::{self, Crate, Definition, Lookup, Module, ModuleId, Namespace, Presence};
 
-/// Everything a package declares.
+/// All declarations of a package.
 #[derive(Debug, Default)]
 pub(crate) struct Declarations {
     /// Kinds, in source order.
@@ -27,26 +27,26 @@ pub(crate) struct Declarations {
     pub(crate) groups: Vec<Declared<apiloom_model::Group>>,
     /// Whether the crate root has `pub fn configure`.
     pub(crate) configure: bool,
-    /// Whether some declaration was not understood in full: then what is missing may be in there.
+    /// Whether some declaration could not be read in full: items that seem to be missing may be in it.
     pub(crate) incomplete: bool,
     /// Whether a `group!` has no name or no versions that could be read.
     pub(crate) unread_group: bool,
-    /// What is wrong in single items.
+    /// Errors in single items.
     pub(crate) problems: Vec<Problem>,
-    /// What is worth a look.
+    /// Warnings.
     pub(crate) warnings: Vec<Problem>,
 }
 
-/// A declaration and the module it stands in.
+/// A declaration with the module that contains it.
 #[derive(Debug)]
 pub(crate) struct Declared<T> {
-    /// What is declared.
+    /// The declaration.
     pub(crate) value: T,
-    /// Where.
+    /// The module that contains it.
     pub(crate) module: ModuleId,
 }
 
-/// Collects from every module.
+/// Collects the declarations of all modules.
 pub(crate) fn collect(krate: &Crate) -> Declarations {
     let mut collector = Collector {
         krate,
@@ -62,7 +62,7 @@ pub(crate) fn collect(krate: &Crate) -> Declarations {
     collector.found
 }
 
-/// Where a span of the vocabulary lies.
+/// The location of a span of the shared model.
 pub(crate) fn location(krate: &Crate, module: ModuleId, span: SourceSpan) -> Location {
     let start = krate.locate(module, span.start);
     let end = krate.locate(module, span.end);
@@ -75,19 +75,19 @@ pub(crate) fn location(krate: &Crate, module: ModuleId, span: SourceSpan) -> Loc
 struct Collector<'a> {
     krate: &'a Crate,
     found: Declarations,
-    /// Types that were told to be no API types.
+    /// Types that were already reported as not being API types.
     told: HashSet<(ModuleId, String)>,
 }
 
-/// What the attributes of an item make of it.
+/// The effect of an item's attributes.
 #[derive(Default)]
 struct Doors {
     /// The first attribute that makes it a kind.
     resource: Option<Span>,
-    /// Whether `Resource` is derived, so that the user writes the derives of serde and schemars, too.
+    /// Whether `Resource` is derived, so that the user writes the derives of serde and schemars too.
     is_derived: bool,
     api: bool,
-    /// A `#[resource]` that resolves to nothing that can be seen.
+    /// A `#[resource]` that cannot be resolved to a visible definition.
     unresolved: Option<Span>,
 }
 
@@ -106,7 +106,7 @@ impl Collector<'_> {
         self.found.problems.push(problem);
     }
 
-    /// A struct, enum or union.
+    /// Handles a struct, enum or union.
     fn data(&mut self, id: ModuleId, module: &Module, mut item: DeriveInput) {
         let doors = self.doors(id, &item.attrs);
         if doors.resource.is_none()
@@ -165,7 +165,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Generated code stands in `crate::generated` and must be able to name the type.
+    /// Checks that generated code, which is in `crate::generated`, can name the type.
     fn check_reachable(&mut self, id: ModuleId, item: &DeriveInput) {
         let path = &self.krate.module(id).path;
         if !source::reachable(&item.vis, path) {
@@ -191,7 +191,7 @@ impl Collector<'_> {
     fn doors(&mut self, id: ModuleId, attrs: &[Attribute]) -> Doors {
         let mut doors = Doors::default();
         let mut derives_foreign = false;
-        // Doc comments are by far the most frequent attribute, and never ours.
+        // Skips doc comments, the most frequent attribute, early.
         for attr in attrs.iter().filter(|attr| !attr.path().is_ident("doc")) {
             if attr.path().is_ident("derive") {
                 match self.derive(id, attr) {
@@ -218,7 +218,7 @@ impl Collector<'_> {
                 }
             }
         }
-        // Some other derive's helper attribute may be called `resource` too.
+        // Another derive may have a helper attribute called `resource` too.
         if derives_foreign {
             doors.unresolved = None;
         }
@@ -260,7 +260,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Gives apiloom's attributes the path that the vocabulary knows, whatever they are called here.
+    /// Renames apiloom's attributes to the paths that the shared parser knows, since imports may rename them.
     fn canonical_paths(&self, id: ModuleId, attrs: &mut [Attribute]) {
         for attr in attrs {
             let Lookup::Found(Definition::Apiloom(name)) =
@@ -322,7 +322,7 @@ impl Collector<'_> {
         self.diagnostics(id, span, &diagnostics);
     }
 
-    /// Functions, impls and the like: a kind in their bodies has no path that generated code could name.
+    /// Handles functions, impls and the like: a kind inside their bodies has no path that generated code could name.
     fn code(&mut self, id: ModuleId, item: &Item) {
         let doors = self.doors(id, source::attributes(item));
         if let Some(span) = doors.resource {
@@ -395,7 +395,7 @@ impl Collector<'_> {
             })
     }
 
-    /// Takes over what the vocabulary found; what has no token of its own is shown at `item`.
+    /// Adds the parser's diagnostics; those without a token are shown at `item`.
     fn diagnostics(&mut self, id: ModuleId, item: Span, diagnostics: &Diagnostics) {
         self.found.incomplete |= !diagnostics.is_empty();
         for error in diagnostics.errors() {

@@ -1,14 +1,14 @@
-//! Where commands print results and problems, and how they fail.
+//! Output streams of the commands, and their errors.
 
 use std::io::Write;
 
-/// Where a command speaks to its user.
+/// The output streams of a command.
 pub struct Console<'a> {
     /// Results.
     pub out: &'a mut dyn Write,
     /// Problems and progress.
     pub err: &'a mut dyn Write,
-    /// Whether `err` is a terminal: then there are colors and progress.
+    /// Whether `err` is a terminal, which gets colors and progress.
     pub terminal: bool,
 }
 
@@ -21,19 +21,19 @@ impl std::fmt::Debug for Console<'_> {
 }
 
 impl Console<'_> {
-    /// Prints a result line. A reader that went away is not our failure.
+    /// Prints a result line. A closed pipe is not an error.
     pub(crate) fn say(&mut self, line: impl std::fmt::Display) {
         let _ = writeln!(self.out, "{line}");
     }
 
-    /// Says what takes time and begins now. A terminal has the progress of the build instead.
+    /// Prints the start of a long step. A terminal shows the build's progress instead.
     pub(crate) fn phase(&mut self, line: impl std::fmt::Display) {
         if !self.terminal {
             self.note(line);
         }
     }
 
-    /// Prints a line beside the results.
+    /// Prints a line to the error stream.
     pub(crate) fn note(&mut self, line: impl std::fmt::Display) {
         let _ = writeln!(self.err, "{line}");
     }
@@ -42,11 +42,11 @@ impl Console<'_> {
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// One thing, told in one or a few lines; printed after `error: `.
+    /// An error message of one or a few lines; printed after `error: `.
     Complaint(String),
-    /// Already told.
+    /// The error was already printed.
     Told,
-    /// The server ran and ended with this code.
+    /// The exit code of the server.
     #[cfg(not(unix))]
     Ended(u8),
 }

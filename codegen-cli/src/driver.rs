@@ -1,4 +1,4 @@
-//! `apiloom generate`: the only place that compares outputs with the disk and changes it.
+//! `apiloom generate`: the only module that compares outputs with the disk and writes files.
 
 mod diff;
 
@@ -45,18 +45,18 @@ pub(crate) fn generate(flags: &Generate, console: &mut Console<'_>) -> Result<()
     generation.finish(console)
 }
 
-/// What to do about differences.
+/// How differences are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Show them.
+    /// Print them.
     Check,
-    /// Write, but lose no one's edits.
+    /// Write the files, unless edits by hand would be lost.
     Write,
-    /// Write whatever is there.
+    /// Write the files, even over edits.
     Force,
 }
 
-/// A generation under way.
+/// A generation in progress.
 #[derive(Debug)]
 pub(crate) struct Generation<'a> {
     package: &'a Package,
@@ -64,12 +64,12 @@ pub(crate) struct Generation<'a> {
     manifest: Manifest,
     outputs: usize,
     differing: usize,
-    /// Files with what a person wrote, which a check has found.
+    /// Files with edits by hand that a check has found.
     by_hand: Vec<(RelPath, ChangeKind)>,
 }
 
 impl<'a> Generation<'a> {
-    /// Reads what was written last.
+    /// Reads the manifest of the last generation.
     pub(crate) fn begin(package: &'a Package, mode: Mode) -> Result<Generation<'a>, Failure> {
         let manifest = match Manifest::read(&package.dir) {
             Err(_) if mode == Mode::Force => Manifest::default(),
@@ -85,7 +85,7 @@ impl<'a> Generation<'a> {
         })
     }
 
-    /// Takes files of a phase as edited that are not what was written last, without making them anew.
+    /// Finds the edited files of a phase by comparison with the manifest, without generating them.
     fn find_edits(&mut self, phase: Phase) -> Result<(), Failure> {
         let edited = self.manifest.edited(&self.package.dir, phase)?;
         let edited = edited.into_iter().map(|path| (path, ChangeKind::Edited));
@@ -93,7 +93,7 @@ impl<'a> Generation<'a> {
         Ok(())
     }
 
-    /// Phase 1, from the model.
+    /// Runs phase 1, from the model.
     pub(crate) fn source(
         &mut self,
         model: &Model,
@@ -104,7 +104,7 @@ impl<'a> Generation<'a> {
         self.bring(Phase::Source, &files, console)
     }
 
-    /// Phase 2, from the built server.
+    /// Runs phase 2, from the built server.
     pub(crate) fn schema(
         &mut self,
         server: &std::path::Path,
@@ -122,7 +122,7 @@ impl<'a> Generation<'a> {
         Settings::new(&self.package.server.bin, &self.package.server.dir)
     }
 
-    /// Says how it went; fails when a check found differences.
+    /// Prints the summary; fails if a check found differences.
     pub(crate) fn finish(self, console: &mut Console<'_>) -> Result<(), Failure> {
         let &Generation {
             package,
@@ -198,7 +198,7 @@ impl<'a> Generation<'a> {
         Ok(())
     }
 
-    /// A file with what a person wrote.
+    /// The line for a file with edits.
     fn shown(&self, path: &str, kind: ChangeKind) -> String {
         format!(
             "{} ({})",
@@ -207,7 +207,7 @@ impl<'a> Generation<'a> {
         )
     }
 
-    /// Says what generating would overwrite, and how to keep it.
+    /// Describes the edits that generating would overwrite, and how to keep them.
     fn loss(&self, by_hand: &[(RelPath, ChangeKind)]) -> String {
         let files: String = by_hand
             .iter()
@@ -240,7 +240,7 @@ impl<'a> Generation<'a> {
     }
 }
 
-/// The files of a plan with what a person wrote.
+/// The files of a plan with edits by hand.
 fn by_hand(plan: &Plan) -> Vec<(RelPath, ChangeKind)> {
     plan.precious()
         .map(|change| (change.path.clone(), change.kind))

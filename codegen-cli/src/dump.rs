@@ -1,4 +1,4 @@
-//! Phase 2: asks the built server for the documents that only its compiled schemas can tell, and lays them out.
+//! Phase 2: gets the documents that need the compiled schemas from the built server, and turns them into files.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,10 +10,10 @@ use crate::generate::{Files, RelPath};
 /// The hidden subcommand of every generated server: prints one JSON object from name to document.
 const SUBCOMMAND: &str = "__dump";
 
-/// Under this name the server says what readers of its documents must know: lines by the documents' names.
+/// The key of the notes for readers of the documents: lines by the documents' names.
 const NOTES: &str = "notes";
 
-/// Runs the server's dump and renders what it prints.
+/// Runs the server's dump and renders its output.
 pub(crate) fn dump(server: &Path, header: &str) -> Result<Files, String> {
     let output = Command::new(server)
         .arg(SUBCOMMAND)
@@ -38,7 +38,7 @@ pub(crate) fn dump(server: &Path, header: &str) -> Result<Files, String> {
     render(&documents, header)
 }
 
-/// The files of some documents.
+/// Renders documents as files.
 fn render(documents: &Map<String, Value>, header: &str) -> Result<Files, String> {
     documents
         .iter()
@@ -90,7 +90,7 @@ fn json(document: &Value) -> Result<Vec<u8>, String> {
 }
 
 fn yaml(document: &Value, header: &str, notes: Option<&Value>) -> Result<Vec<u8>, String> {
-    // Folding long lines would lose spaces; a line stays a line.
+    // Folding long lines would lose spaces.
     let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
     let mut text = format!("# {header}\n");
     let notes = notes.and_then(Value::as_array).into_iter().flatten();

@@ -1,4 +1,4 @@
-//! The pure core: a model goes in, files come out. Nothing here reads or writes.
+//! The pure core: from a model to files. It does no I/O.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use crate::render::{RenderError, Renderer};
 pub use crate::settings::{CONTRACT, Settings};
 use crate::view::{ApiServiceView, InstallView, MainView, ModView, RbacView, RegistryView};
 
-/// A file's place relative to the package, with `/` on every platform.
+/// A file's path relative to the package, with `/` on every platform.
 pub type RelPath = String;
 
 /// The files of one phase.
 pub type Files = BTreeMap<RelPath, Vec<u8>>;
 
-/// Phase 1: everything that follows from the source alone.
+/// Phase 1: generates everything that needs only the source.
 pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError> {
     let renderer = Renderer::new(settings.header(&model.package))?;
     let mut files = BTreeMap::from([
@@ -39,7 +39,7 @@ pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError
         ),
     ]);
     let services = ApiServiceView::new(model, settings);
-    // kubectl refuses to apply a file without an object, which is what there is of the core group alone.
+    // kubectl refuses to apply a file without an object, and a package with only the core group has none.
     if !services.services.is_empty() {
         files.insert(
             "generated/manifests/apiservice.yaml".to_owned(),

@@ -1,4 +1,4 @@
-//! The generator behind the command `apiloom`: source to model to view to template to file.
+//! The generator behind the command `apiloom`: source, model, view, template, file.
 //!
 //! [`execute`] is the whole command; [`generate`](generate::generate) is its pure core.
 

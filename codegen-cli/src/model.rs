@@ -1,4 +1,4 @@
-//! What the generator knows about a package: plain data, sorted, without tokens or places. `apiloom model` prints it.
+//! The generator's model of a package: plain data, sorted, without tokens or locations. `apiloom model` prints it.
 
 use serde::Serialize;
 
@@ -20,16 +20,16 @@ pub struct Model {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Group {
-    /// Its name; empty for core.
+    /// The name of the group; empty for core.
     pub name: String,
-    /// The constant that `group!` makes of it: `crate::GROUP`.
+    /// The path of the constant that `group!` defines: `crate::GROUP`.
     pub rust_const: String,
-    /// Its versions, preferred first.
+    /// The versions, preferred first.
     pub versions: Vec<String>,
-    /// The release that lifecycles compare with.
+    /// The release to which lifecycles are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<Release>,
-    /// Its kinds in every version, by kind, then by preference of the version.
+    /// The kinds in every version, by kind, then by preference of the version.
     pub kinds: Vec<Kind>,
 }
 
@@ -64,7 +64,7 @@ pub struct Kind {
     pub served: bool,
     /// Whether objects are stored in this version.
     pub storage: bool,
-    /// The version that is this kind's hub; its own for the hub itself.
+    /// The version that is this kind's hub; for the hub its own version.
     pub hub: String,
     /// The root's fields, by JSON name.
     pub fields: Vec<String>,

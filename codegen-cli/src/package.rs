@@ -1,4 +1,4 @@
-//! Which package PATH names, where its source and its server are, as cargo sees them.
+//! Finds a package, its source and its server with cargo.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use cargo_metadata::{DependencyKind, MetadataCommand, Package as CargoPackage, T
 
 use crate::source::Externs;
 
-/// Something the user can put right, said in one or a few lines: the error text, without `error: `.
+/// An error that the user can fix, in one or a few lines, without `error: `.
 pub(crate) type Complaint = String;
 
-/// Where in the server package the generated `main` is.
+/// The path of the generated `main` in the server package.
 pub(crate) const MAIN: &str = "generated/main.rs";
 
 /// A package of annotated types.
 #[derive(Debug)]
 pub(crate) struct Package {
-    /// The folder, as the user would name it from here.
+    /// The folder, relative to the current one if possible.
     pub(crate) dir: PathBuf,
     /// Its name.
     pub(crate) name: String,
@@ -24,13 +24,13 @@ pub(crate) struct Package {
     pub(crate) crate_name: String,
     /// The library's root file.
     pub(crate) root: PathBuf,
-    /// What its library can name from outside.
+    /// The names of external crates in its library.
     pub(crate) externs: Externs,
     /// The package that holds the server's binary.
     pub(crate) server: Server,
     /// The folder of cargo's output.
     pub(crate) target_dir: PathBuf,
-    /// The folder of apiloom, when the package names it by its path.
+    /// The folder of apiloom, if the package depends on it by path.
     pub(crate) apiloom: Option<PathBuf>,
 }
 
@@ -41,11 +41,11 @@ pub(crate) struct Server {
     pub(crate) manifest: PathBuf,
     /// Its folder relative to the package of types, with `/`; empty for the same folder.
     pub(crate) dir: String,
-    /// The binary's name.
+    /// The name of the binary.
     pub(crate) bin: String,
     /// The names of its cargo features.
     pub(crate) features: Vec<String>,
-    /// The workspace it is built in.
+    /// The workspace of the server package.
     pub(crate) workspace: Workspace,
 }
 
@@ -54,9 +54,9 @@ pub(crate) struct Server {
 pub(crate) struct Workspace {
     /// Its folder.
     pub(crate) root: PathBuf,
-    /// Where cargo puts binaries.
+    /// Cargo's target folder, with the binaries.
     pub(crate) target_dir: PathBuf,
-    /// Where cargo keeps what it compiled; `None` for a cargo that cannot be told another folder for it.
+    /// Cargo's folder of intermediate artifacts; `None` for a version of cargo that cannot be given another one.
     pub(crate) build_dir: Option<PathBuf>,
     /// The names of its packages.
     pub(crate) members: Vec<String>,
@@ -80,7 +80,7 @@ impl Workspace {
 }
 
 impl Server {
-    /// What cargo calls a feature that the user asks for: one that the server does not have itself is apiloom's.
+    /// The cargo name of a requested feature: one that the server does not define is apiloom's.
     pub(crate) fn feature(&self, asked: &str) -> String {
         match asked.contains('/') || self.features.iter().any(|own| own == asked) {
             true => asked.to_owned(),
@@ -168,7 +168,7 @@ fn no_such_path(path: &Path) -> Complaint {
     message
 }
 
-/// Folders one level down that hold a Cargo.toml.
+/// Folders one level down that contain a Cargo.toml.
 fn packages_inside(dir: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(dir) else {
         return Vec::new();
@@ -233,7 +233,7 @@ fn library(package: &CargoPackage) -> Option<&Target> {
     package.targets.iter().find(|target| target.is_lib())
 }
 
-/// `path` below `dir` as the user names `dir`, when it is below it.
+/// `path`, spelled with the user's spelling of `dir` if it is below `dir`.
 fn relative_to(path: &Path, dir: &Path) -> PathBuf {
     match dir.canonicalize().ok().zip(path.canonicalize().ok()) {
         Some((base, full)) => match full.strip_prefix(&base) {
@@ -245,7 +245,7 @@ fn relative_to(path: &Path, dir: &Path) -> PathBuf {
     }
 }
 
-/// Expansions and generated code say `::apiloom`, so the dependency must be there and keep its name.
+/// Checks that the package depends on apiloom under this name, which expansions and generated code use as `::apiloom`.
 fn check_dependency(
     package: &CargoPackage,
     externs: &Externs,
@@ -293,7 +293,7 @@ fn folder_of_apiloom(package: &CargoPackage) -> Option<PathBuf> {
     apiloom.path.clone().map(Into::into)
 }
 
-/// `[package.metadata.apiloom] server`, else `server/` when it is a package, else the package itself.
+/// The server package: `[package.metadata.apiloom] server`, else `server/` if it is a package, else the package itself.
 fn server(
     package: &CargoPackage,
     dir: &Path,

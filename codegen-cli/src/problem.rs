@@ -1,13 +1,13 @@
-//! What is wrong with the user's source, and how it is shown: like rustc, with file, line, caret and help.
+//! Problems in the user's source, shown as in rustc with file, line, caret and help.
 
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-/// One file as it was read.
+/// A source file.
 #[derive(Debug)]
 pub(crate) struct SourceFile {
-    /// How messages name it: as the user would from where the command runs.
+    /// The path for messages, relative to the current folder if possible.
     pub(crate) name: String,
     /// Its text, without a byte order mark.
     pub(crate) text: String,
@@ -22,7 +22,7 @@ pub(crate) struct Location {
     pub(crate) range: Range<usize>,
 }
 
-/// One thing that stops generation, or a warning.
+/// An error or a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     is_warning: bool,
@@ -48,7 +48,7 @@ impl Problem {
         }
     }
 
-    /// Something to look at, which stops nothing.
+    /// A warning.
     pub(crate) fn warning(message: impl Into<String>) -> Problem {
         Problem {
             is_warning: true,
@@ -56,37 +56,37 @@ impl Problem {
         }
     }
 
-    /// Names the error, as the macros do.
+    /// Sets the error's id, the same as in the macros.
     pub(crate) fn id(mut self, id: &'static str) -> Problem {
         self.id = Some(id);
         self
     }
 
-    /// Puts the caret.
+    /// Sets the location of the caret.
     pub(crate) fn at(mut self, location: Location) -> Problem {
         self.location = Some(location);
         self
     }
 
-    /// Says something beside the caret.
+    /// Sets the text beside the caret.
     pub(crate) fn label(mut self, label: impl Into<String>) -> Problem {
         self.label = label.into();
         self
     }
 
-    /// Points at another place that matters.
+    /// Adds another relevant location.
     pub(crate) fn related(mut self, location: Location, label: impl Into<String>) -> Problem {
         self.related.push((location, label.into()));
         self
     }
 
-    /// Says what to do.
+    /// Adds advice.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Problem {
         self.help.push(help.into());
         self
     }
 
-    /// Where it is; problems without a place come first.
+    /// The location as a sort key; problems without a location come first.
     fn order(&self) -> Option<(usize, usize)> {
         self.location
             .as_ref()
@@ -165,7 +165,7 @@ fn snippet<'a>(
         .annotation(annotation)
 }
 
-/// An error at the end of the input points behind the text.
+/// Moves a location behind the end of the text to its end, where errors at the end of the input point.
 fn clamp(range: &Range<usize>, len: usize) -> Range<usize> {
     range.start.min(len)..range.end.min(len)
 }

@@ -1,7 +1,7 @@
-//! protoc, which the feature `etcd` of a server needs when it is built and few machines have.
+//! Provides protoc, which building a server with the feature `etcd` needs and few machines have.
 //!
-//! The crate protoc-bin-vendored carries it for every usual platform. Cargo downloads what a package names, so a package
-//! below the target folder names it, and only those who ask for the feature download it.
+//! The crate protoc-bin-vendored contains it for every common platform. A package below the target folder depends on
+//! it, so that cargo downloads it only for users of the feature.
 
 use std::env::consts;
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use cargo_metadata::MetadataCommand;
 
 use crate::console::Failure;
 
-/// Its own build script gives this name to the environment variable.
+/// The environment variable that the build script reads.
 pub(crate) const VARIABLE: &str = "PROTOC";
 
 const MANIFEST: &str = r#"[package]
@@ -25,7 +25,7 @@ edition = "2024"
 protoc-bin-vendored = "=3.3.0"
 "#;
 
-/// The protoc to name in [`VARIABLE`]; `None` when the machine has one that is found without it.
+/// The protoc to name in [`VARIABLE`]; `None` if the variable is set or PATH has a protoc.
 pub(crate) fn find(target_dir: &Path) -> Result<Option<PathBuf>, Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if std::env::var_os(VARIABLE).is_some() || is_on(&path) {
@@ -49,7 +49,7 @@ fn is_on(path: &OsStr) -> bool {
     std::env::split_paths(path).any(|dir| dir.join(&name).is_file())
 }
 
-/// The end of the name of the crate for a platform.
+/// The platform suffix of the crate's name.
 fn platform(os: &str, arch: &str) -> Option<&'static str> {
     Some(match (os, arch) {
         ("linux", "x86_64") => "linux-x86_64",

@@ -1,10 +1,10 @@
-//! Templates to text: the only module that knows tera. Rust is parsed and printed by prettyplease, so a template's
-//! line breaks do not matter and broken Rust cannot be written.
+//! Renders templates: the only module that uses tera. Rust is parsed and printed by prettyplease, so a template's line
+//! breaks do not matter and invalid Rust is never written.
 
 use serde::Serialize;
 use tera::{Context, Tera};
 
-/// A template that does not fit its view, or does not make Rust. A defect of the generator, never of the user.
+/// A template that does not fit its view, or does not produce valid Rust: a bug of the generator.
 #[derive(Debug)]
 pub struct RenderError {
     template: String,
@@ -23,7 +23,7 @@ impl std::fmt::Display for RenderError {
 
 impl std::error::Error for RenderError {}
 
-/// Every template, loaded, and the first line of what they make.
+/// All templates, and the first line of generated files.
 pub(crate) struct Renderer {
     tera: Tera,
     header: String,
@@ -42,7 +42,7 @@ impl Renderer {
         Ok(Renderer { tera, header })
     }
 
-    /// A formatted Rust file.
+    /// Renders a formatted Rust file.
     pub(crate) fn rust<View: Serialize>(
         &self,
         template: &str,
@@ -56,7 +56,7 @@ impl Renderer {
         Ok(format!("// {}\n{}", self.header, prettyplease::unparse(&file)).into_bytes())
     }
 
-    /// A YAML file.
+    /// Renders a YAML file.
     pub(crate) fn yaml<View: Serialize>(
         &self,
         template: &str,

@@ -1,4 +1,4 @@
-//! `apiloom run`: generate, build once, take the schemas from that build, then become the server.
+//! `apiloom run`: generates, builds once, generates schemas from that build, then runs the server.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -12,13 +12,13 @@ use crate::protoc;
 use crate::source_model;
 use crate::{build, cargo};
 
-/// The flag that says where the server keeps its data.
+/// The server's flag for its data folder.
 const DATA_DIR: &str = "--data-dir";
 
-/// The feature of apiloom that needs protoc when it is built.
+/// The feature of apiloom that needs protoc at build time.
 const ETCD: &str = "etcd";
 
-/// Generates, builds and serves; returns only when the server could not be started or, without `exec`, has ended.
+/// Generates, builds and serves; returns only if the server could not be started or, without `exec`, has ended.
 pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure> {
     let package = Package::locate(&flags.target.path)?;
     let model = source_model::load_or_tell(&package, console)?;
@@ -49,7 +49,7 @@ pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure>
     )
 }
 
-/// The user's flags, with a data folder below cargo's when they name none.
+/// Adds a data folder below cargo's target folder to the flags if they have none.
 fn with_data_dir(flags: &[OsString], default: &Path) -> Vec<OsString> {
     let prefix = format!("{DATA_DIR}=");
     let names_one = |flag: &OsString| {
@@ -71,7 +71,7 @@ fn serve(command: &mut Command, server: &Path) -> Result<(), Failure> {
     Err(format!("cannot start {}: {error}", server.display()).into())
 }
 
-/// Waits for the server; the console's interrupt reaches both processes, and only the server acts on it.
+/// Waits for the server. Ctrl-C reaches both processes, and only the server handles it.
 #[cfg(not(unix))]
 fn serve(command: &mut Command, server: &Path) -> Result<(), Failure> {
     let status = command

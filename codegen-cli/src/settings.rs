@@ -1,9 +1,9 @@
-//! What the output depends on besides the model.
+//! Inputs of the generator besides the model.
 
-/// The contract that generated code has with the runtime; `apiloom::codegen::CONTRACT` must be the same.
+/// The version of the interface between generated code and the runtime; `apiloom::codegen::CONTRACT` must be equal.
 pub const CONTRACT: u32 = 1;
 
-/// What the output depends on besides the model.
+/// Inputs of the generator besides the model.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The generator's version, for the first line of each file.
@@ -35,7 +35,7 @@ impl Settings {
         )
     }
 
-    /// The place of the server's `main`, relative to the package.
+    /// The path of the server's `main`, relative to the package.
     pub(crate) fn main(&self) -> String {
         let main = crate::package::MAIN;
         if self.server_dir.is_empty() {

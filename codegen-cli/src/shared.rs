@@ -1,5 +1,5 @@
-//! A package outside of apiloom's workspace is built from what that workspace has built already: in its build folder, with
-//! the versions, the profiles and the environment that the dependencies were built with there.
+//! Builds packages outside apiloom's workspace with the artifacts of that workspace: in its build folder, with the
+//! versions, profiles and environment of its own build.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -11,26 +11,26 @@ use crate::cargo::{self, Options};
 use crate::console::Console;
 use crate::package::{Package, Workspace};
 
-/// Where a workspace is built when nothing else is said, below its root.
+/// The default target folder, below the workspace root.
 const TARGET: &str = "target";
 
-/// The folder of this module's own files, in the shared build folder.
+/// The folder of this module's files, in the shared build folder.
 const OWN: &str = "apiloom-builds";
 
-/// A build in the folder of apiloom's workspace. Other such builds wait as long as it lives.
+/// A build in the folder of apiloom's workspace. It holds a lock, so that other such builds wait.
 #[derive(Debug)]
 pub(crate) struct SharedBuild {
     /// The shared folder.
     pub(crate) dir: PathBuf,
-    /// What cargo is told.
+    /// Arguments for cargo.
     pub(crate) arguments: Vec<OsString>,
-    /// Held, not read.
+    /// Only held, never read.
     _lock: File,
 }
 
 impl SharedBuild {
-    /// Prepares the build; `None` for a package inside of apiloom's workspace, for one that does not depend on apiloom by
-    /// its path, and where the user has chosen a folder.
+    /// Prepares the build; `None` for a package inside apiloom's workspace, for one that does not depend on apiloom by
+    /// path, and if the user gave a target folder.
     pub(crate) fn prepare(
         package: &Package,
         options: &Options,
@@ -46,11 +46,11 @@ impl SharedBuild {
             return None;
         }
         let dir = shared.build_dir.clone()?;
-        // A folder that cannot be written is not shared.
+        // A folder that is not writable cannot be shared.
         let lock = lock(&dir, console).ok()?;
         take_versions(&shared, own).ok()?;
         let mut arguments = vec!["--config".into(), build_dir_setting(&dir)];
-        // Its environment; paths in it are relative to its folder.
+        // The environment of that workspace; its paths are relative to its folder.
         let config = shared.root.join(".cargo/config.toml");
         let profiles = profiles_file(&dir, &profiles(&shared, own)).ok()?;
         for file in profiles
@@ -68,7 +68,7 @@ impl SharedBuild {
     }
 }
 
-/// Whether cargo builds a workspace where it does unless it is told otherwise.
+/// Whether cargo uses its default build folder for a workspace.
 fn is_default(workspace: &Workspace) -> bool {
     let default = workspace.root.join(TARGET);
     workspace.target_dir == default && workspace.build_dir.as_ref() == Some(&default)
@@ -91,7 +91,7 @@ fn lock(dir: &Path, console: &mut Console<'_>) -> io::Result<File> {
     Ok(lock)
 }
 
-/// Copies the versions of apiloom's dependencies to a workspace that has chosen none.
+/// Copies the versions of apiloom's dependencies to a workspace without a lock file.
 fn take_versions(shared: &Workspace, own: &Workspace) -> io::Result<()> {
     const LOCK_FILE: &str = "Cargo.lock";
     let (from, to) = (shared.root.join(LOCK_FILE), own.root.join(LOCK_FILE));
@@ -102,7 +102,7 @@ fn take_versions(shared: &Workspace, own: &Workspace) -> io::Result<()> {
 }
 
 fn build_dir_setting(dir: &Path) -> OsString {
-    // JSON's strings are strings of TOML too.
+    // Strings of JSON are valid in TOML too.
     let text = serde_json::Value::from(dir.to_string_lossy());
     format!("build.build-dir={text}").into()
 }
@@ -146,8 +146,8 @@ fn profiles_file(dir: &Path, profiles: &str) -> io::Result<Option<PathBuf>> {
     Ok(Some(file))
 }
 
-/// Records whose members were built here last, by their names. Cargo does not tell two members of the same name and
-/// version in different workspaces apart, so what another workspace has left under one of these names is removed.
+/// Records whose members were built here last, by their names. Cargo does not distinguish members of the same name and
+/// version in different workspaces, so artifacts of another workspace under one of these names are removed.
 fn claim(
     dir: &Path,
     package: &Package,

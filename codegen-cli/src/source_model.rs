@@ -1,4 +1,4 @@
-//! From a package's source to its model, with every problem of the package shown at once.
+//! From a package's source to its model; all problems of the package are shown together.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::package::Package;
 use crate::problem::{self, Problem};
 use crate::source::Crate;
 
-/// Reads, collects and checks. The model comes with the text of its warnings; the error is the text to show.
+/// Reads, collects and checks. Returns the model with the text of its warnings; the error is the text to show.
 fn load(package: &Package, color: bool) -> Result<(Model, String), String> {
     let krate = Crate::load(&package.root, package.externs.clone(), &display_name);
     let mut found = collect::collect(&krate);
-    // A module that could not be read may hold what seems to be missing.
+    // A module that could not be read may contain items that seem to be missing.
     found.incomplete |= !krate.problems.is_empty();
     let checked = checks::check(&krate, &found, &package.name, &package.crate_name);
     let mut problems: Vec<Problem> = krate
@@ -43,7 +43,7 @@ fn display_name(path: &Path) -> String {
     path.display().to_string().replace('\\', "/")
 }
 
-/// Loads, or shows what is wrong.
+/// Loads the model, or prints the problems.
 pub(crate) fn load_or_tell(package: &Package, console: &mut Console<'_>) -> Result<Model, Failure> {
     match load(package, console.terminal) {
         Ok((model, warnings)) => {

@@ -1,4 +1,4 @@
-//! `apiloom store`: prove, write out and fill the folder of an embedded store, while no server has it open.
+//! `apiloom store`: checks, exports and imports the folder of an embedded store that no server has open.
 
 use std::io::{self, BufWriter};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What each template is given: finished text, every name and condition already decided.
+//! The views: the data of each template, as final text with every name and condition decided.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use serde::Serialize;
 use crate::model::{Group, Kind, Model};
 use crate::settings::Settings;
 
-/// The verbs that read.
+/// The read-only verbs.
 const READ: [&str; 3] = ["get", "list", "watch"];
-/// The status verbs: controllers report with them, so only admins get the writing ones.
+/// The write verbs of the status: controllers use them to report, so only admins get them.
 const STATUS_WRITE: [&str; 2] = ["patch", "update"];
-/// Where aggregated groups of their own usually stand; CustomResourceDefinitions get the same.
+/// The usual priority of aggregated groups; the same as for CustomResourceDefinitions.
 const GROUP_PRIORITY: u32 = 1000;
-/// Room between two versions, so that a hand-made one fits between.
+/// The step between the priorities of two versions, which leaves room for versions added by hand.
 const VERSION_PRIORITY_STEP: usize = 10;
 
 /// `registry.rs`.
@@ -41,7 +41,7 @@ pub(crate) struct InstallView {
 /// A group and its stores.
 #[derive(Debug, Serialize)]
 pub(crate) struct GroupView {
-    /// The path of the constant that `group!` made.
+    /// The path of the constant that `group!` defines.
     pub(crate) constant: String,
     pub(crate) stores: Vec<String>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct MainView {
     /// A Rust string literal.
     pub(crate) server: String,
     pub(crate) contract: u32,
-    /// A Rust expression: the function that takes the builder through `install` and `configure`.
+    /// A Rust expression: the function that applies `install` and `configure` to the builder.
     pub(crate) assemble: String,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct RbacView {
     pub(crate) roles: Vec<RoleView>,
 }
 
-/// A ClusterRole that one of the default roles takes in.
+/// A ClusterRole that is aggregated into one of the default roles.
 #[derive(Debug, Serialize)]
 pub(crate) struct RoleView {
     pub(crate) name: String,
@@ -77,7 +77,7 @@ pub(crate) struct RoleView {
     pub(crate) rules: Vec<RuleView>,
 }
 
-/// A rule of a role; lists are YAML flow sequences' insides.
+/// A rule of a role; lists are the contents of YAML flow sequences.
 #[derive(Debug, Serialize)]
 pub(crate) struct RuleView {
     pub(crate) group: String,
@@ -91,7 +91,7 @@ pub(crate) struct ApiServiceView {
     pub(crate) services: Vec<VersionView>,
 }
 
-/// One version of a group, as the aggregator knows it.
+/// One version of a group, as in an APIService.
 #[derive(Debug, Serialize)]
 pub(crate) struct VersionView {
     pub(crate) name: String,
@@ -171,7 +171,7 @@ impl RbacView {
     pub(crate) fn new(model: &Model) -> RbacView {
         let mut roles = Vec::new();
         for group in &model.groups {
-            // A named group belongs to one package; many may have kinds of the core group in one cluster.
+            // A named group belongs to one package; several packages of a cluster may have kinds of the core group.
             let prefix = if group.name.is_empty() {
                 format!("{}-core", model.package)
             } else {
@@ -229,7 +229,7 @@ impl ApiServiceView {
     }
 }
 
-/// The verbs that a role has on a kind, and on its status, which serves no verb that the kind skips.
+/// The verbs of a role on a kind and on its status, which has no verb that the kind does not serve.
 type Verbs = fn(&Kind) -> (Vec<&str>, Vec<&str>);
 
 fn view_verbs(kind: &Kind) -> (Vec<&str>, Vec<&str>) {
@@ -256,7 +256,7 @@ fn served(kind: &Kind, wanted: impl Fn(&str) -> bool) -> Vec<&str> {
         .collect()
 }
 
-/// One rule per resource, however many versions it has: RBAC knows no versions.
+/// One rule per resource, not per version: RBAC has no versions.
 fn rules(group: &Group, verbs: Verbs) -> Vec<RuleView> {
     let mut resources: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for kind in group.kinds.iter().filter(|kind| kind.served) {
@@ -293,7 +293,7 @@ fn api_version(group: &Group, version: &str) -> String {
 fn store_functions(model: &Model) -> Vec<Vec<String>> {
     let mut taken = BTreeSet::new();
     let mut unique = |name: String| {
-        // `HTTPRoute` and `HttpRoute` are two kinds, but one in snake case.
+        // `HTTPRoute` and `HttpRoute` are two kinds with the same name in snake case.
         let numbered = (2..).map(|number| format!("{name}_{number}"));
         let free = std::iter::once(name.clone())
             .chain(numbered)
@@ -318,12 +318,12 @@ fn store_functions(model: &Model) -> Vec<Vec<String>> {
     model.groups.iter().map(of_group).collect()
 }
 
-/// `wardle` of `wardle.example.com`.
+/// The first label of a group: `wardle` of `wardle.example.com`.
 fn first_label(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-/// The group's name where there must be one.
+/// The group's name, or `core`.
 fn group_word(group: &Group) -> &str {
     if group.name.is_empty() {
         "core"
@@ -357,10 +357,10 @@ fn snake_case(name: &str) -> String {
     text
 }
 
-/// Words that YAML takes for something else than a string.
+/// Words that YAML does not read as strings.
 const YAML_WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
 
-/// A YAML scalar that is read back as this text.
+/// A YAML scalar that is read as this text.
 fn scalar(text: &str) -> String {
     let plain = text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text
@@ -379,7 +379,7 @@ fn literal(text: &str) -> String {
     proc_macro2::Literal::string(text).to_string()
 }
 
-/// A crate's name where a path segment stands: keywords become raw.
+/// A crate's name as a path segment: keywords become raw.
 fn rust_path(name: &str) -> String {
     match syn::parse_str::<syn::Ident>(name) {
         Ok(_) => name.to_owned(),

@@ -1,10 +1,10 @@
-//! The command as a process, on a package whose runtime is a stand-in: both phases, and the way into the server.
+//! Runs the command as a process, on a package with a stub runtime: both phases, and the start of the server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Copies of `solo` and of the stand-in runtime, side by side.
+/// Copies of `solo` and of the stub runtime, side by side.
 struct Package {
     root: tempfile::TempDir,
 }
@@ -62,7 +62,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What a command that builds says in a pipe (issue 10, point 13).
+/// The output of a command that builds, in a pipe (issue 10, point 13).
 fn phases(compiled: u32, reused: u32) -> String {
     format!(
         "generating code of solo\n\
@@ -107,7 +107,7 @@ fn schema_documents_follow_from_the_built_server() {
         "solo: 10 generated files, all fresh\n",
         &phases(0, 4),
     );
-    // The first phase leaves the second one's files alone.
+    // The first phase does not change the second one's files.
     package.check(
         "generate",
         &["--fast"],
@@ -145,7 +145,7 @@ fn schema_documents_are_not_checked_against_outdated_code() {
     );
 }
 
-/// Does what a command's help says, word by word: moves the listed files away, then runs the command that it names.
+/// Follows a command's help literally: moves the listed files away, then runs the command that it names.
 fn follow_help(package: &Package, told: &str, kept: &Path) -> Output {
     let root = package.root.path();
     for line in told.lines() {
@@ -248,7 +248,7 @@ fn run_becomes_the_server() {
     );
 }
 
-/// A root where nothing stands in a public module, and all is re-exported: by name, by another, by globs, in steps.
+/// A root without public modules that re-exports all items: by name, under another name, by globs, in steps.
 const PRIVATE_MODULES: &str = r#"
 pub mod generated;
 
@@ -323,7 +323,7 @@ fn packages_of_one_name_share_a_folder() {
     })
     .expect("the root");
     copy(&package.root.path().join("runtime"), &old.join("runtime"));
-    // Elsewhere, with the same dependency, and written long before the first is built.
+    // In another workspace, with the same dependency, and written long before the first is built.
     let manifest = fs::read_to_string(old.join("solo/Cargo.toml")).expect("the manifest");
     let runtime = package.root.path().join("runtime");
     let manifest = manifest.replace("../runtime", &runtime.display().to_string());

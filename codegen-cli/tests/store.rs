@@ -1,4 +1,4 @@
-//! `apiloom store` as a process: what it prints, and its exit codes.
+//! Tests of `apiloom store` as a process: its output and exit codes.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,7 +11,7 @@ const LINES: &str = concat!(
     "\n"
 );
 
-/// Runs a command with this standard input; gives the exit code, stdout and stderr.
+/// Runs a command with this standard input; returns the exit code, stdout and stderr.
 fn store(command: &str, dir: &Path, input: &str) -> (Option<i32>, String, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_apiloom"))
         .args(["store", command])
@@ -22,7 +22,7 @@ fn store(command: &str, dir: &Path, input: &str) -> (Option<i32>, String, String
         .spawn()
         .expect("the command");
     let mut stdin = child.stdin.take().expect("it is piped");
-    // A command that reads no input may be gone already.
+    // A command that reads no input may have ended already.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let output = child.wait_with_output().expect("its end");
@@ -47,7 +47,7 @@ fn import_check_and_export_agree() {
     let revision = err.strip_prefix("imported 1 objects at revision ");
     let revision = revision.and_then(|rest| rest.strip_suffix('\n'));
     let revision: u64 = revision.expect("the revision").parse().expect("a number");
-    // A new store goes on from the clock, so that what clients know of another one is too old for it.
+    // A new store begins at the clock, so that revisions that clients know from another store are too old.
     assert!(revision > 1_700_000_000_000_000, "{revision}");
     assert_eq!(
         store("check", dir.path(), ""),

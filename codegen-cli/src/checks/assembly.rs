@@ -1,4 +1,4 @@
-//! From checked declarations to the plain model: names as text, everything in one order.
+//! Builds the model from checked declarations: names as text, everything sorted.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::source::{Crate, GROUP, ModuleId, Namespace};
 /// The hub's version, by group and kind.
 pub(super) type Hubs = BTreeMap<(String, String), String>;
 
-/// Checked declarations on their way to the model.
+/// The checked declarations from which the model is built.
 pub(super) struct Assembly<'a> {
     pub(super) krate: &'a Crate,
     pub(super) found: &'a Declarations,
@@ -66,7 +66,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// Whether the kind has no other version, and so is stored in this one.
+    /// Whether the kind has only this version, which is then its storage version.
     fn is_alone(&self, kind: &Kind) -> bool {
         let same = |other: &&Declared<Kind>| {
             other.value.group.value == kind.group.value && other.value.kind.value == kind.kind.value
@@ -102,14 +102,14 @@ impl Assembly<'_> {
     }
 }
 
-/// Whether the release no longer has this version of the kind.
+/// Whether this version of the kind is removed in the release.
 pub(super) fn is_removed(kind: &Kind, now: Release) -> bool {
     let lifecycle = kind.lifecycle.as_ref();
     let removed = lifecycle.and_then(|lifecycle| lifecycle.removed.as_ref());
     removed.is_some_and(|removed| now >= removed.value)
 }
 
-/// Whether the release no longer has, or does not have yet, this version of the kind.
+/// Whether this version of the kind is removed in the release or introduced later.
 pub(super) fn gone(kind: &Kind, release: Option<Release>) -> bool {
     let (Some(lifecycle), Some(now)) = (&kind.lifecycle, release) else {
         return false;
@@ -127,10 +127,10 @@ pub(super) fn rust_type(krate: &Crate, kind: &Declared<Kind>) -> String {
     rust_path(krate, kind.module, name, Namespace::Type)
 }
 
-/// The path of an item from anywhere in the crate.
+/// The path of an item, valid anywhere in the crate.
 fn rust_path(krate: &Crate, module: ModuleId, item: &str, namespace: Namespace) -> String {
     let names = krate.public_path(module, item, namespace);
-    // An item without such a path is a problem of its own.
+    // A private item is reported as a problem elsewhere.
     let names = names.unwrap_or_else(|| {
         let module = krate.module(module).path.iter().cloned();
         module.chain([item.to_owned()]).collect()

@@ -1,4 +1,4 @@
-//! Names of kinds: unique in their group, the same in every version of a kind.
+//! Checks the names of kinds: unique in their group, the same in every version of a kind.
 
 use apiloom_meta::kind::names::KindNames;
 use apiloom_model::{Kind, Spanned};
@@ -21,7 +21,7 @@ fn names(kind: &Kind) -> KindNames<'_> {
     }
 }
 
-/// The token that says a name, or that it follows from.
+/// The token that declares a name or from which it is derived.
 fn said<'a>(kind: &'a Kind, name: &str) -> &'a Spanned<String> {
     let mut all = [&kind.kind, &kind.list_kind, &kind.plural, &kind.singular]
         .into_iter()
@@ -30,7 +30,7 @@ fn said<'a>(kind: &'a Kind, name: &str) -> &'a Spanned<String> {
 }
 
 impl Checker<'_> {
-    /// Names are unique in a group, and a kind keeps its names and its scope in every version.
+    /// Checks that names are unique in a group, and that a kind has the same names and scope in every version.
     pub(super) fn names(&mut self) {
         for (index, kind) in self.found.kinds.iter().enumerate() {
             self.namespace(kind);
@@ -50,7 +50,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Every server serves core/v1 Namespace itself.
+    /// Refuses a kind Namespace in the core group, because every server has its own.
     fn namespace(&mut self, kind: &Declared<Kind>) {
         if !kind.value.group.value.is_empty() {
             return;
@@ -127,7 +127,7 @@ impl Checker<'_> {
             .related(self.kind_at(first), "the other declaration")
     }
 
-    /// Names that an earlier kind of the group has.
+    /// Reports names that an earlier kind of the group has.
     fn shared(&mut self, earlier: &[&Declared<Kind>], kind: &Declared<Kind>) {
         let mut told = Vec::new();
         for first in earlier {

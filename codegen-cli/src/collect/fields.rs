@@ -1,6 +1,7 @@
-//! Types of fields that lack `#[apiloom::api]`: rustc would say so in a dozen errors, one for each trait that is missing.
+//! Reports field types without `#[apiloom::api]`: rustc would print a dozen errors, one for each missing trait.
 //!
-//! Only what is certain is told. A type whose attributes, derives or macros may give it a schema is left to rustc.
+//! Only certain cases are reported. A type that may get a schema from its attributes, derives or macros is left to
+//! rustc.
 
 use std::collections::HashSet;
 
@@ -12,7 +13,7 @@ use syn::{Attribute, Data, DeriveInput, Field, GenericArgument, Item, PathArgume
 use crate::problem::Problem;
 use crate::source::{Crate, Definition, Lookup, ModuleId, Namespace};
 
-/// Derives that give a type no schema.
+/// Derives that do not give a type a schema.
 const DERIVES: &[&str] = &[
     "Clone",
     "Copy",
@@ -27,7 +28,7 @@ const DERIVES: &[&str] = &[
     "Serialize",
 ];
 
-/// Attributes that give a type no schema.
+/// Attributes that do not give a type a schema.
 const ATTRIBUTES: &[&str] = &[
     "allow",
     "deny",
@@ -42,12 +43,13 @@ const ATTRIBUTES: &[&str] = &[
     "warn",
 ];
 
-/// Types that have a schema if what they hold has one.
+/// Types that have a schema if their contents have one.
 const CONTAINERS: &[&str] = &[
     "Arc", "BTreeMap", "BTreeSet", "Box", "HashMap", "HashSet", "Option", "Rc", "Vec",
 ];
 
-/// A problem for each type of the crate that fields of the item have and that is no API type, unless it was told before.
+/// A problem for each type of the crate that is used in a field of the item and is not an API type, unless it was
+/// already reported.
 pub(super) fn problems(
     krate: &Crate,
     module: ModuleId,
@@ -61,7 +63,7 @@ pub(super) fn problems(
     };
     let mut types = Vec::new();
     for field in fields {
-        // The form of such a field may be another's.
+        // A field with such an attribute may have the schema of another type.
         let is_other = |attr: &Attribute| {
             ["serde", "schemars"]
                 .iter()
@@ -92,7 +94,7 @@ pub(super) fn problems(
     problems
 }
 
-/// The types that are not containers: a type itself, or what it holds.
+/// The types inside containers, or the type itself if it is not a container.
 fn inner_types<'a>(ty: &'a Type, into: &mut Vec<&'a syn::TypePath>) {
     match ty {
         Type::Group(group) => inner_types(&group.elem, into),
@@ -119,7 +121,7 @@ fn inner_types<'a>(ty: &'a Type, into: &mut Vec<&'a syn::TypePath>) {
     }
 }
 
-/// The name of a struct or enum that certainly has no schema, where it is declared.
+/// The name in the declaration of a struct or enum that certainly has no schema.
 fn without_schema(krate: &Crate, module: ModuleId, name: &str) -> Option<proc_macro2::Span> {
     let items = &krate.module(module).items;
     let (attrs, ident) = items.iter().find_map(|item| match item {
@@ -148,7 +150,8 @@ fn gives_no_schema(attr: &Attribute) -> bool {
     parsed.is_ok() && is_known
 }
 
-/// Whether an item may give the type a schema: an `impl JsonSchema`, also inside of a body, or a macro that is given it.
+/// Whether an item may give the type a schema: an `impl JsonSchema`, also inside a body, or a macro that is given the
+/// type.
 fn may_describe(item: &Item, name: &str) -> bool {
     match item {
         Item::Macro(item) => has_ident(item.mac.tokens.clone(), name),

@@ -1,10 +1,10 @@
-//! Looks for kinds where the generator cannot follow: in macro calls, bodies and `cfg_attr`.
+//! Searches for kinds where the generator cannot read them: in macro calls, bodies and `cfg_attr`.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 
 use crate::source::{Crate, Definition, Lookup, ModuleId, Namespace};
 
-/// Finds `#[apiloom::resource ..]`, under whatever name it has in this module, anywhere in the tokens.
+/// Finds `#[apiloom::resource ..]` anywhere in the tokens, under all of its names in this module.
 pub(super) fn resource_attribute(krate: &Crate, id: ModuleId, tokens: TokenStream) -> Option<Span> {
     let mut hash = false;
     for token in tokens {

@@ -1,4 +1,4 @@
-//! The markers of Go's generators that stand in comments of API types: nothing reads them, so each is a warning.
+//! Markers of Go's generators in comments of API types: they have no effect, so each is a warning.
 
 use apiloom_model::markers;
 use syn::DeriveInput;
@@ -25,7 +25,7 @@ pub(super) fn warnings(krate: &Crate, module: ModuleId, item: &DeriveInput) -> V
     warnings
 }
 
-/// Where the comments that stand directly above a place begin.
+/// The start of the comments directly above a position.
 fn comments_above(text: &str, place: usize) -> usize {
     let line = text[..place].rfind('\n').map_or(0, |end| end + 1);
     let mut start = line;
@@ -38,7 +38,7 @@ fn comments_above(text: &str, place: usize) -> usize {
     start
 }
 
-/// What stands behind the slashes of a line that is a comment.
+/// The text after the slashes, if the line is a comment.
 fn comment(line: &str) -> Option<&str> {
     let body = line.trim_start().strip_prefix("//")?;
     Some(body.trim_start_matches(['/', '!']))

@@ -1,11 +1,11 @@
-//! How `--check` shows a difference: one line for the file, then the changed lines, as `diff -u` prints them.
+//! Prints a difference for `--check`: one line for the file, then the changed lines, as in `diff -u`.
 
 use similar::TextDiff;
 
 use crate::console::Console;
 use crate::outputs::Change;
 
-/// Longer diffs are cut: the command that heals them is the same.
+/// Longer diffs are cut: the same command fixes all of them.
 const MAX_LINES: usize = 40;
 /// Unchanged lines around a change.
 const CONTEXT_LINES: usize = 2;
@@ -13,7 +13,7 @@ const CONTEXT_LINES: usize = 2;
 /// Prints the change.
 pub(super) fn show(change: &Change, console: &mut Console<'_>) {
     console.say(format_args!("{}: {}", change.kind.word(), change.path));
-    // Hashes say nothing to a reader, and a whole file that comes or goes is named above.
+    // Hashes are not readable, and added or removed files are already named above.
     if change.is_manifest() || change.old.is_empty() || change.new.is_empty() {
         return;
     }

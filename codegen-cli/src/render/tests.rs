@@ -1,4 +1,4 @@
-//! Every template with a full and a minimal view: tera reports a missing name only when it renders.
+//! Renders every template with a full and a minimal view: tera reports a missing name only when it renders.
 
 use std::collections::{BTreeMap, BTreeSet};
 

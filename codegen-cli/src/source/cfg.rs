@@ -1,16 +1,16 @@
-//! What `cfg` says about an item, as far as it can be known without a build: only `test` is (it is off).
+//! Evaluates `cfg` as far as possible without a build: only `test` is known (it is off).
 
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Meta, Token};
 
-/// Whether an item is part of the build that the generator speaks of.
+/// Whether an item is part of the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// It is there in every build.
+    /// Part of every build.
     Present,
-    /// It is only there in tests.
+    /// Only part of tests.
     Absent,
-    /// It depends on features, the platform or flags.
+    /// Depends on features, the platform or flags.
     Unknown,
 }
 

@@ -3,17 +3,17 @@
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-/// A name brought into a module, or everything of another (`name` is `None`).
+/// A name brought into a module, or all names of another module (`name` is `None`).
 #[derive(Clone, Debug)]
 pub(crate) struct Import {
     pub(super) name: Option<String>,
     pub(super) path: Vec<String>,
     pub(super) global: bool,
-    /// The name in the `use` that brought it in.
+    /// The span of the name in the `use`.
     pub(crate) span: Span,
     /// Whether it is `pub`.
     pub(crate) public: bool,
-    /// Whether the whole crate can name it through the module that brings it in.
+    /// Whether the whole crate can use it through the module that imports it.
     pub(super) visible: bool,
 }
 
@@ -66,7 +66,7 @@ fn flatten_tree(tree: &syn::UseTree, prefix: &Import, into: &mut Vec<Import>) {
     }
 }
 
-/// `a::b` as `b`; `a::{self}` is `a` as `a`.
+/// Resolves a leaf of the tree: `a::b` as `b`; `a::{self}` is `a` as `a`.
 fn leaf(prefix: &Import, ident: &proc_macro2::Ident, name: &proc_macro2::Ident) -> Import {
     let mut import = Import {
         span: name.span(),
@@ -86,9 +86,9 @@ fn leaf(prefix: &Import, ident: &proc_macro2::Ident, name: &proc_macro2::Ident) 
     import
 }
 
-/// Whether the whole crate can name an item of this visibility that stands in `parent`.
+/// Whether the whole crate can name an item of this visibility in `parent`.
 pub(crate) fn reachable(visibility: &syn::Visibility, parent: &[String]) -> bool {
-    // What is private to the root, or to the parent of a module of the root, is seen by every module.
+    // Items private to the root, or to the parent of a module of the root, are visible in every module.
     match visibility {
         _ if parent.is_empty() => true,
         syn::Visibility::Public(_) => true,

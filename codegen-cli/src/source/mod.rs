@@ -1,7 +1,7 @@
-//! The source of one crate: files read, module tree followed, nothing interpreted.
+//! The source of one crate: reads its files and follows its module tree, without interpreting items.
 //!
 //! Generated files are never opened, so a missing, stale or broken `generated/` cannot stop its own regeneration.
-//! Whatever cannot be followed becomes a [`Problem`]; nothing is skipped in silence.
+//! Modules that cannot be followed become a [`Problem`]; none are skipped silently.
 
 mod cfg;
 mod import;
@@ -38,13 +38,13 @@ pub(crate) struct Module {
     pub(crate) path: Vec<String>,
     /// The module around it.
     pub(crate) parent: Option<ModuleId>,
-    /// The file its items stand in.
+    /// The file that contains its items.
     pub(crate) file: usize,
-    /// Whether the whole crate can name it, as far as its own declaration says.
+    /// Whether the whole crate can name it, considering only its own declaration.
     pub(crate) visible: bool,
-    /// Whether the module or one around it stands behind a `cfg` that is not known here.
+    /// Whether the module or a parent has a `cfg` that cannot be evaluated here.
     pub(crate) conditional: bool,
-    /// Everything in it that is not a module.
+    /// All items except modules.
     pub(crate) items: Vec<syn::Item>,
     /// Modules inside it, by name.
     pub(crate) children: BTreeMap<String, ModuleId>,
@@ -54,7 +54,7 @@ pub(crate) struct Module {
 /// Names that come from outside the crate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Externs {
-    /// What the crate calls apiloom; more than one name only with a renamed second version.
+    /// The names of apiloom in the crate; more than one only with a renamed second version.
     pub(crate) apiloom: Vec<String>,
     /// Every other dependency.
     pub(crate) others: Vec<String>,
@@ -69,13 +69,13 @@ pub(crate) struct Crate {
     pub(crate) modules: Vec<Module>,
     /// How the root declares the generated module, if it does.
     pub(crate) generated: Option<syn::ItemMod>,
-    /// What could not be followed.
+    /// Errors of files and modules that could not be read.
     pub(crate) problems: Vec<Problem>,
     externs: Externs,
 }
 
 impl Crate {
-    /// Reads the crate whose root file is `root`. `name` turns a path into what messages call it.
+    /// Reads the crate whose root file is `root`. `name` returns the path of a file for messages.
     pub(crate) fn load(root: &Path, externs: Externs, name: &dyn Fn(&Path) -> String) -> Crate {
         let mut loader = Loader {
             name,
@@ -108,7 +108,7 @@ impl Crate {
         &self.modules[id.0]
     }
 
-    /// The modules around `id`, itself included, that the rest of the crate cannot name; the innermost comes first.
+    /// The modules from `id` outwards that the rest of the crate cannot name; the innermost comes first.
     pub(crate) fn private_modules(&self, id: ModuleId) -> Vec<&Module> {
         let around = std::iter::successors(Some(id), |id| self.module(*id).parent);
         around
@@ -117,7 +117,7 @@ impl Crate {
             .collect()
     }
 
-    /// Where a span of a module's items lies.
+    /// The location of a span of a module's items.
     pub(crate) fn locate(&self, module: ModuleId, span: Span) -> Location {
         locate(self.module(module).file, span)
     }
@@ -130,17 +130,17 @@ fn locate(file: usize, span: Span) -> Location {
     }
 }
 
-/// Where files of a module's children are looked for.
+/// Where the files of a module's children are searched.
 #[derive(Clone)]
 struct Place {
     /// `mod x;` is `children/x.rs` or `children/x/mod.rs`.
     children: PathBuf,
-    /// `#[path = ".."]` starts here.
+    /// The folder to which `#[path = ".."]` is relative.
     attribute: PathBuf,
 }
 
 impl Place {
-    /// The place of a file that owns its whole folder: the crate root, `mod.rs`, and whatever `#[path]` names.
+    /// The place of a file that owns its whole folder: the crate root, `mod.rs`, and files named by `#[path]`.
     fn owner(file: &Path) -> Place {
         let dir = file.parent().unwrap_or(Path::new("")).to_path_buf();
         Place {
@@ -161,12 +161,12 @@ impl Place {
 struct Loader<'a> {
     name: &'a dyn Fn(&Path) -> String,
     krate: Crate,
-    /// The files around the module being read, outermost first, and what they are called: `#[path]` can lead back to
-    /// one of them.
+    /// The files that contain the current module, outermost first, with their names for messages: `#[path]` can lead
+    /// back to one of them.
     open: Vec<(PathBuf, String)>,
 }
 
-/// A `mod` item's surroundings.
+/// The context of a `mod` item.
 struct Nested {
     parent: ModuleId,
     path: Vec<String>,
@@ -224,7 +224,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Puts items into a module that was already added, and adds the modules among them.
+    /// Adds items to an existing module, and the modules among them.
     fn fill(&mut self, id: ModuleId, file: usize, items: Vec<syn::Item>, place: &Place) {
         self.krate.modules[id.0].file = file;
         for item in items {
@@ -259,7 +259,7 @@ impl Loader<'_> {
         self.krate.modules[id.0].items.push(item);
     }
 
-    /// The items of an included file belong to this module, so a kind among them would be overlooked.
+    /// Reports `include!`: the items of the file belong to this module, so a kind among them would be missed.
     fn include(&mut self, file: usize, invocation: &syn::ItemMacro) {
         self.krate.problems.push(
             Problem::error("the generator cannot look inside `include!`")
@@ -404,7 +404,7 @@ impl Loader<'_> {
     }
 }
 
-/// The file itself, whichever way leads to it; the path as it is where that cannot be told.
+/// The canonical path of a file, or the path itself if that fails.
 fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }

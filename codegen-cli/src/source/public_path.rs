@@ -1,4 +1,4 @@
-//! By which path the whole crate can name an item: where it stands, or where it is re-exported.
+//! Finds the path by which the whole crate can name an item: its own path, or a re-export.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -6,9 +6,9 @@ use super::{Crate, Definition, Lookup, ModuleId, Namespace};
 use crate::problem::Problem;
 
 impl Crate {
-    /// The names behind `crate` that lead to an item from everywhere in the crate: where it stands, if no module around
-    /// it is private, or else a short way through `pub use`. Modules that have a name come before globs, whose names
-    /// other globs may hide.
+    /// The path of an item behind `crate` that is valid everywhere in the crate: its own path if no module in it is
+    /// private, or else a short one through `pub use`. Modules with a name come before globs, whose names other globs
+    /// may hide.
     pub(crate) fn public_path(
         &self,
         module: ModuleId,
@@ -25,7 +25,7 @@ impl Crate {
             let names = self.names_of(here, &item, module, name, namespace);
             for name in names {
                 let path = joined(&path, name);
-                // Another item of the name may hide the one that a glob brings in.
+                // Another item of the same name may hide the one that a glob imports.
                 if self.item_at(&path, namespace) == item {
                     return Some(path);
                 }
@@ -36,7 +36,7 @@ impl Crate {
                 }
                 match name {
                     Some(name) => open.push_back((inner, joined(&path, name))),
-                    // What a glob brings in has no name in between.
+                    // A glob adds no name to the path.
                     None => open.push_front((inner, path.clone())),
                 }
             }
@@ -44,7 +44,8 @@ impl Crate {
         None
     }
 
-    /// The problem of an item that generated code cannot name because of the modules around it. Its place is to be said.
+    /// The problem of an item that generated code cannot name because a module is private. The caller adds the
+    /// location.
     pub(crate) fn problem_of_privacy(
         &self,
         what: &str,
@@ -67,7 +68,7 @@ impl Crate {
         Some(Problem::error(format!("{what} is in the private module `{innermost}`")).help(help))
     }
 
-    /// What the item is called in a module, as far as the whole crate sees it.
+    /// The names of the item in a module, as visible to the whole crate.
     fn names_of<'a>(
         &'a self,
         here: ModuleId,
@@ -85,7 +86,7 @@ impl Crate {
         own.into_iter().chain(imported).collect()
     }
 
-    /// The modules that can be named through a module, and their names there; a glob's has none.
+    /// The modules that can be named through a module, with their names there; a glob's has none.
     fn visible_modules(&self, here: ModuleId) -> Vec<(Option<&str>, ModuleId)> {
         let module = self.module(here);
         let children = module.children.iter().filter_map(|(name, child)| {

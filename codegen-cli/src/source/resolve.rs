@@ -1,7 +1,7 @@
-//! What a path means inside a crate: `use`, renames, globs, `self`, `super`, `crate` and the extern prelude.
+//! Resolves paths inside a crate: `use`, renames, globs, `self`, `super`, `crate` and the extern prelude.
 //!
-//! It answers only what the generator asks: is this attribute or macro apiloom's, and which struct does this path
-//! name. Where a glob of a foreign crate could hold the name, the answer is [`Lookup::Unknown`], never a guess.
+//! It answers only what the generator needs: whether an attribute or macro is apiloom's, and which struct a path names.
+//! If a glob of a foreign crate could contain the name, the answer is [`Lookup::Unknown`], never a guess.
 
 use super::import::{Import, unraw};
 use super::{Crate, ModuleId};
@@ -17,38 +17,38 @@ pub(crate) enum Namespace {
     Value,
 }
 
-/// What a path names.
+/// The definition that a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Definition {
-    /// Something of apiloom, by its last name; empty for the crate itself.
+    /// An item of apiloom, by its last name; empty for the crate itself.
     Apiloom(String),
     /// A module of this crate.
     Module(ModuleId),
     /// Another item of this crate.
     Item(ModuleId, String),
-    /// Something of another crate.
+    /// An item of another crate.
     Foreign,
 }
 
-/// The answer to a look-up.
+/// The result of a look-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lookup {
-    /// It is this.
+    /// The definition was found.
     Found(Definition),
-    /// It may come from somewhere that cannot be seen.
+    /// The definition may be in a crate that cannot be read.
     Unknown,
-    /// There is no such name.
+    /// The name does not exist.
     Missing,
 }
 
-/// The constant that `group!` makes.
+/// The constant that `group!` defines.
 pub(crate) const GROUP: &str = "GROUP";
 
 /// `use` chains longer than this are cycles.
 const MAX_DEPTH: usize = 32;
 
 impl Crate {
-    /// What `path` means inside `module`; its last segment is looked up in `namespace`.
+    /// Resolves `path` inside `module`; its last segment is looked up in `namespace`.
     pub(crate) fn resolve(
         &self,
         module: ModuleId,
@@ -63,12 +63,12 @@ impl Crate {
         self.resolve_names(module, &names, path.leading_colon.is_some(), namespace, 0)
     }
 
-    /// What `name` means when it is reached through `module`, as in `module::name`.
+    /// Resolves `name` in `module`, as in `module::name`.
     pub(crate) fn member(&self, module: ModuleId, name: &str, namespace: Namespace) -> Lookup {
         self.in_module(module, name, namespace, 0)
     }
 
-    /// What a type alias of this crate stands for; anything else stands for itself.
+    /// The target of a type alias of this crate; other definitions are returned unchanged.
     pub(crate) fn behind_alias(&self, found: Lookup) -> Lookup {
         let mut found = found;
         for _ in 0..MAX_DEPTH {
@@ -91,7 +91,7 @@ impl Crate {
         Lookup::Missing
     }
 
-    /// What the names behind `crate` lead to.
+    /// Resolves a path behind `crate`.
     pub(super) fn item_at(&self, names: &[String], namespace: Namespace) -> Lookup {
         let path: Vec<String> = std::iter::once("crate".to_owned())
             .chain(names.iter().cloned())
@@ -99,12 +99,12 @@ impl Crate {
         self.resolve_names(Crate::ROOT, &path, false, namespace, 0)
     }
 
-    /// What an import of a module brings in; the module itself for a glob.
+    /// Resolves the target of an import; for a glob its module.
     pub(super) fn target(&self, module: ModuleId, import: &Import, namespace: Namespace) -> Lookup {
         self.resolve_names(module, &import.path, import.global, namespace, 0)
     }
 
-    /// The import that brings `name` into a module, if one does by name.
+    /// The import of a module that has this name, if any.
     pub(crate) fn import(&self, module: ModuleId, name: &str) -> Option<&Import> {
         self.module(module)
             .imports
@@ -211,7 +211,7 @@ impl Crate {
             return Lookup::Found(found);
         }
         let mut answer = Lookup::Missing;
-        // A name brought in by name wins over one from a glob.
+        // A named import takes precedence over a glob.
         let imports = &self.module(module).imports;
         let (named, globs): (Vec<_>, Vec<_>) =
             imports.iter().partition(|import| import.name.is_some());
@@ -282,7 +282,7 @@ impl Crate {
     }
 }
 
-/// What a glob of apiloom or of its prelude can bring in, among the names that matter here.
+/// Whether a glob of apiloom or of its prelude can import this name, among the names that matter here.
 fn in_prelude(name: &str, namespace: Namespace) -> bool {
     namespace == Namespace::Macro && matches!(name, "resource" | "api" | "Resource" | "group")
 }

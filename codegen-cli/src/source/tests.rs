@@ -1,10 +1,10 @@
-//! The module tree and name resolution, on crates written into a temporary folder.
+//! Tests of the module tree and of name resolution, on crates written to a temporary folder.
 
 use std::fs;
 
 use super::*;
 
-/// Writes files, loads `lib.rs`.
+/// Writes files and loads `lib.rs`.
 fn load(files: &[(&str, &str)]) -> (tempfile::TempDir, Crate) {
     let dir = tempfile::tempdir().expect("a temporary folder");
     for (path, text) in files {
@@ -43,7 +43,7 @@ fn check_problem(files: &[(&str, &str)], expected: &str) {
     assert!(text.contains(expected), "{text}");
 }
 
-/// Resolves `path` in the module `x` of a crate, or in the root where there is none.
+/// Resolves `path` in the module `x` of a crate, or in the root if there is none.
 fn check_resolve(files: &[(&str, &str)], path: &str, expected: Lookup) {
     let (_dir, krate) = load(files);
     assert_eq!(krate.problems, []);
@@ -212,7 +212,7 @@ fn cycles_of_imports_end() {
     );
 }
 
-/// The path by which generated code names `Item` of the crate.
+/// Checks the path by which generated code names `Item` of the crate.
 #[track_caller]
 fn check_public_path(root: &str, expected: Option<&str>) {
     let (_dir, krate) = load(&[("lib.rs", root)]);
@@ -239,7 +239,7 @@ fn items_of_private_modules_are_found_where_they_are_re_exported() {
             "pub mod v { pub struct Item; } pub use v::Item;",
             Some("v::Item"),
         ),
-        // The whole crate sees what is private to its root.
+        // Items private to the root are visible in the whole crate.
         ("mod v { pub struct Item; }", Some("v::Item")),
         ("pub mod v { mod x { pub struct Item; } }", None),
         (
