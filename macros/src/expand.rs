@@ -1,6 +1,7 @@
-//! From the model to Rust: one file per trait that an expansion implements.
+//! Generates Rust from the model: one file per trait that an expansion implements.
 //!
-//! An item with errors is still emitted, with every trait that uses of it need, so that rustc does not report those too.
+//! An item with errors is still emitted, with every trait that its users need, so that rustc reports no follow-up
+//! errors.
 
 mod broken;
 mod checked;
@@ -37,7 +38,7 @@ pub(crate) fn kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
     quote! { #types #item #impls #conversion #resource }
 }
 
-/// `#[derive(Resource)]`: the traits alone.
+/// `#[derive(Resource)]`: only the trait impls.
 pub(crate) fn derived_kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
     let Some(kind) = parse_derived_kind(item, d).filter(|_| d.is_empty()) else {
         return broken::derived_kind(item);
@@ -51,7 +52,7 @@ pub(crate) fn derived_kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStre
 
 /// `#[api(..)]` on a struct or an enum.
 pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
-    // Of the attributes of a kind rustc expands the first one only, which takes the others with it.
+    // rustc expands only the first attribute of a kind, which removes the others.
     if item.attrs.iter().any(|a| is_attribute(a, "resource")) && !broken::derives(item, "Resource")
     {
         return kind(item, d);

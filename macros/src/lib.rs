@@ -1,6 +1,6 @@
-//! The doors: each parses into the model, collects every error, quotes a thin call into `apiloom::codegen`.
+//! The macros: each parses into the model, collects every error, and emits a thin call to `apiloom::codegen`.
 //!
-//! Documentation of the macros stands in the crate `apiloom`, where examples can use the runtime.
+//! The macros are documented in the crate `apiloom`, where examples can use the runtime.
 
 mod expand;
 
@@ -16,13 +16,13 @@ pub fn resource(args: TokenStream, item: TokenStream) -> TokenStream {
     attribute(args.into(), item.into(), "resource", expand::kind)
 }
 
-/// Declares a type that stands inside objects: see the guide in the crate `apiloom`.
+/// Declares a type inside objects: see the guide in the crate `apiloom`.
 #[proc_macro_attribute]
 pub fn api(args: TokenStream, item: TokenStream) -> TokenStream {
     attribute(args.into(), item.into(), "api", expand::api_type)
 }
 
-/// Declares a kind on a root struct that has serde and schemars derives of its own.
+/// Declares a kind on a root struct with its own serde and schemars derives.
 #[proc_macro_derive(Resource, attributes(resource))]
 pub fn derive_resource(item: TokenStream) -> TokenStream {
     let item: DeriveInput = match syn::parse(item) {
@@ -44,7 +44,7 @@ pub fn group(tokens: TokenStream) -> TokenStream {
     quote!(#expansion #errors).into()
 }
 
-/// Puts the arguments back as an attribute, so that both front ends read the same item, and expands it.
+/// Reattaches the arguments as an attribute, so that macros and generator read the same item, and expands it.
 fn attribute(
     args: Tokens,
     item: Tokens,

@@ -1,6 +1,6 @@
-//! What macro expansions and generated code name, and nobody else: no promise is made about it beyond [`CONTRACT`].
+//! The items that macro expansions and generated code use. Not a public API: only [`CONTRACT`] is guaranteed.
 //!
-//! Expansions are thin calls into here, so that a fix of behaviour needs no change of generated files.
+//! Expansions are thin calls to this module, so that bug fixes do not change generated files.
 
 #[cfg(feature = "server")]
 mod allocator;
@@ -56,15 +56,15 @@ pub use serving::main;
 
 pub use crate::testing::check_conversion;
 
-/// Changes whenever generated code of an older version would not fit; generated files assert it.
+/// The version of this interface. It changes whenever older generated code would not fit; generated files check it.
 pub const CONTRACT: u32 = 1;
 
-/// A path of JSON names; the empty names of flattened fields are left out.
+/// A path of JSON names without the empty names of flattened fields.
 pub fn path(names: &[&'static str]) -> JsonPath {
     JsonPath::new(names.iter().copied().filter(|name| !name.is_empty()))
 }
 
-/// A path that the user wrote as JSON names.
+/// Parses a path that the user wrote as JSON names.
 pub fn json_path(text: &str) -> JsonPath {
     JsonPath::new(text.strip_prefix('.').unwrap_or(text).split('.'))
 }
@@ -74,10 +74,10 @@ pub const fn name_of<T>(field: &Field<T>) -> &'static str {
     Field::json_name(field)
 }
 
-/// Proves the shape that a macro read from a type's spelling; an alias of another type fails here.
+/// Checks that a type is the `Option` that its spelling shows; an alias of another type does not compile.
 pub const fn is_option<T>(_: &std::marker::PhantomData<Option<T>>) {}
 
-/// Tells what the spelling of a type hides: whether it is an option, a list or a map after all.
+/// Detects an option, a list or a map behind an alias.
 #[derive(Debug)]
 pub struct Shape<T>(std::marker::PhantomData<T>);
 
@@ -98,17 +98,17 @@ impl<K, T> Shape<std::collections::HashMap<K, T>> {
     pub const HIDES_CONTAINER: bool = true;
 }
 
-/// The answer of [`Shape`] for all other types: the inherent constants above win where they exist.
+/// The constant of [`Shape`] for all other types: the inherent constants above take precedence where they exist.
 pub trait ShapeOther {
-    /// The type is what it is spelled as.
+    /// The type is not a hidden container.
     const HIDES_CONTAINER: bool = false;
 }
 
 impl<T> ShapeOther for Shape<T> {}
 
-/// Whether a list or a map is empty and therefore left out.
+/// Whether a list or a map is empty, so that it is omitted.
 pub trait IsEmpty {
-    /// Whether nothing is in it.
+    /// Whether it has no elements.
     fn is_empty(&self) -> bool;
 }
 

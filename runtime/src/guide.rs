@@ -1,4 +1,4 @@
-//! What one writes by hand beside annotated types, each with an example: no code lives here.
+//! Guide to the code that users write beside annotated types, with examples: this module has no code.
 
 #[doc = include_str!("docs/conversion.md")]
 pub mod conversion {}

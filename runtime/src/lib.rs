@@ -3,7 +3,7 @@
 //! ```
 //! use apiloom::prelude::*;
 //!
-//! /// A greeting for somebody.
+//! /// A greeting.
 //! #[apiloom::resource(group = "example.com", version = "v1", namespaced, shortname = "hi",
 //!     printcolumn(name = "To", path = spec.to))]
 //! pub struct Greeting {

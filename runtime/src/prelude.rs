@@ -1,4 +1,4 @@
-//! What nearly every file with API types needs: `use apiloom::prelude::*`.
+//! The names that nearly every file with API types needs: `use apiloom::prelude::*`.
 
 #[doc(no_inline)]
 pub use std::collections::BTreeMap;

@@ -1,23 +1,24 @@
-//! Checks that packages run as tests of their own.
+//! Checks that packages run in their own tests.
 
 use apiloom_meta::kind::{Conversion, Resource};
 use apiloom_meta::schema::{Schema, merge_difference};
 use serde_json::{Map, Value, json};
 
-/// How many random documents of each version are tried.
+/// Number of random documents of each version.
 const SAMPLES: u64 = 300;
 
-/// Converts random documents of a version and of its hub there and back. `#[apiloom::resource]` writes a test that calls
-/// it for every version with `spoke_of`.
+/// Converts random documents of a version and of its hub in both directions. `#[apiloom::resource]` generates a test
+/// that calls it for every version with `spoke_of`.
 ///
 /// - A document that the schema allows can be converted.
-/// - What the hub is told by the version, it is told again after it was read back: nothing drifts.
-/// - What the version shows of the hub, it shows again after it was written back.
+/// - Converting a document of the version to the hub, back, and to the hub again gives the same document of the hub.
+/// - Converting a document of the hub to the version, back, and to the version again gives the same document of the
+///   version.
 /// - A client that writes in the version what it read changes nothing in the hub, and one that writes something else reads
 ///   what it wrote.
 ///
 /// # Panics
-/// With the documents, where one of these does not hold.
+/// With the documents for which one of these does not hold.
 #[track_caller]
 pub fn check_conversion<Spoke: Resource, Hub: Resource>() {
     let spoke = Version::of::<Spoke>();
@@ -51,7 +52,7 @@ impl Version {
         }
     }
 
-    /// A random object; `None` if the schema does not allow it, as it may not be converted then.
+    /// A random object; `None` if the schema does not allow it, since it need not be convertible then.
     fn sample(&self, seed: u64) -> Option<Value> {
         let mut sample = self.schema.sample(seed);
         sample["metadata"] = json!({"name": "a"});

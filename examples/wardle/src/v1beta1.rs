@@ -39,7 +39,7 @@ pub struct FlunderSpec {
 pub enum ReferenceType {
     Flunder,
     Fischer,
-    /// Whatever else a client wrote; the union refuses it.
+    /// Any other value; the union refuses it.
     #[api(unknown)]
     Unknown(String),
 }

@@ -1,4 +1,4 @@
-//! A type that stands inside objects, as `#[api(..)]` declares it: structs, enums, their fields and variants.
+//! API types: structs and enums inside objects as declared with `#[api(..)]`, their fields and variants.
 
 mod parse;
 mod rules;
@@ -20,11 +20,11 @@ pub enum ApiType {
     Struct(ApiStruct),
     /// An enum.
     Enum(ApiEnum),
-    /// One value under a name of its own.
+    /// A struct of one unnamed field.
     Newtype(ApiNewtype),
 }
 
-/// A struct of one unnamed field with `#[api]`: the value itself, with rules of its own.
+/// A struct of one unnamed field with `#[api]`: it has the JSON form of its field, with rules of its own.
 #[derive(Clone, Debug)]
 pub struct ApiNewtype {
     /// The Rust name.
@@ -35,7 +35,7 @@ pub struct ApiNewtype {
     pub rules: Rules,
     /// The type of the value, as written.
     pub inner: Code,
-    /// Last segments of the derives that the user listed below the attribute.
+    /// Last segments of the user's derives below the attribute.
     pub derives: Vec<String>,
 }
 
@@ -54,18 +54,18 @@ pub struct ApiStruct {
     pub conversions: Vec<Conversion>,
     /// Fields in declared order.
     pub fields: Vec<Field>,
-    /// Last segments of the derives that the user listed below the attribute.
+    /// Last segments of the user's derives below the attribute.
     pub derives: Vec<String>,
 }
 
 /// Fields of which at most one is set.
 #[derive(Clone, Debug)]
 pub struct Union {
-    /// The field that says which member is set.
+    /// The tag: the field that names the member which is set.
     pub tag: Option<Name>,
-    /// Whether no member may be set at all.
+    /// Whether all members may be absent.
     pub allow_none: bool,
-    /// Where it is declared.
+    /// The span of the declaration.
     pub span: SourceSpan,
 }
 
@@ -78,21 +78,21 @@ pub struct Field {
     pub json_name: String,
     /// The type, as written.
     pub ty: Code,
-    /// What the type's tokens say it is; the macros let rustc prove it.
+    /// The type's shape by its tokens; the expansion makes rustc verify it.
     pub shape: Shape,
     /// The doc comment, as plain text.
     pub description: String,
     /// Rules of the value.
     pub rules: Rules,
-    /// Whether its fields stand in the parent.
+    /// Whether its fields are inlined into the parent.
     pub flatten: bool,
     /// The default, a Rust expression of the field's type (inside the `Option`, if it is one).
     pub default: Option<Code>,
     /// A function of the parent that computes the default.
     pub default_with: Option<Code>,
-    /// The union members that the field is: the values of the tag that select it.
+    /// The values of the union's tag that select this field.
     pub members: Vec<Spanned<String>>,
-    /// How it converts, when not by itself.
+    /// How it converts, if not by its type.
     pub convert: FieldConversion,
 }
 
@@ -109,33 +109,33 @@ pub enum Shape {
     Other,
 }
 
-/// What `convert(..)` on a type says.
+/// The arguments of `convert(..)` on a type.
 #[derive(Clone, Debug)]
 pub struct Conversion {
-    /// The other type, as written.
+    /// The peer type, as written.
     pub peer: Code,
-    /// The user writes both `ConvertFrom` impls.
+    /// Whether the user writes both `ConvertFrom` impls.
     pub manual: bool,
     /// Functions of the whole value: to the peer and back.
     pub with: Option<(Code, Code)>,
-    /// Fields that only the peer has, and what they get.
+    /// Fields that only the peer has, with their values.
     pub hub_only: Vec<(Name, Code)>,
     /// Fields of the peer whose loss is accepted.
     pub lossy: Vec<Name>,
 }
 
-/// What `convert(..)` on a field says.
+/// The arguments of `convert(..)` on a field.
 #[derive(Clone, Debug, Default)]
 pub struct FieldConversion {
     /// The field's name in the peer.
     pub rename: Option<Name>,
     /// Functions to the peer's field and back.
     pub with: Option<(Code, Code)>,
-    /// The peer has no such field; its value is lost on the way there.
+    /// Whether the peer has no such field; its value is lost in the conversion to the peer.
     pub drop: bool,
-    /// What the field gets on the way back when it is dropped.
+    /// The field's value in the conversion from the peer, for a dropped field.
     pub default: Option<Code>,
-    /// Where it is declared.
+    /// The span of the declaration.
     pub span: Option<SourceSpan>,
 }
 
@@ -152,9 +152,9 @@ pub struct ApiEnum {
     pub conversions: Vec<Conversion>,
     /// Variants in declared order.
     pub variants: Vec<Variant>,
-    /// The fields by which an object tells its variant: the variants that hold something, or else the tag.
+    /// The JSON fields that tell an object's variant: the variants with content, or else the tag.
     pub wire_names: Vec<String>,
-    /// Last segments of the derives that the user listed below the attribute.
+    /// Last segments of the user's derives below the attribute.
     pub derives: Vec<String>,
 }
 
@@ -165,7 +165,7 @@ impl ApiEnum {
             .iter()
             .all(|v| v.unknown || matches!(v.content, Content::Unit))
     }
-    /// The variant that takes what is not known, if the enum is open.
+    /// The variant for unknown values, if the enum is open.
     pub fn unknown(&self) -> Option<&Variant> {
         self.variants.iter().find(|v| v.unknown)
     }
@@ -176,18 +176,18 @@ impl ApiEnum {
 pub struct Variant {
     /// The Rust name.
     pub name: Name,
-    /// Its string, or the name of its field, on the wire.
+    /// Its string, or the name of its field, in JSON.
     pub json_name: String,
     /// The doc comment, as plain text.
     pub description: String,
-    /// Whether it takes every value that is not known.
+    /// Whether it holds all unknown values.
     pub unknown: bool,
-    /// What it holds.
+    /// The content of the variant.
     pub content: Content,
 }
 
 impl Variant {
-    /// The named fields that it holds.
+    /// The named fields of the variant.
     pub fn fields(&self) -> &[Field] {
         match &self.content {
             Content::Fields(fields) => fields,
@@ -196,7 +196,7 @@ impl Variant {
     }
 }
 
-/// What a variant holds.
+/// The content of a variant.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! Reads `key`, `key = value` and `key(..)`, going on after an error so that every error of an item is seen.
+//! Parses `key`, `key = value` and `key(..)`, and continues after an error so that all errors of an item are reported.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
@@ -11,9 +11,9 @@ use crate::keys::{self, Target};
 use crate::kind::FieldRef;
 use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, is_attribute};
 
-/// One argument, its key resolved against the vocabulary.
+/// One argument, with its key resolved.
 pub(crate) struct Arg {
-    /// The canonical key, whatever alias the user wrote.
+    /// The canonical key, also if the user wrote an alias.
     pub(crate) key: &'static str,
     /// The key as written.
     pub(crate) written: Name,
@@ -30,14 +30,14 @@ enum Value {
 #[derive(Default)]
 pub(crate) struct Args {
     read: Vec<Arg>,
-    /// Keys that are there, but misspelt or with a value that is no Rust.
+    /// Keys that were given, but misspelt or with a value that is not valid Rust.
     unread: Vec<&'static str>,
-    /// Whether an attribute has no keys at all.
+    /// Whether an attribute has no readable keys at all.
     is_unclear: bool,
 }
 
 impl Args {
-    /// Those that could be read, in source order.
+    /// The arguments that could be read, in source order.
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, Arg> {
         self.read.iter()
     }
@@ -46,7 +46,7 @@ impl Args {
         self.iter().find(|arg| arg.key == key)
     }
 
-    /// Whether the key is there, or was meant to be: one whose error is reported already is not missing as well.
+    /// Whether the key was given, or intended: a key with a reported error is not reported as missing too.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.is_unclear || self.unread.contains(&key) || self.find(key).is_some()
     }
@@ -60,10 +60,11 @@ impl<'a> IntoIterator for &'a Args {
     }
 }
 
-/// An argument before its key is resolved; `None` for a value whose error is reported.
+/// An argument before its key is resolved; `None` for a value with a reported error.
 type RawArg = (Name, Option<Value>);
 
-/// The arguments of all attributes of this name on an item, keys checked for their target, contradictions reported.
+/// The arguments of all attributes of this name on an item. Keys are checked for their target, and contradictions are
+/// reported.
 pub(crate) fn of_attributes(
     attrs: &[Attribute],
     name: &str,
@@ -152,7 +153,7 @@ fn raw_args(tokens: TokenStream, d: &mut Diagnostics) -> Vec<RawArg> {
         .collect()
 }
 
-/// What is parsed between commas, or the tokens of a part whose error is reported.
+/// A part between commas, or the tokens of a part with a reported error.
 fn separated<T>(
     tokens: TokenStream,
     part: fn(ParseStream<'_>) -> syn::Result<T>,
@@ -185,12 +186,12 @@ fn separated<T>(
         }
         Ok(())
     };
-    // Every error is a diagnostic already. That a part has tokens left, in parentheses of its own, is one of them.
+    // All errors are already diagnostics, including tokens left over in a part.
     let _ = parser.parse2(tokens);
     parts
 }
 
-/// Whether only the comma before it is missing.
+/// Whether only the comma before the argument is missing.
 fn begins_argument(input: ParseStream<'_>) -> bool {
     let ahead = input.fork();
     Ident::parse_any(&ahead).is_ok_and(|word| {
@@ -200,7 +201,7 @@ fn begins_argument(input: ParseStream<'_>) -> bool {
     })
 }
 
-/// The name that a part begins with, also when it stands in quotes.
+/// The name at the start of a part, also if it is in quotes.
 fn first_name(tokens: TokenStream) -> Option<Name> {
     match tokens.into_iter().next()? {
         TokenTree::Ident(word) => Some(Name::from(&word)),
@@ -232,12 +233,12 @@ fn raw_arg(input: ParseStream<'_>) -> syn::Result<(Name, Value)> {
     Ok((key, Value::Flag))
 }
 
-/// Reports what is no expression. The usual reason is a field whose name is a word of Rust.
+/// Reports an invalid expression. The usual cause is a field whose name is a Rust keyword.
 fn report_syntax(error: &syn::Error, at_end: bool, tokens: &TokenStream, d: &mut Diagnostics) {
     let words = keywords_in(tokens);
     if words.is_empty() {
         let text = error.to_string();
-        // The end of the arguments has no place in the source.
+        // The end of the arguments has no span.
         let last = tokens.clone().into_iter().last().filter(|_| at_end);
         let span = last.map_or_else(|| error.span(), |last| last.span());
         let text = text
@@ -255,17 +256,17 @@ fn report_syntax(error: &syn::Error, at_end: bool, tokens: &TokenStream, d: &mut
     }
 }
 
-/// What is left up to the next comma.
+/// The tokens up to the next comma.
 fn remaining(input: ParseStream<'_>) -> TokenStream {
     let mut tokens = TokenStream::new();
     while !input.is_empty() && !input.peek(Token![,]) {
-        // Anything is a tree of tokens.
+        // Any token is a token tree.
         tokens.extend(input.parse::<TokenTree>());
     }
     tokens
 }
 
-/// The names of fields that are words of Rust: behind a dot, or alone behind `=` or between commas.
+/// Field names that are Rust keywords: after a dot, or alone after `=` or between commas.
 fn keywords_in(tokens: &TokenStream) -> Vec<Ident> {
     let trees: Vec<TokenTree> = tokens.clone().into_iter().collect();
     let is_punct = |tree: Option<&TokenTree>, characters: &str| match tree {
@@ -291,14 +292,15 @@ fn keywords_in(tokens: &TokenStream) -> Vec<Ident> {
     trees.iter().enumerate().flat_map(words).collect()
 }
 
-/// `map(type)`: the key of Kubernetes' own conditions is a keyword of Rust, and so no expression unless written `r#type`.
+/// Parses `map(type)`: the key of Kubernetes' own conditions is a Rust keyword, and so not an expression unless written
+/// `r#type`.
 fn topology(input: ParseStream<'_>) -> syn::Result<Expr> {
     let word = Ident::parse_any(input)?;
     let inner;
     syn::parenthesized!(inner in input);
     let keys = inner.parse_terminated(Ident::parse_any, Token![,])?;
     let keys = keys.iter().map(|key| match key.to_string().as_str() {
-        // There are no raw forms of these; the expression says so.
+        // These have no raw form; parsing the expression reports that.
         "self" | "Self" | "super" | "crate" => key.clone(),
         text => Ident::new_raw(text, key.span()),
     });
@@ -312,7 +314,7 @@ fn skip_to_comma(input: ParseStream<'_>) -> syn::Result<()> {
     Ok(())
 }
 
-/// Expressions that come out of `macro_rules!` are wrapped in invisible groups.
+/// Unwraps the invisible groups around expressions from `macro_rules!`.
 fn peel(expr: &Expr) -> &Expr {
     match expr {
         Expr::Group(group) => peel(&group.expr),
@@ -418,7 +420,7 @@ impl Arg {
         }
     }
 
-    /// `key`. With `= false`, which is reported, it is off.
+    /// `key`. `= false` turns it off and is reported.
     pub(crate) fn flag(&self, d: &mut Diagnostics) -> bool {
         if !matches!(self.value, Value::Flag) {
             d.error(
@@ -536,7 +538,7 @@ impl Arg {
         number
     }
 
-    /// `key = EXPRESSION`, for rustc to understand.
+    /// `key = EXPRESSION`, which only rustc interprets.
     pub(crate) fn code(&self, d: &mut Diagnostics) -> Option<Code> {
         self.expr(d, "@ = ..").map(|expr| Code::new(peel(expr)))
     }
@@ -577,7 +579,7 @@ impl Arg {
         out
     }
 
-    /// `key(..)`, to be read with another target.
+    /// `key(..)`, to be parsed with another target.
     pub(crate) fn list(&self, target: Target, d: &mut Diagnostics) -> Option<Args> {
         match &self.value {
             Value::List(tokens) => Some(of_tokens(tokens.clone(), target, d)),
@@ -674,7 +676,7 @@ impl Arg {
     }
 }
 
-/// A chain of field names, or a string with JSON names.
+/// Parses a chain of field names, or a string with JSON names.
 fn field_ref_of(expr: &Expr, d: &mut Diagnostics) -> Option<FieldRef> {
     if let Some(text) = string_of(expr) {
         return json_ref(text, d);
@@ -708,7 +710,7 @@ pub(crate) fn json_ref(text: Spanned<String>, d: &mut Diagnostics) -> Option<Fie
     None
 }
 
-/// The string in an expression; used for lists of values of several kinds.
+/// The string in an expression; used for lists with values of several types.
 pub(crate) fn string_or_path(expr: &Expr) -> Option<Spanned<String>> {
     string_of(expr).or_else(|| ident_of(expr).map(|name| Spanned::new(name.text, name.span)))
 }

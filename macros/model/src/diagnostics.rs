@@ -1,4 +1,4 @@
-//! Every error that the vocabulary can report, with its id, and the collector that reports all errors of an item at once.
+//! The table of all errors with their ids, and the collector that reports all errors of an item together.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::SourceSpan;
 
 macro_rules! diagnostics {
     ($($(#[$doc:meta])* $variant:ident = $code:literal $name:literal,)+) => {
-        /// Which error; each has a UI test of its name in `tests/ui`.
+        /// The id of an error; each has a UI test of its name in `tests/ui`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum DiagnosticId { $($(#[$doc])* $variant,)+ }
 
@@ -114,18 +114,18 @@ impl fmt::Display for DiagnosticId {
 /// One error at one place.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
-    /// Which error.
+    /// The id of the error.
     pub id: DiagnosticId,
-    /// What is wrong; lower case, no full stop.
+    /// The message; lower case, no full stop.
     pub message: String,
-    /// What to do about it, if that can be said.
+    /// Advice, if there is any.
     pub help: Option<String>,
-    /// The user's token.
+    /// The span of the user's token.
     pub span: SourceSpan,
 }
 
 impl Diagnostic {
-    /// The error as a `compile_error!` at the user's token.
+    /// Converts the error to a `compile_error!` at the user's token.
     pub fn to_compile_error(&self) -> TokenStream {
         let help = self
             .help
@@ -167,11 +167,11 @@ impl Diagnostics {
         });
         self.errors.last_mut().expect("it was pushed just above")
     }
-    /// Whether nothing was reported.
+    /// Whether there are no errors.
     pub fn is_empty(&self) -> bool {
         self.errors.is_empty()
     }
-    /// What was reported, in the order of discovery.
+    /// The errors, in the order of discovery.
     pub fn errors(&self) -> &[Diagnostic] {
         &self.errors
     }
@@ -189,7 +189,7 @@ impl Diagnostic {
     pub fn help(&mut self, help: impl Into<String>) {
         self.help = Some(help.into());
     }
-    /// Adds "did you mean" when some candidate is near what was written.
+    /// Adds "did you mean" if a candidate is similar.
     pub fn suggest<'a>(&mut self, written: &str, candidates: impl IntoIterator<Item = &'a str>) {
         if let Some(near) = nearest(written, candidates) {
             self.help = Some(format!("did you mean `{near}`?"));
@@ -197,7 +197,7 @@ impl Diagnostic {
     }
 }
 
-/// The candidate nearest to a misspelt word, if one is near enough: at most a third of the letters differ.
+/// The candidate most similar to a misspelt word, if at most a third of the letters differ.
 pub fn nearest<'a>(
     written: &str,
     candidates: impl IntoIterator<Item = &'a str>,

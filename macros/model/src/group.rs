@@ -1,4 +1,4 @@
-//! A group as `apiloom::group!` declares it.
+//! A group as declared with `apiloom::group!`.
 
 mod parse;
 #[cfg(test)]
@@ -16,10 +16,10 @@ pub struct Group {
     pub name: Spanned<String>,
     /// Versions, preferred first. Each is a module of the package with that name.
     pub versions: Vec<Spanned<String>>,
-    /// The release this build is.
+    /// The current release.
     pub release: Option<Spanned<Release>>,
-    /// Whether `versions` has no error; with one, some may be missing here.
+    /// Whether `versions` has no error; if it has one, versions may be missing here.
     pub versions_are_known: bool,
-    /// Whether `release` has no error; with one, there is none here.
+    /// Whether `release` has no error; if it has one, it is missing here.
     pub release_is_known: bool,
 }

@@ -1,4 +1,4 @@
-//! What is read from an item beside our own keys: attributes, doc comments, derives, serde's names.
+//! Reads the parts of an item that are not our own keys: attributes, doc comments, derives, serde's names.
 
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
@@ -20,12 +20,12 @@ pub fn is_attribute(attribute: &Attribute, name: &str) -> bool {
     }
 }
 
-/// Who writes the serde and schemars derives of an item.
+/// Which serde and schemars derives an item has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Our attribute macros do, with attributes of their own.
+    /// Those of our attribute macros, with attributes of their own.
     Attribute,
-    /// The user does; ours is `#[derive(Resource)]` alone.
+    /// The user's own; ours is only `#[derive(Resource)]`.
     Derive,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn description(attrs: &[Attribute]) -> String {
 pub(crate) fn derives(attrs: &[Attribute]) -> Vec<String> {
     let mut names = Vec::new();
     for attribute in attrs.iter().filter(|a| a.path().is_ident("derive")) {
-        // What is not a list of paths is rustc's to report.
+        // rustc reports a derive that is not a list of paths.
         let _ = attribute.parse_nested_meta(|meta| {
             names.extend(
                 meta.path
@@ -87,7 +87,7 @@ fn foreign_keys(attrs: &[Attribute]) -> Vec<ForeignKey> {
         if !attribute.path().is_ident(owner) {
             continue;
         }
-        // What serde and schemars cannot read, they report themselves.
+        // serde and schemars report attributes that they cannot read.
         let _ = attribute.parse_nested_meta(|meta| {
             let name = meta
                 .path
@@ -136,7 +136,7 @@ pub(crate) fn serde_text(attrs: &[Attribute], name: &str) -> Option<String> {
         .map(|text| text.value)
 }
 
-/// Where an attribute stands.
+/// The position of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Struct,
@@ -152,7 +152,7 @@ const ANYWHERE: &[Place] = &[Struct, Enum, Field, Variant];
 const SERDE: &[&str] = &["serde"];
 const BOTH: &[&str] = &["serde", "schemars"];
 
-/// Keys of other crates that work against what `#[api]` adds.
+/// A key of another crate that conflicts with `#[api]`.
 struct Foreign {
     names: &'static [&'static str],
     owners: &'static [&'static str],
@@ -175,7 +175,7 @@ const fn foreign(
     }
 }
 
-/// The keys that change what is on the wire, or leave the schema behind.
+/// The keys that change the JSON form, or make the schema differ from it.
 const FOREIGN: &[Foreign] = &[
     foreign(
         &["rename"],
@@ -259,8 +259,8 @@ const FOREIGN: &[Foreign] = &[
     foreign(&["crate"], BOTH, ANYWHERE, "`#[api]` gives the crate path"),
 ];
 
-/// Reports serde and schemars attributes that work against ours. Beside derives of the user's own only those count that
-/// the schema cannot follow.
+/// Reports serde and schemars attributes that conflict with ours. With the user's own derives only those are reported
+/// that the schema does not follow.
 pub(crate) fn check_foreign(attrs: &[Attribute], place: Place, form: Form, d: &mut Diagnostics) {
     let keys = foreign_keys(attrs);
     let says_schema = keys

@@ -1,9 +1,9 @@
-//! The vocabulary: which key may stand where, which belong to a later version, which contradict each other.
+//! The table of keys: where each is allowed, which are not supported yet, and which contradict each other.
 
 use crate::diagnostics::{DiagnosticId as Id, nearest};
 use crate::{Diagnostics, Name, markers};
 
-/// Where keys stand.
+/// The position of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Resource,
@@ -47,10 +47,10 @@ impl Target {
     }
 }
 
-/// A key of the vocabulary.
+/// A key of the attributes.
 pub(crate) struct Key {
     pub(crate) name: &'static str,
-    /// Whether it may be said more than once.
+    /// Whether it may be given more than once.
     pub(crate) repeats: bool,
     aliases: &'static [&'static str],
     targets: &'static [Target],
@@ -99,14 +99,14 @@ const fn later(name: &'static str, targets: &'static [Target]) -> Key {
     }
 }
 
-/// Rules of a value wherever it stands.
+/// Positions of the rules of a value.
 const VALUE: &[Target] = &[Field, Each, Newtype];
 const TEXT: &[Target] = &[Field, Each, Keys, Newtype];
-/// `#[api]` on a type.
+/// Positions of `#[api]` on a type.
 const TYPE: &[Target] = &[Struct, Enum];
 const API: &[Target] = &[Struct, Enum, Field, Variant, Each, Keys];
 
-/// Every key. A name may stand here several times when it means different things in different places.
+/// Every key. A name may be listed several times with different meanings in different positions.
 const KEYS: &[Key] = &[
     // #[resource] and group!
     key("group", &[Resource]),
@@ -243,7 +243,7 @@ const KEYS: &[Key] = &[
     later("schema_doc", &[Struct, Enum, Field]),
 ];
 
-/// Keys that cannot both be said in one place.
+/// Keys that cannot be given together.
 const CONTRADICTIONS: &[(&[Target], &str, &str)] = &[
     (&[Resource], "namespaced", "cluster"),
     (&[Resource], "hub", "spoke_of"),
@@ -299,8 +299,7 @@ pub(crate) fn is_key(word: &str) -> bool {
     KEYS.iter().any(|key| spelled(key, word))
 }
 
-/// The key that a word means at a target. Reports why there is none; the error is the key that the word may be misspelt
-/// for.
+/// The key with this name at a target. Reports why there is none; the error is the key that may have been intended.
 pub(crate) fn resolve(
     target: Target,
     written: &Name,
@@ -385,7 +384,7 @@ fn report_unknown(target: Target, written: &Name, d: &mut Diagnostics) -> Option
     None
 }
 
-/// Pairs of keys that cannot both stand at a target.
+/// Pairs of keys that cannot both be given at a target.
 pub(crate) fn contradictions(target: Target) -> impl Iterator<Item = (&'static str, &'static str)> {
     CONTRADICTIONS
         .iter()

@@ -1,4 +1,4 @@
-//! A kind as its root struct declares it: everything that `#[resource(..)]` says.
+//! A kind as declared with `#[resource(..)]` on its root struct.
 
 mod parse;
 mod query;
@@ -51,7 +51,7 @@ pub struct Kind {
     pub storage: bool,
     /// Whether the version is served.
     pub served: bool,
-    /// When the kind came, is discouraged and goes.
+    /// The releases that introduce, deprecate and remove the kind.
     pub lifecycle: Option<Lifecycle>,
     /// How names are checked.
     pub name_format: NameFormat,
@@ -228,7 +228,7 @@ impl Release {
     }
 }
 
-/// When a kind came, is discouraged and goes.
+/// The releases that introduce, deprecate and remove a kind.
 #[derive(Clone, Debug, Default)]
 pub struct Lifecycle {
     /// First release that has it.

@@ -1,4 +1,4 @@
-//! The vocabulary that macros and generator share: syn in, plain data out.
+//! The model that macros and generator share: from syn to plain data.
 //!
 //! Both front ends call the same parse functions, so a macro and the generator cannot disagree about a name, a default
 //! or an error. Data holds strings, numbers and flags; the only tokens in it are [`Code`], the user's own expressions,

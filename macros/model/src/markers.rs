@@ -1,8 +1,8 @@
-//! The markers of Go's generators, which stand in comments (`+kubebuilder:validation:Minimum=1`), and what replaces them.
+//! The markers of Go's generators in comments (`+kubebuilder:validation:Minimum=1`), and their replacements.
 
 use Advice::{Kind, Nothing, OnField, OnType, Other};
 
-/// What to do about a marker.
+/// The replacement of a marker.
 #[derive(Clone, Copy, Debug)]
 enum Advice {
     /// A key of `#[api(..)]` on the field; `{}` is the marker's value.
@@ -13,7 +13,7 @@ enum Advice {
     Kind(&'static str),
     /// No replacement is needed, for this reason.
     Nothing(&'static str),
-    /// Something else, in words.
+    /// Other advice.
     Other(&'static str),
 }
 
@@ -150,7 +150,7 @@ const MARKERS: &[(&str, Advice)] = &[
         "genclient:nostatus",
         Other("leave `status` out of `#[apiloom::resource(..)]`"),
     ),
-    // What is written without being asked for.
+    // Markers of code that is always generated.
     ("deepcopy-gen", Nothing("every API type is `Clone`")),
     ("object", Nothing("every API type is `Clone`")),
     ("openapi-gen", Nothing("every API type is in OpenAPI")),
@@ -221,7 +221,7 @@ const MARKERS: &[(&str, Advice)] = &[
     ),
 ];
 
-/// Markers that stand for themselves, beside those that begin with `k8s:` or `kubebuilder:`.
+/// Markers without a prefix, beside those that begin with `k8s:` or `kubebuilder:`.
 const BARE: &[&str] = &[
     "genclient",
     "optional",
@@ -242,12 +242,12 @@ const BARE: &[&str] = &[
     "protobuf",
 ];
 
-/// A marker that was found in a comment.
+/// A marker in a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
-    /// As it is written: `+kubebuilder:validation:Minimum=1`.
+    /// Its text: `+kubebuilder:validation:Minimum=1`.
     pub text: String,
-    /// What to do about it.
+    /// The advice.
     pub help: String,
 }
 
@@ -271,7 +271,7 @@ pub fn of_comment(line: &str) -> Option<Marker> {
     })
 }
 
-/// What replaces a word of Go's markers that was written as a key: `maxLength`.
+/// The replacement of a marker's word that was written as a key: `maxLength`.
 pub(crate) fn of_key(word: &str) -> Option<String> {
     let word = word.to_ascii_lowercase().replace('_', "");
     let (_, advice) = MARKERS.iter().find(|(name, _)| *name == word)?;
@@ -289,7 +289,7 @@ fn help(name: &str, value: &str) -> String {
     };
     let value = match (bare, value) {
         ("resource:scope", "Cluster") => return say(Kind("cluster"), "", false),
-        // One marker may have several keys: `path=flunders,shortName=fl`.
+        // A marker may have several keys: `path=flunders,shortName=fl`.
         (name, value) if name.starts_with("resource:") && value.contains(',') => {
             return help("resource", "");
         }
@@ -300,7 +300,7 @@ fn help(name: &str, value: &str) -> String {
         _ => value.strip_prefix("k8s-").unwrap_or(value),
     };
     let known = |name: &str| MARKERS.iter().find(|(known, _)| *known == name);
-    // `deepcopy-gen:interfaces` is about `deepcopy-gen`.
+    // `deepcopy-gen:interfaces` has the advice of `deepcopy-gen`.
     let found = known(bare).or_else(|| {
         let shorter = bare.rmatch_indices([':', '.']).map(|(at, _)| &bare[..at]);
         shorter.into_iter().find_map(known)
@@ -326,7 +326,7 @@ fn say(advice: Advice, value: &str, is_of_items: bool) -> String {
     }
 }
 
-/// Whether a value means the same in Rust: a number, a truth value or a name.
+/// Whether a value has the same meaning in Rust: a number, a boolean or a name.
 fn is_plain(value: &str) -> bool {
     !value.is_empty()
         && value

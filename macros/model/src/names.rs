@@ -1,4 +1,4 @@
-//! How names follow from names: JSON names, plurals. One place, so that server, client and manifests agree.
+//! Derives names from names: JSON names, plurals. In one place, so that server, client and manifests agree.
 
 /// The JSON name of a Rust field: `creation_timestamp` is `creationTimestamp`, as serde's `camelCase` has it.
 pub fn json_name(field: &str) -> String {
@@ -18,7 +18,7 @@ pub fn json_name(field: &str) -> String {
     out
 }
 
-/// Kinds whose plural is not regular; the last CamelCase word decides.
+/// Kinds with an irregular plural, by their last CamelCase word.
 const IRREGULAR: &[(&str, &str)] = &[
     ("child", "children"),
     ("data", "data"),

@@ -1,4 +1,4 @@
-//! Values that remember where the user wrote them.
+//! Values with the span where the user wrote them.
 
 use std::ops::Deref;
 
@@ -6,7 +6,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 use syn::ext::IdentExt as _;
 
-/// From the first to the last token of something.
+/// A span from the first to the last token.
 ///
 /// Two spans because stable proc macros cannot join them; with `span-locations` (the generator) both have line and column.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ impl SourceSpan {
         let end = all.last().map_or(start, |token| token.span());
         Self { start, end }
     }
-    /// From the start of this span to the end of another.
+    /// The span from the start of this one to the end of another.
     pub fn to(self, last: Self) -> Self {
         Self {
             start: self.start,
@@ -45,17 +45,17 @@ impl From<Span> for SourceSpan {
     }
 }
 
-/// A value and where it stands. Compares by value alone.
+/// A value with its span. Comparisons use the value only.
 #[derive(Clone, Copy, Debug)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// The span of the value.
     pub span: SourceSpan,
 }
 
 impl<T> Spanned<T> {
-    /// A value with its place.
+    /// Creates a value with its span.
     pub fn new(value: T, span: impl Into<SourceSpan>) -> Self {
         Self {
             value,
@@ -90,7 +90,7 @@ pub struct Name {
     pub text: String,
     /// Whether it is written `r#name`.
     pub raw: bool,
-    /// Where it stands.
+    /// The span of the name.
     pub span: Span,
 }
 
@@ -132,7 +132,7 @@ impl PartialEq for Name {
 
 impl Eq for Name {}
 
-/// Rust code of the user's (an expression, a path or a type) that is placed unchanged: only rustc understands it.
+/// Rust code of the user (an expression, a path or a type) that is emitted unchanged: only rustc interprets it.
 #[derive(Clone)]
 pub struct Code {
     tokens: TokenStream,
@@ -153,7 +153,7 @@ impl Code {
             .replace(":: ", "::")
             .replace("- ", "-")
     }
-    /// Where it stands.
+    /// The span of the code.
     pub fn span(&self) -> SourceSpan {
         SourceSpan::of(&self.tokens)
     }

@@ -3,7 +3,7 @@
 use crate::diagnostics::DiagnosticId as Id;
 use crate::{Diagnostics, Spanned};
 
-/// The value of a word; an unknown one is reported with the near spelling or the whole list.
+/// The value of a word; an unknown one is reported with a similar spelling or the whole list.
 pub(crate) fn look_up<T: Copy>(
     word: &Spanned<String>,
     what: &str,

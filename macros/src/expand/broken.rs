@@ -1,4 +1,5 @@
-//! Items with errors: the type, with traits that do nothing. They are never run: the errors end the build.
+//! Expansions of items with errors: the type, with traits that do nothing. They never run, since the errors end the
+//! build.
 
 use apiloom_model::ApiType;
 use apiloom_model::api::Conversion;
@@ -15,7 +16,7 @@ pub(crate) fn kind(item: &DeriveInput) -> TokenStream {
     quote!(#bare #resource)
 }
 
-/// What `#[derive(Resource)]` adds to a root with errors.
+/// The additions of `#[derive(Resource)]` to a root with errors.
 pub(crate) fn derived_kind(item: &DeriveInput) -> TokenStream {
     let name = &item.ident;
     if !item.generics.params.is_empty() {
@@ -35,7 +36,7 @@ pub(crate) fn derived_kind(item: &DeriveInput) -> TokenStream {
     }
 }
 
-/// A type with errors, with the fields that columns and conversions of others may name.
+/// A type with errors, with the fields that columns and conversions may name.
 pub(crate) fn api_type(item: &DeriveInput, model: Option<&ApiType>) -> TokenStream {
     let bare = bare(item);
     let known = match model {
@@ -98,9 +99,9 @@ fn is_named(path: &Path, names: &[&str]) -> bool {
     last.is_some_and(|last| names.iter().any(|name| last.ident == name))
 }
 
-/// The item with the user's own derives, and with what `#[api]` adds.
+/// The item with the user's own derives and with the additions of `#[api]`.
 fn bare(item: &DeriveInput) -> TokenStream {
-    // Derived for the fields as well, they would fail for every field whose type is not an API type.
+    // Derived with field types that are not API types, these would fail for every such field.
     const REPLACED: [&str; 3] = ["Serialize", "Deserialize", "JsonSchema"];
     let mut bare = derives::stripped(item);
     for attrs in derives::all_attributes(&mut bare) {

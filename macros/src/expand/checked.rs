@@ -1,4 +1,4 @@
-//! What rustc finds out for us: types behind other names, the values of tags, the fields of flattened types.
+//! Emits checks that only rustc can evaluate: types behind aliases, the values of tags, the fields of flattened types.
 
 use apiloom_model::api::{Content, Field, Shape, Union, leaf};
 use apiloom_model::{ApiEnum, ApiStruct, Code, Name};
@@ -6,14 +6,15 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Data, DeriveInput};
 
-/// Proofs that the types of fields are API types, each type once. They stand before the item, to be checked first.
+/// Checks that the types of fields are API types, each type once. They come before the item, so that rustc checks them
+/// first.
 pub(crate) fn field_types(item: &DeriveInput) -> TokenStream {
     let fields: Vec<&syn::Field> = match &item.data {
         Data::Struct(data) => data.fields.iter().collect(),
         Data::Enum(data) => data.variants.iter().flat_map(|v| &v.fields).collect(),
         Data::Union(_) => Vec::new(),
     };
-    // The form and the schema of a field with such an attribute may be those of another type.
+    // The JSON form and the schema of a field with such an attribute may be those of another type.
     let is_foreign = |field: &&syn::Field| {
         let mut attrs = field.attrs.iter();
         attrs.any(|a| a.path().is_ident("serde") || a.path().is_ident("schemars"))
@@ -21,7 +22,7 @@ pub(crate) fn field_types(item: &DeriveInput) -> TokenStream {
     let own = fields.into_iter().filter(|field| !is_foreign(field));
     let mut types: Vec<Code> = Vec::new();
     for leaf in own.filter_map(|field| leaf(&Code::new(&field.ty))) {
-        // `Self` is the item, which is one; a constant beside it does not know the word.
+        // `Self` is the item, which is an API type; a constant beside the item cannot use the word.
         let text = leaf.ty.text();
         let is_self = text
             .split(|c: char| !c.is_alphanumeric() && c != '_')
@@ -32,7 +33,8 @@ pub(crate) fn field_types(item: &DeriveInput) -> TokenStream {
     }
     let proof = |ty: &Code| {
         let span = ty.span();
-        // The type of the constant and its value cover the user's type, so that rustc marks all of it, and only once.
+        // The type of the constant and its value both span the user's type, so that rustc marks all of it, and only
+        // once.
         let (start, end) = (span.start, span.end);
         let open =
             quote_spanned!(start=> ::core::option::Option::<::apiloom::codegen::FieldTypeProof<);
@@ -64,13 +66,13 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
     block(&model.name, own, &quote!(#leaves #flattened #members))
 }
 
-/// The names of a struct alone.
+/// The names of a struct without the checks.
 pub(crate) fn names(model: &ApiStruct) -> TokenStream {
     let own = model.fields.iter().map(name_of);
     block(&model.name, own, &TokenStream::new())
 }
 
-/// The names of an enum, and checks of what its variants hold.
+/// The names of an enum, and checks of the contents of its variants.
 pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
     let own = model.wire_names.iter().map(|name| own_name(name));
     let leaves: TokenStream = model
@@ -128,7 +130,7 @@ fn name_of(field: &Field) -> TokenStream {
     }
 }
 
-/// Refuses a type whose other name hides what it is.
+/// Checks that a type is not an alias that hides its shape.
 fn of_leaf(ty: &Code) -> TokenStream {
     let Some(leaf) = leaf(ty) else {
         return TokenStream::new();
@@ -140,13 +142,13 @@ fn of_leaf(ty: &Code) -> TokenStream {
     quote!(#everywhere #nested)
 }
 
-/// Refuses names of a flattened field that stand beside it already.
+/// Checks that a flattened field has no names of its siblings.
 fn of_flattened(fields: &[Field], at: usize) -> TokenStream {
     let field = &fields[at];
     if !field.flatten {
         return TokenStream::new();
     }
-    // Of two flattened fields the second one is told.
+    // Of two flattened fields the second one is reported.
     let beside = fields
         .iter()
         .enumerate()
@@ -157,7 +159,7 @@ fn of_flattened(fields: &[Field], at: usize) -> TokenStream {
     quote_spanned!(span=> const _: () = ::apiloom::codegen::refuse_shared_name(#beside, ::apiloom::codegen::Flattened::<#ty>::NAMES);)
 }
 
-/// Refuses members that no value of the tag selects.
+/// Checks that each member is selected by a value of the tag.
 fn of_members(union: &Union, fields: &[Field]) -> TokenStream {
     let tag = union.tag.as_ref();
     let Some(tag) = tag.and_then(|tag| fields.iter().find(|field| field.name == *tag)) else {

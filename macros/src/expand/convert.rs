@@ -1,8 +1,9 @@
-//! `ConvertFrom` both ways between a type and its peer, so that rustc reports every field that is mentioned nowhere.
+//! `ConvertFrom` in both directions between a type and its peer, so that rustc reports every field that is not
+//! mentioned.
 //!
-//! The macro sees one side only. It destructures both sides without `..` and builds both as literals without `..`, so that
-//! no field can be forgotten. Constants check the names before: a field that one side lacks is one error that says what to
-//! write.
+//! The macro sees one side only. It destructures both sides without `..` and builds both as literals without `..`, so
+//! that no field can be forgotten. Constants check the names first: a field that only one side has is one error, which
+//! says what to write.
 
 use apiloom_model::api::{Content, Conversion, Field};
 use apiloom_model::{ApiEnum, ApiStruct, Code, Kind, Name};
@@ -20,7 +21,7 @@ pub(crate) fn of_root(kind: &Kind) -> TokenStream {
     quote!(#proof #impls #test)
 }
 
-/// A test of the user's package that converts random objects there and back.
+/// A test in the user's package that converts random objects in both directions.
 fn round_trips(kind: &Kind, hub: &Code) -> TokenStream {
     let this = kind.root.name.to_ident();
     let name = format_ident!(
@@ -30,7 +31,7 @@ fn round_trips(kind: &Kind, hub: &Code) -> TokenStream {
     quote! {
         #[cfg(test)]
         #[test]
-        // A type inside of a function has no such test.
+        // A type inside a function has no such test.
         #[allow(unnameable_test_items)]
         fn #name() {
             ::apiloom::codegen::check_conversion::<#this, #hub>();
@@ -38,7 +39,7 @@ fn round_trips(kind: &Kind, hub: &Code) -> TokenStream {
     }
 }
 
-/// Proves that the hub is the same kind of the same group in another version.
+/// Checks that the hub is the same kind of the same group in another version.
 fn same_kind(kind: &Kind, hub: &Code) -> TokenStream {
     let (this, span) = (kind.root.name.to_ident(), hub.span().start);
     quote_spanned! {span=>
@@ -103,8 +104,8 @@ pub(crate) fn of_struct(model: &ApiStruct, conversion: &Conversion) -> TokenStre
     }
 }
 
-/// Constants that are evaluated only when both sides have every field that the conversion mentions and mentions every
-/// field of the peer; and `__ApiloomPeer`, the peer's type, which rustc knows only then.
+/// Constants that evaluate only if both sides have every field that the conversion mentions and it mentions every field
+/// of the peer; and `__ApiloomPeer`, the peer's type, which rustc knows only then.
 fn checks(model: &ApiStruct, conversion: &Conversion) -> TokenStream {
     let peer = &conversion.peer;
     let shown = peer.text();
@@ -157,7 +158,7 @@ fn checks(model: &ApiStruct, conversion: &Conversion) -> TokenStream {
     }
 }
 
-/// The fields that only the peer has.
+/// The fields that exist only in the peer.
 fn peer_only(conversion: &Conversion) -> Vec<&Name> {
     let hub_only = conversion.hub_only.iter().map(|(name, _)| name);
     let lossy = conversion.lossy.iter();
@@ -166,7 +167,7 @@ fn peer_only(conversion: &Conversion) -> Vec<&Name> {
         .collect()
 }
 
-/// Both directions by functions of the user's, which may fail.
+/// Both directions with functions of the user, which may fail.
 fn by_functions(this: &Ident, peer: &Code, (to, from): &(Code, Code)) -> TokenStream {
     let returned = |target: TokenStream, function: &Code| {
         let (span, called) = (function.span().start, quote!((#function)(value)));
@@ -203,7 +204,7 @@ fn peer_field(field: &Field) -> Ident {
         .to_ident()
 }
 
-/// A local variable that cannot meet a name of the user's.
+/// A local variable that cannot conflict with the user's names.
 fn local(name: &Name) -> Ident {
     Ident::new(
         &format!("__apiloom_{}", name.text),
@@ -211,7 +212,7 @@ fn local(name: &Name) -> Ident {
     )
 }
 
-/// The peer's type as [`checks`] declares it, with errors about it shown where the user names it.
+/// The peer's type as [`checks`] declares it, with errors at the user's mention of it.
 fn peer_type(conversion: &Conversion) -> Ident {
     Ident::new("__ApiloomPeer", conversion.peer.span().start)
 }
@@ -288,7 +289,7 @@ fn from_peer(this: &Ident, model: &ApiStruct, conversion: &Conversion) -> TokenS
         };
         quote!(#name: #value)
     });
-    // The user's span on the braces: rustc names a missing field only in a pattern of the user's context.
+    // The braces need the user's span: rustc names a missing field only in a pattern of the user's context.
     let span = conversion.peer.span().start;
     let pattern = quote_spanned!(span=> { #(#taken,)* #(#lost,)* });
     quote! {
@@ -297,7 +298,7 @@ fn from_peer(this: &Ident, model: &ApiStruct, conversion: &Conversion) -> TokenS
     }
 }
 
-/// The field's value, on its way to a field of the target type.
+/// The field's value, converted to the type of the target field.
 fn converted(
     field: &Field,
     target: &TokenStream,
@@ -306,7 +307,7 @@ fn converted(
 ) -> TokenStream {
     let (local, json, span) = (local(&field.name), &field.json_name, field.name.span);
     if let Some(function) = with {
-        // Not in the user's span: clippy would take the call of a closure for the user's own.
+        // Not the user's span: clippy would lint the call of a closure as the user's code.
         let (span, called) = (function.span().start, quote!((#function)(#local)));
         return quote_spanned! {span=>
             ::apiloom::codegen::Returned::to_field(#called, |target: &#target| &target.#target_field)

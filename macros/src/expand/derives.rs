@@ -1,4 +1,4 @@
-//! The item itself with what we add to it: derives, serde and schemars attributes.
+//! The item itself with our additions: derives, serde and schemars attributes.
 
 use apiloom_model::api::{Content, Field, Shape, holds_bytes};
 use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Code, is_attribute};
@@ -31,7 +31,7 @@ fn added_derives(present: &[String]) -> Attribute {
     parse_quote!(#[derive(#(#missing),*)])
 }
 
-/// Attributes that make the derives find their crates through `apiloom`, the only dependency of the user's.
+/// Attributes that make the derives find their crates through `apiloom`, the user's only dependency.
 fn crate_paths() -> [Attribute; 2] {
     [
         parse_quote!(#[serde(crate = "::apiloom::codegen::serde")]),
@@ -39,7 +39,7 @@ fn crate_paths() -> [Attribute; 2] {
     ]
 }
 
-/// The struct, decorated.
+/// The struct with our additions.
 pub(crate) fn decorated_struct(item: &DeriveInput, model: &ApiStruct) -> TokenStream {
     let mut item = stripped(item);
     decorate(&mut item, &model.derives, &schema::of_struct(model));
@@ -51,7 +51,7 @@ pub(crate) fn decorated_struct(item: &DeriveInput, model: &ApiStruct) -> TokenSt
     quote!(#item)
 }
 
-/// The struct of one value, decorated: serde and schemars write the value alone.
+/// The struct of one value with our additions: serde and schemars use the value alone.
 pub(crate) fn decorated_newtype(item: &DeriveInput, model: &ApiNewtype) -> TokenStream {
     let mut item = stripped(item);
     decorate(&mut item, &model.derives, &schema::of_newtype(model));
@@ -63,7 +63,7 @@ pub(crate) fn decorated_newtype(item: &DeriveInput, model: &ApiNewtype) -> Token
     quote!(#item)
 }
 
-/// The enum, decorated.
+/// The enum with our additions.
 pub(crate) fn decorated_enum(item: &DeriveInput, model: &ApiEnum) -> TokenStream {
     let mut item = stripped(item);
     decorate(&mut item, &model.derives, &schema::of_enum(model));
@@ -96,13 +96,13 @@ pub(crate) fn decorated_enum(item: &DeriveInput, model: &ApiEnum) -> TokenStream
 }
 
 fn decorate(item: &mut DeriveInput, present: &[String], keywords: &TokenStream) {
-    // Derives come first: their helper attributes must stand below them.
+    // Derives come first: their helper attributes must be below them.
     item.attrs.insert(0, added_derives(present));
     item.attrs.extend(crate_paths());
     item.attrs.push(transform(keywords));
 }
 
-/// An attribute that lets schemars run keywords over the schema it derived.
+/// An attribute that makes schemars apply our keywords to the schema that it derived.
 fn transform(keywords: &TokenStream) -> Attribute {
     parse_quote!(#[schemars(transform = |schema: &mut ::apiloom::codegen::schemars::Schema| {
         #[allow(unused_imports)]
@@ -129,13 +129,13 @@ fn serde_of_field(field: &Field) -> Vec<Attribute> {
         attrs.push(parse_quote!(#[serde(rename = #name)]));
     }
     attrs.extend(base64_of(&field.ty));
-    // With a way of its own to be read, an option is no longer absent by its type.
+    // With a custom deserializer, serde no longer treats an absent option as `None`.
     if matches!(field.shape, Shape::Option(_)) && holds_bytes(&field.ty) {
         attrs.push(parse_quote!(#[serde(default)]));
     }
     match field.shape {
         _ if field.flatten => {}
-        // An option is absent by its type; only an explicit null needs to be written.
+        // An absent option is `None` by its type; only an explicit null needs attributes.
         Shape::Option(_) if field.rules.nullable => {}
         Shape::Option(_) => attrs
             .push(parse_quote!(#[serde(skip_serializing_if = "::core::option::Option::is_none")])),
@@ -147,7 +147,7 @@ fn serde_of_field(field: &Field) -> Vec<Attribute> {
     attrs
 }
 
-/// Attributes by which bytes are base64 text, in the schema as on the wire.
+/// Attributes that make bytes base64 text, in the schema and in JSON.
 fn base64_of(ty: &Code) -> Vec<Attribute> {
     if !holds_bytes(ty) {
         return Vec::new();
@@ -157,12 +157,13 @@ fn base64_of(ty: &Code) -> Vec<Attribute> {
     let schema = literal(quote!(::apiloom::codegen::Base64<#ty>).to_string());
     vec![
         parse_quote!(#[serde(with = #functions)]),
-        // A default would be printed through a crate `serde`, which the user's need not know; none of these is read.
+        // schemars would print a default through a crate `serde`, which the user's package may not have; none of these
+        // is read.
         parse_quote!(#[schemars(with = #schema, skip_serializing)]),
     ]
 }
 
-/// The item without our attributes.
+/// The item without our own attributes.
 pub(super) fn stripped(item: &DeriveInput) -> DeriveInput {
     let mut item = item.clone();
     for attrs in all_attributes(&mut item) {

@@ -1,4 +1,4 @@
-//! Typed paths: the companion of a type, chains over it, and the column type of enums.
+//! Typed paths: the companion of a type, chains of companions, and the column type of enums.
 
 use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Name};
 use proc_macro2::{Span, TokenStream};
@@ -34,7 +34,7 @@ pub(crate) fn impl_has_fields(model: &ApiStruct) -> TokenStream {
 
 /// The chain `root.a.b` over companions.
 pub(crate) fn chain(root: &TokenStream, names: &[Name]) -> TokenStream {
-    // All of the chain stands at the user's path, so that an error about its value does too.
+    // The whole chain gets the span of the user's path, so that an error about its value is shown there.
     let span = names.first().map_or_else(Span::call_site, |name| name.span);
     let mut out = quote_spanned!(span=> <#root as ::apiloom::codegen::HasFields>::FIELDS);
     for name in names {
@@ -44,7 +44,7 @@ pub(crate) fn chain(root: &TokenStream, names: &[Name]) -> TokenStream {
     out
 }
 
-/// The `JsonPath` that a chain of Rust names means.
+/// The `JsonPath` of a chain of Rust names.
 pub(crate) fn json_path(root: &TokenStream, names: &[Name]) -> TokenStream {
     let steps = (1..=names.len()).map(|end| {
         let chain = chain(root, &names[..end]);
@@ -54,7 +54,7 @@ pub(crate) fn json_path(root: &TokenStream, names: &[Name]) -> TokenStream {
     quote!(::apiloom::codegen::path(&[#(#steps),*]))
 }
 
-/// An enum that is a string can be shown in a column.
+/// Lets a column show an enum that is a string.
 pub(crate) fn impl_column_value(model: &ApiEnum) -> TokenStream {
     if !model.is_plain() {
         return TokenStream::new();
@@ -68,10 +68,10 @@ pub(crate) fn impl_column_value(model: &ApiEnum) -> TokenStream {
     }
 }
 
-/// A struct of one value can be shown in a column if its value can.
+/// Lets a column show a struct of one value if it can show the value.
 pub(crate) fn newtype_column_value(model: &ApiNewtype) -> TokenStream {
     let (name, inner) = (model.name.to_ident(), &model.inner);
-    // The lifetime keeps rustc from proving the bound here: it holds or not, and a column asks.
+    // Because of the lifetime rustc does not check the bound here, but only where a column uses it.
     quote! {
         #[automatically_derived]
         impl ::apiloom::codegen::ColumnValue for #name

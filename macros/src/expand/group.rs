@@ -1,4 +1,4 @@
-//! `group!`: the group as a constant.
+//! Expands `group!` to a constant.
 
 use apiloom_model::{Diagnostics, parse_group};
 use proc_macro2::{Span, TokenStream};
@@ -6,7 +6,7 @@ use quote::quote;
 
 use super::place::place;
 
-/// `pub const GROUP`, for `install` and the server to read.
+/// Emits `pub const GROUP`, which `install` and the server read.
 pub(crate) fn group(tokens: TokenStream, d: &mut Diagnostics) -> TokenStream {
     let Some(group) = parse_group(tokens, d).filter(|_| d.is_empty()) else {
         return constant(

@@ -28,8 +28,8 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
     )
 }
 
-/// The hooks of an enum. Only the plain encoding of values (an object with one field) has a place for hooks of variants;
-/// with a tag of serde's there is no such field, and the schema engine refuses the checks when the server is built.
+/// The hooks of an enum. Only the default encoding of variants (an object with one field) has a place for their hooks;
+/// with serde's tag there is no such field, and the schema engine refuses the checks when the server is built.
 pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
     let this = model.name.to_ident();
     let checks = checks(&quote!(#this), &model.rules, false);
@@ -49,7 +49,7 @@ pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
     impl_api_type(&quote!(#this), &quote!(#checks #(#variants)*))
 }
 
-/// The hooks of a struct of one value: those of the value, and its own.
+/// The hooks of a struct of one value: those of the value and its own.
 pub(crate) fn of_newtype(model: &ApiNewtype) -> TokenStream {
     let (this, inner) = (model.name.to_ident().into_token_stream(), &model.inner);
     let checks = checks(&this, &model.rules, false);
@@ -109,7 +109,7 @@ fn each(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {
     quote!(.each(::apiloom::codegen::Tree::default() #all))
 }
 
-/// A check that a value which keeps unknown fields can be read: the schema may know nothing of what is in it.
+/// A check that a value which keeps unknown fields can be deserialized: its schema may not cover the content.
 fn form(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {
     if !rules.preserve_unknown {
         return TokenStream::new();
@@ -122,7 +122,7 @@ fn form(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {
     quote!(.check(::apiloom::codegen::has_form::<#ty>))
 }
 
-/// The user's checks of a value, which may be or contain bytes in base64.
+/// The user's checks of a value, which may be or contain base64 bytes.
 fn checks(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {
     let check = |function: &Code| {
         if in_base64 {

@@ -1,4 +1,4 @@
-//! Where a kind or a group is declared.
+//! The source location of a kind's or group's declaration.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;

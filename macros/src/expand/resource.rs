@@ -1,4 +1,4 @@
-//! `Resource`: everything that a kind declares, as data.
+//! `impl Resource`: the declaration of a kind as data.
 
 use apiloom_model::kind::{
     Column, ColumnSource, ColumnType, Comparison, FieldRef, Kind, Literal, NameFormat, Query,

@@ -1,4 +1,4 @@
-//! The schema keywords of `#[api(..)]`, and the proofs that a rule fits the type it stands on.
+//! The schema keywords of `#[api(..)]`, and the checks that a rule fits the type of its field.
 
 use apiloom_model::api::{
     Bounds, Field, ListTopology, MapTopology, Rules, Shape, Union, holds_bytes,
@@ -39,7 +39,7 @@ pub(crate) fn of_newtype(model: &ApiNewtype) -> TokenStream {
     quote!(::apiloom::codegen::Keywords::new() #rules)
 }
 
-/// Keywords of an enum: which values an open one knows.
+/// Keywords of an enum: the known values of an open one.
 pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
     let this = model.name.to_ident();
     let known = model
@@ -48,7 +48,7 @@ pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
         .filter(|variant| !variant.unknown)
         .map(|variant| &variant.json_name);
     let order = model.variants.iter().map(|variant| &variant.json_name);
-    // An open enum lists what it knows in order already.
+    // An open enum already lists its known values in order.
     let order = model
         .unknown()
         .is_none()
@@ -75,8 +75,8 @@ pub(crate) fn of_field(field: &Field, siblings: &[Field]) -> Option<TokenStream>
     }
 }
 
-/// Whether an empty list or map is left out, as the type itself leaves it out when it is written. One that must have
-/// elements is refused by its bound.
+/// Whether an empty list or map is omitted, as serialization of the type does. If elements are required, the bound
+/// refuses an empty one.
 fn omits_empty(field: &Field) -> bool {
     let rules = &field.rules;
     matches!(field.shape, Shape::List | Shape::Map)
@@ -88,7 +88,7 @@ fn omits_empty(field: &Field) -> bool {
         && rules.props.min.is_none()
 }
 
-/// The type of the value when there is one.
+/// The type of the value inside an option.
 fn inner_type(field: &Field) -> TokenStream {
     match &field.shape {
         Shape::Option(inner) => inner.to_token_stream(),
@@ -96,8 +96,8 @@ fn inner_type(field: &Field) -> TokenStream {
     }
 }
 
-/// An expression of a given type, as it is written in JSON; a literal of a string or of bytes becomes a type that can be
-/// made from one.
+/// An expression of a given type, as JSON; a literal string or byte string is converted to a type that can be made from
+/// it.
 fn typed(ty: &TokenStream, value: &Code, in_base64: bool) -> TokenStream {
     let literal = syn::parse2::<syn::Lit>(value.to_token_stream());
     let value = match literal {
@@ -142,7 +142,7 @@ fn json_name_of(name: &Name, fields: &[Field]) -> String {
     )
 }
 
-/// The chain of `.set(..)` calls that rules mean. A flat table.
+/// The chain of `.set(..)` calls for these rules. A flat table.
 fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field], in_base64: bool) -> TokenStream {
     let mut out = TokenStream::new();
     let mut set = |keyword: &str, value: TokenStream| out.extend(quote!(.set(#keyword, #value)));
@@ -251,7 +251,7 @@ fn element_of(ty: &TokenStream) -> TokenStream {
     quote_spanned!(span=> <#ty as ::apiloom::codegen::Container>::Element)
 }
 
-/// The type of the keys of a map, likewise.
+/// The type of the keys of a map, with errors about it shown at the field's type.
 fn key_of(ty: &TokenStream) -> TokenStream {
     let span = SourceSpan::of(ty).start;
     quote_spanned!(span=> <#ty as ::apiloom::codegen::Map>::Key)
@@ -274,7 +274,7 @@ fn nested(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {
     quote!(#each #keys)
 }
 
-/// Trait bounds that hold only when each rule fits the type of the value.
+/// Trait bounds that hold only if each rule fits the type of the value.
 pub(crate) fn newtype_proofs(model: &ApiNewtype) -> TokenStream {
     let mut proofs = TokenStream::new();
     prove_rules(&mut proofs, &model.inner.to_token_stream(), &model.rules);
@@ -286,7 +286,7 @@ pub(crate) fn newtype_proofs(model: &ApiNewtype) -> TokenStream {
     }
 }
 
-/// Trait bounds that hold only when each rule fits its field's type, and when the type is what its spelling says.
+/// Trait bounds that hold only if each rule fits its field's type and the type has the shape that its tokens show.
 pub(crate) fn proofs<'a>(fields: impl Iterator<Item = &'a Field>) -> TokenStream {
     let mut proofs = TokenStream::new();
     for field in fields {

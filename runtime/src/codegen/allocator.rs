@@ -1,11 +1,11 @@
-//! The allocator of generated servers. Libraries choose none; the server's binary does, with `allocator!();`.
+//! The allocator of generated servers. The server's binary selects it with `allocator!();`; libraries do not.
 
 #[cfg(feature = "mimalloc")]
 pub use mimalloc::MiMalloc as Allocator;
 #[cfg(not(feature = "mimalloc"))]
 pub use std::alloc::System as Allocator;
 
-/// The allocator, for the binary's static.
+/// The allocator, for a static in the binary.
 pub const ALLOCATOR: Allocator = Allocator;
 
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! `Vec<u8>` on the wire: base64 text, wherever it stands in a field.
+//! `Vec<u8>` as base64 text in JSON, at any depth of a field's type.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -10,24 +10,24 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// A value whose bytes are text when it is written. Expansions name it in `serde(with = ..)`.
+/// A value whose bytes are serialized as text. Expansions use it in `serde(with = ..)`.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Base64<T>(pub T);
 
-/// A value by reference, likewise.
+/// A reference to a value, serialized in the same way.
 struct Text<'a, T>(&'a T);
 
-/// Bytes and containers of them.
+/// Implemented by bytes and containers of them.
 pub trait Bytes: Sized {
     /// Writes the value.
     ///
     /// # Errors
-    /// As the serializer has them.
+    /// The serializer's errors.
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
     /// Reads a value.
     ///
     /// # Errors
-    /// As the deserializer has them, and for text that is no base64.
+    /// The deserializer's errors, and an error for text that is not base64.
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
     /// The schema of the text.
     fn schema(generator: &mut SchemaGenerator) -> Schema;
@@ -37,14 +37,14 @@ impl<T: Bytes> Base64<T> {
     /// Writes a value.
     ///
     /// # Errors
-    /// As the serializer has them.
+    /// The serializer's errors.
     pub fn serialize<S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
         value.write(serializer)
     }
     /// Reads a value.
     ///
     /// # Errors
-    /// As the deserializer has them, and for text that is no base64.
+    /// The deserializer's errors, and an error for text that is not base64.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
         T::read(deserializer)
     }

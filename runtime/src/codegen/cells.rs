@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// [`ColumnValue`] with a lifetime, for bounds that hold or not.
+/// [`ColumnValue`] with a lifetime, so that a bound on it is not checked before it is used.
 pub trait ColumnValueOf<'a> {
     /// The type of the column.
     const COLUMN_TYPE: ColumnType;
@@ -21,7 +21,7 @@ pub fn column_type_of<T: ColumnValue>(_field: &Field<T>) -> ColumnType {
     T::COLUMN_TYPE
 }
 
-/// The column type of a function's answer.
+/// The column type of a function's result.
 pub fn column_type_with<K, R: ColumnValue>(_function: impl Fn(&K) -> R) -> ColumnType {
     R::COLUMN_TYPE
 }
@@ -29,7 +29,7 @@ pub fn column_type_with<K, R: ColumnValue>(_function: impl Fn(&K) -> R) -> Colum
 /// A cell that a function of the typed object computes.
 ///
 /// # Errors
-/// When the document does not have the type's shape.
+/// When the document cannot be deserialized as the type.
 pub fn cell_with<K: DeserializeOwned, R: Serialize>(
     document: &Value,
     function: impl Fn(&K) -> R,

@@ -1,4 +1,4 @@
-//! What expansions let rustc find out about types while it compiles: what the macros cannot see in their tokens.
+//! Compile-time checks of types that macros cannot see in their tokens.
 
 use std::marker::PhantomData;
 
@@ -7,44 +7,44 @@ use schemars::JsonSchema;
 
 use super::const_text::{ConstText, same_text};
 
-/// What a type is that another name may hide. The inherent constants win where they exist, those of [`OtherLeaf`] are the
-/// answer for all other types.
+/// Detects types behind aliases. The inherent constants take precedence where they exist; [`OtherLeaf`] has those of
+/// all other types.
 #[derive(Debug)]
 pub struct Leaf<T>(PhantomData<T>);
 
 impl Leaf<std::time::Duration> {
-    /// What is wrong with the type wherever it stands; nothing when it is empty.
+    /// The error if the type is used at all; empty for none.
     pub const PROBLEM: &'static str =
         "std::time::Duration has no form that Kubernetes knows: use apiloom::meta::Duration";
 }
 impl Leaf<std::time::SystemTime> {
-    /// What is wrong with the type wherever it stands.
+    /// The error if the type is used at all.
     pub const PROBLEM: &'static str = "std::time::SystemTime has no form that Kubernetes knows: use apiloom::meta::Time or apiloom::meta::MicroTime";
 }
 impl Leaf<std::time::Instant> {
-    /// What is wrong with the type wherever it stands.
+    /// The error if the type is used at all.
     pub const PROBLEM: &'static str = "std::time::Instant has no form that Kubernetes knows: use apiloom::meta::Time or apiloom::meta::MicroTime";
 }
 impl Leaf<Vec<u8>> {
-    /// What is wrong with the type inside of a container.
+    /// The error if the type is used inside a container.
     pub const NESTED_PROBLEM: &'static str = "write out `Vec<u8>`: behind another name its bytes would be a list of numbers and no base64 text";
 }
 impl<T> Leaf<Option<T>> {
-    /// What is wrong with the type inside of a container.
+    /// The error if the type is used inside a container.
     pub const NESTED_PROBLEM: &'static str = "this is an `Option` by another name: null is no element, and what is absent is not absent twice";
 }
 
-/// The answer of [`Leaf`] for all other types.
+/// The constants of [`Leaf`] for all other types.
 pub trait OtherLeaf {
-    /// Nothing is wrong with the type itself.
+    /// No error for the type itself.
     const PROBLEM: &'static str = "";
-    /// Nothing is wrong with the type in a container.
+    /// No error for the type in a container.
     const NESTED_PROBLEM: &'static str = "";
 }
 
 impl<T> OtherLeaf for Leaf<T> {}
 
-/// Stops the compiler at a problem.
+/// Fails compilation with a problem.
 #[track_caller]
 pub const fn refuse(problem: &'static str) {
     if !problem.is_empty() {
@@ -52,7 +52,7 @@ pub const fn refuse(problem: &'static str) {
     }
 }
 
-/// A type of a field: one with a schema.
+/// A type of a field: it has a schema.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an API type",
     label = "put `#[apiloom::api]` on `{Self}`",
@@ -60,16 +60,16 @@ pub const fn refuse(problem: &'static str) {
 )]
 pub trait FieldType {}
 
-// Else rustc would name `JsonSchema`, one of the traits that the attribute gives.
+// Without this, rustc would name `JsonSchema`, one of the traits that the attribute adds.
 #[diagnostic::do_not_recommend]
 impl<T: JsonSchema + ?Sized> FieldType for T {}
 
-/// Proves, in the type of a constant, that a type is one of a field: rustc checks types of constants before bodies, so
-/// that this error comes before those of the traits that are missing.
+/// Checks that a type is an API type. It is used in the type of a constant, which rustc checks before bodies, so that
+/// this error comes before those of the missing traits.
 #[derive(Debug)]
 pub struct FieldTypeProof<T: FieldType + ?Sized>(PhantomData<T>);
 
-/// The values of a tag, which are known of an enum that is a string.
+/// The values of a tag, known if it is an enum of strings.
 #[derive(Debug)]
 pub struct TagValues<T>(PhantomData<T>);
 
@@ -78,7 +78,7 @@ impl<T: Values> TagValues<T> {
     pub const VALUES: Option<&'static [&'static str]> = Some(T::VALUES);
 }
 
-/// The answer of [`TagValues`] for all other types.
+/// The constant of [`TagValues`] for all other types.
 pub trait OtherTag {
     /// The values are not known.
     const VALUES: Option<&'static [&'static str]> = None;
@@ -86,7 +86,7 @@ pub trait OtherTag {
 
 impl<T> OtherTag for TagValues<T> {}
 
-/// The fields of a type that is flattened into another, as far as they are known.
+/// The field names of a flattened type, if they are known.
 #[derive(Debug)]
 pub struct Flattened<T>(PhantomData<T>);
 
@@ -95,7 +95,7 @@ impl<T: JsonNames> Flattened<T> {
     pub const NAMES: &'static [JsonName] = T::NAMES;
 }
 
-/// The answer of [`Flattened`] for all other types.
+/// The constant of [`Flattened`] for all other types.
 pub trait OtherFlattened {
     /// The names are not known.
     const NAMES: &'static [JsonName] = &[];
@@ -103,7 +103,7 @@ pub trait OtherFlattened {
 
 impl<T> OtherFlattened for Flattened<T> {}
 
-/// Stops the compiler at a flattened field whose type has a name that stands beside it already.
+/// Fails compilation if a flattened type has a field name that its parent also has.
 #[track_caller]
 pub const fn refuse_shared_name(beside: &[JsonName], flattened: &[JsonName]) {
     if let Some(name) = shared_name(beside, flattened) {
@@ -118,7 +118,7 @@ pub const fn refuse_shared_name(beside: &[JsonName], flattened: &[JsonName]) {
     }
 }
 
-/// A name that two sets of fields have in common.
+/// A name that both sets of fields have.
 const fn shared_name(mut left: &[JsonName], right: &[JsonName]) -> Option<&'static str> {
     while let [first, rest @ ..] = left {
         match first {

@@ -1,9 +1,9 @@
-//! Texts while rustc evaluates constants, where strings have no `==` and there is no `format!`.
+//! Strings in constant evaluation, where there is no `==` and no `format!`.
 
-/// How long a text is at most; what is longer is cut off.
+/// Maximum length of a text; longer ones are cut.
 const MAX_LEN: usize = 1024;
 
-/// `==` of strings.
+/// `==` for strings.
 pub(super) const fn same_text(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut index = 0;
@@ -13,7 +13,7 @@ pub(super) const fn same_text(a: &str, b: &str) -> bool {
     a.len() == b.len() && index == a.len()
 }
 
-/// Whether a text is among others.
+/// Whether a list contains a text.
 pub(super) const fn is_among(mut texts: &[&str], text: &str) -> bool {
     while let [first, rest @ ..] = texts {
         if same_text(first, text) {
@@ -24,7 +24,7 @@ pub(super) const fn is_among(mut texts: &[&str], text: &str) -> bool {
     false
 }
 
-/// Whether a text is among others, or these are not known.
+/// Whether a list contains a text, or is unknown.
 pub const fn may_be_among(texts: Option<&[&str]>, text: &str) -> bool {
     match texts {
         Some(texts) => is_among(texts, text),
@@ -32,7 +32,7 @@ pub const fn may_be_among(texts: Option<&[&str]>, text: &str) -> bool {
     }
 }
 
-/// A text made of parts.
+/// A text of several parts.
 #[derive(Debug)]
 pub(super) struct ConstText {
     bytes: [u8; MAX_LEN],
@@ -62,7 +62,7 @@ impl ConstText {
         }
     }
 
-    /// The text, or another where a character was cut in two.
+    /// The text, or `other` if cutting it split a character.
     pub(super) const fn as_str_or<'a>(&'a self, other: &'a str) -> &'a str {
         match std::str::from_utf8(self.bytes.split_at(self.len).0) {
             Ok(text) => text,

@@ -1,4 +1,4 @@
-//! Carries values between versions: moves what has the same type, converts the rest by `ConvertFrom`.
+//! Converts values between versions: moves values of the same type, converts others with `ConvertFrom`.
 
 use std::any::Any;
 use std::fmt;
@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use super::const_text::{ConstText, is_among, same_text};
 
-/// A value of one type on its way to another. The inherent `convert` exists where both are the same and wins over
-/// [`ConvertVia`], so that no blanket impl is needed and foreign types move too.
+/// A value to be converted to another type. The inherent `convert` exists where both types are the same and takes
+/// precedence over [`ConvertVia`], so that no blanket impl is needed and types of other crates are moved too.
 #[derive(Debug)]
 pub struct Conv<A, B> {
     value: A,
@@ -24,7 +24,7 @@ pub struct Conv<A, B> {
 }
 
 impl<A, B> Conv<A, B> {
-    /// A value on its way to a field; the function only tells the field's type.
+    /// A value for a field; the function is used only for the field's type.
     pub fn to_field<P>(value: A, _field: fn(&P) -> &B) -> Self {
         Self {
             value,
@@ -43,12 +43,12 @@ impl<T> Conv<T, T> {
     }
 }
 
-/// The way between different types.
+/// The conversion between different types.
 pub trait ConvertVia<A, B> {
     /// Converts the value.
     ///
     /// # Errors
-    /// As the impl of [`ConvertFrom`] says.
+    /// The errors of the [`ConvertFrom`] impl.
     // The bound is on the method so that a missing impl is reported with the text of `ConvertFrom`.
     fn convert(self) -> Result<B, ConvertError>
     where
@@ -64,7 +64,7 @@ impl<A, B> ConvertVia<A, B> for Conv<A, B> {
     }
 }
 
-/// What a function of the user's gave for a value of type `B`: the value, or a result of it. The inherent `value` exists
+/// The result of a user's function for a value of type `B`: the value, or a `Result` of it. The inherent `value` exists
 /// where it is the value itself.
 #[derive(Debug)]
 pub struct Returned<A, B> {
@@ -73,12 +73,12 @@ pub struct Returned<A, B> {
 }
 
 impl<A, B> Returned<A, B> {
-    /// What was given for a field; the function only tells the field's type.
+    /// The result for a field; the function is used only for the field's type.
     pub fn to_field<P>(value: A, _field: fn(&P) -> &B) -> Self {
         Self::to_type(value)
     }
 
-    /// What was given for a whole value.
+    /// The result for a whole value.
     pub fn to_type(value: A) -> Self {
         Self {
             value,
@@ -102,8 +102,8 @@ pub trait ReturnedVia<A, B> {
     /// The value.
     ///
     /// # Errors
-    /// The function's own.
-    // As in `ConvertVia`, so that another type is reported with the text of `ResultOf`.
+    /// The errors of the function.
+    // On the method as in `ConvertVia`, so that another type is reported with the text of `ResultOf`.
     fn value(self) -> Result<B, ConvertError>
     where
         A: ResultOf<B>;
@@ -118,7 +118,7 @@ impl<A, B> ReturnedVia<A, B> for Returned<A, B> {
     }
 }
 
-/// What a conversion function may give in place of a value.
+/// The results that a conversion function may return.
 #[diagnostic::on_unimplemented(
     message = "this conversion function gives `{Self}`, and `{T}` is needed",
     note = "it gives the value, or a `Result` of it with an error that can be shown"
@@ -127,14 +127,14 @@ pub trait ResultOf<T> {
     /// The value.
     ///
     /// # Errors
-    /// The function's own.
+    /// The errors of the function.
     fn into_result(self) -> Result<T, ConvertError>;
 }
 
 impl<T, E: fmt::Display + Any> ResultOf<T> for Result<T, E> {
     fn into_result(self) -> Result<T, ConvertError> {
         self.map_err(|error| {
-            // An error of the conversion itself knows its path.
+            // An error of a nested conversion has its own path.
             let own = (&error as &dyn Any).downcast_ref::<ConvertError>();
             own.cloned()
                 .unwrap_or_else(|| ConvertError::new(error.to_string()))
@@ -142,7 +142,7 @@ impl<T, E: fmt::Display + Any> ResultOf<T> for Result<T, E> {
     }
 }
 
-/// Tells the names of a type's fields, where they are known. The inherent constant wins over [`FieldNamesOther`].
+/// The names of a type's fields, if they are known. The inherent constant takes precedence over [`FieldNamesOther`].
 #[derive(Debug)]
 pub struct FieldNames<T>(PhantomData<T>);
 
@@ -151,7 +151,7 @@ impl<T: HasFields> FieldNames<T> {
     pub const OF: Option<&'static [&'static str]> = T::NAMES;
 }
 
-/// The answer of [`FieldNames`] for types without known fields.
+/// The constant of [`FieldNames`] for types without known fields.
 pub trait FieldNamesOther {
     /// No names.
     const OF: Option<&'static [&'static str]> = None;
@@ -163,11 +163,11 @@ impl<T> FieldNamesOther for FieldNames<T> {}
 #[derive(Debug)]
 pub struct Unmentioned(ConstText);
 
-/// What the error begins with.
+/// The beginning of the error.
 const LEAVES_OUT: &str = "this conversion leaves out `";
 
 impl Unmentioned {
-    /// The error about a peer's fields, `None` if the conversion mentions each. `advice` stands behind the names.
+    /// The error about a peer's fields, `None` if the conversion mentions each. `advice` follows the names.
     pub const fn find(
         names: Option<&[&str]>,
         mentioned: &[&str],
@@ -200,12 +200,12 @@ impl Unmentioned {
     }
 }
 
-/// Gives a conversion the type of its peer once its checks are evaluated: when one fails, rustc knows no type and says
-/// nothing more about the fields.
+/// Gives a conversion the type of its peer only after its checks were evaluated: if one fails, rustc does not know the
+/// type and reports no further errors about its fields.
 #[derive(Debug)]
 pub struct Checked<const IS_GOOD: bool>;
 
-/// The type behind [`Checked`].
+/// The type of [`Checked`].
 pub trait TypeOf<T> {
     /// The type itself.
     type Type;
@@ -215,14 +215,14 @@ impl<T> TypeOf<T> for Checked<true> {
     type Type = T;
 }
 
-/// What of a document no conversion touches.
+/// The members of a document that conversions do not change.
 const ENVELOPE: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Converts a whole document through its types. `apiVersion`, `kind` and `metadata` stay as they are, so that metadata
 /// fields which the type does not know are kept.
 ///
 /// # Errors
-/// When the document does not have the type's shape, or a value has no counterpart.
+/// When the document cannot be deserialized as the type, or a value has no counterpart.
 pub fn convert_document<A: DeserializeOwned, B: ConvertFrom<A> + Serialize>(
     document: Value,
 ) -> Result<Value, String> {
@@ -243,10 +243,10 @@ pub fn convert_document<A: DeserializeOwned, B: ConvertFrom<A> + Serialize>(
     Ok(out)
 }
 
-/// The same from JSON to JSON: appends the converted document without its envelope.
+/// Converts JSON to JSON: appends the converted document without its envelope.
 ///
 /// # Errors
-/// As [`convert_document`], and for what only documents can hold.
+/// The errors of [`convert_document`], and errors of documents that have no JSON text.
 pub fn convert_json<A: DeserializeOwned, B: ConvertFrom<A> + Serialize>(
     document: &[u8],
     schema: &Schema,

@@ -1,4 +1,4 @@
-//! Builds the tree of typed checks and computed defaults that stands beside a schema.
+//! Builds the tree of typed checks and computed defaults that belongs to a schema.
 
 use std::any::TypeId;
 use std::cell::RefCell;
@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Asks for the hooks of a type, whether or not it has some: `(&&Probe::<T>::new()).hooks()` finds [`ProbeApiType`]
-/// first and [`ProbeForeign`] for types that are not ours.
+/// Finds the hooks of a type, which may have none: `(&&Probe::<T>::new()).hooks()` selects [`ProbeApiType`] first and
+/// [`ProbeForeign`] for types of other crates.
 #[derive(Debug)]
 pub struct Probe<T>(PhantomData<T>);
 
@@ -48,7 +48,7 @@ impl<T> ProbeForeign for Probe<T> {
 }
 
 thread_local! {
-    /// Types whose hooks are being built: a type that contains itself ends here instead of never, as its schema does.
+    /// Types whose hooks are being built: it stops the recursion of a type that contains itself, as in its schema.
     static BUILDING: RefCell<Vec<TypeId>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -97,7 +97,7 @@ impl Tree {
         self
     }
 
-    /// The hooks of a flattened field, whose fields stand here.
+    /// The hooks of a flattened field, whose fields belong to the parent.
     #[must_use]
     pub fn flatten(mut self, part: Tree) -> Self {
         self.0.fields.extend(part.0.fields);
@@ -106,14 +106,14 @@ impl Tree {
         self
     }
 
-    /// The hooks of the value that this one is, under another name.
+    /// The hooks of the value inside a newtype.
     #[must_use]
     pub fn value(mut self, part: Tree) -> Self {
         self.0 = part.0;
         self
     }
 
-    /// More hooks of every list element or map value.
+    /// Additional hooks of every list element or map value.
     #[must_use]
     pub fn each(mut self, part: Tree) -> Self {
         let own = self.0.items.take().map(|items| *items).unwrap_or_default();
@@ -134,7 +134,7 @@ impl Tree {
     }
 }
 
-/// What a check may return.
+/// The results that a check may return.
 #[diagnostic::on_unimplemented(
     message = "a check does not return `{Self}`",
     note = "it returns `Vec<FieldError>`, `Option<FieldError>` or `Result<(), FieldError>`"
@@ -174,16 +174,16 @@ pub fn typed_check<T: DeserializeOwned, R: ReturnsErrors>(
     }
 }
 
-/// Checks that a value has the form of its type, where the schema may look no further.
+/// Checks that a value can be deserialized as its type, where the schema does not cover it.
 pub fn has_form<T: DeserializeOwned + 'static>(value: &Value, path: &FieldPath) -> Vec<FieldError> {
-    // Anything is of this form, and costs a copy to try.
+    // Every value has this type, and the check would copy it.
     if TypeId::of::<T>() == TypeId::of::<Value>() {
         return Vec::new();
     }
     typed_check::<T, _>(value, path, |_, _| None)
 }
 
-/// Computes a default from its parent. A parent that is not well-formed gets none: validation reports it.
+/// Computes a default from its parent. A parent that is not well-formed gets none; validation reports it.
 pub fn computed_default<P: DeserializeOwned, T: Serialize>(
     parent: &Value,
     compute: impl Fn(&P) -> T,

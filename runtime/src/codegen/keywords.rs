@@ -1,4 +1,4 @@
-//! Puts what `#[api(..)]` says into the schema that schemars derived.
+//! Adds the keywords of `#[api(..)]` to the schema that schemars derived.
 
 use std::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use schemars::Schema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Keywords of one schema and of what is inside it.
+/// Keywords of a schema and of its parts.
 #[derive(Clone, Debug, Default)]
 pub struct Keywords {
     own: Map<String, Value>,
@@ -24,8 +24,8 @@ impl Keywords {
     pub fn new() -> Self {
         Self::default()
     }
-    /// One more keyword. A value that is not JSON (a map with keys that are no strings) is written as null, which the
-    /// schema engine refuses when the server is built.
+    /// Adds a keyword. A value that is not JSON (a map with keys that are not strings) becomes null, which the schema
+    /// engine refuses when the server is built.
     #[must_use]
     pub fn set(mut self, name: &'static str, value: impl Serialize) -> Self {
         self.own.insert(
@@ -34,12 +34,12 @@ impl Keywords {
         );
         self
     }
-    /// The properties of a struct in declared order; a JSON object has none.
+    /// The properties of a struct in declared order, which a JSON object does not keep.
     #[must_use]
     pub fn order(self, properties: &'static [&'static str]) -> Self {
         self.set("x-apiloom-order", properties)
     }
-    /// Properties that schemars finds required and that are not, because they have a default.
+    /// Properties that schemars lists as required and that are optional, because they have a default.
     #[must_use]
     pub fn optional(mut self, properties: &'static [&'static str]) -> Self {
         self.optional = properties;
@@ -57,14 +57,14 @@ impl Keywords {
         self.keys = Some(Box::new(keywords));
         self
     }
-    /// The type is a string of which these values are known.
+    /// The known values of a string type.
     #[must_use]
     pub fn open_enum(mut self, known: &'static [&'static str]) -> Self {
         self.open = Some(known);
         self
     }
 
-    /// The list, map or struct is replaced as a whole.
+    /// The list, map or struct is replaced as a whole by server-side apply.
     #[must_use]
     pub fn atomic(mut self) -> Self {
         self.atomic = true;
@@ -121,7 +121,7 @@ impl Keywords {
     }
 }
 
-/// Marks a schema as deprecated, and says so in the words that Kubernetes' own descriptions use.
+/// Marks a schema as deprecated, in the words of Kubernetes' own descriptions.
 fn deprecate(schema: &mut Map<String, Value>, note: &str) {
     schema.insert("deprecated".to_owned(), Value::Bool(true));
     let said = schema
@@ -134,7 +134,7 @@ fn deprecate(schema: &mut Map<String, Value>, note: &str) {
     }
 }
 
-/// The schema of list elements or map values: schemars has written one of the two, also below `anyOf` for an option.
+/// The schema of list elements or map values, which schemars puts below `anyOf` for an option.
 fn inside(schema: &mut Map<String, Value>) -> &mut Map<String, Value> {
     let keyword = if schema.contains_key("items") {
         "items"
@@ -148,7 +148,7 @@ fn object<'a>(schema: &'a mut Map<String, Value>, keyword: &str) -> &'a mut Map<
     let entry = schema
         .entry(keyword)
         .or_insert_with(|| Value::Object(Map::new()));
-    // `true` is the schema without rules.
+    // `true` is a schema without rules.
     if !entry.is_object() {
         *entry = Value::Object(Map::new());
     }
@@ -157,18 +157,19 @@ fn object<'a>(schema: &'a mut Map<String, Value>, keyword: &str) -> &'a mut Map<
         .expect("an object was put there just above")
 }
 
-/// A bound of a value of type `T`: rustc checks that it fits. The inherent function wins over [`BoundOther`].
+/// A bound of a value of type `T`: rustc checks that it fits. The inherent function takes precedence over
+/// [`BoundOther`].
 #[derive(Debug)]
 pub struct Bound<T>(PhantomData<T>);
 
 impl<T: Number> Bound<T> {
-    /// A bound of the field's own number type, so that the literal takes that type.
+    /// A bound of the field's number type, so that the literal gets that type.
     pub fn of(bound: T::Scalar) -> impl Serialize {
         bound
     }
 }
 
-/// The bound of what is no number: another place reports that.
+/// The bound of a type that is not a number, which is reported elsewhere.
 pub trait BoundOther {
     /// The bound as it was written.
     fn of<B: Serialize>(bound: B) -> B {

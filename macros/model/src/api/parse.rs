@@ -19,7 +19,8 @@ use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, names};
 
 /// Reads a struct or an enum with `#[api(..)]` attributes (also spelled `#[apiloom::api(..)]`).
 ///
-/// `None` when the item is too broken to go on; `diagnostics` then says why. There may be diagnostics beside a type too.
+/// `None` if the item cannot be read at all; `diagnostics` then has the reason. A type may be returned with diagnostics
+/// too.
 pub fn parse_api(item: &DeriveInput, diagnostics: &mut Diagnostics) -> Option<ApiType> {
     match &item.data {
         Data::Struct(data) if is_newtype(&data.fields) => {
@@ -31,7 +32,7 @@ pub fn parse_api(item: &DeriveInput, diagnostics: &mut Diagnostics) -> Option<Ap
     }
 }
 
-/// Whether a struct is one value under a name of its own.
+/// Whether a struct has exactly one field, without a name.
 fn is_newtype(fields: &Fields) -> bool {
     matches!(fields, Fields::Unnamed(fields) if fields.unnamed.len() == 1)
 }
@@ -113,7 +114,7 @@ pub(crate) fn parse_struct(
     has_names.then_some(model)
 }
 
-/// Reads what stands on an item and on its fields, whether it is a struct or not.
+/// Reads the attributes of an item and of its fields, whether it is a struct or not.
 pub(crate) fn read_struct(item: &DeriveInput, form: Form, d: &mut Diagnostics) -> ApiStruct {
     check_generics(item, d);
     item::check_foreign(&item.attrs, Place::Struct, form, d);
@@ -134,7 +135,7 @@ pub(crate) fn read_struct(item: &DeriveInput, form: Form, d: &mut Diagnostics) -
         .map(|(at, field)| parse_field((at, field), &item.ident, form, camel, d))
         .collect();
     check_siblings(&fields, d);
-    // After another error it is not known what was meant.
+    // After another error the intended arguments are unknown.
     let has_error = d.errors().len() > before;
     match &union {
         Some(union) => check_union(union, &fields, has_error, d),
@@ -167,7 +168,7 @@ fn declared_fields(data: &Data) -> impl Iterator<Item = &syn::Field> {
         .chain(of_union.into_iter().flatten())
 }
 
-/// Reads a field, with its place among the others.
+/// Reads a field, with its index.
 fn parse_field(
     (at, field): (usize, &syn::Field),
     item: &Ident,
@@ -344,7 +345,7 @@ fn read_field_conversion(arg: &Arg, d: &mut Diagnostics) -> Option<FieldConversi
     Some(convert)
 }
 
-/// Reports a name that no field has.
+/// Reports a name that is not a field.
 fn check_name(name: &Name, fields: &[Field], d: &mut Diagnostics) {
     let names = || fields.iter().map(|field| field.name.text.as_str());
     if !names().any(|known| known == name.text) {
@@ -357,7 +358,7 @@ fn check_name(name: &Name, fields: &[Field], d: &mut Diagnostics) {
     }
 }
 
-/// Checks what one field says about others.
+/// Checks the references of a field to its siblings.
 fn check_siblings(fields: &[Field], d: &mut Diagnostics) {
     let mut json_names: Vec<&str> = Vec::new();
     for field in fields {
@@ -411,7 +412,7 @@ fn check_requires(field: &Field, d: &mut Diagnostics) {
     }
 }
 
-/// A default that its own bounds refuse, as far as literals tell.
+/// Reports a default that violates the field's own bounds, if both are literals.
 fn check_default(field: &Field, d: &mut Diagnostics) {
     let Some(default) = &field.default else {
         return;
@@ -439,7 +440,7 @@ fn check_default(field: &Field, d: &mut Diagnostics) {
     }
 }
 
-/// Reports members of a struct that is no union.
+/// Reports members in a struct that is not a union.
 fn check_no_union(fields: &[Field], d: &mut Diagnostics) {
     for member in fields.iter().flat_map(|field| &field.members) {
         d.error(Id::UnionShape, member.span, "`member` needs a union")
@@ -447,7 +448,7 @@ fn check_no_union(fields: &[Field], d: &mut Diagnostics) {
     }
 }
 
-/// Checks a union; with an error in a field, that one may be its only member.
+/// Checks a union. A field with an error may be the only member, so a missing member is then not reported.
 fn check_union(union: &Union, fields: &[Field], has_error: bool, d: &mut Diagnostics) {
     if let Some(tag) = &union.tag {
         check_name(tag, fields, d);
@@ -558,7 +559,8 @@ fn parse_variant(
         }
     }
     let content = content?;
-    // A variant that is a string keeps its name, as Kubernetes' enums do; one that is a field of an object is camelCase.
+    // Variants that are strings keep their names, as in Kubernetes' enums; variants that are fields of an object are
+    // camelCase.
     let is_field = !tagged && !matches!(content, Content::Unit);
     let by_rule = || {
         if is_field {

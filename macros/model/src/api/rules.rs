@@ -51,7 +51,7 @@ pub struct Rules {
     pub unique: bool,
     /// Rules declared on the field's type are not run.
     pub opaque: bool,
-    /// What an update may not do.
+    /// Changes that an update may not make.
     pub update: Vec<Transition>,
     /// Checks written by the user: `fn(&T, &FieldPath) -> Vec<FieldError>`.
     pub custom: Vec<Code>,
@@ -59,7 +59,7 @@ pub struct Rules {
     pub list: Option<ListTopology>,
     /// How a map or a struct merges.
     pub map: Option<MapTopology>,
-    /// Replaced as a whole, whether it is a list, a map or a struct.
+    /// Whether server-side apply replaces the list, map or struct as a whole.
     pub atomic: bool,
     /// Unknown fields below are kept.
     pub preserve_unknown: bool,
@@ -75,23 +75,23 @@ pub struct Rules {
     pub deprecated: Option<String>,
 }
 
-/// Least and most, both inclusive.
+/// Minimum and maximum, both inclusive.
 #[derive(Clone, Debug, Default)]
 pub struct Bounds {
-    /// Least.
+    /// Minimum.
     pub min: Option<Code>,
-    /// Most.
+    /// Maximum.
     pub max: Option<Code>,
 }
 
-/// How a list merges under server-side apply, and what makes its elements equal.
+/// How a list merges under server-side apply, and which elements are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListTopology {
     /// Replaced as a whole.
     Atomic,
     /// A set of scalars.
     Set,
-    /// Elements are told apart by these fields.
+    /// Elements are identified by these fields.
     Map(Vec<Name>),
 }
 
@@ -104,7 +104,7 @@ pub enum MapTopology {
     Granular,
 }
 
-/// What an update may not do to a value.
+/// A change that an update may not make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are validation-gen's own")]
 pub enum Transition {

@@ -1,4 +1,4 @@
-//! What is read from `#[api]` items, and what is refused.
+//! Tests of parsing `#[api]` items: models and errors.
 
 use syn::DeriveInput;
 
@@ -142,7 +142,7 @@ fn all_errors_of_an_item_are_reported_at_once() {
     assert_eq!(ids, ["[E003]", "[E002]", "[E004]", "[E007]"], "{errors:#?}");
 }
 
-/// The errors of an item are exactly these.
+/// Checks that the errors of an item are exactly these.
 #[track_caller]
 fn check_errors(source: &str, expected: &[&str]) {
     assert_eq!(read(source).1, expected, "{source}");

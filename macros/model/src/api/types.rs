@@ -1,4 +1,4 @@
-//! What the tokens of a type say it is. Other names for types hide it: those the macros let rustc find.
+//! Classifies types by their tokens. Aliases hide a type's shape: the macros make rustc detect them.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -50,7 +50,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The type of what is inside.
+    /// The type of the contents.
     fn inner(&self) -> Option<&'a Type> {
         match self {
             Self::Option(inner) | Self::Pointer(inner) | Self::List(inner) | Self::Map(inner) => {
@@ -61,7 +61,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// What the last segment of a type says it is.
+/// The shape of a type by its last segment.
 pub(super) fn shape_of(ty: &Type) -> Shape {
     match Part::of(ty) {
         Part::Option(inner) => Shape::Option(Code::new(inner)),
@@ -71,7 +71,7 @@ pub(super) fn shape_of(ty: &Type) -> Shape {
     }
 }
 
-/// The type with the name of the item in place of `Self`, which means something else where expansions repeat the type.
+/// The type with `Self` replaced by the item's name, since `Self` has another meaning where expansions repeat the type.
 pub(super) fn without_self(ty: &Type, item: &Ident) -> Type {
     fn replace(tokens: TokenStream, item: &Ident) -> TokenStream {
         let replaced = tokens.into_iter().map(|token| match token {
@@ -91,7 +91,7 @@ pub(super) fn without_self(ty: &Type, item: &Ident) -> Type {
     syn::parse2(replace(ty.to_token_stream(), item)).unwrap_or_else(|_| ty.clone())
 }
 
-/// Reports an `Option` that stands anywhere but outermost: null is no element, and what is absent is not absent twice.
+/// Reports an `Option` that is not outermost: null cannot be an element, and an absent value cannot be absent twice.
 pub(super) fn check_options(ty: &Type, d: &mut Diagnostics) {
     let outer = Part::of(ty);
     let Some(inner) = outer.inner() else { return };
@@ -120,7 +120,7 @@ pub(super) fn check_options(ty: &Type, d: &mut Diagnostics) {
     check_options(inner, d);
 }
 
-/// Reports an `Option` as what a variant holds.
+/// Reports an `Option` as the content of a variant.
 pub(super) fn check_variant_value(ty: &Type, d: &mut Diagnostics) {
     if matches!(Part::of(ty), Part::Option(_)) {
         d.error(
@@ -163,16 +163,16 @@ pub fn holds_bytes(ty: &Code) -> bool {
     syn::parse2(ty.to_token_stream()).is_ok_and(|ty: Type| contains_bytes(&ty))
 }
 
-/// A type that no container of the standard library is.
+/// A type that is not a container of the standard library.
 #[derive(Clone, Debug)]
 pub struct Leaf {
     /// The type.
     pub ty: Code,
-    /// Whether it stands in a container.
+    /// Whether it is inside a container.
     pub nested: bool,
 }
 
-/// What the containers of a type hold in the end; not the types that Rust itself knows, and not bytes.
+/// The innermost type of nested containers; `None` for primitive types and bytes.
 pub fn leaf(ty: &Code) -> Option<Leaf> {
     fn find(ty: &Type, nested: bool) -> Option<Leaf> {
         const PLAIN: [&str; 16] = [
@@ -192,12 +192,12 @@ pub fn leaf(ty: &Code) -> Option<Leaf> {
     find(&syn::parse2(ty.to_token_stream()).ok()?, false)
 }
 
-/// Rules of lists and of texts, which have nothing to judge where bytes are base64 text.
+/// Rules of lists and strings that do not apply to bytes, which are base64 text.
 const NOT_OF_BYTES: [&str; 9] = [
     "items", "list", "unique", "each", "atomic", "len", "bytes", "pattern", "format",
 ];
 
-/// Reports a rule that means nothing for bytes.
+/// Reports a rule that does not apply to bytes.
 pub(super) fn check_rule_of_bytes(ty: &Type, arg: &Arg, rules: &Rules, d: &mut Diagnostics) {
     let value = value_of(ty);
     let wrong = if is_bytes(value) {
@@ -225,7 +225,7 @@ pub(super) fn check_rule_of_bytes(ty: &Type, arg: &Arg, rules: &Rules, d: &mut D
     }
 }
 
-/// The type behind options and boxes.
+/// The type inside options and boxes.
 fn value_of(ty: &Type) -> &Type {
     match Part::of(ty) {
         Part::Option(inner) | Part::Pointer(inner) => value_of(inner),
@@ -233,7 +233,7 @@ fn value_of(ty: &Type) -> &Type {
     }
 }
 
-/// Whether rules of elements judge bytes as a list or a text.
+/// Whether rules of elements treat bytes as a list or a string.
 fn judges_bytes(ty: &Type, rules: &Rules) -> bool {
     let said = |bounds: &super::Bounds| bounds.min.is_some() || bounds.max.is_some();
     if is_bytes(ty) {

@@ -11,7 +11,7 @@ use crate::{Diagnostics, SourceSpan, Spanned};
 
 /// Reads the tokens inside `apiloom::group! { .. }`.
 ///
-/// `None` when the name or the versions are missing; `diagnostics` then says why.
+/// `None` if the name or the versions are missing; `diagnostics` then has the reason.
 pub fn parse_group(tokens: TokenStream, diagnostics: &mut Diagnostics) -> Option<Group> {
     let d = diagnostics;
     let span = if tokens.is_empty() {

@@ -1,4 +1,4 @@
-//! What is read from `group!`, and what is refused.
+//! Tests of parsing `group!`: models and errors.
 
 use super::{Group, parse_group};
 use crate::Diagnostics;

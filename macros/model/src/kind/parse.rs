@@ -17,7 +17,8 @@ use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, is_attribute, names};
 
 /// Reads a root struct with `#[resource(..)]` attributes (also spelled `#[apiloom::resource(..)]`).
 ///
-/// `None` when the item is too broken to go on; `diagnostics` then says why. There may be diagnostics beside a kind too.
+/// `None` if the item cannot be read at all; `diagnostics` then has the reason. A kind may be returned with diagnostics
+/// too.
 pub fn parse_kind(item: &DeriveInput, diagnostics: &mut Diagnostics) -> Option<Kind> {
     let derives = item::derives(&item.attrs);
     let form = if derives.iter().any(|name| name == "Resource") {
@@ -55,7 +56,7 @@ fn parse(item: &DeriveInput, form: Form, d: &mut Diagnostics) -> Option<Kind> {
     keys.into_kind(root, span, &args, d)
 }
 
-/// Reports what else is wrong in a root that is no struct.
+/// Reports the remaining errors of a root that is not a struct.
 fn read_other(item: &DeriveInput, form: Form, d: &mut Diagnostics) {
     if let Data::Union(_) = item.data {
         read_struct(item, form, d);
@@ -64,8 +65,8 @@ fn read_other(item: &DeriveInput, form: Form, d: &mut Diagnostics) {
     }
 }
 
-/// Makes sure that a new object can have a status: the status that a create carries is dropped, so it is absent, has a
-/// default, or is the default of its type.
+/// Checks that a new object can have a status: the status in a create is dropped, so it must be optional or have a
+/// default; otherwise the default of its type is used.
 fn settle_status(
     root: &mut ApiStruct,
     item: &DeriveInput,
@@ -73,7 +74,7 @@ fn settle_status(
     key: SourceSpan,
     d: &mut Diagnostics,
 ) {
-    // The status may be a field of a flattened type, which is not seen here.
+    // The status may be a field of a flattened type, which is not visible here.
     let flattens = root.fields.iter().any(|field| field.flatten);
     let named = |field: &&mut Field| !field.flatten && field.json_name == "status";
     let Some(field) = root.fields.iter_mut().find(named) else {
@@ -122,7 +123,7 @@ fn default_of(ty: &Code) -> Code {
     Code::new(&quote_spanned!(span=> <#ty as ::core::default::Default>::default()))
 }
 
-/// Whether serde has a value for the field where there is none.
+/// Whether serde has a default for the absent field.
 fn has_serde_default(item: &DeriveInput, field: &Field) -> bool {
     let Data::Struct(data) = &item.data else {
         return false;
@@ -165,7 +166,7 @@ fn check_root(root: &ApiStruct, d: &mut Diagnostics) {
     }
 }
 
-/// What the arguments say, before defaults that need the struct.
+/// The arguments, before defaults that need the struct.
 #[derive(Default)]
 struct Keys {
     group: Option<Spanned<String>>,
@@ -177,7 +178,7 @@ struct Keys {
     short_names: Vec<Spanned<String>>,
     categories: Vec<Spanned<String>>,
     scope: Option<Scope>,
-    /// Where it is said.
+    /// The span of `status`.
     status: Option<SourceSpan>,
     verbs: Option<Vec<Verb>>,
     columns: Vec<Column>,
@@ -282,7 +283,7 @@ impl Keys {
         self.columns.push(column);
     }
 
-    /// `None` when what other kinds are compared with is not known: names, version, scope, hub.
+    /// `None` if the parts that are compared with other kinds are unknown: names, version, scope, hub.
     fn into_kind(
         self,
         root: ApiStruct,
@@ -346,7 +347,7 @@ impl Keys {
     }
 }
 
-/// The value of a word from a closed list.
+/// The value of a word from a fixed list.
 fn one_of<T: Copy>(arg: &Arg, what: &str, known: &[(&str, T)], d: &mut Diagnostics) -> Option<T> {
     let word = arg.word(d)?;
     look_up(&word, what, known, d)
@@ -389,7 +390,7 @@ fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
     verbs.retain(|verb| !skip.contains(verb));
     verbs.sort_unstable();
     verbs.dedup();
-    // After another error it is not known which ones were meant.
+    // After another error the intended verbs are unknown.
     if verbs.is_empty() && d.errors().len() == before {
         let span = args.iter().next().map_or(arg.span(), Arg::span);
         d.error(Id::NoVerbs, span, "the kind has no verb")
@@ -452,7 +453,7 @@ fn read_column(arg: &Arg, d: &mut Diagnostics) -> Option<Column> {
     })
 }
 
-/// The path of a column: plain fields, which may be followed by filters and indexes.
+/// Parses the path of a column: plain fields, which may be followed by filters and indexes.
 fn read_json_path(text: Spanned<String>, d: &mut Diagnostics) -> Option<ColumnSource> {
     match Query::parse(&text.value) {
         Ok(query) if query.steps.is_empty() => Some(ColumnSource::Field(FieldRef::Json(text))),
@@ -469,7 +470,7 @@ fn read_json_path(text: Spanned<String>, d: &mut Diagnostics) -> Option<ColumnSo
     }
 }
 
-/// The type of a condition is a word, which may have a DNS subdomain and a slash before it.
+/// Checks the type of a condition: a name, optionally with a DNS subdomain and a slash before it.
 fn check_condition(text: &Spanned<String>, d: &mut Diagnostics) -> bool {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     let is_edge = |c: char| c.is_ascii_alphanumeric();
@@ -518,7 +519,7 @@ fn read_lifecycle(arg: &Arg, d: &mut Diagnostics) -> Option<Lifecycle> {
     Some(lifecycle)
 }
 
-/// A release written as a string: `"1.10"` is not the number 1.1.
+/// Reads a release, which is a string because `"1.10"` is not the number 1.1.
 pub(crate) fn read_release(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<Release>> {
     let text = arg.string(d)?;
     let release = Release::parse(&text);

@@ -1,15 +1,15 @@
 //! JSONPaths of printer columns: plain fields, then indexes, wildcards and filters.
 
-/// A path that chooses among items, such as `.status.conditions[?(@.type=="Ready")].status`.
+/// A path that selects items, such as `.status.conditions[?(@.type=="Ready")].status`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// The plain fields that it begins with; at least one.
+    /// The plain fields at its start; at least one.
     pub start: Vec<String>,
-    /// What follows them.
+    /// The steps after them.
     pub steps: Vec<QueryStep>,
 }
 
-/// A step behind the plain fields.
+/// A step after the plain fields.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueryStep {
     /// `.name` or `['name']`.
@@ -20,14 +20,14 @@ pub enum QueryStep {
     Every,
     /// `[?(@.path)]` or, with a test, `[?(@.path=="text")]`.
     Where {
-        /// The path below the item; may be empty when there is a test.
+        /// The path below the item; may be empty if there is a test.
         path: Vec<String>,
-        /// What the value at the path is compared with.
+        /// The comparison of the value at the path.
         test: Option<(Comparison, Literal)>,
     },
 }
 
-/// How a filter compares.
+/// The comparison operator of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are the operators")]
 pub enum Comparison {
@@ -49,7 +49,7 @@ pub enum Literal {
     Bool(bool),
 }
 
-/// No operator is the beginning of a later one.
+/// No operator is a prefix of a later one.
 const COMPARISONS: [(&str, Comparison); 6] = [
     ("==", Comparison::Equal),
     ("!=", Comparison::NotEqual),
@@ -60,7 +60,7 @@ const COMPARISONS: [(&str, Comparison); 6] = [
 ];
 
 impl Query {
-    /// Reads a path with or without a leading dot; the error says what is wrong with it.
+    /// Parses a path with or without a leading dot; the error describes what is wrong.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let mut reader = Reader {
             rest: text.strip_prefix('.').unwrap_or(text),
@@ -86,7 +86,7 @@ impl Query {
         Ok(query)
     }
 
-    /// The status of the condition of a type.
+    /// The status of the condition with this type.
     pub(crate) fn of_condition(condition: &str) -> Self {
         let is_it = (Comparison::Equal, Literal::Text(condition.to_owned()));
         Query {
@@ -102,7 +102,7 @@ impl Query {
     }
 }
 
-/// What is left of a path.
+/// The rest of a path.
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// A plain name. One with a character that means something here stands in `['..']`.
+    /// Reads a plain name. A name with special characters is written as `['..']`.
     fn name(&mut self) -> Result<String, &'static str> {
         let name = self.take_until(|c| c.is_whitespace() || ".[]()*?@$'\"\\=!<>".contains(c));
         if name.is_empty() {
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
         Ok(name.to_owned())
     }
 
-    /// What stands behind `[`, up to and with `]`.
+    /// Reads the rest of a bracket after `[`, including `]`.
     fn bracket(&mut self) -> Result<QueryStep, &'static str> {
         if self.takes("?(") {
             return self.filter();
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
             QueryStep::Every
         } else if self.rest.starts_with(['\'', '"']) {
             let name = self.quoted()?;
-            // JSONPath of Kubernetes knows no way to write it.
+            // Kubernetes' JSONPath has no syntax for such a name.
             if name.is_empty() || name.contains('\'') {
                 return Err("a name in brackets is not empty and has no quotes in it");
             }
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
         Ok(text.to_owned())
     }
 
-    /// What stands behind `?(`, up to and with `)]`.
+    /// Reads the rest of a filter after `?(`, including `)]`.
     fn filter(&mut self) -> Result<QueryStep, &'static str> {
         self.skip_spaces();
         if !self.takes("@") {

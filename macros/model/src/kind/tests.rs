@@ -1,4 +1,4 @@
-//! What is read from `#[resource]` roots, and what is refused.
+//! Tests of parsing `#[resource]` roots: models and errors.
 
 use syn::DeriveInput;
 
@@ -19,7 +19,7 @@ fn read(source: &str) -> (Option<Kind>, Vec<String>) {
     )
 }
 
-/// The kind with these further keys, and no error.
+/// The kind with these additional keys, which must have no errors.
 fn kind(keys: &str) -> Kind {
     let (kind, errors) = read(&format!(
         "#[resource(group = \"example.com\", version = \"v1\", {keys})] struct NetworkPolicy {{ metadata: ObjectMeta }}"
@@ -144,7 +144,7 @@ fn all_errors_of_an_item_are_reported_at_once() {
     assert_eq!(ids, expected, "{errors:#?}");
 }
 
-/// The errors of an item are exactly these.
+/// Checks that the errors of an item are exactly these.
 #[track_caller]
 fn check_errors(source: &str, expected: &[&str]) {
     assert_eq!(read(source).1, expected, "{source}");
@@ -208,7 +208,7 @@ fn a_key_with_an_error_is_not_missing() {
     );
 }
 
-// Issue 10, point 2: what the generator compares with other kinds must not be a guess.
+// Issue 10, point 2: values that the generator compares with other kinds must not be guessed.
 #[test]
 fn a_kind_whose_names_are_unknown_is_none() {
     for (key, is_some) in [
@@ -287,7 +287,7 @@ fn no_input_panics() {
         "printcolumn(path = a.b.c.0.1)",
     ] {
         let source = format!("#[resource({keys})] struct A {{ metadata: M }}");
-        // What is not even balanced is no attribute; everything else must come back with errors.
+        // Unbalanced tokens cannot be an attribute; all others must be parsed with errors.
         if syn::parse_str::<DeriveInput>(&source).is_ok() {
             assert_ne!(read(&source).1, [""; 0], "{keys}");
         }

@@ -38,7 +38,7 @@ const TRANSITIONS: &[(&str, Transition)] = &[
     ("no_remove_item", Transition::NoRemoveItem),
 ];
 
-/// Reads one key into the rules; keys that are not rules are the caller's. A flat table.
+/// Reads one key into the rules; the caller handles keys that are not rules. A flat table.
 pub(crate) fn read_rule(rules: &mut Rules, arg: &Arg, d: &mut Diagnostics) {
     match arg.key {
         "required" => rules.required = arg.flag(d),
@@ -97,7 +97,7 @@ fn read_bounds(arg: &Arg, d: &mut Diagnostics) -> Bounds {
     bounds
 }
 
-/// The value of a literal; constants are rustc's to know.
+/// The value of a literal; constants are known to rustc only.
 pub(crate) fn literal(code: &Code) -> Option<f64> {
     fn number(expr: &Expr) -> Option<f64> {
         match expr {
