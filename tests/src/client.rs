@@ -1,4 +1,5 @@
-//! An HTTP client that hides nothing: status, headers and body as they came, over TLS with the kubeconfig's authority.
+//! An HTTP client that exposes everything: status, headers and body as received, over TLS with the kubeconfig's
+//! authority.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::Value;
 
-/// No answer takes longer than this; a test that waits for ever says nothing.
+/// Timeout of a response: a test that hangs gives no information.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A client of one server.
@@ -29,14 +30,14 @@ pub struct Client {
     token: String,
 }
 
-/// What a kubeconfig as our servers write it says: where the server is, whom to trust, and the user's token.
+/// The content of a kubeconfig as our servers write it: URL, authority and the user's token.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Where the server listens.
+    /// The URL of the server.
     pub url: String,
     /// The user's bearer token.
     pub token: String,
-    /// TLS that trusts the kubeconfig's authority and names no application protocol.
+    /// A TLS configuration that trusts the kubeconfig's authority and offers no ALPN protocol.
     pub tls: rustls::ClientConfig,
 }
 
@@ -68,7 +69,7 @@ impl Access {
     }
 }
 
-/// An answer, whole.
+/// A complete response.
 #[derive(Debug)]
 pub struct Answer {
     /// HTTP status code.
@@ -114,7 +115,7 @@ impl Client {
         Self::speaking(kubeconfig, true)
     }
 
-    /// The same with HTTP/1.1 alone.
+    /// The same with HTTP/1.1 only.
     pub fn of_http1(kubeconfig: &Path) -> Self {
         Self::speaking(kubeconfig, false)
     }
@@ -123,7 +124,7 @@ impl Client {
         let Access { url, token, tls } = Access::read(kubeconfig);
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
-        // A body goes out behind its head, and not when the kernel has given up waiting for more (40 ms).
+        // The body is sent right after the head, not after the kernel's delay of 40 ms.
         tcp.set_nodelay(true);
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(tls)
@@ -147,7 +148,7 @@ impl Client {
         self.with_token("")
     }
 
-    /// The same client with another token; none is sent when it is empty.
+    /// The same client with another token; no token is sent if it is empty.
     #[must_use]
     pub fn with_token(mut self, token: &str) -> Self {
         token.clone_into(&mut self.token);
@@ -177,7 +178,7 @@ impl Client {
             .map_err(|error| format!("{error:?}"))
     }
 
-    /// One request and its whole answer.
+    /// Sends a request and reads the complete response.
     pub async fn call(
         &self,
         method: &str,
@@ -188,10 +189,10 @@ impl Client {
         self.try_call(method, path, headers, body).await.unwrap()
     }
 
-    /// The same of a server that may be gone, which is an error. One that does not answer in time makes it panic.
+    /// The same for a server that may be gone, which is an error. Panics if there is no response in time.
     ///
     /// # Errors
-    /// What happened to the connection.
+    /// The error of the connection.
     pub async fn try_call(
         &self,
         method: &str,
@@ -273,18 +274,18 @@ impl Client {
         )
         .await
     }
-    /// Opens a watch; it must be answered with 200.
+    /// Opens a watch; the response must be 200.
     pub async fn watch(&self, path: &str) -> Watch {
         self.watch_as(path, "application/json").await
     }
-    /// The same in another form.
+    /// The same with another `Accept` header.
     pub async fn watch_as(&self, path: &str, accept: &str) -> Watch {
         self.try_watch_as(path, accept).await.unwrap()
     }
-    /// The same of a server that may be gone.
+    /// The same for a server that may be gone.
     ///
     /// # Errors
-    /// What happened to the connection, or another status than 200.
+    /// The error of the connection, or another status than 200.
     pub async fn try_watch_as(&self, path: &str, accept: &str) -> Result<Watch, String> {
         let headers = [("accept", accept)];
         let response = self.send(Method::GET, path, &headers, Bytes::new()).await?;
@@ -300,11 +301,11 @@ impl Client {
     }
 }
 
-/// A connection that speaks WebSocket.
+/// A WebSocket connection.
 pub type WebSocket = tokio_tungstenite::WebSocketStream<TokioIo<Upgraded>>;
 
 impl Client {
-    /// Asks for WebSocket, with HTTP/1.1 alone. Gives the answer's code and headers, and with 101 the connection.
+    /// Requests WebSocket over HTTP/1.1. Returns the response's code and headers, and with 101 the connection.
     pub async fn websocket(
         &self,
         path: &str,
@@ -333,7 +334,7 @@ impl Client {
         (code, headers, Some(socket))
     }
 
-    /// The token that it presents.
+    /// The token that the client sends.
     pub fn token(&self) -> &str {
         &self.token
     }
@@ -358,17 +359,17 @@ impl Watch {
         Some(serde_json::from_str(&line).unwrap())
     }
 
-    /// The next event as it came, `None` at the end of the stream. Panics at a stream that breaks off.
+    /// The next event as received, `None` at the end of the stream. Panics if the stream breaks.
     pub async fn line(&mut self) -> Option<String> {
         let line = self.try_line().await.unwrap();
         assert!(line.is_some() || self.buffer.is_empty(), "half an event");
         line
     }
 
-    /// The next event as it came, of a server that may end at any time.
+    /// The next event as received, from a server that may end at any time.
     ///
     /// # Errors
-    /// What happened to the connection.
+    /// The error of the connection.
     pub async fn try_line(&mut self) -> Result<Option<String>, String> {
         loop {
             if let Some(line) = self.taken() {
@@ -381,10 +382,10 @@ impl Watch {
         }
     }
 
-    /// The same of a stream that may be silent: the caller says how long it waits. Nothing is lost when it gives up.
+    /// The same without a timeout: the caller limits the wait. Cancel-safe.
     ///
     /// # Errors
-    /// What happened to the connection.
+    /// The error of the connection.
     pub async fn line_or_end(&mut self) -> Result<Option<String>, String> {
         loop {
             if let Some(line) = self.taken() {
@@ -396,14 +397,14 @@ impl Watch {
         }
     }
 
-    /// A line that has come, if one has.
+    /// A buffered line, if there is one.
     fn taken(&mut self) -> Option<String> {
         let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
         let line = self.buffer.drain(..=end).collect();
         Some(String::from_utf8(line).unwrap())
     }
 
-    /// Waits for more of the body; `false` at its end.
+    /// Waits for more of the body; returns false at its end.
     async fn more(&mut self) -> Result<bool, String> {
         let Some(frame) = self.body.frame().await else {
             return Ok(false);
@@ -423,7 +424,7 @@ impl Watch {
         events
     }
 
-    /// The next event that is no bookmark; panics at the end of the stream.
+    /// The next event that is not a bookmark; panics at the end of the stream.
     pub async fn event(&mut self) -> Value {
         loop {
             let event = self.next().await.expect("the watch ended");
@@ -434,7 +435,7 @@ impl Watch {
     }
 }
 
-/// Creates an object and gives it as the server answered it.
+/// Creates an object and returns it as in the server's response.
 pub async fn created(client: &Client, path: &str, object: &Value) -> Value {
     let answer = client.post(path, object).await;
     assert_eq!(answer.code, 201, "{}", answer.text());

@@ -1,4 +1,4 @@
-//! A server and the store it runs over, embedded or etcd: it can be stopped, started again and looked into.
+//! A server with its store, embedded or etcd: it can be stopped, restarted and inspected.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use apiloom_storage::{Embedded, EmbeddedConfig, Revision, Storage};
 
 use crate::{Client, Server};
 
-/// The stores that every check runs over.
+/// The stores with which every check runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// Files below the data folder.
     Embedded,
-    /// A real etcd of the newest release under test.
+    /// A real etcd of the newest tested release.
     #[cfg(feature = "etcd")]
     Etcd,
 }
 
-/// A server over a store of its own.
+/// A server with its own store.
 pub struct Cluster {
     /// `None` while it is stopped.
     server: Option<Server>,
@@ -30,7 +30,7 @@ pub struct Cluster {
 use in_etcd::InEtcd;
 
 impl Cluster {
-    /// A server over a new store. With etcd, tests that run at the same time share one, each below a prefix of its own.
+    /// A server with a new store. With etcd, concurrent tests share one, each below its own prefix.
     pub fn start(backend: Backend) -> Self {
         match backend {
             Backend::Embedded => Self::embedded(&[]),
@@ -39,7 +39,7 @@ impl Cluster {
         }
     }
 
-    /// The same with an etcd that nobody else uses and with further arguments.
+    /// The same with an etcd of its own and with more arguments.
     pub fn start_alone(backend: Backend, args: &[&str]) -> Self {
         match backend {
             Backend::Embedded => Self::embedded(args),
@@ -83,7 +83,7 @@ impl Cluster {
         self.server().client()
     }
 
-    /// Another server over the same store, where several can share one.
+    /// Another server over the same store, if the store can be shared.
     pub fn replica(&self) -> Option<Server> {
         #[cfg(feature = "etcd")]
         if self.etcd.is_some() {
@@ -93,12 +93,12 @@ impl Cluster {
         None
     }
 
-    /// Asks the server to stop, and waits.
+    /// Asks the server to stop, and waits for its end.
     pub fn stop(&mut self) {
         self.server.take().expect("the server runs").stop();
     }
 
-    /// Ends the server as a power cut would.
+    /// Kills the server, as a power cut would.
     pub fn kill(&mut self) {
         self.server.take().expect("the server runs").kill();
     }
@@ -109,7 +109,7 @@ impl Cluster {
         self.server = Some(Server::start_in(&self.dir.path().join("data"), &args));
     }
 
-    /// What stands before `/registry` in every key.
+    /// The part of every key before `/registry`.
     pub fn prefix(&self) -> &str {
         #[cfg(feature = "etcd")]
         if let Some(etcd) = &self.etcd {
@@ -118,7 +118,7 @@ impl Cluster {
         ""
     }
 
-    /// The store itself. An embedded one belongs to its server while that runs.
+    /// The store. An embedded one is locked by its server while that runs.
     pub async fn store(&self) -> Arc<dyn Storage> {
         #[cfg(feature = "etcd")]
         if let Some(etcd) = &self.etcd {
@@ -129,7 +129,7 @@ impl Cluster {
         Embedded::open(store, EmbeddedConfig::default()).unwrap()
     }
 
-    /// Does something to the etcd, which is this cluster's alone.
+    /// Runs a function with the etcd, which belongs to this cluster only.
     #[cfg(feature = "etcd")]
     pub fn with_etcd(&self, act: impl FnOnce(&mut crate::etcd::Etcd)) {
         let etcd = self.etcd.as_ref().expect("it runs over etcd");
@@ -137,8 +137,8 @@ impl Cluster {
         etcd.with(act);
     }
 
-    /// Stops the server, forgets the history of the store up to a revision, and starts the server again, whose cache
-    /// then knows nothing of that time either.
+    /// Stops the server, compacts the store up to a revision, and restarts the server, so that its cache does not have
+    /// that history either.
     pub async fn forget(&mut self, upto: u64) {
         #[cfg(feature = "etcd")]
         if let Some(etcd) = &self.etcd {
@@ -161,7 +161,7 @@ mod in_etcd {
 
     use crate::etcd::Etcd;
 
-    /// A place in an etcd.
+    /// A prefix in an etcd.
     pub(super) struct InEtcd {
         etcd: Arc<Mutex<Etcd>>,
         url: String,
@@ -169,7 +169,7 @@ mod in_etcd {
     }
 
     impl InEtcd {
-        /// In the etcd of all tests that run now. It ends with the last of them.
+        /// In the etcd that all running tests share. It ends with the last of them.
         pub(super) fn shared() -> Self {
             static SHARED: Mutex<Weak<Mutex<Etcd>>> = Mutex::new(Weak::new());
             static COUNTER: AtomicU32 = AtomicU32::new(0);

@@ -1,4 +1,4 @@
-//! A real etcd as a process of its own, of the releases that `tests/tools` obtains.
+//! A real etcd as a child process, in the releases that `tests/tools` obtains.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use crate::repository;
 
-/// How long a member may take to serve.
+/// Timeout for the start of a member.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One member, alone or with others; killed when dropped.
+/// One member of a cluster of one or more; killed when dropped.
 pub struct Etcd {
     release: String,
     place: Place,
@@ -28,24 +28,24 @@ pub struct Etcd {
     process: Option<Child>,
 }
 
-/// Where a member is.
+/// The addresses of a member.
 pub struct Place {
-    /// Its address for clients.
+    /// Its client URL.
     pub client: String,
-    /// Its address for other members.
+    /// Its peer URL.
     pub peer: String,
-    /// A process in whose network it runs, when that is not ours.
+    /// A process in whose network namespace it runs, if that is not ours.
     pub network: Option<u32>,
 }
 
 impl Place {
-    /// A loopback address that nobody else uses, so that no port has to be looked for.
+    /// An unused loopback address, so that no free port has to be searched.
     pub fn local() -> Self {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let (process, count) = (std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
         let number = process.wrapping_mul(1_000).wrapping_add(count);
         let [_, a, b, c] = number.to_be_bytes();
-        // 127.0.0.1 and the last address of a network belong to others.
+        // 127.0.0.1 and the last address of the network are reserved.
         let address = format!("127.{}.{b}.{}", a % 254 + 1, c % 254 + 1);
         Self {
             client: address.clone(),
@@ -56,7 +56,7 @@ impl Place {
 }
 
 impl Etcd {
-    /// The releases under test: the oldest that is supported, whose progress cannot be believed, and a newer one.
+    /// The tested releases: the oldest supported one, whose progress is not reliable, and a newer one.
     pub const RELEASES: [&'static str; 2] = ["3.4", "3.5"];
     /// The newer one.
     pub const NEWEST: &'static str = "3.5";
@@ -89,7 +89,7 @@ impl Etcd {
     }
 
     fn start_alone(release: &str, place: Place, scheme: &'static str, args: &[String]) -> Self {
-        // Alone it has nobody to lose an election to, and none to wait for.
+        // A single member has no elections to lose, so its timeouts can be short.
         let quick = ["--heartbeat-interval=10", "--election-timeout=100"].map(str::to_owned);
         let cluster = format!("m0=http://{}:2380", place.peer);
         let mut etcd = Self::new(release, "m0", place, cluster);
@@ -99,7 +99,7 @@ impl Etcd {
         etcd
     }
 
-    /// Starts an etcd of as many members as there are places.
+    /// Starts an etcd with a member at each place.
     pub fn start_in(release: &str, places: impl IntoIterator<Item = Place>) -> Vec<Self> {
         let places: Vec<Place> = places.into_iter().collect();
         let names: Vec<String> = (0..places.len()).map(|index| format!("m{index}")).collect();
@@ -110,7 +110,7 @@ impl Etcd {
         let mut members: Vec<Self> = members
             .map(|(place, name)| Self::new(release, name, place, cluster.clone()))
             .collect();
-        // None serves before most of them are there.
+        // No member is ready before a quorum is there.
         members.iter_mut().for_each(Self::spawn);
         members.iter_mut().for_each(Self::wait);
         members
@@ -134,17 +134,17 @@ impl Etcd {
         }
     }
 
-    /// Where clients reach it.
+    /// Its client URL.
     pub fn url(&self) -> String {
         format!("{}://{}", self.scheme, self.address())
     }
 
-    /// Address and port for clients.
+    /// Its address and port for clients.
     pub fn address(&self) -> String {
         format!("{}:2379", self.place.client)
     }
 
-    /// Starts it over its folder, after [`Etcd::kill`], and waits until it serves.
+    /// Restarts it with its folder after [`Etcd::kill`], and waits until it is ready.
     pub fn restart(&mut self) {
         self.spawn();
         self.wait();
@@ -185,7 +185,7 @@ impl Etcd {
                 "--listen-metrics-urls=http://{}:2381",
                 self.place.client
             ))
-            // The largest value of the conformance suite with its key is larger than the default allows.
+            // The largest value of the conformance suite with its key exceeds the default limit.
             .args([
                 "--max-request-bytes=8388608",
                 "--log-level=error",
@@ -219,7 +219,7 @@ impl Etcd {
         answer.is_ok_and(|answer| answer.contains("\"true\""))
     }
 
-    /// What it holds below a prefix, through its own JSON gateway: no code of ours is between.
+    /// The content below a prefix, read through etcd's JSON gateway, without our own code.
     pub fn entries(&self, prefix: &str) -> Vec<(String, Value)> {
         let mut end = prefix.to_owned();
         let last = end.pop().unwrap();
@@ -238,14 +238,14 @@ impl Etcd {
         pairs.iter().map(entry).collect()
     }
 
-    /// Puts a document, as another tool does.
+    /// Puts a document, as another tool would.
     pub fn put(&self, key: &str, document: &Value) {
         let value = STANDARD.encode(document.to_string());
         let request = json!({"key": STANDARD.encode(key), "value": value});
         self.gateway("/v3/kv/put", &request);
     }
 
-    /// Makes a request of its JSON gateway.
+    /// Sends a request to its JSON gateway.
     pub fn gateway(&self, path: &str, request: &Value) -> Value {
         let body = request.to_string();
         let length = body.len();
@@ -265,14 +265,14 @@ impl Etcd {
         Ok(answer)
     }
 
-    /// Ends it as a power cut would.
+    /// Kills it, as a power cut would.
     pub fn kill(&mut self) {
         let mut process = self.process.take().expect("it runs");
         process.kill().unwrap();
         process.wait().unwrap();
     }
 
-    /// Has it begin anew with nothing, after [`Etcd::kill`], at its next start.
+    /// Empties its folder after [`Etcd::kill`], so that the next start is a new store.
     pub fn empty(&mut self) {
         self.dir = tempfile::tempdir().unwrap();
     }
@@ -284,18 +284,18 @@ impl Etcd {
         copy
     }
 
-    /// Puts a copy in place of its folder, after [`Etcd::kill`].
+    /// Replaces its folder by a copy, after [`Etcd::kill`].
     pub fn restore(&mut self, copy: &tempfile::TempDir) {
         self.empty();
         copy_all(copy.path(), self.dir.path());
     }
 
-    /// Stops it in its tracks: connections stay and nothing is answered.
+    /// Pauses the process: connections stay open and nothing is answered.
     pub fn pause(&self) {
         self.signal("-STOP");
     }
 
-    /// Lets it go on.
+    /// Resumes the process.
     pub fn resume(&self) {
         self.signal("-CONT");
     }
@@ -325,7 +325,7 @@ fn copy_all(from: &Path, to: &Path) {
 impl Drop for Etcd {
     fn drop(&mut self) {
         if let Some(process) = &mut self.process {
-            // It may have ended already, which is what is wanted.
+            // It may have ended already.
             let _ = process.kill();
             let _ = process.wait();
         }

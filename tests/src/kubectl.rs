@@ -1,4 +1,4 @@
-//! Real kubectl, never the one on PATH: each of the releases that `tests/tools` obtains.
+//! Real kubectl in the releases that `tests/tools` obtains, never the one on PATH.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::repository;
 
-/// How long one run of kubectl may take.
+/// Timeout of one run.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One release of kubectl, talking to one server.
+/// One release of kubectl, configured for one server.
 pub struct Kubectl {
     binary: PathBuf,
     kubeconfigs: Vec<PathBuf>,
@@ -19,7 +19,7 @@ pub struct Kubectl {
     home: tempfile::TempDir,
 }
 
-/// What one run of kubectl did.
+/// The result of one run.
 #[derive(Debug)]
 pub struct Output {
     /// Exit code.
@@ -31,15 +31,15 @@ pub struct Output {
 }
 
 impl Kubectl {
-    /// The releases under test.
+    /// The tested releases.
     pub const RELEASES: [&'static str; 2] = ["1.32", "1.36"];
 
-    /// A release, with the kubeconfig of a server and a home of its own, so that no cache of another server is read.
+    /// A release with the kubeconfig of a server and its own home folder, so that it uses no cache of another server.
     pub fn new(release: &str, kubeconfig: &Path) -> Self {
         Self::in_turn(release, &[kubeconfig])
     }
 
-    /// The same for replicas of one server: every run asks the next.
+    /// The same for replicas of one server: each run uses the next one.
     pub fn in_turn(release: &str, kubeconfigs: &[&Path]) -> Self {
         let binary = repository().join(format!("target/tools/kubectl-{release}/kubectl"));
         assert!(
@@ -55,7 +55,7 @@ impl Kubectl {
         }
     }
 
-    /// The command with these arguments, ready to run.
+    /// The command with these arguments.
     pub fn command(&self, args: &[&str]) -> Command {
         let run = self.runs.fetch_add(1, Ordering::Relaxed);
         let mut command = Command::new(&self.binary);
@@ -75,8 +75,7 @@ impl Kubectl {
         command
     }
 
-    /// Runs it with this on standard input. Panics when it has not ended after a minute: it waits for something that
-    /// does not come.
+    /// Runs it with this standard input. Panics if it has not ended after a minute.
     pub fn run(&self, args: &[&str], stdin: &str) -> Output {
         let mut command = self.command(args);
         let mut process = command
@@ -85,13 +84,13 @@ impl Kubectl {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // A kubectl that fails early does not read its input, which is no failure of the test.
+        // A kubectl that fails early does not read its input, which is not an error of the test.
         let _ = process.stdin.take().unwrap().write_all(stdin.as_bytes());
         let pid = process.id().to_string();
         let (ended, output) = std::sync::mpsc::channel();
         std::thread::spawn(move || ended.send(process.wait_with_output()));
         let Ok(output) = output.recv_timeout(PATIENCE) else {
-            // Nothing is lost when it ends by itself just now.
+            // It may have just ended by itself.
             let _ = Command::new("kill").arg(pid).status();
             panic!("kubectl {} did not end", args.join(" "));
         };

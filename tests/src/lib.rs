@@ -1,4 +1,4 @@
-//! What end-to-end tests stand on: a server as a process, an HTTP client that shows everything, real kubectl.
+//! Helpers of end-to-end tests: a server as a process, an HTTP client that exposes everything, real kubectl.
 
 #![allow(
     clippy::unwrap_used,

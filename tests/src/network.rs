@@ -1,4 +1,4 @@
-//! Networks that can be cut: a proxy between two ends, and network namespaces of which each holds one process.
+//! Networks that can be cut: a proxy between two ends, and network namespaces with one process each.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use tokio::sync::watch;
 
 use crate::etcd::Place;
 
-/// Passes connections on until it is cut.
+/// A TCP proxy that can be cut.
 pub struct Proxy {
     address: String,
     open: watch::Sender<bool>,
-    /// Bytes per second from the target, of each connection.
+    /// Bytes per second from the target, per connection.
     limit: watch::Sender<Option<u32>>,
     connections: watch::Sender<usize>,
 }
@@ -30,7 +30,7 @@ impl Proxy {
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                // A connection that comes while it is cut is closed at once.
+                // New connections are closed at once while the proxy is cut.
                 if !*opened.borrow() {
                     continue;
                 }
@@ -51,17 +51,17 @@ impl Proxy {
         }
     }
 
-    /// Lets no more than so many bytes a second come from the target, or as many as come.
+    /// Limits the bytes per second from the target, or removes the limit.
     pub fn limit(&self, bytes_per_second: Option<u32>) {
         self.limit.send_replace(bytes_per_second);
     }
 
-    /// Where it listens.
+    /// The address of the proxy.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Ends all connections and takes no new ones.
+    /// Closes all connections and accepts no new ones.
     pub async fn cut(&self) {
         self.open.send_replace(false);
         let mut connections = self.connections.subscribe();
@@ -70,7 +70,7 @@ impl Proxy {
         ended.expect("connections end").unwrap();
     }
 
-    /// Takes connections again.
+    /// Accepts connections again.
     pub fn heal(&self) {
         self.open.send_replace(true);
     }
@@ -96,7 +96,7 @@ async fn pass_on(
         near_write.shutdown().await
     };
     tokio::select! {
-        // However it ends, both ends are closed.
+        // Both ends are closed at the end, in every case.
         _ = async { tokio::join!(there, back) } => {}
         _ = open.wait_for(|open| !open) => {}
     }
@@ -122,11 +122,11 @@ async fn copy_limited(
     }
 }
 
-/// Set for a process that runs in a network of its own, in which it may make others.
+/// Set for a process in a network namespace of its own, in which it can create others.
 const INSIDE: &str = "APILOOM_TESTS_NETWORK";
 
-/// Runs the test of this name once more in a network of its own, where it is told `true` and may use [`Networks`].
-/// `None` when this machine allows no such networks.
+/// Runs the test with this name again in a network namespace of its own, where this returns `true` and [`Networks`] can
+/// be used. `None` if this machine does not allow such namespaces.
 pub fn isolated(test: &str) -> Option<bool> {
     if std::env::var_os(INSIDE).is_some() {
         return Some(true);
@@ -154,19 +154,20 @@ pub fn isolated(test: &str) -> Option<bool> {
     Some(false)
 }
 
-/// Networks for members: one that joins all of them, and one from each to us. Only in an isolated process.
+/// Networks of cluster members: one that joins all of them, and one from each member to us. Only in an isolated
+/// process.
 pub struct Networks {
     holders: Vec<Child>,
 }
 
 impl Networks {
-    /// So many of them.
+    /// Creates networks for this many members.
     pub fn new(count: usize) -> Self {
         ip("link set lo up");
         ip("link add name peers type bridge");
         ip("link set peers up");
         let holders = (0..count).map(|index| {
-            // A network lives as long as a process in it.
+            // A network namespace lives as long as a process in it.
             let mut holder = Command::new("unshare");
             holder.args(["--net", "--", "sleep", "infinity"]);
             let holder = holder.stdin(Stdio::null()).spawn().unwrap();
@@ -203,7 +204,7 @@ impl Networks {
         }
     }
 
-    /// Where members run.
+    /// The places of the members.
     pub fn places(&self) -> Vec<Place> {
         let holders = self.holders.iter().enumerate();
         let place = |(index, holder): (usize, &Child)| Place {
@@ -214,17 +215,17 @@ impl Networks {
         holders.map(place).collect()
     }
 
-    /// Cuts a member off from the others; we still reach it.
+    /// Cuts a member off from the others; we can still reach it.
     pub fn cut_from_peers(&self, member: usize) {
         ip(&format!("link set peer{member} down"));
     }
 
-    /// Cuts a member off from us; it still reaches the others.
+    /// Cuts a member off from us; it can still reach the others.
     pub fn cut_from_clients(&self, member: usize) {
         ip(&format!("link set client{member} down"));
     }
 
-    /// Joins a member to everybody again.
+    /// Connects a member to us and the others again.
     pub fn heal(&self, member: usize) {
         ip(&format!("link set peer{member} up"));
         ip(&format!("link set client{member} up"));
@@ -234,14 +235,14 @@ impl Networks {
 impl Drop for Networks {
     fn drop(&mut self) {
         for holder in &mut self.holders {
-            // It may have ended already, which is what is wanted.
+            // It may have ended already.
             let _ = holder.kill();
             let _ = holder.wait();
         }
     }
 }
 
-/// Waits until a process is in a network other than ours.
+/// Waits until a process is in another network namespace.
 fn wait_until_moved(process: u32) {
     let network = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
     let started = Instant::now();

@@ -1,18 +1,18 @@
-//! How a load gets on, for tests that wait for so many of its writes before they do the next thing.
+//! The progress of a load, for tests that wait for a number of its writes before they continue.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How many writes were acknowledged, and how many failed without it being known whether they were done.
+/// Number of acknowledged writes, and of failed ones with unknown outcome.
 #[derive(Clone, Copy, Debug, Default)]
 struct Writes {
     acknowledged: usize,
     failed: usize,
 }
 
-/// What the writers of a load tell; its clones are of the same load.
+/// The progress as reported by the writers of a load; clones share it.
 #[derive(Clone, Debug)]
 pub struct Progress {
     writes: watch::Sender<Writes>,
@@ -20,35 +20,35 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of a load that begins; what is waited for must come within `patience`.
+    /// Creates the progress of a new load; waits fail after `patience`.
     pub fn new(patience: Duration) -> Self {
         let writes = watch::Sender::new(Writes::default());
         Self { writes, patience }
     }
 
-    /// A write was acknowledged.
+    /// Counts an acknowledged write.
     pub fn acknowledge(&self) {
         self.writes.send_modify(|writes| writes.acknowledged += 1);
     }
 
-    /// A write failed.
+    /// Counts a failed write.
     pub fn fail(&self) {
         self.writes.send_modify(|writes| writes.failed += 1);
     }
 
-    /// How many writes have failed so far.
+    /// Number of writes that have failed so far.
     pub fn failed(&self) -> usize {
         self.writes.borrow().failed
     }
 
-    /// Waits until so many more writes are acknowledged.
+    /// Waits until this many more writes are acknowledged.
     pub async fn more(&self, count: usize) {
         let wanted = self.writes.borrow().acknowledged + count;
         self.wait("writes go on", |writes| writes.acknowledged >= wanted)
             .await;
     }
 
-    /// Waits until more writes than these have failed.
+    /// Waits until more writes than this have failed.
     pub async fn failures(&self, before: usize) {
         self.wait("a write fails", |writes| writes.failed > before)
             .await;

@@ -1,4 +1,4 @@
-//! A generated server as a process of its own, on a free port, over a folder of its own.
+//! A generated server as a child process, on a free port, with its own folder.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ pub fn repository() -> PathBuf {
         .to_owned()
 }
 
-/// The path of a binary of the workspace, built. Cargo finds out that nothing changed in no time, so a test never runs
-/// against yesterday's server. Every package takes part, and one test with it, since fewer packages or no development
-/// dependencies would mean other features and a second build of everything.
+/// The path of a binary of the workspace, after building it. Cargo detects quickly that nothing has changed, so a test
+/// never runs an outdated server. All packages and one test are built together, since fewer packages or no development
+/// dependencies would select other features and build everything a second time.
 pub fn build(binary: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let profile = BUILT.get_or_init(|| {
@@ -46,8 +46,7 @@ pub fn build(binary: &str) -> PathBuf {
     profile.join(binary)
 }
 
-/// Flags that every server of a test run is started with, from `APILOOM_TEST_FLAGS`: so the same tests hold for servers
-/// that are set up otherwise.
+/// Flags for every server of a test run, from `APILOOM_TEST_FLAGS`, so that the same tests can run with other settings.
 fn flags_of_all() -> String {
     std::env::var("APILOOM_TEST_FLAGS").unwrap_or_default()
 }
@@ -84,7 +83,7 @@ impl Server {
         Self::spawn(&build("wardle-server"), data_dir, args, &[])
     }
 
-    /// Starts wardle-server over an existing folder, with more in its environment.
+    /// Starts wardle-server over an existing folder, with more environment variables.
     pub fn start_with(data_dir: &Path, environment: &[(&str, &Path)]) -> Self {
         Self::spawn(&build("wardle-server"), data_dir, &[], environment)
     }
@@ -97,7 +96,7 @@ impl Server {
         server
     }
 
-    /// Starts wardle-server over a new folder as a process that may have this many files open, sockets included.
+    /// Starts wardle-server over a new folder as a process with this limit of open files, sockets included.
     pub fn start_with_files(files: u32, args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
@@ -152,7 +151,7 @@ impl Server {
             .unwrap()
             .to_owned();
         let kubeconfig = PathBuf::from(ready_line.trim_end().split_once("kubeconfig: ").unwrap().1);
-        // Whatever it logs must not fill the pipe and stop it.
+        // The log must be read so that a full pipe does not block the server.
         let mut stderr = process.stderr.take().unwrap();
         let log = Arc::new(Mutex::new(Vec::new()));
         let written = Arc::clone(&log);
@@ -173,7 +172,7 @@ impl Server {
         }
     }
 
-    /// Where it listens.
+    /// The URL of the server.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -197,13 +196,13 @@ impl Server {
     pub fn client(&self) -> Client {
         Client::new(&self.kubeconfig)
     }
-    /// Ends it as a power cut would, and gives the folder back to start over it again.
+    /// Kills it, as a power cut would, and returns the folder for a restart.
     pub fn kill(mut self) -> (PathBuf, Option<tempfile::TempDir>) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
         (self.data_dir.clone(), self.dir.take())
     }
-    /// Asks it to stop, waits, and gives the folder back. Panics when it does not end well.
+    /// Asks it to stop, waits, and returns the folder. Panics if it fails.
     pub fn stop(mut self) -> (PathBuf, Option<tempfile::TempDir>) {
         let pid = self.process.id().to_string();
         assert!(
@@ -223,7 +222,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already, which is what is wanted.
+        // It may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

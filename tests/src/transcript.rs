@@ -1,4 +1,4 @@
-//! Scripts of kubectl commands and the transcripts they must give.
+//! Scripts of kubectl commands and their expected transcripts.
 //!
 //! A script (`tests/kubectl/NAME.script`) holds commands; the transcript of each kubectl release lies beside it
 //! (`NAME.1.36.txt`): every command with its exit code, standard output and standard error. Only what cannot repeat is
@@ -23,10 +23,10 @@ use regex::Regex;
 
 use crate::{Kubectl, Output};
 
-/// How long the background kubectl may take over a line.
+/// Timeout for a line of the background kubectl.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs a script against a server and gives its transcript.
+/// Runs a script against a server and returns its transcript.
 pub fn run(script: &str, kubectl: &Kubectl) -> String {
     let masks = Masks::new();
     let mut transcript = String::new();
@@ -136,11 +136,11 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// A kubectl that goes on printing; a thread hands its lines over so that waiting for one can end.
+/// A kubectl in the background; a thread passes its lines on, so that waiting for one has a timeout.
 struct Background {
     process: Child,
     lines: Receiver<String>,
-    /// What it had printed when it was known to be watching.
+    /// Its output until it was known to be watching.
     first: String,
 }
 
@@ -161,7 +161,7 @@ impl Background {
                 .map_while(Result::ok)
                 .try_for_each(|line| sender.send(line))
         });
-        // A watch that has printed its first line misses nothing from here on.
+        // A watch that has printed its first line misses no later change.
         let first = lines
             .recv_timeout(PATIENCE)
             .expect("the background kubectl prints something at once");
@@ -181,7 +181,7 @@ impl Background {
             text.push_str(&line);
             text.push('\n');
         }
-        // It would go on for ever; that it is gone already shows in its lines.
+        // It never ends by itself; if it has ended already, its lines show that.
         let _ = self.process.kill();
         let _ = self.process.wait();
         text
@@ -209,7 +209,7 @@ impl Masks {
                 "${1}RV",
             ),
             mask(r#""continue":"[^"]+""#, r#""continue":"TOKEN""#),
-            // Which store it is.
+            // The kind of store.
             mask(
                 r"\[\+\](storage ok|etcd ok\n\[\+\]etcd-readiness ok)",
                 "[+]STORE ok",

@@ -1,4 +1,4 @@
-//! What the tests write to a server of wardle, and where.
+//! The objects and paths that the tests use on a wardle server.
 
 use serde_json::{Value, json};
 

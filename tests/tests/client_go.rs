@@ -10,7 +10,7 @@ use std::process::Command;
 
 use apiloom_tests::{Server, build, repository};
 
-/// Builds the program; Go's own cache makes this quick but for the first time.
+/// Builds the program; Go's own cache makes this fast after the first time.
 fn program() -> PathBuf {
     let tools = repository().join("target/tools/client-go");
     let go = tools.join("usr/lib/go-1.24");
@@ -47,7 +47,7 @@ fn program() -> PathBuf {
 fn client_go_works_with_core_kinds() {
     let program = program();
     let server = Server::start_binary(&build("core-kinds-server"));
-    // Reflectors list and watch, or watch with initial events in place of the list.
+    // Reflectors list and watch, or watch with initial events instead of the list.
     for watch_list in ["false", "true"] {
         let output = Command::new(&program)
             .arg(server.kubeconfig())

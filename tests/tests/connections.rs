@@ -1,4 +1,4 @@
-//! Connections of clients that do not do what most clients do: issue 9, points 13 and 18.
+//! Clients that use connections in unusual ways: issue 9, points 13 and 18.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -23,7 +23,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Opens a connection to a server, by its port and its data folder.
+/// Opens a connection to a server, given its port and data folder.
 async fn connect(
     address: &str,
     data_dir: &Path,
@@ -56,7 +56,7 @@ fn token(server: &Server) -> String {
     std::fs::read_to_string(server.data_dir().join("admin.token")).unwrap()
 }
 
-/// What a request of a test says besides its body.
+/// A request of a test without its body.
 struct Post<'a> {
     path: &'a str,
     /// Empty for none.
@@ -67,7 +67,7 @@ struct Post<'a> {
 }
 
 impl Post<'_> {
-    /// Sends everything over HTTP/1.1, then reads everything up to the end of the connection: as simple clients do.
+    /// Sends everything over HTTP/1.1, then reads to the end of the connection, as simple clients do.
     async fn http1(&self, server: &Server) -> String {
         let mut stream = connect(address(server), server.data_dir(), b"http/1.1")
             .await
@@ -106,12 +106,12 @@ impl Post<'_> {
             stream.write_all(b"0\r\n\r\n").await.unwrap();
         }
         let mut answer = Vec::new();
-        // Ends with the connection, which the server has to close as TLS closes, or it would be an error.
+        // Ends with the connection, which the server must close with TLS close_notify, or reading fails.
         stream.read_to_end(&mut answer).await.unwrap();
         String::from_utf8(answer).unwrap()
     }
 
-    /// Sends it over HTTP/2; gives the code of the answer, and how much of the body could be sent.
+    /// Sends it over HTTP/2; returns the status code, and how much of the body could be sent.
     async fn http2(&self, server: &Server) -> (u16, usize) {
         let stream = connect(address(server), server.data_dir(), b"h2")
             .await
@@ -146,7 +146,7 @@ impl Post<'_> {
         let response = sender.send_request(request).await.unwrap();
         let code = response.status().as_u16();
         response.into_body().collect().await.unwrap();
-        // A client that sends its body to the end although it has its answer must not be stopped by an error.
+        // A client that sends its whole body although it has its response must not get an error.
         let _ = tokio::time::timeout(Duration::from_secs(10), all_sent.notified()).await;
         drop(sender);
         connection.abort();
@@ -274,12 +274,12 @@ async fn at_the_limit_new_clients_are_refused_and_old_ones_are_served() {
     let server = Limited::start("-n 200");
     let old = server.client();
     assert_eq!(old.get(FISCHERS).await.code, 200);
-    // Many more than fit, and all of them silent.
+    // Many more than the limit, all of them idle.
     let mut others = Vec::new();
     for _ in 0..300 {
         others.push(TcpStream::connect(&server.address).await.unwrap());
     }
-    // A refused one is closed, by which time the limit is reached.
+    // A refused one is closed, which shows that the limit is reached.
     let mut last = others.pop().unwrap();
     let closed = last.read(&mut [0; 1]).await;
     assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
@@ -296,7 +296,7 @@ async fn at_the_limit_new_clients_are_refused_and_old_ones_are_served() {
     assert_eq!(log.lines().count(), 1, "{log}");
     assert!(log.contains("new connections are refused"), "{log}");
     drop(others);
-    // The server notices in its own time that they are gone.
+    // The server notices closed connections after a while.
     let mut tries = 0;
     while connect(&server.address, &data_dir, b"h2").await.is_err() {
         tries += 1;
@@ -306,7 +306,7 @@ async fn at_the_limit_new_clients_are_refused_and_old_ones_are_served() {
     assert!(server.log().lines().count() <= 2, "{}", server.log());
 }
 
-/// Issue 9, point 13: what anybody can do as often as they like writes no line each.
+/// Issue 9, point 13: events that any client can cause without limit are not logged one by one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refusals_write_no_log() {
     let server = Limited::start("-S -n 1000");
@@ -330,7 +330,7 @@ async fn refusals_write_no_log() {
         .write_all(b"GET / HTTP/1.1\r\n\r\n")
         .await
         .unwrap();
-    // A TLS alert, or nothing.
+    // A TLS alert, or no data.
     let _ = handshake.read_to_end(&mut Vec::new()).await;
     let mut nonsense = connect(&server.address, &server.dir.path().join("data"), b"h2")
         .await
@@ -340,7 +340,7 @@ async fn refusals_write_no_log() {
     assert_eq!(server.log(), "");
 }
 
-/// Contract 10.1, row 13: clients without good credentials are told to connect anew over HTTP/2, others are not.
+/// Contract 10.1, row 13: unauthenticated clients are told to reconnect over HTTP/2, others are not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_without_credentials_gets_goaway() {
     let server = Server::start(&["--storage-backend=memory"]);
@@ -373,7 +373,7 @@ async fn a_client_without_credentials_gets_goaway() {
         };
         assert_eq!(call().await.unwrap(), code);
         if is_last {
-            // Ends by itself, and well.
+            // Ends by itself, without an error.
             let ended = tokio::time::timeout(Duration::from_secs(20), connection);
             ended.await.unwrap().unwrap().unwrap();
         } else {

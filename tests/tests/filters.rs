@@ -1,10 +1,10 @@
-//! What a server does to every request before the API sees it: contract section 10.
+//! The filters that every request passes before the API: contract section 10.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use apiloom_tests::Server;
 
-/// A request with many faults is told of the first, in the order of the filters.
+/// A request with several faults gets the error of the first filter that refuses it.
 #[tokio::test]
 async fn faults_are_told_in_the_order_of_the_filters() {
     let server = Server::start(&["--storage-backend=memory"]);
@@ -37,7 +37,7 @@ async fn faults_are_told_in_the_order_of_the_filters() {
         let answer = client.call("GET", path, headers, "").await;
         assert_eq!(answer.code, code, "{}", answer.text());
         assert!(answer.text().contains(text), "{}", answer.text());
-        // What goes around everything is around refusals too.
+        // The outermost filters apply to refusals too.
         assert!(!answer.header("audit-id").is_empty());
         assert_eq!(answer.header("cache-control"), "no-cache, private");
     }
@@ -58,7 +58,7 @@ async fn a_denial_is_not_to_be_sniffed() {
     }
 }
 
-/// Issue 9, point 12: what a client sends is not sent back at length.
+/// Issue 9, point 12: errors do not repeat long input of the client.
 #[tokio::test]
 async fn what_is_repeated_of_a_request_is_cut() {
     let server = Server::start(&["--storage-backend=memory"]);

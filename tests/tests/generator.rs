@@ -1,4 +1,4 @@
-//! Phase 1 from outside: goldens, freshness, hand edits, stale files, exit codes, on copies of fixture packages.
+//! Phase 1 as a command: goldens, freshness, edits by hand, stale files, exit codes, on copies of fixture packages.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/generator")
 }
 
-/// What a command answered.
+/// The result of a command.
 #[derive(Debug)]
 struct Answer {
     code: u8,
@@ -19,7 +19,7 @@ struct Answer {
     err: String,
 }
 
-/// A fixture package copied to where it can be changed.
+/// A fixture package copied to a folder where it can be changed.
 struct Package {
     root: tempfile::TempDir,
     name: &'static str,
@@ -218,7 +218,7 @@ fn check_golden(name: &'static str) {
     assert_eq!(package.generated(), made, "a second run changes nothing");
 }
 
-/// The exit code of a check, and what it says about files.
+/// Checks the exit code of `--check`, and the files that it lists.
 fn check_freshness(package: &Package, code: u8, said: &[&str]) {
     let before = package.generated();
     let answer = package.generate(&["--check"]);
@@ -357,7 +357,7 @@ fn hand_edit_is_not_overwritten_when_the_record_is_missing() {
     assert_eq!(package.generated(), generated(&fixtures().join("solo")));
 }
 
-/// As after a merge that took the record of one side and the files of the other.
+/// As after a merge that took the manifest of one side and the files of the other.
 // Issue 10, point 11.
 #[test]
 fn hand_edit_is_not_overwritten_when_the_record_leaves_the_file_out() {
@@ -376,7 +376,7 @@ fn hand_edit_is_not_overwritten_when_the_record_leaves_the_file_out() {
     assert_eq!(package.generated(), before);
 }
 
-/// Fresh files need no record.
+/// Fresh files need no manifest.
 // Issue 10, point 11.
 #[test]
 fn missing_record_is_written_again() {
@@ -458,7 +458,7 @@ fn server_may_be_anywhere() {
     let answer = package.generate(&[]);
     assert_eq!(answer.code, 1);
     assert!(answer.err.contains("no server package"), "{answer:?}");
-    // What was generated for the other server is stale, although it is outside of the package.
+    // The files generated for the other server are stale, although they are outside the package.
     package.edit("Cargo.toml", "../nowhere", ".");
     assert_eq!(package.generate(&[]).code, 0);
     assert!(!package.path("../server/generated/main.rs").exists());
@@ -489,7 +489,7 @@ fn damaged_manifest_is_told() {
         let help = "help: restore it, or remove it and run: apiloom generate ";
         assert!(answer.err.contains(help), "{answer:?}");
     }
-    // Issue 10, point 12: what the help says loses nothing.
+    // Issue 10, point 12: following the help loses nothing.
     fs::remove_file(package.path("generated/manifest.json")).expect("the manifest");
     package.edit("src/generated/install.rs", "thing_v1", "thing_v2");
     assert_eq!(package.generate(&[]).code, 1);

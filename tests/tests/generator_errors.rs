@@ -1,5 +1,5 @@
-//! Crate roots that are wrong, each with what the generator says about it: file, line, caret, help; all at once. Then those
-//! that only the built server refuses, or whose definition kube-apiserver would.
+//! Invalid crate roots with the generator's errors: file, line, caret, help; all at once. Then roots that only the
+//! built server refuses, or whose definition kube-apiserver would refuse.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ apiloom = "0.1"
 [workspace]
 "#;
 
-/// What `apiloom generate --fast` says to a package with this root.
+/// The output of `apiloom generate --fast` for a package with this root.
 fn complaint(root: &str) -> String {
     let dir = tempfile::tempdir().expect("a temporary folder");
     fs::create_dir(dir.path().join("src")).expect("a folder");
@@ -73,7 +73,7 @@ fn each_mistake_is_shown_at_its_place() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-// Issue 10, points 5 and 12: from the checks of the built server to the end of the command, with file and line.
+// Issue 10, points 5 and 12: errors of the built server with file and line, to the end of the command.
 #[test]
 fn documents_of_kinds_with_problems_are_not_written() {
     let package = Package::new();
@@ -82,7 +82,7 @@ fn documents_of_kinds_with_problems_are_not_written() {
         let output = package.run(Command::new(build("apiloom")).args(["generate", "refused"]));
         let said = failure(&output);
         let said = said.replace(&package.dir.path().display().to_string(), "ROOT");
-        // Before this stands what was built.
+        // Before this comes the output of the build.
         let (_, end) = said
             .split_once("generating OpenAPI documents and CRDs of refused\n")
             .expect(&said);
@@ -97,7 +97,7 @@ fn documents_of_kinds_with_problems_are_not_written() {
         }
     }
 
-    // A server of the last one does not start, and says the same.
+    // A server built earlier does not start, with the same errors.
     let server = package.folder().join("target/debug/refused-server");
     let output = package.run(Command::new(server).args(["--data-dir", "data"]));
     let golden = Package::fixture("unfit_kinds", "stderr");
@@ -137,7 +137,7 @@ impl Package {
         folder.join(name).with_extension(extension)
     }
 
-    /// Makes a fixture its crate root.
+    /// Copies a fixture to the crate root.
     fn fill(&self, fixture: &str) {
         fs::copy(
             Self::fixture(fixture, "rs"),
@@ -157,7 +157,7 @@ impl Package {
     }
 }
 
-/// What a command says that fails and prints nothing else.
+/// The stderr of a command that must fail without other output.
 fn failure(output: &Output) -> String {
     let said = String::from_utf8(output.stderr.clone()).expect("UTF-8");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Real kubectl, two releases, against wardle-server: every script's transcript is the committed one.
+//! Real kubectl, two releases, against wardle-server: every script must produce its committed transcript.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,11 +7,11 @@
 
 use apiloom_tests::{Kubectl, Server, etcd::Etcd, repository, transcript};
 
-/// What a script is run against.
+/// The servers of a script.
 struct Setup {
-    /// Commands go to each in turn.
+    /// Commands use each in turn.
     servers: Vec<Server>,
-    /// What the servers are over; it ends after them.
+    /// The store of the servers; dropped after them.
     _etcd: Option<Etcd>,
 }
 
@@ -33,7 +33,7 @@ fn embedded(_: usize) -> Setup {
     }
 }
 
-/// So many servers over an etcd; with each release of kubectl another release of etcd.
+/// Several servers over an etcd; each release of kubectl uses another release of etcd.
 #[cfg(feature = "etcd")]
 fn over_etcd(servers: usize, release: usize) -> Setup {
     let etcd = Etcd::start(Etcd::RELEASES[release % Etcd::RELEASES.len()]);

@@ -1,4 +1,5 @@
-//! The load generator works: every scenario runs against a server and against the floor. How fast is not asserted.
+//! Smoke test of the load generator: every scenario runs against a server and against the baseline. Speed is not
+//! asserted.
 
 #![allow(
     clippy::unwrap_used,

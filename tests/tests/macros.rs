@@ -1,4 +1,4 @@
-//! What the macros make of annotated types: definitions, JSON form, schema keywords, hooks, conversion.
+//! The expansions of annotated types: definitions, JSON form, schema keywords, hooks, conversion.
 
 #![allow(missing_docs, unreachable_pub, dead_code, reason = "test types")]
 #![allow(

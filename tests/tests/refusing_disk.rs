@@ -1,5 +1,5 @@
-//! A server whose disk refuses: writes are answered with an error, which asks to try again only where that may help, reads
-//! and watches go on, and writes work again when the disk does.
+//! A server whose disk refuses writes: writes fail with an error, which suggests a retry only if that may help, reads
+//! and watches still work, and writes work again when the disk does.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "tests")]

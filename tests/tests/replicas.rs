@@ -1,4 +1,4 @@
-//! Several servers over one etcd: each sees what the others do, and none is missed when it is gone.
+//! Several servers over one etcd: each sees the writes of the others, and clients can replace one by another.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use apiloom_tests::wardle::{FISCHERS, FLUNDERS, flunder};
 use apiloom_tests::{Client, Server, Watch, build, created, is_cached};
 use serde_json::{Value, json};
 
-/// How long something may take to be seen.
+/// Timeout for an expected event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn fischer(name: &str) -> Value {
@@ -85,7 +85,7 @@ async fn an_update_of_what_another_replica_changed_conflicts() {
     assert_eq!(one.post(FLUNDERS, &flunder("f")).await.code, 409);
 }
 
-/// Namespaces and what admission knows of other kinds are shared too.
+/// Namespaces and the objects that admission reads are shared too.
 #[tokio::test]
 async fn a_namespace_that_one_replica_made_is_one_to_the_other() {
     let etcd = Etcd::start(Etcd::NEWEST);
@@ -113,7 +113,7 @@ async fn killing_a_replica_loses_nothing() {
             tokio::spawn(write_until_it_ends(client, writer))
         })
         .collect();
-    // In the middle of it, with requests in flight.
+    // In the middle of the writes, with requests in flight.
     let mut seen = BTreeMap::new();
     while seen.len() < 100 {
         see(&mut events, &mut seen).await;
@@ -139,13 +139,13 @@ async fn killing_a_replica_loses_nothing() {
     }
 }
 
-/// Creates objects until 100 are there or the server is gone; gives those that were acknowledged.
+/// Creates objects until there are 100 or the server is gone; returns the acknowledged ones.
 async fn write_until_it_ends(client: Client, writer: usize) -> Vec<(String, String)> {
     let mut acknowledged = Vec::new();
     for index in 0..100 {
         let client = client.clone();
         let object = flunder(&format!("w{writer}-{index}"));
-        // A request to a server that is gone panics in the client, which is to end this writer only.
+        // A request to a server that is gone panics in the client, which must end this writer only.
         let answer = tokio::spawn(async move { client.post(FLUNDERS, &object).await }).await;
         match answer {
             Ok(answer) if answer.code == 201 => acknowledged.push(name_and_version(&answer.json())),
@@ -161,7 +161,7 @@ fn name_and_version(object: &Value) -> (String, String) {
     (text("name"), text("resourceVersion"))
 }
 
-/// Takes one event; each object is created once and at a later version than the one before.
+/// Reads one event; each object is created once and at a later version than the one before.
 async fn see(events: &mut Watch, seen: &mut BTreeMap<String, String>) {
     let event = tokio::time::timeout(PATIENCE, events.event())
         .await
@@ -278,7 +278,7 @@ async fn readiness_follows_etcd() {
     }
 }
 
-/// A server that starts on a slow network says of what it has not read yet that it has not.
+/// A server that starts on a slow network refuses requests for objects that it has not read yet.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn c_124_scans_wait_for_the_watch_cache_and_the_rest_does_not() {
     if !is_cached() {
@@ -349,7 +349,7 @@ async fn c_124_scans_wait_for_the_watch_cache_and_the_rest_does_not() {
     assert_eq!(list["items"].as_array().unwrap().len(), 31);
 }
 
-/// What a server that cannot start says.
+/// The error of a server that cannot start.
 fn refusal(args: &[&str]) -> String {
     let dir = tempfile::tempdir().unwrap();
     let output = Command::new(build("wardle-server"))
@@ -368,7 +368,7 @@ fn refusal(args: &[&str]) -> String {
 
 #[test]
 fn an_etcd_that_cannot_be_reached_is_named() {
-    // Nobody listens on the discard port of this address.
+    // Nothing listens on the discard port of this address.
     let error = refusal(&["--etcd-servers=http://127.9.9.9:9"]);
     assert_eq!(
         error,
@@ -399,7 +399,7 @@ fn an_override_of_an_unknown_resource_is_refused() {
     );
 }
 
-/// Issue 9, point 6: clients are told, and servers show the etcd that there is, without a restart of theirs.
+/// Issue 9, point 6: clients get an error, and servers show the new etcd without a restart.
 #[tokio::test]
 async fn an_etcd_that_was_restored_is_served_as_it_is() {
     let mut etcd = Etcd::start(Etcd::NEWEST);
@@ -457,7 +457,7 @@ async fn an_etcd_that_was_restored_is_served_as_it_is() {
             .json();
         assert_eq!(names(&any), ["kept", "new"]);
         assert_eq!(client.get(&format!("{FLUNDERS}/lost")).await.code, 404);
-        // Whoever returns later with what he knows is told as well.
+        // A client that returns later with an old revision gets an error as well.
         let mut late = client
             .watch(&format!("{FLUNDERS}?watch=1&resourceVersion={known}"))
             .await;
@@ -469,7 +469,7 @@ async fn an_etcd_that_was_restored_is_served_as_it_is() {
     assert_eq!(next(&mut events).await, "ADDED newer");
 }
 
-/// Creates an object once etcd, which was away, takes writes again.
+/// Creates an object after etcd accepts writes again.
 async fn created_in_time(client: &Client, name: &str) {
     let begin = Instant::now();
     while client.post(FLUNDERS, &flunder(name)).await.code != 201 {

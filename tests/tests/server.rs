@@ -1,4 +1,4 @@
-//! The server as a program: what it prints, keeps, refuses, and how it ends.
+//! The server as a process: its output, its files, its refusals and its end.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -14,7 +14,7 @@ use apiloom_tests::{Client, Server, build, created};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-/// Runs the server to its end, which must come by itself, and gives exit code, stdout and stderr.
+/// Runs the server until it ends by itself; returns exit code, stdout and stderr.
 fn ends(args: &[&str], data_dir: &Path) -> (i32, String, String) {
     let mut command = Command::new(build("wardle-server"));
     let output = command
@@ -123,7 +123,7 @@ async fn a_second_start_keeps_certificate_token_and_objects() {
     drop(old_client);
 }
 
-// Issue 9, point 5: certificate and token stay, so clients resume where they were, in a store that is gone.
+// Issue 9, point 5: certificate and token stay, so clients resume at their revision in a store that is gone.
 #[tokio::test]
 async fn what_clients_know_of_a_store_that_is_gone_is_too_old() {
     let check = async |backend: &str, remove: bool| {
@@ -197,7 +197,7 @@ async fn a_list_that_is_not_read_counts_as_a_request_in_flight() {
     for n in 0..60 {
         let annotations = json!({"a": "x".repeat(200_000)});
         let object = json!({"metadata": {"name": format!("f-{n}"), "annotations": annotations}});
-        // An answer of this size is in flight until it is sent, which its client may know before the server does.
+        // A response of this size is in flight until it is sent, which its client may know before the server does.
         let code = loop {
             let code = client.post(FLUNDERS, &object).await.code;
             if code != 429 {
@@ -221,7 +221,7 @@ async fn a_list_that_is_not_read_counts_as_a_request_in_flight() {
         );
         assert_eq!(refused.header("retry-after"), "1");
         assert_eq!(refused.header("content-type"), "text/plain; charset=utf-8");
-        // Writes, watches and health checks are not behind it.
+        // Writes, watches and health checks do not wait for it.
         let fischer = json!({"metadata": {"generateName": "f-"}});
         let fischers = "/apis/wardle.example.com/v1alpha1/fischers";
         assert_eq!(other.post(fischers, &fischer).await.code, 201);
@@ -236,7 +236,7 @@ async fn a_list_that_is_not_read_counts_as_a_request_in_flight() {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     }
-    // Those that were refused are counted, though nothing was done for them.
+    // Refused requests are counted too.
     let metrics = loop {
         let metrics = client.get("/metrics").await;
         if metrics.code != 429 {
@@ -387,7 +387,7 @@ fn a_bad_certificate_is_one_clear_line() {
     std::fs::write(&cert, "not a certificate").unwrap();
     std::fs::write(&key, "not a key").unwrap();
     refuses(&args, dir.path(), &[&cert.display().to_string(), "PEM"]);
-    // A good certificate with the key of another one.
+    // A valid certificate with the key of another one.
     let make = || {
         let server = Server::start(&[]);
         let pki = server.data_dir().join("pki");
@@ -431,11 +431,11 @@ fn a_foreign_store_and_a_newer_one_are_one_clear_line() {
         b"these are the notes of somebody else, and they are not a store at all",
     )
     .unwrap();
-    // A process that another test starts has this one's lock too, between its fork and its exec.
+    // A process that another test starts inherits this one's lock, between its fork and its exec.
     let ends = || ends(&["--secure-port=0"], dir.path()).2;
     assert!((0..100).any(|_| !ends().contains("in use by another process")));
     refuses(&["--secure-port=0"], dir.path(), &["store"]);
-    // The format's number stands in the header of every SQLite file, at byte 60, most significant byte first.
+    // The format's number is in the header of every SQLite file, at byte 60, big-endian.
     let mut newer = original;
     newer[60..64].copy_from_slice(&9999u32.to_be_bytes());
     std::fs::write(&file, newer).unwrap();
@@ -596,7 +596,7 @@ async fn an_object_stored_before_a_default_existed_is_served_with_it_at_an_uncha
         .unwrap()
         .retain(|key: &String, _: &mut Value| key != "apiVersion" && key != "kind");
     assert_eq!(client.get(flunders).await.json()["items"], json!([item]));
-    // The version that is not stored shows it in its own form.
+    // The version that is not stored has it in its own form.
     let beta = client
         .get("/apis/wardle.example.com/v1beta1/namespaces/default/flunders/old")
         .await

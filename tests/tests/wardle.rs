@@ -1,4 +1,4 @@
-//! What wardle costs its author: counted, not claimed.
+//! Counts the code that wardle's author has to write.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -7,7 +7,8 @@ use std::process::Command;
 
 use apiloom_tests::{Kubectl, Server, build, repository};
 
-/// Lines of hand-written code of a file: no blanks, no comments. Formatted, since `cargo fmt --check` is a test too.
+/// Lines of hand-written code of a file, without blank lines and comments. Formatting is checked by `cargo fmt
+/// --check`.
 fn code_lines(file: &Path) -> usize {
     let text = std::fs::read_to_string(file).unwrap();
     text.lines()
@@ -76,7 +77,7 @@ fn one_more_kind_is_at_most_15_lines_in_one_file() {
         .count();
     assert!(lines <= 15, "{lines} lines");
 
-    // A copy of the package beside the original, so that it finds the workspace and everything is built already.
+    // A copy of the package beside the original, so that it is in the workspace and its dependencies are built already.
     let dir = tempfile::tempdir().unwrap();
     let copy = dir.path().join("wardle");
     copy_dir(&repository().join("examples/wardle"), &copy);
@@ -146,7 +147,7 @@ fn own_workspace(copy: &Path) {
     let (head, tail) = manifest.split_once("members = [").unwrap();
     let (_, tail) = tail.split_once(']').unwrap();
     let package = std::fs::read_to_string(copy.join("Cargo.toml")).unwrap();
-    // Paths of our own crates are relative to the repository; the copy itself is where it is.
+    // Paths of our own crates are relative to the repository; the copy is elsewhere.
     let tail = tail.replace("path = \"", &format!("path = \"{}/", root.display()));
     let tail = tail.replace(
         &format!("{}/examples/wardle", root.display()),

@@ -1,5 +1,5 @@
-//! The way in: the package that the README shows, written by its text outside of this workspace, and what is compiled for
-//! it. What is compiled twice is what a newcomer waits for twice.
+//! The first steps of a new user: the package of the README, created outside this workspace, and the crates that are
+//! compiled for it. Compiling a crate twice would double the waiting time.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use apiloom_tests::{build, repository};
 use serde_json::Value;
 
-/// The first block of this language in a README.
+/// The first code block of this language in the README.
 fn block(readme: &str, language: &str) -> String {
     let (_, rest) = readme.split_once(&format!("```{language}\n")).unwrap();
     rest.split_once("```").unwrap().0.to_owned()
@@ -35,7 +35,7 @@ fn write_package(root: &Path, name: &str) {
     fs::write(root.join(name).join("src/lib.rs"), block(own, "rust")).unwrap();
 }
 
-/// How many crates were compiled for a package that was generated for the first time.
+/// Number of crates compiled for a package that was generated for the first time.
 fn compiled_for(root: &Path, name: &str) -> u32 {
     let output = Command::new(build("apiloom"))
         .args(["generate", name])
@@ -57,8 +57,8 @@ fn compiled_for(root: &Path, name: &str) -> u32 {
     count.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// The files that a binary of this workspace is built from, by crate. They go to the workspace's folder, but the binary
-/// does not, since other tests run the one that they built there.
+/// The artifacts that a binary of this workspace is built from, by crate. They are in the workspace's folder, but the
+/// binary is not, since other tests run their own.
 fn artifacts(root: &Path, package: &str) -> BTreeMap<String, Vec<String>> {
     let build_dir = repository().join("target");
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
@@ -123,7 +123,7 @@ fn every_crate_is_compiled_once() {
     );
 }
 
-/// A clone with nothing but the scripts that bring protoc, and a PATH that has none.
+/// A clone with only the scripts that provide protoc, and a PATH without it.
 fn without_protoc(root: &Path) -> Command {
     let clone = root.join("clone");
     for script in [".cargo/protoc", "tests/protoc"] {
@@ -140,7 +140,7 @@ fn without_protoc(root: &Path) -> Command {
     command
 }
 
-// Issue 10, point 3: `cargo build -p wardle-server --features etcd` by itself brings protoc or says how to get it.
+// Issue 10, point 3: `cargo build -p wardle-server --features etcd` by itself provides protoc or says how to get it.
 #[test]
 fn protoc_is_brought() {
     let config = fs::read_to_string(repository().join(".cargo/config.toml")).unwrap();
@@ -159,7 +159,7 @@ fn protoc_is_brought() {
         .collect();
     assert_eq!(left, ["protoc"]);
 
-    // A second one needs no cargo.
+    // The second run needs no cargo.
     let again = command.env("CARGO", "/no/cargo").output().unwrap();
     assert_eq!(again.stdout, output.stdout, "{again:?}");
 }

@@ -1,5 +1,5 @@
-//! A server without the generator: the macros alone give enough to register a kind in code and serve it, and what its
-//! attributes declare is what clients meet.
+//! A server without the generator: the macros alone are enough to register a kind in code and serve it, and clients see
+//! what its attributes declare.
 
 #![allow(missing_docs, unreachable_pub, reason = "test types")]
 #![allow(
@@ -64,7 +64,7 @@ pub struct Pan {
 /// The line where `Pan` is declared.
 const PAN_LINE: u32 = line!() - 4;
 
-/// Serves Kettle and Stove while `run` uses them.
+/// Runs a server for Kettle and Stove during `run`.
 async fn with_server<F: Future<Output = ()>>(run: impl FnOnce(Client, std::path::PathBuf) -> F) {
     with_server_of(|builder| builder, run).await;
 }
@@ -194,7 +194,7 @@ async fn a_status_that_is_no_option_begins_as_its_types_default() {
         };
         let cold = json!({"lit": false, "heat": 0});
         let hot = json!({"lit": true, "heat": 7, "fuel": "gas"});
-        // Without a status, with an empty one, and with one that a create may not give.
+        // Without a status, with an empty one, and with one that a create may not set.
         for (name, given) in [("none", Value::Null), ("empty", json!({})), ("given", hot.clone())] {
             let mut body = stove(name, given);
             if body["status"].is_null() {

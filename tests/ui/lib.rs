@@ -1,1 +1,1 @@
-//! Nothing: the tests in `tests/ui.rs` and their cases are what there is.
+//! Empty: this package has only the tests in `tests/ui.rs` and their cases.

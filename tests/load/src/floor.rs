@@ -1,5 +1,5 @@
-//! The floor under every figure: bare hyper and rustls handing out ready bytes, in a process of its own. It looks nothing
-//! up, checks nothing and writes nothing down, so no server over the same libraries can do with less.
+//! The baseline of every measurement: plain hyper and rustls that serve prepared bytes, in a process of their own. It
+//! looks nothing up, checks nothing and logs nothing, so no server over the same libraries can need less.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -27,27 +27,27 @@ use tokio::sync::broadcast;
 use crate::options::Http;
 use crate::target::{Call, Target};
 
-/// Below this path the bytes are set that are handed out, by name.
+/// The path prefix under which the served bytes are set, by name.
 const BYTES: &str = "/__bytes/";
 
-/// Events that a slow watcher may be behind.
+/// Maximum events that a slow watcher may be behind.
 const BACKLOG: usize = 100_000;
 
-/// What the floor's process says when it listens.
+/// The output of the baseline's process when it listens.
 #[derive(Serialize, Deserialize)]
 struct Listening {
     url: String,
     authority: String,
 }
 
-/// The floor's process; it ends with this.
+/// The baseline's process, killed when dropped.
 pub(crate) struct Floor {
     process: Child,
     listening: Listening,
 }
 
 impl Floor {
-    /// Starts it.
+    /// Starts the process.
     pub(crate) async fn start() -> Result<Self> {
         let mut process = Command::new(std::env::current_exe()?)
             .arg("floor")
@@ -66,13 +66,13 @@ impl Floor {
         self.process.id().context("the floor has ended")
     }
 
-    /// How to reach it.
+    /// The address and credentials of the baseline.
     pub(crate) fn target(&self, http: Http) -> Result<Target> {
         let authority = self.listening.authority.as_bytes();
         Target::new(&self.listening.url, authority, None, None, http)
     }
 
-    /// Sets what it hands out for `name`: `item`, `list`, `page`, `table`, `event`, and `base`, the path of the list.
+    /// Sets the bytes for `name`: `item`, `list`, `page`, `table`, `event`, and `base`, the path of the list.
     pub(crate) async fn hand_out(&self, target: &Target, name: &str, bytes: Bytes) -> Result<()> {
         let path = format!("{BYTES}{name}");
         let mut connection = target.connect().await?;
@@ -83,7 +83,7 @@ impl Floor {
     }
 }
 
-/// The floor's process: serves until its standard input ends.
+/// The main loop of the process: serves until its standard input ends.
 pub(crate) async fn serve() -> Result<()> {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()])?;
     let authority = made.cert.pem();
@@ -129,7 +129,7 @@ struct Ready {
 }
 
 async fn connection(socket: TcpStream, acceptor: tokio_rustls::TlsAcceptor, ready: Arc<Ready>) {
-    // A client that goes away ends its connection; there is nothing to do about it.
+    // A client that disconnects ends its connection; nothing else is needed.
     if socket.set_nodelay(true).is_err() {
         return;
     }
@@ -177,7 +177,7 @@ async fn answer(
         return Ok(json(StatusCode::OK, whole(Bytes::new())));
     }
     if ready.events.receiver_count() > 0 {
-        // Nobody left to hear it is no error.
+        // Sending fails if there is no watcher, which is no error.
         ready.events.send(ready.get("event")).ok();
     }
     let code = match head.method {

@@ -1,5 +1,5 @@
-//! `apiloom-load`: puts load on any Kubernetes API server and prints what an operation costs it in CPU time and memory,
-//! beside what the same bytes cost bare hyper and rustls.
+//! `apiloom-load`: a load generator for any Kubernetes API server that prints the CPU time and memory per operation,
+//! beside the cost of the same bytes with plain hyper and rustls.
 //!
 //! `cargo run --release -p apiloom-load -- run get list --kubeconfig FILE --pid PID --floor`
 
@@ -59,7 +59,7 @@ async fn measure(run: Run) -> Result<()> {
             .measure(*scenario)
             .await
             .with_context(|| format!("scenario {}", scenario.name()))?;
-        // Watchers that hear nothing cost the floor nothing.
+        // Watchers that receive no events cost the baseline nothing.
         let floor = floor_bench
             .as_ref()
             .filter(|_| *scenario != Scenario::SelectiveWatch);
@@ -76,7 +76,7 @@ async fn measure(run: Run) -> Result<()> {
     Ok(())
 }
 
-/// The floor, handing out what the server has just answered.
+/// The baseline, serving the server's latest responses.
 async fn bench_of(floor: &Floor, server: &Bench) -> Result<Bench> {
     let target = floor.target(server.run.http)?;
     let objects = &server.objects;
@@ -113,7 +113,7 @@ async fn bench_of(floor: &Floor, server: &Bench) -> Result<Bench> {
     })
 }
 
-/// One event as the server writes it.
+/// One event in the server's encoding.
 async fn event(server: &Bench) -> Result<Bytes> {
     let mut connection = server.target.connect().await?;
     let name = server.objects.name(0);
@@ -123,7 +123,7 @@ async fn event(server: &Bench) -> Result<Bytes> {
     );
     let mut body = connection.send(Call::get(&path)).await?.into_body();
     let mut line = Vec::new();
-    // The first is the object as it is.
+    // The first event is the object's current state.
     while !line.contains(&b'\n') {
         let frame = body.frame().await.context("the watch ended")??;
         line.extend_from_slice(frame.data_ref().map_or(&[], |data| data.as_ref()));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::options::Run;
 use crate::target::{Call, Connection, Target, each_worker};
 
-/// The annotation that brings an object to its size.
+/// The annotation that pads an object to its size.
 const PADDING: &str = "load/padding";
 
 /// The annotation that says when an update was sent, in nanoseconds of the load generator's clock.
@@ -21,7 +21,7 @@ pub(crate) struct Objects {
     kind: String,
     namespace: String,
     base: String,
-    /// How many there are before a scenario begins.
+    /// Number of objects that exist before a scenario begins.
     pub(crate) count: usize,
     padding: String,
 }
@@ -52,7 +52,7 @@ impl Objects {
             count: run.objects,
             padding: String::new(),
         };
-        // What the server adds (uid, timestamps, resourceVersion) is part of the size: about 200 bytes.
+        // The fields that the server adds (uid, timestamps, resourceVersion) are part of the size: about 200 bytes.
         let bare = objects.body("object-00000").len() + 200;
         objects.padding = "p".repeat(run.size.saturating_sub(bare));
         Ok(objects)
@@ -68,7 +68,7 @@ impl Objects {
         format!("{}/{name}", self.base)
     }
 
-    /// The name of the object with this number, of those that are there before a scenario begins.
+    /// The name of the object with this number, among those that exist before a scenario begins.
     pub(crate) fn name(&self, number: usize) -> String {
         format!("object-{:05}", number % self.count.max(1))
     }
@@ -94,14 +94,14 @@ impl Objects {
             .into()
     }
 
-    /// An object that came from the server, changed.
+    /// An object from the server with a change.
     pub(crate) fn changed(object: &Bytes, value: impl std::fmt::Display) -> Result<Bytes> {
         let mut object: Value = serde_json::from_slice(object)?;
         object["metadata"]["annotations"][SENT] = json!(value.to_string());
         Ok(object.to_string().into())
     }
 
-    /// Makes the namespace and every object that is missing.
+    /// Creates the namespace and every missing object.
     pub(crate) async fn fill(&self, target: &Target, run: &Run) -> Result<()> {
         let mut connection = target.connect().await?;
         let namespace =

@@ -104,7 +104,7 @@ pub(crate) enum Scenario {
     Create,
     /// GET of one object
     Get,
-    /// PUT of one object, whatever its resourceVersion
+    /// PUT of one object, without a resourceVersion
     Update,
     /// GET and PUT of one object
     ReadUpdate,

@@ -1,4 +1,4 @@
-//! What a process has cost so far, from /proc.
+//! CPU time and memory of a process, from /proc.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use anyhow::{Context as _, Result, anyhow};
 /// Clock ticks a second in /proc; Linux has reported 100 to user space on every architecture for decades.
 const TICKS: u64 = 100;
 
-/// CPU time (user and system) that these processes have used, threads that ended included.
+/// CPU time (user and system) of these processes, including threads that have ended.
 pub(crate) fn cpu(pids: &[u32]) -> Result<Duration> {
     pids.iter().map(|pid| cpu_of(*pid)).sum()
 }
 
-/// Memory of these processes that lies in RAM, in bytes.
+/// Resident memory of these processes, in bytes.
 pub(crate) fn resident(pids: &[u32]) -> Result<u64> {
     pids.iter().map(|pid| resident_of(*pid)).sum()
 }
 
 fn cpu_of(pid: u32) -> Result<Duration> {
     let text = read(pid, "stat")?;
-    // The second field is the name in parentheses, which may hold anything.
+    // The second field is the name in parentheses, which may contain any character.
     let (_, fields) = text.rsplit_once(')').ok_or_else(|| anyhow!("odd stat"))?;
     let field = |n: usize| -> Result<u64> {
         let text = fields.split_whitespace().nth(n).unwrap_or_default();
@@ -51,7 +51,7 @@ mod tests {
         let own = [std::process::id()];
         let before = cpu(&own).expect("this process exists");
         let mut sum = 0_u64;
-        // Ten ticks, however fast the machine is.
+        // Ten ticks, on a machine of any speed.
         while cpu(&own).expect("it still does") < before + Duration::from_millis(100) {
             sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(7));
         }

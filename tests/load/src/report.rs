@@ -1,36 +1,36 @@
-//! The figures of a run, as a table and as JSON.
+//! The results of a run, as a table and as JSON.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What one scenario cost.
+/// The cost of one scenario.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Figures {
     /// The scenario's name.
     pub(crate) scenario: String,
-    /// What is counted: requests, or events that watchers received.
+    /// The counted unit: requests, or events that watchers received.
     pub(crate) unit: &'static str,
-    /// How many there were.
+    /// Number of units.
     pub(crate) count: u64,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub(crate) seconds: f64,
-    /// Half of them took at most this long, in milliseconds.
+    /// Median latency, in milliseconds.
     pub p50_ms: f64,
-    /// All but one in a hundred took at most this long, in milliseconds.
+    /// 99th percentile of the latency, in milliseconds.
     pub p99_ms: f64,
-    /// CPU time of the server for each, in microseconds; absent without `--pid`.
+    /// CPU time of the server per unit, in microseconds; absent without `--pid`.
     pub(crate) cpu_us: Option<f64>,
-    /// The same of bare hyper and rustls; absent without `--floor`.
+    /// The same for plain hyper and rustls; absent without `--floor`.
     pub(crate) floor_cpu_us: Option<f64>,
     /// Resident memory of the server afterwards, in MiB.
     pub(crate) resident_mib: Option<f64>,
-    /// Whatever else the scenario has to say.
+    /// Additional results of the scenario.
     pub(crate) note: String,
 }
 
 impl Figures {
-    /// Figures of `count` things that took these times.
+    /// Computes the results of `count` units with these latencies.
     pub(crate) fn new(
         scenario: String,
         unit: &'static str,
@@ -53,7 +53,7 @@ impl Figures {
     }
 }
 
-/// The smallest time that at least so many of a hundred do not exceed, in milliseconds; 0 of none.
+/// The nearest-rank percentile, in milliseconds; 0 without samples.
 fn percentile(sorted: &[Duration], percent: usize) -> f64 {
     let rank = (sorted.len() * percent).div_ceil(100).max(1) - 1;
     sorted

@@ -1,5 +1,5 @@
-//! Connections to a server: TLS, HTTP/1.1 or HTTP/2, credentials. Nothing is retried: a load that hides failures measures
-//! something else.
+//! Connections to a server: TLS, HTTP/1.1 or HTTP/2, credentials. Nothing is retried, since that would hide failures
+//! from the measurement.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use tokio::net::TcpStream;
 
 use crate::options::Http;
 
-/// Windows as Go's client has them, so that a list is not slowed by its reader.
+/// Flow-control windows as in Go's client, so that the reader does not slow down lists.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 30;
 
-/// A server and how to be let in.
+/// A server with credentials.
 #[derive(Clone)]
 pub(crate) struct Target {
     host: String,
@@ -102,7 +102,7 @@ impl Target {
         )
     }
 
-    /// A server at this URL whose certificate this authority (PEM) has signed.
+    /// A server at this URL whose certificate is signed by this authority (PEM).
     pub(crate) fn new(
         url: &str,
         authority: &[u8],
@@ -159,7 +159,7 @@ impl Target {
         let sender = match self.http {
             Http::H1 => {
                 let (sender, connection) = http1::handshake(io).await?;
-                // How it ended is told by the request that needed it.
+                // The request that needs the connection reports its error.
                 tokio::spawn(async { connection.await.ok() });
                 Sender::H1(sender)
             }
@@ -181,7 +181,7 @@ impl Target {
         })
     }
 
-    /// One connection for each of `workers`, shared as HTTP/2 allows.
+    /// One connection per worker, shared as far as HTTP/2 allows.
     pub(crate) async fn connect_workers(
         &self,
         workers: usize,
@@ -210,7 +210,7 @@ fn named<'a, T>(all: &'a [Named<T>], name: &str) -> Option<&'a T> {
         .map(|one| &one.value)
 }
 
-/// One connection, or a share of one.
+/// A connection, or a handle to a shared one.
 pub(crate) struct Connection {
     sender: Sender,
     authority: String,
@@ -263,7 +263,7 @@ impl<'a> Call<'a> {
 }
 
 impl Connection {
-    /// Another user of the same HTTP/2 connection.
+    /// Another handle to the same HTTP/2 connection.
     pub(crate) fn share(&self) -> Result<Self> {
         let Sender::H2(sender) = &self.sender else {
             bail!("a connection of HTTP/1.1 cannot be shared");
@@ -275,7 +275,7 @@ impl Connection {
         })
     }
 
-    /// Sends a request; gives the head of the answer, whatever its code.
+    /// Sends a request; returns the head of the response, with any status code.
     pub(crate) async fn send(&mut self, call: Call<'_>) -> Result<Response<Incoming>> {
         let mut request = Request::builder()
             .method(call.method)
@@ -306,7 +306,7 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Sends a request and reads the whole answer, which must be a success.
+    /// Sends a request and reads the whole response, which must be a success.
     pub(crate) async fn call(&mut self, call: Call<'_>) -> Result<Bytes> {
         let what = format!("{} {}", call.method, call.path);
         let (code, body) = self.try_call(call).await?;
@@ -319,14 +319,14 @@ impl Connection {
         Ok(body)
     }
 
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub(crate) async fn try_call(&mut self, call: Call<'_>) -> Result<(http::StatusCode, Bytes)> {
         let answer = self.send(call).await?;
         let code = answer.status();
         Ok((code, answer.into_body().collect().await?.to_bytes()))
     }
 
-    /// Sends a request and reads the whole answer piece by piece, keeping nothing; gives its length. It must be a success.
+    /// Sends a request and reads the response without keeping it; returns its length. It must be a success.
     pub(crate) async fn drain(&mut self, call: Call<'_>) -> Result<u64> {
         let answer = self.send(call).await?;
         if !answer.status().is_success() {
@@ -343,7 +343,7 @@ impl Connection {
     }
 }
 
-/// Runs a task for each connection, numbered from 0; gives what they give when all have ended.
+/// Runs a task for each connection, numbered from 0; returns their results when all have ended.
 pub(crate) async fn each_worker<T, F>(
     connections: Vec<Connection>,
     work: impl Fn(usize, Connection) -> F,

@@ -1,4 +1,4 @@
-//! What stands between the store and its readers: contract section 8.
+//! The watch cache between the store and its readers: contract section 8.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ fn key(cluster: &Cluster, name: &str) -> String {
     format!("{prefix}/registry/wardle.example.com/flunders/default/{name}")
 }
 
-/// A change of a flunder's labels; gives the object then.
+/// Changes a flunder's labels; returns the object.
 async fn changed(client: &Client, name: &str, labels: Value) -> Value {
     let path = format!("{FLUNDERS}/{name}");
     let answer = client
@@ -39,7 +39,7 @@ async fn c_137_a_watcher_that_does_not_read_is_ended_and_delays_nobody(on: Backe
     let client = cluster.client();
     let start = revision(&created(&client, FLUNDERS, &flunder("a")).await);
     let path = format!("{FLUNDERS}?watch=1&resourceVersion={start}");
-    // A connection of its own, whose buffers fill up.
+    // A separate connection, whose buffers fill up.
     let mut slow = cluster.client().watch(&path).await;
     let mut fast = cluster.client().watch(&path).await;
     let mut written = Vec::new();
@@ -64,7 +64,7 @@ async fn c_137_a_watcher_that_does_not_read_is_ended_and_delays_nobody(on: Backe
             break;
         }
     }
-    // Without the cache the store's own history is read on, however slowly.
+    // Without the cache the watch continues from the store's history at any speed.
     assert_eq!(
         seen < written.len(),
         is_cached(),
@@ -78,7 +78,7 @@ async fn c_146_an_object_whose_time_is_over_is_deleted_and_watchers_see_it(on: B
     let client = cluster.client();
     let stays = created(&client, FLUNDERS, &flunder("stays")).await;
     cluster.stop();
-    // No kind of the server gives its objects a time to live: what the store does is what there is.
+    // No kind of the server uses a time to live, so the store is used directly.
     let store = cluster.store().await;
     let mut expected = stays.clone();
     expected["metadata"]["name"] = json!("goes");
@@ -157,13 +157,13 @@ async fn c_147_a_damaged_object_fails_lists_and_ends_watches(on: Backend) {
             "what cannot be read is not deleted: {}",
             answer.text()
         );
-        // What is whole is served.
+        // Undamaged objects are served.
         assert_eq!(client.get(&format!("{FLUNDERS}/a")).await.json(), good);
         let first = client.get(&format!("{FLUNDERS}?limit=1")).await.json();
         assert_eq!(names(&first), ["a"]);
         let answer = client.get(FISCHERS).await;
         assert_eq!(answer.code, 200);
-        // Watches that begin with the objects, and those that come across the change.
+        // Watches that begin with the objects, and watches that read over the change.
         let mut watch = client.watch(&format!("{FLUNDERS}?watch=1")).await;
         assert_eq!(
             watch.event().await,
@@ -179,7 +179,7 @@ async fn c_147_a_damaged_object_fails_lists_and_ends_watches(on: Backend) {
             check(&event["object"]);
             assert_eq!(watch.next().await, None);
         }
-        // Once it is gone everything is well again.
+        // After its removal everything works again.
         cluster.stop();
         let store = cluster.store().await;
         store.delete_if(&key, damaged).await.unwrap();
@@ -192,7 +192,7 @@ async fn c_147_a_damaged_object_fails_lists_and_ends_watches(on: Backend) {
     }
 }
 
-/// An embedded store forgets nothing so young, so there is nothing to make it forget.
+/// An embedded store does not compact history this young, so this runs with etcd only.
 async fn c_148_what_the_store_forgot_is_still_in_the_window(on: Backend) {
     let cluster = Cluster::start_alone(on, &[]);
     let client = cluster.client();
@@ -208,7 +208,7 @@ async fn c_148_what_the_store_forgot_is_still_in_the_window(on: Backend) {
     if is_compacted {
         let store = cluster.store().await;
         let newest = revision(written.last().unwrap());
-        // Everything is in the cache before the store forgets it.
+        // The cache has everything before the store compacts it.
         client.get(FLUNDERS).await;
         store.compact(Revision(newest)).await.unwrap();
     }
@@ -231,7 +231,7 @@ async fn c_148_what_the_store_forgot_is_still_in_the_window(on: Backend) {
     );
     let exact = client.get(&format!("{FLUNDERS}?{exact}")).await;
     if is_compacted {
-        // The window is for watches: states before the compaction are dropped with it.
+        // The window is only for watches: states before the compaction are dropped with it.
         assert_eq!((rest.code, exact.code), (410, 410), "{}", rest.text());
         return;
     }
@@ -261,7 +261,7 @@ async fn c_150_what_the_cache_hands_out_is_never_changed(on: Backend) {
         ] {
             bytes.push(client.get(&path).await.text());
         }
-        // The revision of a list may move on by itself; its items may not.
+        // The revision of a list may increase by itself; its items may not change.
         let list = bytes.last_mut().unwrap();
         *list = list.split_once("\"items\":").unwrap().1.to_owned();
         bytes
@@ -288,7 +288,7 @@ async fn c_150_what_the_cache_hands_out_is_never_changed(on: Backend) {
     ] {
         assert_eq!(client.get(&path).await.code, 200);
     }
-    // Writes that come to nothing: a dry run, a refusal, a conflict, no change.
+    // Writes without effect: a dry run, a refusal, a conflict, no change.
     let patch = json!({"metadata": {"labels": {"z": "2"}}, "spec": {"reference": "other"}});
     assert_eq!(
         client
@@ -316,7 +316,7 @@ async fn c_150_what_the_cache_hands_out_is_never_changed(on: Backend) {
         200
     );
     assert_eq!(everything().await, before);
-    // One that comes to something leaves what is on its way as it was.
+    // A write with an effect does not change responses in progress.
     let mut late = client
         .watch(&format!("{FLUNDERS}?watch=1&resourceVersion={start}"))
         .await;
@@ -327,13 +327,13 @@ async fn c_150_what_the_cache_hands_out_is_never_changed(on: Backend) {
 
 async fn c_143_a_write_that_begins_with_a_stale_state_is_neither_refused_nor_left_out(on: Backend) {
     let (cluster, one) = server(on);
-    // What one server has just written the other's cache does not have yet.
+    // One server's latest write is not yet in the other's cache.
     let (_replica, other) = another(&cluster, &one);
     let (a, b) = (format!("{FLUNDERS}/a"), format!("{FLUNDERS}/b"));
     created(&one, FLUNDERS, &flunder("a")).await;
     let labelled = |turn: &str| json!({"metadata": {"labels": {"turn": turn}}});
     for round in 0..10 {
-        // The other's cache shows `rest`, or soon will, while the store has `one`.
+        // The other's cache has `rest`, or soon will, while the store has `one`.
         let rest = other.merge(&a, &labelled("rest")).await.json();
         let now = one.merge(&a, &labelled("one")).await.json();
         let back = other.merge(&a, &labelled("rest")).await;
@@ -345,19 +345,19 @@ async fn c_143_a_write_that_begins_with_a_stale_state_is_neither_refused_nor_lef
         );
         assert_eq!(one.get(&a).await.json(), back);
 
-        // An update of what is stored now is not in conflict, one of what was is.
+        // An update of the stored state has no conflict, one of the older state has.
         let mut update = one.merge(&a, &labelled("one")).await.json();
         update["spec"] = json!({"reference": round.to_string()});
         let updated = other.put(&a, &update).await;
         assert_eq!(updated.code, 200, "{}", updated.text());
         assert_eq!(other.put(&a, &rest).await.code, 409);
 
-        // To change nothing is to change nothing of what is stored.
+        // A write without a change is compared with the stored state.
         let now = one.merge(&a, &labelled("two")).await.json();
         let same = other.merge(&a, &labelled("two")).await.json();
         assert_eq!(same, now);
 
-        // What is there is found and what is gone is not, by patches, deletions and their preconditions.
+        // Patches, deletions and their preconditions find present objects and do not find deleted ones.
         let object = created(&one, FLUNDERS, &flunder("b")).await;
         let patched = other.merge(&b, &labelled("rest")).await;
         assert_eq!(patched.code, 200, "{}", patched.text());
@@ -380,7 +380,7 @@ async fn c_149_a_state_that_another_resource_brought_is_not_waited_for_in_vain(o
     created(&client, FLUNDERS, &flunder("a")).await;
     let began = Instant::now();
     for round in 0..20 {
-        // Nothing ever happens to fischers: the cache has to ask how far the store is.
+        // There are no changes of fischers: the cache has to ask for the revision of the store.
         let object = changed(&client, "a", json!({"round": round.to_string()})).await;
         let version = revision(&object);
         let get = reader
@@ -403,6 +403,6 @@ async fn c_149_a_state_that_another_resource_brought_is_not_waited_for_in_vain(o
         assert_eq!(end["type"], "BOOKMARK", "{end}");
         assert!(revision(&end["object"]) >= version);
     }
-    // Had each of these sixty reads waited for its time to be over, it would be minutes.
+    // If each of these sixty reads had waited for its timeout, it would take minutes.
     assert!(began.elapsed() < Duration::from_secs(60));
 }

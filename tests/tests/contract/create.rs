@@ -103,7 +103,7 @@ async fn c_063_a_generated_name_has_five_safe_characters_behind_at_most_58(on: B
             "it stays in the object"
         );
     }
-    // With a name it means nothing.
+    // With a name it has no effect.
     let object = json!({
         "apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder", "metadata": {"name": "own", "generateName": "g-"},
     });
@@ -223,13 +223,13 @@ async fn c_067_a_dry_run_leaves_nothing(on: Backend) {
         message,
         about("a"),
     );
-    // The next event is of the next real write.
+    // The next event is that of the next real write.
     let object = created(&client, FLUNDERS, &flunder("b")).await;
     assert_eq!(
         watch.event().await,
         json!({"type": "ADDED", "object": object})
     );
-    // What exists is seen.
+    // A dry run detects that the object exists.
     let message = r#"flunders.wardle.example.com "b" already exists"#;
     let answer = client
         .post(&format!("{FLUNDERS}?dryRun=All"), &flunder("b"))
@@ -237,7 +237,7 @@ async fn c_067_a_dry_run_leaves_nothing(on: Backend) {
     check_failure(&answer, 409, "AlreadyExists", message, about("b"));
 }
 
-/// A body with two unknown fields and one that stands there twice, in this order.
+/// A body with two unknown fields and a duplicate one, in this order.
 const SLOPPY: &str = r#"{"apiVersion":"wardle.example.com/v1alpha1","kind":"Flunder",
     "metadata":{"name":"a","foo":1},"spec":{"reference":"x","reference":"y"},"bogus":true}"#;
 
@@ -431,7 +431,7 @@ async fn an_empty_list_is_left_out_and_changes_nothing(on: Backend) {
         check(&again, 200, &expected);
         assert_eq!(revision(&again.json()), revision(&answer.json()));
     }
-    // What is emptied is gone, and so is what was emptied once more.
+    // An emptied list is absent, also after it is emptied again.
     fischer["disallowedFlunders"] = json!(["x"]);
     let filled = client.put(&path, &fischer).await.json();
     assert_eq!(filled["disallowedFlunders"], json!(["x"]));
@@ -442,7 +442,7 @@ async fn an_empty_list_is_left_out_and_changes_nothing(on: Backend) {
     assert!(revision(&emptied.json()) > revision(&filled));
 }
 
-// Issue 9, point 14: the server is built without optimization here, as the one that `apiloom run` starts.
+// Issue 9, point 14: the server is built without optimization here, as by `apiloom run`.
 async fn a_body_that_hides_its_depth_ends_no_server(on: Backend) {
     let (_server, client) = server(on);
     let yaml = [("content-type", "application/yaml")];

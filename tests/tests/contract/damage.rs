@@ -1,6 +1,6 @@
-//! Stored entries that cannot be read: a flipped bit in an embedded store, and in etcd a key of another tool that is no
-//! UTF-8. Lists, `/readyz` and watches fail with the watch cache and without, and no watch is answered with 200 and then
-//! silence: contract section 8.5, and issue 9, point 3.
+//! Stored entries that cannot be read: a flipped bit in an embedded store, and in etcd a key of another tool that is
+//! not UTF-8. With and without the watch cache, lists, `/readyz` and watches fail, and no watch is answered with 200
+//! and then stays silent: contract section 8.5, and issue 9, point 3.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use apiloom_tests::is_cached;
 
 use crate::*;
 
-/// How long a server may take to find damage, or that it is gone.
+/// How long a server may take to detect damage, or its repair.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Stands in the damaged object and nowhere else.
+/// Occurs only in the damaged object.
 const MARK: &str = "the-object-whose-bit-flips";
 
-/// What the servers under test are started with: with the watch cache, unless the whole test run has none, and without.
+/// The flags of the tested servers: with the watch cache, unless the whole test run has none, and without.
 fn modes() -> Vec<(bool, &'static [&'static str])> {
     match is_cached() {
         true => vec![(true, &[]), (false, &["--watch-cache=false"])],
@@ -23,7 +23,7 @@ fn modes() -> Vec<(bool, &'static [&'static str])> {
     }
 }
 
-/// Repeats a request until its answer is as wanted.
+/// Repeats a request until its response is as wanted.
 async fn until(client: &Client, path: &str, wanted: impl Fn(u16) -> bool) -> Answer {
     let started = Instant::now();
     loop {
@@ -36,7 +36,7 @@ async fn until(client: &Client, path: &str, wanted: impl Fn(u16) -> bool) -> Ans
     }
 }
 
-/// Waits until the server has logged a text: what it writes is read by another thread.
+/// Waits until the server has logged a text, which another thread reads.
 #[cfg(feature = "etcd")]
 async fn until_logged(cluster: &Cluster, text: &str) {
     let started = Instant::now();
@@ -50,10 +50,10 @@ async fn until_logged(cluster: &Cluster, text: &str) {
     }
 }
 
-/// Asserts that a request fails, or that its watch ends with an ERROR, which names what is damaged. One that is silent
-/// makes the client panic.
+/// Asserts that a request fails, or that its watch ends with an ERROR event that names the damage. A silent watch makes
+/// the client panic.
 async fn check_fails(client: &Client, path: &str, named: &str) {
-    // A cache that has not found the damage yet tells clients to come again.
+    // A cache that has not detected the damage yet asks clients to retry.
     let answer = until(client, path, |code| code != 429).await;
     let text = answer.text();
     let status = match answer.code {
@@ -129,7 +129,7 @@ async fn open(client: &Client, paths: impl IntoIterator<Item = String>) -> Vec<W
     watches
 }
 
-/// Flips a bit wherever the mark lies in a file of the store.
+/// Flips a bit of every occurrence of the mark in the files of the store.
 fn flip(store: &Path) {
     let mut flipped = 0;
     for file in std::fs::read_dir(store).unwrap() {
@@ -138,7 +138,7 @@ fn flip(store: &Path) {
             continue;
         }
         let mut bytes = std::fs::read(&file).unwrap();
-        // The first letter stays, so that it can be found and flipped back.
+        // The first letter is not changed, so that the mark can be found and flipped back.
         let places: Vec<usize> = bytes
             .windows(MARK.len())
             .enumerate()
@@ -171,7 +171,7 @@ async fn a_flipped_bit_fails_lists_and_watches() {
         let client = cluster.client();
         let named = "/registry/wardle.example.com/flunders/default/b";
         if cached {
-            // Without the cache it says so once everything in the store has been read.
+            // Without the cache it is reported after the whole store has been read.
             until(&client, "/readyz", |code| code == 500).await;
         }
         for path in lists() {
@@ -180,7 +180,7 @@ async fn a_flipped_bit_fails_lists_and_watches() {
         for path in watches_with_objects(before) {
             check_fails(&client, &path, named).await;
         }
-        // Across the change that cannot be read.
+        // Reading over the damaged change.
         for path in watches_after(before) {
             check_fails(&client, &path, named).await;
         }
@@ -190,7 +190,7 @@ async fn a_flipped_bit_fails_lists_and_watches() {
                     check_fails(&client, &path, named).await;
                 }
             }
-            // The store alone goes on: what follows can be read.
+            // The store continues: later changes can be read.
             false => {
                 let mut watches = open(&client, watches_after(after)).await;
                 check_alive(&client, &mut watches, "damaged").await;
@@ -229,7 +229,7 @@ async fn a_key_that_is_no_text_fails_lists_and_watches() {
         let mut watches = open(&client, paths().filter(|path| !path.contains("=none"))).await;
         let put = json!({"key": key, "value": STANDARD.encode("{}")});
         cluster.with_etcd(|etcd| drop(etcd.gateway("/v3/kv/put", &put)));
-        // No object has such a name: watches that are open leave it out and go on, and so does a filled cache.
+        // No object has such a name: open watches skip it, and so does a filled cache.
         check_alive(&client, &mut watches, "put").await;
         until_logged(&cluster, "is not UTF-8").await;
         if cached {
@@ -261,7 +261,7 @@ async fn a_key_that_is_no_text_fails_lists_and_watches() {
         assert_eq!(client.get(&format!("{FLUNDERS}/a")).await.code, 200);
         assert_eq!(client.get(FISCHERS).await.code, 200);
 
-        // Once it is gone the same server serves again.
+        // After its removal the same server works again.
         cluster.with_etcd(|etcd| drop(etcd.gateway("/v3/kv/deleterange", &json!({"key": key}))));
         let list = until(&client, FLUNDERS, |code| code == 200).await.json();
         assert_eq!(names(&list), ["a"]);

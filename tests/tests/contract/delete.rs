@@ -27,7 +27,7 @@ async fn c_092_a_delete_answers_with_a_status_without_code_or_with_the_object(on
         &success("a", &object["metadata"]["uid"]),
     );
     assert_eq!(client.delete(&item, &json!(null)).await.code, 404);
-    // Namespaces answer with the object.
+    // For namespaces the response is the object.
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gone"}});
     created(&client, "/api/v1/namespaces", &namespace).await;
     let mut answer = client

@@ -90,7 +90,7 @@ async fn c_050_several_field_errors_stand_in_brackets_and_causes_keep_duplicates
         distinct.join(", ")
     );
     assert_eq!(status["message"], message);
-    // One error stands bare.
+    // A single error is not in brackets.
     let mut object = flunder("a");
     object["metadata"]["labels"] = json!({"a": "-x"});
     let status = client.post(FLUNDERS, &object).await.json();

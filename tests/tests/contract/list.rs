@@ -26,7 +26,7 @@ on_each_backend![
     a_list_by_name_is_a_list_of_one_or_none,
 ];
 
-/// A list of flunders of the default namespace, which must be answered with 200.
+/// A list of flunders of the default namespace, whose response must be 200.
 async fn list(client: &Client, query: &str) -> Value {
     list_at(client, FLUNDERS, query).await
 }
@@ -43,7 +43,7 @@ async fn create_all(client: &Client, names: &[&str]) {
     }
 }
 
-/// Follows tokens from the first page to the last.
+/// Follows continue tokens from the first page to the last.
 async fn pages(client: &Client, path: &str, query: &str) -> Vec<Value> {
     let first = list_at(client, path, query).await;
     pages_after(client, path, query, first).await
@@ -68,7 +68,7 @@ fn decoded(token: &str) -> String {
     String::from_utf8(URL_SAFE_NO_PAD.decode(token).unwrap()).unwrap()
 }
 
-/// Asserts that a state was asked for that does not exist yet.
+/// Asserts the error for a state that does not exist yet.
 #[track_caller]
 fn check_too_large(answer: &Answer, requested: u64) {
     let message = answer.json()["message"].as_str().unwrap().to_owned();
@@ -100,7 +100,7 @@ async fn c_111_pages_show_one_state_while_writes_happen(on: Backend) {
     let mut next = token(&first);
     let mut round = 0;
     while let Some(token) = next {
-        // Behind the page and before it, there are and there are not.
+        // Creates and deletes objects after and before the page.
         let disturb = async {
             let mut written = Vec::new();
             for name in [format!("f{round:02}x"), format!("f{:02}x", 39 - round)] {
@@ -130,7 +130,7 @@ async fn c_111_pages_show_one_state_while_writes_happen(on: Backend) {
     }
     assert_eq!(round, 6, "pages of 6 of 40");
     assert_eq!(json!(items), before["items"]);
-    // From there on a watch tells what the pages do not show.
+    // A watch from that revision delivers the changes that the pages do not show.
     for object in written {
         let version = &object["metadata"]["resourceVersion"];
         while watch.event().await["object"]["metadata"]["resourceVersion"] != *version {}
@@ -205,7 +205,7 @@ async fn c_113_what_remains_is_counted_without_selectors_only(on: Backend) {
         let counts: Vec<_> = pages.iter().map(remaining).collect();
         assert_eq!(counts, [None, None, None], "{selector}");
     }
-    // Just as many as the limit: nothing remains and nothing follows.
+    // Exactly as many as the limit: nothing remains and no page follows.
     let whole = list(&client, "limit=5").await;
     assert_eq!(names(&whole).len(), 5);
     assert_eq!((remaining(&whole), token(&whole)), (None, None));
@@ -214,7 +214,7 @@ async fn c_113_what_remains_is_counted_without_selectors_only(on: Backend) {
 async fn c_114_any_state_ignores_the_limit(on: Backend) {
     let (_cluster, client) = server(on);
     create_all(&client, &["a", "b", "c", "d"]).await;
-    // Any state will do from here on: this one has come to be.
+    // Any state is accepted from here on: this revision exists now.
     let whole = list(&client, "").await;
     for query in [
         "resourceVersion=0&limit=2",
@@ -253,7 +253,7 @@ async fn c_115_continue_excludes_a_resource_version_and_a_match(on: Backend) {
                 of_match,
             ),
         ),
-        // The rest of the table of combinations.
+        // The other rows of the table of combinations.
         (
             "resourceVersionMatch=Exact",
             forbidden(
@@ -334,7 +334,7 @@ async fn c_117_an_exact_state_is_gone_when_forgotten_and_too_large_in_the_future
     let new = created(&client, FLUNDERS, &flunder("b")).await;
     let exact = |revision: u64| format!("resourceVersion={revision}&resourceVersionMatch=Exact");
     let legacy = |revision: u64| format!("resourceVersion={revision}&limit=5");
-    // While it is known it is shown as it was.
+    // While the revision is kept, its state does not change.
     for query in [exact(revision(&old)), legacy(revision(&old))] {
         let then = list(&client, &query).await;
         assert_eq!((names(&then), revision(&then)), (vec!["a"], revision(&old)));
@@ -366,7 +366,7 @@ async fn c_118_a_list_shows_every_write_acknowledged_before_it(on: Backend) {
         assert_eq!(names(&list).len(), round + 1);
         assert_eq!(names(&list).last(), Some(&name.as_str()));
         assert!(revision(&list) >= revision(&object));
-        // Nothing ever happens to fischers; they are as of now all the same.
+        // There are no changes of fischers; their list still has the current revision.
         let idle = list_at(&reader, FISCHERS, query).await;
         assert!(revision(&idle) >= revision(&object), "idle resources too");
         assert_eq!(
@@ -396,7 +396,7 @@ async fn c_119_a_state_that_does_not_come_is_told_with_a_time_to_retry(on: Backe
             .await,
         future,
     );
-    // One that comes while it is waited for is shown.
+    // A change that arrives during the wait is shown.
     if is_cached() {
         let soon = revision(&list(&client, "").await) + 1;
         let query = format!("resourceVersion={soon}&resourceVersionMatch=NotOlderThan");
@@ -434,7 +434,7 @@ async fn c_120_pages_of_rare_objects_are_full_until_the_end(on: Backend) {
                 .all(|page| revision(page) == revision(&pages[0]))
         );
     }
-    // The other version shows the same.
+    // The other version returns the same.
     let pages = pages(&client, FLUNDERS_BETA, "limit=4&labelSelector=rare").await;
     let found: Vec<&str> = pages.iter().flat_map(names).collect();
     assert_eq!(found, rare);
@@ -443,7 +443,7 @@ async fn c_120_pages_of_rare_objects_are_full_until_the_end(on: Backend) {
 async fn c_121_items_come_in_the_order_of_their_keys(on: Backend) {
     let (_cluster, client) = server(on);
     let mut keys = Vec::new();
-    // A dash and a full stop come before the slash behind a namespace, digits and letters after it.
+    // A dash and a full stop sort before the slash after a namespace, digits and letters after it.
     for namespace in ["n", "n-a", "na", "n0"] {
         let object =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
@@ -554,7 +554,7 @@ async fn c_122_selectors_that_do_not_parse_are_told_in_upstreams_words(on: Backe
             .await;
         check_failure(&answer, 400, "BadRequest", message, json!(null));
     }
-    // What looks odd and is right.
+    // Unusual values that are valid.
     let mut object = flunder("a");
     object["metadata"]["labels"] = json!({"in": "", "n": "5"});
     created(&client, FLUNDERS, &object).await;
@@ -662,7 +662,7 @@ async fn a_list_by_name_is_a_list_of_one_or_none(on: Backend) {
             assert!(list["kind"] == "FlunderList" && revision(&list) > before);
         }
     }
-    // Of the past it shows the past, and of the future nothing.
+    // At a past revision it shows the past state, and at a future one an error.
     let exact = format!(
         "{}&resourceVersionMatch=Exact&resourceVersion={before}",
         by_name("a")

@@ -1,11 +1,12 @@
-//! The API contract's checks, one function a number, over TLS against the wardle-server process, over each store.
+//! The checks of the API contract, one function per number, over TLS against the wardle-server process, with each
+//! store.
 //!
 //! Every check asserts the code, the headers that the contract names and the whole body.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 /// Makes each check two tests: `embedded::NAME` and `etcd::NAME`. Clients have threads of their own, so that a test may
-/// wait for its server to end while they say goodbye to it.
+/// wait for the end of its server while they close their connections.
 macro_rules! on_each_backend {
     ($($check:ident),* $(,)?) => {
         mod embedded {
@@ -40,14 +41,14 @@ use apiloom_tests::wardle::{ALL_FLUNDERS, FISCHERS, FLUNDERS, FLUNDERS_BETA, flu
 use apiloom_tests::{Answer, Backend, Client, Cluster, Server, Watch, created, revision};
 use serde_json::{Value, json};
 
-/// A server of its own for one check, and a client of it.
+/// A new server for one check, and a client.
 fn server(on: Backend) -> (Cluster, Client) {
     let cluster = Cluster::start(on);
     let client = cluster.client();
     (cluster, client)
 }
 
-/// Another server over the same store and a client of it; where there can be none, the client of the one there is.
+/// Another server over the same store and a client; if the store cannot be shared, the first client.
 fn another(cluster: &Cluster, client: &Client) -> (Option<Server>, Client) {
     let replica = cluster.replica();
     let client = replica.as_ref().map_or(client.clone(), Server::client);
@@ -58,7 +59,7 @@ fn flunder_beta(name: &str) -> Value {
     json!({"apiVersion": "wardle.example.com/v1beta1", "kind": "Flunder", "metadata": {"name": name}})
 }
 
-/// Asserts code, type and the whole body. In `expected` the strings `$UID`, `$TIME`, `$RV` stand for any value of that
+/// Asserts code, type and the whole body. In `expected` the strings `$UID`, `$TIME`, `$RV` match any value of that
 /// form.
 #[track_caller]
 fn check(answer: &Answer, code: u16, expected: &Value) {
@@ -108,7 +109,7 @@ fn invalid(name: &str, causes: &[(&str, &str, &str)]) -> Value {
     details
 }
 
-/// Why list options are refused: the words that the message begins with, the reason, the rest of the message, the field.
+/// Why list options are refused: the first words of the message, the reason, the rest of the message, the field.
 type Cause<'a> = (&'static str, &'static str, &'a str, &'a str);
 
 fn forbidden<'a>(why: &'a str, field: &'a str) -> Cause<'a> {
@@ -187,7 +188,7 @@ fn is_time(text: &str) -> bool {
             .all(|(c, p)| if p == 'd' { c.is_ascii_digit() } else { c == p })
 }
 
-/// A selector or token as it stands in a query.
+/// A selector or token, encoded for a query.
 fn encoded(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {

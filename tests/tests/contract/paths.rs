@@ -24,11 +24,11 @@ async fn c_001_a_namespace_is_a_resource_and_a_scope(on: Backend) {
         "status": {"phase": "Active"},
     });
     check(&answer, 200, &namespace);
-    // The same word in front of another resource is the scope of it.
+    // Before another resource the same word is its scope.
     created(&client, FLUNDERS, &flunder("a")).await;
     let answer = client.get(&format!("{FLUNDERS}/a")).await;
     assert_eq!(answer.json()["metadata"]["namespace"], "default");
-    // The user is told what was asked for in the same terms.
+    // The message for the user has the same terms.
     let anonymous = client.clone().anonymous();
     let answer = anonymous.get("/api/v1/namespaces/x").await;
     let message = r#"namespaces "x" is forbidden: User "system:anonymous" cannot get resource "namespaces" in API group "" in the namespace "x""#;

@@ -1,4 +1,4 @@
-//! What lies in the store: contract section 8.1. Read from the store itself, after the server has ended.
+//! The layout of the store: contract section 8.1. The store itself is read, after the server has ended.
 
 use apiloom_storage::ListRequest;
 use serde_json::json;
@@ -10,7 +10,7 @@ on_each_backend![
     c_142_stored_bytes_hold_no_resource_version_which_is_the_revision_of_the_write,
 ];
 
-/// Runs a server over a store of its own, writes objects, ends it, and gives every stored key with its value.
+/// Runs a server with its own store, writes objects, stops it, and returns every stored key with its value.
 async fn stored(on: Backend) -> (Vec<Value>, Vec<(String, u64, Value)>) {
     let mut cluster = Cluster::start_alone(on, &[]);
     let client = cluster.client();
@@ -49,7 +49,7 @@ async fn c_141_keys_are_registry_resource_namespace_name(on: Backend) {
         "/registry/wardle.example.com/flunders/default/b",
     ];
     assert_eq!(keys, expected);
-    // A namespace is not mistaken for one whose name begins alike.
+    // A namespace is not confused with one whose name has it as a prefix.
     let (_server, client) = server(on);
     for name in ["ns", "ns2"] {
         let namespace =

@@ -130,11 +130,11 @@ async fn c_081_status_and_the_rest_are_written_apart(on: Backend) {
         "create drops status: {created:#}"
     );
     let item = format!("{FLUNDERS}/a");
-    // The main endpoint leaves status alone.
+    // The main endpoint does not change the status.
     let mut change = created.clone();
     change["status"] = json!({});
     check(&client.put(&item, &change).await, 200, &created);
-    // The status endpoint leaves the rest alone, metadata included.
+    // The status endpoint does not change the rest, metadata included.
     let mut change = created.clone();
     change["spec"] = json!({"reference": "changed"});
     change["metadata"]["labels"] = json!({"changed": "yes"});
@@ -150,7 +150,7 @@ async fn c_081_status_and_the_rest_are_written_apart(on: Backend) {
         200,
         &answer.json(),
     );
-    // And now that there is one, the main endpoint cannot take it away.
+    // Now that there is a status, the main endpoint cannot remove it.
     let mut change = answer.json();
     change.as_object_mut().unwrap().remove("status");
     check(&client.put(&item, &change).await, 200, &answer.json());

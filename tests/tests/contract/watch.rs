@@ -143,7 +143,7 @@ async fn c_132_a_deleted_event_carries_the_last_state_and_a_newer_version(on: Ba
     assert!(revision(&event["object"]) > revision(&object));
 }
 
-/// Takes as many events as there are objects; each is the addition of the next one.
+/// Reads one event per object; each is the addition of the next one.
 async fn check_added(watch: &mut Watch, objects: &[Value]) {
     for object in objects {
         let event = watch.next().await.expect("the watch goes on");
@@ -151,7 +151,7 @@ async fn check_added(watch: &mut Watch, objects: &[Value]) {
     }
 }
 
-/// Takes the bookmark that ends the initial events, and gives its revision.
+/// Reads the bookmark that ends the initial events, and returns its revision.
 async fn check_end_of_initial_events(watch: &mut Watch, api_version: &str) -> u64 {
     let event = watch.next().await.expect("the watch goes on");
     let revision = revision(&event["object"]);
@@ -161,7 +161,7 @@ async fn check_end_of_initial_events(watch: &mut Watch, api_version: &str) -> u6
     revision
 }
 
-/// Objects in the order of their keys, created in another one.
+/// Objects in key order, created in another order.
 async fn objects(client: &Client) -> Vec<Value> {
     let mut objects = Vec::new();
     for name in ["c", "a", "b-1", "b", "b.1"] {
@@ -176,18 +176,18 @@ async fn c_125_a_watch_from_nowhere_begins_with_every_object_in_the_order_of_key
     let objects = objects(&client).await;
     let mut watches = Vec::new();
     for query in ["", "&resourceVersion=", "&resourceVersion=0"] {
-        // Any state will do for the last one, and all of this was shown to the ones before.
+        // Any state is accepted for the last one, and all of this was shown to the watches before.
         let mut watch = client.watch(&format!("{FLUNDERS}?watch=1{query}")).await;
         check_added(&mut watch, &objects).await;
         watches.push(watch);
     }
-    // No bookmark is between, and each goes on with what happens.
+    // No bookmark comes between, and each continues with the next change.
     let next = label(&client, "b", "front").await;
     for watch in &mut watches {
         let event = watch.next().await.unwrap();
         assert_eq!(event, json!({"type": "MODIFIED", "object": next}));
     }
-    // A watch that wants no initial events gets none.
+    // A watch without initial events gets none.
     for version in ["", "0"] {
         let query = format!(
             "sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion={version}"
@@ -223,11 +223,11 @@ async fn c_126_one_bookmark_ends_the_initial_events(on: Backend) {
         );
         watches.push(watch);
     }
-    // What selects nothing, and the other version.
+    // A selector without matches, and the other version.
     let path = format!("{FLUNDERS_BETA}?watch=1&allowWatchBookmarks=true&labelSelector=none");
     let mut watch = client.watch(&path).await;
     check_end_of_initial_events(&mut watch, "wardle.example.com/v1beta1").await;
-    // Without initial events none end.
+    // Without initial events there is no bookmark for their end.
     let query = format!("allowWatchBookmarks=true&timeoutSeconds=3&resourceVersion={newest}");
     watches.push(client.watch(&format!("{FLUNDERS}?watch=1&{query}")).await);
 
@@ -310,7 +310,7 @@ async fn c_129_a_start_that_is_too_old_is_one_error_event(on: Backend) {
         assert_eq!(event, json!({"type": "ERROR", "object": status}));
         assert_eq!(watch.next().await, None);
     }
-    // What is kept begins right behind it.
+    // The kept history begins right after it.
     let mut watch = client
         .watch(&format!("{FLUNDERS}?watch=1&resourceVersion={new}"))
         .await;
@@ -321,7 +321,7 @@ async fn c_129_a_start_that_is_too_old_is_one_error_event(on: Backend) {
     );
 }
 
-/// The error event of a state that does not exist yet.
+/// Checks the error event for a state that does not exist yet.
 fn check_future(event: &Value, requested: u64) {
     let message = event["object"]["message"].as_str().unwrap();
     let start = format!("Timeout: Too large resource version: {requested}, current: ");
@@ -379,7 +379,7 @@ async fn c_133_a_bookmark_comes_before_the_end_and_never_ahead_of_an_event(on: B
     let mut with_bookmarks = client.watch(&with).await;
     let mut without = client.watch(&path).await;
     let mut idle = client.watch(&idle).await;
-    // A connection of its own, from which nothing is read until the bookmark is due.
+    // A separate connection, which is not read until the bookmark is due.
     let mut late = cluster.client().watch(&with).await;
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let writer = tokio::spawn(write_large(client.clone(), stopped));
@@ -412,13 +412,13 @@ async fn c_133_a_bookmark_comes_before_the_end_and_never_ahead_of_an_event(on: B
     for events in [&with_bookmarks, &without, &late] {
         check_delivery(events, start, &written);
     }
-    // The cache knows how far idle watches have come; without it the store's next word is waited for.
+    // The cache knows the progress of idle watches; without it the store's next progress is needed.
     let last = revision(&idle.last().unwrap()["object"]);
     assert!(last > start || last == start && !is_cached());
 }
 
-/// Changes an object until told to stop, at first in strokes so large that they do not fit into the buffers of a
-/// connection; gives the revisions.
+/// Changes an object until it is stopped, at first with objects too large for the buffers of a connection; returns the
+/// revisions.
 async fn write_large(client: Client, stopped: tokio::sync::watch::Receiver<bool>) -> Vec<u64> {
     let mut revisions = Vec::new();
     while !*stopped.borrow() {
@@ -433,8 +433,7 @@ async fn write_large(client: Client, stopped: tokio::sync::watch::Receiver<bool>
     revisions
 }
 
-/// Asserts that the first of what was written is there, once and in order, and that what a bookmark says to be delivered
-/// was.
+/// Asserts that the first writes were delivered, once and in order, and that everything up to a bookmark was.
 fn check_delivery(events: &[Value], start: u64, written: &[u64]) {
     let mut delivered = start;
     let mut expected = written.iter().peekable();
@@ -466,7 +465,7 @@ async fn c_134_a_timeout_ends_the_stream_cleanly(on: Backend) {
         let mut watch = client
             .watch(&format!("{FLUNDERS}?watch=1&timeoutSeconds=1"))
             .await;
-        // A stream that is torn off panics here.
+        // A broken stream panics here.
         let events = watch.rest().await;
         assert_eq!(events, [json!({"type": "ADDED", "object": object})]);
         assert!(started.elapsed() >= Duration::from_secs(1));
@@ -498,7 +497,7 @@ async fn c_136_a_watch_over_websocket_sends_one_event_per_message(on: Backend) {
     for name in ["a", "b"] {
         created(&client, FLUNDERS, &flunder(name)).await;
     }
-    // An object that is large, and with what must be escaped.
+    // A large object, with characters that must be escaped.
     let mut large = flunder("large");
     large["metadata"]["annotations"] = json!({"note": "\u{e4}\n".repeat(50_000)});
     created(&client, FLUNDERS, &large).await;
@@ -521,7 +520,7 @@ async fn c_136_a_watch_over_websocket_sends_one_event_per_message(on: Backend) {
             ("ADDED".to_owned(), name.to_owned())
         );
     }
-    // What comes later, and what happens in one go.
+    // Later events, and events that come together.
     for name in ["c", "d", "e"] {
         created(&client, FLUNDERS, &flunder(name)).await;
     }
@@ -531,7 +530,7 @@ async fn c_136_a_watch_over_websocket_sends_one_event_per_message(on: Backend) {
             ("ADDED".to_owned(), name.to_owned())
         );
     }
-    // The client may say what it likes, is answered pings, and says goodbye.
+    // Messages of the client are ignored, its pings are answered, and its close frame too.
     socket.send(Message::text("ignored")).await.unwrap();
     socket.send(Message::Ping("ping".into())).await.unwrap();
     assert_eq!(
@@ -544,7 +543,7 @@ async fn c_136_a_watch_over_websocket_sends_one_event_per_message(on: Backend) {
         Some(Message::Close(_))
     ));
 
-    // The end of a watch is said in the protocol's words.
+    // The end of a watch is a close frame.
     let (_, _, socket) = http1
         .websocket(
             &format!("{path}&timeoutSeconds=1&fieldSelector=metadata.name=a"),
@@ -558,7 +557,7 @@ async fn c_136_a_watch_over_websocket_sends_one_event_per_message(on: Backend) {
     };
     assert_eq!(u16::from(frame.code), 1000);
 
-    // A token as a protocol, for those who can send no other.
+    // The token as a subprotocol, for clients that cannot send other headers.
     let token = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(http1.token());
     let bearer = format!("base64url.bearer.authorization.k8s.io.{token}, v1.json");
     let anonymous = http1.clone().anonymous();
@@ -575,7 +574,7 @@ async fn c_136_a_watch_over_websocket_sends_one_event_per_message(on: Backend) {
         .await;
     assert_eq!(code, 401);
 
-    // What cannot be watched, and what is no handshake, is answered as ever.
+    // Resources without watch, and invalid handshakes, get ordinary responses.
     let (code, ..) = http1
         .websocket(&format!("{path}&resourceVersion=x"), &[])
         .await;
@@ -590,7 +589,7 @@ async fn c_136_a_watch_over_websocket_sends_one_event_per_message(on: Backend) {
     let (code, ..) = http1.websocket(FLUNDERS, &[]).await;
     assert_eq!(code, 200, "a list is no watch");
 
-    // A server that stops says goodbye.
+    // A server that stops sends a close frame.
     let (_, _, socket) = http1
         .websocket(&format!("{path}&fieldSelector=metadata.name=a"), &[])
         .await;
@@ -611,7 +610,7 @@ async fn websocket_message(socket: &mut WebSocket) -> Option<Message> {
     message.expect("no message in time").map(Result::unwrap)
 }
 
-/// The type of the next event and the name of its object; it is a message of text.
+/// The type of the next event and the name of its object; the message must be text.
 async fn websocket_event(socket: &mut WebSocket) -> (String, String) {
     let Some(Message::Text(text)) = websocket_message(socket).await else {
         panic!("no text");
@@ -687,7 +686,7 @@ async fn a_watch_begins_its_answer_before_there_is_an_event(on: Backend) {
     let (cluster, client) = server(on);
     let http1 = Client::of_http1(cluster.server().kubeconfig());
     for client in [client, http1] {
-        // Headers that wait for an event would keep this from returning.
+        // If the headers were delayed until the first event, this would not return.
         let watch = client.watch(&format!("{FLUNDERS}?watch=1")).await;
         assert_eq!(watch.header("content-type"), "application/json");
         assert_eq!(watch.header("content-length"), "");

@@ -1,5 +1,5 @@
-//! Random changes of documents, by the schema of a CustomResourceDefinition: fields come and go, texts, lists and maps
-//! become empty, items are doubled and change places, and numbers change their spelling.
+//! Random changes of documents, by the schema of a CustomResourceDefinition: fields are added and removed, texts, lists
+//! and maps become empty, items are duplicated and moved, and numbers change their spelling.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ mod numbers;
 
 pub(crate) use numbers::Random;
 
-/// Of each so few that a value often comes back.
+/// Few values of each type, so that values are often equal.
 const TEXTS: [&str; 5] = ["", "a", "b", "ab", "ä"];
 const BYTES: [&str; 3] = ["", "YQ==", "YWJj"];
 const TIMES: [&str; 2] = ["2026-11-22T10:00:00Z", "2026-11-22T10:00:01Z"];
@@ -54,8 +54,7 @@ impl Random {
         some[self.below(some.len())].clone()
     }
 
-    /// Changes a document in one to three places, half of which have rules. What comes new is partly taken from another
-    /// document.
+    /// Changes a document in one to three places, half of which have rules. Some new values are from another document.
     pub(crate) fn change(&mut self, schema: &Value, document: &mut Value, other: &Value) {
         for _ in 0..=self.below(3) {
             let mut all = Vec::new();
@@ -138,7 +137,7 @@ impl Random {
         }
     }
 
-    /// A value of few fields, and of none where that may be.
+    /// A value with few fields, or none if the schema allows that.
     fn fresh(&mut self, schema: &Value) -> Value {
         if let Some(choices) = schema["enum"].as_array() {
             return self.pick(choices);

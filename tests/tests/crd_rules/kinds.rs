@@ -1,4 +1,4 @@
-//! Definitions with every rule that becomes CEL, each about values of every type that it may be about.
+//! Definitions with every rule that is generated as CEL, each for values of every possible type.
 
 use apiloom::meta::kind::Hooks;
 use apiloom::meta::schema::Schema;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{compare, seed};
 
-/// The types of fields that a rule can name.
+/// The types of fields for which there are rules.
 fn types() -> Map<String, Value> {
     let text = || json!({ "type": "string", "maxLength": 5 });
     let types = json!({
@@ -39,7 +39,7 @@ fn object(properties: Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties })
 }
 
-/// An object with a field of each of some types, which all have some keywords more.
+/// An object with a field of each of these types, with these additional keywords.
 fn of_each(types: Map<String, Value>, keywords: &Value) -> Value {
     let with = |mut schema: Value| {
         let keywords = keywords.as_object().unwrap().clone();
@@ -54,7 +54,7 @@ fn of_each(types: Map<String, Value>, keywords: &Value) -> Value {
     )
 }
 
-/// An object with a field for each type, whose schema is made of the type.
+/// An object with a field for each type, whose schema is built from the type.
 fn around_each(around: impl Fn(Value) -> Value) -> Value {
     object(
         types()
@@ -64,7 +64,7 @@ fn around_each(around: impl Fn(Value) -> Value) -> Value {
     )
 }
 
-/// The server and the definition say the same of documents of a schema, and the definition leaves nothing out.
+/// Checks that the server and the definition agree on documents of a schema, and that the definition lacks no rule.
 #[track_caller]
 fn check(schema: &Value) {
     let schema = Schema::from_json(schema, &Hooks::default()).unwrap();
@@ -159,7 +159,7 @@ fn siblings() {
     }
 }
 
-/// Unions of four members each, with or without a tag, which may have a list of its values.
+/// Unions of four members each, with or without a tag, whose values may be listed.
 fn unions_of(tag: Option<&str>, is_closed: bool, allow_none: bool) -> Value {
     let members: Vec<(String, Value)> = types()
         .into_iter()
@@ -210,7 +210,7 @@ fn values() {
     } }));
 }
 
-/// Rules below lists and maps, where only some values are known again in the old document.
+/// Rules below lists and maps, where only some values have an old value.
 #[test]
 fn places() {
     let rules = || {

@@ -1,8 +1,8 @@
-//! How kube-apiserver evaluates the rules of a CustomResourceDefinition: which values they see as `self` and `oldSelf`, and
-//! when they are evaluated. The expressions are compiled and run by the crate `cel`.
+//! Evaluates the rules of a CustomResourceDefinition as kube-apiserver does: which values are `self` and `oldSelf`, and
+//! when rules are evaluated. The crate `cel` compiles and runs the expressions.
 //!
-//! Generated rules call nothing of Kubernetes' own library, so there is none here: an expression that calls another
-//! function than the standard ones does not pass [`Definition::new`].
+//! Generated rules use no function of Kubernetes' own library, so none is implemented here: [`Definition::new`] refuses
+//! expressions with other than the standard functions.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -15,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use cel::{Context, Env, Program, Value as Cel};
 use serde_json::{Map, Value, json};
 
-/// All that generated rules call: of the standard functions, and the operators.
+/// The functions of generated rules, besides operators: standard ones only.
 const FUNCTIONS: [&str; 2] = ["bytes", "size"];
 
 /// The rules of a version, compiled.
@@ -24,20 +24,20 @@ pub(crate) struct Definition {
     root: Place,
 }
 
-/// A value that a schema describes, with the rules about it.
+/// A value that a schema describes, with its rules.
 struct Place {
     path: String,
     schema: Value,
     rules: Vec<Rule>,
     properties: BTreeMap<String, Place>,
-    /// What stands below every key of a map, or every index of a list.
+    /// The value below every key of a map, or every index of a list.
     below: Option<Box<Place>>,
 }
 
 struct Rule {
     text: String,
     program: Program,
-    /// It speaks of `oldSelf`, so that it is evaluated for changes alone.
+    /// Whether it uses `oldSelf`, so that it is evaluated for changes only.
     is_transition: bool,
     kept: Cell<usize>,
     broken: Cell<usize>,
@@ -51,14 +51,14 @@ impl Definition {
         Self { env, root }
     }
 
-    /// The rules that a new document breaks, or a change.
+    /// The rules that a new document or a change violates.
     pub(crate) fn broken(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
         let mut broken = Vec::new();
         self.root.judge(&self.env, new, old, &mut broken);
         broken
     }
 
-    /// How often each rule was kept and broken so far, by the place of its value and its text.
+    /// How often each rule was satisfied and violated so far, by the place of its value and its text.
     pub(crate) fn counts(&self) -> BTreeMap<(&str, &str), (usize, usize)> {
         let mut counts = BTreeMap::new();
         self.root.count(&mut counts);
@@ -124,8 +124,8 @@ impl Place {
         }
     }
 
-    /// Only items of a list that is a map are found in the old list. To kube-apiserver the keys 1 and 1.0 differ, as the
-    /// types of Go do; here they are one, as in its rules.
+    /// The item of the old list with the same keys; only lists of type map have one. In kube-apiserver the keys 1 and
+    /// 1.0 differ, as the types of Go do; here they are equal, as in its rules.
     fn old_item<'a>(&self, item: &Value, old: &'a Value) -> Option<&'a Value> {
         let keys = list_keys(&self.schema)?;
         let is_same = |other: &&Value| {
@@ -164,7 +164,7 @@ impl Place {
 impl Rule {
     fn new(env: &Env, rule: &Value, schema: &Value, path: &str) -> Self {
         let keywords: Vec<&String> = rule.as_object().unwrap().keys().collect();
-        // `optionalOldSelf`, `messageExpression` and the like would have to be evaluated here.
+        // `optionalOldSelf`, `messageExpression` and the like would have to be implemented here.
         assert_eq!(keywords, ["message", "rule"], "{path}: {rule}");
         let text = rule["rule"].as_str().unwrap().to_owned();
         let program = match env.compile(&text) {
@@ -192,8 +192,8 @@ impl Rule {
     }
 }
 
-/// kube-apiserver compiles a rule against the types of its fields, which the crate does not know: that a rule names only
-/// fields that it may name is looked up here.
+/// Checks that a rule names only fields that are declared: kube-apiserver compiles rules against the types of the
+/// fields, which the crate does not support.
 fn check_fields(rule: &str, schema: &Value, path: &str) {
     let named = regex::Regex::new(r"\b(?:self|oldSelf)\.([A-Za-z0-9_]+)(\()?").unwrap();
     for found in named
@@ -207,7 +207,7 @@ fn check_fields(rule: &str, schema: &Value, path: &str) {
     }
 }
 
-/// Whether a schema is declared to CEL, and its values can be made.
+/// Whether CEL has a type for a schema, and its values can be built.
 fn has_type(schema: &Value) -> bool {
     if is_true(schema, "x-kubernetes-int-or-string") {
         return true;
@@ -216,7 +216,7 @@ fn has_type(schema: &Value) -> bool {
         Some("array") => has_type(&schema["items"]),
         Some("object") => match schema.get("additionalProperties") {
             Some(values @ Value::Object(_)) => has_type(values),
-            // An object of which nothing is said is no value.
+            // An object without declared content has no value in CEL.
             _ => {
                 fields(schema).next().is_some()
                     || is_true(schema, "x-kubernetes-preserve-unknown-fields")
@@ -241,7 +241,7 @@ fn list_keys(schema: &Value) -> Option<Vec<&str>> {
     is_map.then(|| keys.filter_map(Value::as_str).collect())
 }
 
-/// The name of a field in CEL, by the documentation of CustomResourceDefinitions.
+/// The CEL name of a field, by the documentation of CustomResourceDefinitions.
 fn escape(name: &str) -> String {
     const RESERVED: &str = " true false null in as break const continue else for function if import let loop package \
         namespace return var void while ";
@@ -253,11 +253,11 @@ fn escape(name: &str) -> String {
     name.replace('/', "__slash__")
 }
 
-/// A value as CEL has it, by its schema.
+/// The CEL value of a JSON value, by its schema.
 ///
-/// Times and lengths of time are numbers here, as `cel` has none without a crate of time zones: they are compared, and
-/// have no size either. Two sets, or two lists that are maps, are equal in any order: they are sorted here, which no
-/// generated rule can tell otherwise.
+/// Times and durations are numbers here, as `cel` has neither without a crate of time zones: rules compare them, and
+/// they have no size either. Two sets, or two lists of type map, are equal in any order: they are sorted here, which no
+/// generated rule can distinguish.
 fn value(schema: &Value, json: &Value) -> Cel {
     match json {
         Value::Null => Cel::Null,
@@ -285,7 +285,7 @@ fn value(schema: &Value, json: &Value) -> Cel {
     }
 }
 
-/// Orders scalars: numbers by value, whatever their spelling.
+/// Compares scalars: numbers by value, regardless of their spelling.
 fn order(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     match (a.and_then(Value::as_f64), b.and_then(Value::as_f64)) {
         (Some(a), Some(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
@@ -296,11 +296,11 @@ fn order(a: Option<&Value>, b: Option<&Value>) -> Ordering {
 fn object(schema: &Value, fields: &Map<String, Value>) -> HashMap<String, Cel> {
     let values = schema.get("additionalProperties");
     let entry = |(name, json): (&String, &Value)| match (&schema["properties"].get(name), values) {
-        // Of the fields of an object, null ones are absent.
+        // Null fields of an object are absent.
         (Some(_), _) if json.is_null() => None,
         (Some(field), _) => Some((escape(name), value(field, json))),
         (None, Some(values @ Value::Object(_))) => Some((name.clone(), value(values, json))),
-        // Fields without a schema have no name, and take part in comparisons.
+        // Fields without a schema have no name in CEL, and take part in comparisons.
         (None, _) => Some((format!("unknown {name}"), Cel::from(json.to_string()))),
     };
     fields.iter().filter_map(entry).collect()

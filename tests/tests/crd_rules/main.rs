@@ -1,7 +1,7 @@
-//! The rules of CustomResourceDefinitions (`x-kubernetes-validations`), compiled and evaluated by an implementation of CEL
-//! as kube-apiserver does it: for random documents and changes they say what our server says.
+//! The rules of CustomResourceDefinitions (`x-kubernetes-validations`), compiled and evaluated by an implementation of
+//! CEL as in kube-apiserver: for random documents and changes their result must equal our server's.
 //!
-//! Checks that are written in Rust are left out on both sides. `APILOOM_CEL_SEED=7` runs other documents.
+//! Checks written in Rust are left out on both sides. `APILOOM_CEL_SEED=7` selects other documents.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,10 +25,10 @@ use serde_json::{Value, json};
 use changes::Random;
 use kubernetes::Definition;
 
-/// How many documents, and how many changes, are judged for each definition.
+/// Number of documents, and of changes, per definition.
 const DOCUMENTS: usize = 1_000;
 
-/// A type without the checks and defaults that are written in Rust, of which a definition knows nothing.
+/// A type without the checks and defaults that are written in Rust, which a definition does not contain.
 struct WithoutHooks<T>(PhantomData<T>);
 
 impl<T> ApiType for WithoutHooks<T> {}
@@ -46,7 +46,7 @@ fn schema<T: JsonSchema>() -> Schema {
     Schema::for_resource::<WithoutHooks<T>>().unwrap()
 }
 
-/// Judges documents of each version by the server and by its committed definition.
+/// Compares the server with the committed definition on documents of each version.
 fn check(package: &str, definition: &str, versions: &[(&str, Schema)]) {
     let path = format!("{package}/generated/crds/{definition}.yaml");
     let text = std::fs::read_to_string(repository().join(path)).unwrap();
@@ -59,7 +59,7 @@ fn check(package: &str, definition: &str, versions: &[(&str, Schema)]) {
     assert_eq!(names.collect::<Vec<_>>(), expected, "{definition}");
     for (version, (_, schema)) in found.iter().zip(versions) {
         let definition = compare(schema, &version["schema"]["openAPIV3Schema"]);
-        // Some rules cannot be broken here, as the schema refuses first what breaks them; and one type may stand in
+        // Some rules cannot be violated here, since the schema refuses such documents first; and a type may be used in
         // several places, not all of which are reached.
         let mut evaluated: BTreeMap<&str, usize> = BTreeMap::new();
         for ((_, rule), (kept, broken)) in definition.counts() {
@@ -78,7 +78,7 @@ fn seed() -> u64 {
     }
 }
 
-/// Fails where the server and a definition differ. The answer has counted how often each rule was kept and broken.
+/// Fails if the server and a definition differ. The result has counted how often each rule was satisfied and violated.
 fn compare(server: &Schema, crd: &Value) -> Definition {
     let seed = seed();
     let judges = Judges {
@@ -108,7 +108,7 @@ fn compare(server: &Schema, crd: &Value) -> Definition {
         if good.is_empty() {
             continue;
         }
-        // Both ask less of what an old object broke before, and not in the same way: here the old one breaks nothing.
+        // Both ignore some violations of the old object, but not in the same way: here the old object has none.
         let old = random.pick(&good);
         let mut new = old.clone();
         random.change(crd, &mut new, &sample);
@@ -128,7 +128,7 @@ fn compare(server: &Schema, crd: &Value) -> Definition {
     judges.definition
 }
 
-/// The schema engine reads one pattern for a value. A second one stands in `allOf`: it says the same as two negations.
+/// The schema engine reads one pattern per value. A second one in `allOf` is written as two negations.
 fn one_pattern(schema: &Value) -> Value {
     match schema {
         Value::Object(keywords) => {
@@ -154,7 +154,7 @@ struct Judges<'a> {
 }
 
 impl Judges<'_> {
-    /// Where the server and the definition say different things of a document or a change.
+    /// The difference between the server and the definition for a document or a change.
     fn difference(&self, new: &Value, old: Option<&Value>) -> Option<String> {
         let errors = |schema: &Schema| match old {
             Some(old) => schema.validate_update(new, old),
@@ -164,7 +164,7 @@ impl Judges<'_> {
             errors(schema).iter().map(ToString::to_string).collect()
         };
         let (server, openapi) = (texts(self.server), texts(&self.openapi));
-        // kube-apiserver evaluates no rules of what its schema refuses.
+        // kube-apiserver does not evaluate the rules of a document that its schema refuses.
         let broken = if openapi.is_empty() {
             self.definition.broken(new, old)
         } else {

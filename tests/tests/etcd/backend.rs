@@ -1,4 +1,4 @@
-//! What the backend does in etcd beyond the suite: TLS, several endpoints, leases, compaction, keys.
+//! The etcd backend beyond the conformance suite: TLS, several endpoints, leases, compaction, keys.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use serde_json::json;
 
 use super::load::PATIENCE;
 
-/// A key that nothing of ours is under.
+/// A key outside the prefix of our objects.
 const KEY: &str = "/registry/things/a";
 
 async fn connect(config: EtcdConfig) -> Arc<Etcd> {
     Etcd::connect(config).await.unwrap()
 }
 
-/// An authority, and a certificate that it signed, as files.
+/// A certificate authority, and a certificate that it signed, as files.
 struct Authority {
     dir: tempfile::TempDir,
 }
 
 impl Authority {
-    /// For servers at these addresses.
+    /// Creates a certificate for servers at this address.
     fn new(address: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -48,7 +48,7 @@ impl Authority {
         self.dir.path().join(name)
     }
 
-    /// Everything that a client needs.
+    /// The TLS configuration of a client.
     fn tls(&self) -> EtcdTls {
         EtcdTls {
             ca_file: Some(self.file("ca.pem")),
@@ -115,7 +115,7 @@ async fn tls_needs_the_right_authority_and_a_certificate() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_is_away_is_passed_over() {
     let etcd = etcd::Etcd::start(etcd::Etcd::NEWEST);
-    // Nobody listens on the discard port of this address.
+    // Nothing listens on the discard port of this address.
     let config = EtcdConfig::new(["127.9.9.9:9".to_owned(), etcd.url()]);
     let store = connect(config).await;
     store.create(KEY, "1".into(), None).await.unwrap();
@@ -148,7 +148,7 @@ async fn c_146_keys_that_expire_together_share_a_lease() {
     assert_eq!(leases(), 2);
 }
 
-/// A lease that someone revoked is not given to another key.
+/// A lease that another tool revoked is not reused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_that_is_gone_is_replaced() {
     let etcd = etcd::Etcd::start(etcd::Etcd::NEWEST);
@@ -163,7 +163,7 @@ async fn a_lease_that_is_gone_is_replaced() {
     assert!(store.get(KEY).await.unwrap().0.is_some());
 }
 
-/// However many servers there are, history is compacted once an interval, to where it was an interval ago.
+/// With any number of servers, history is compacted once per interval, to the revision of an interval ago.
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_agree_on_compaction() {
     let etcd = etcd::Etcd::start(etcd::Etcd::NEWEST);
@@ -198,7 +198,7 @@ async fn servers_agree_on_compaction() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     };
     assert!(compacted < stores[0].current_revision().await.unwrap());
-    // Each round wrote the key once, whoever won it.
+    // Each round wrote the key once, by any of the servers.
     let rounds = started.elapsed().as_millis() / interval.as_millis();
     let written = etcd.gateway("/v3/kv/range", &json!({"key": "Y29tcGFjdF9yZXZfa2V5"}));
     let written: u128 = written["kvs"][0]["version"]
@@ -238,7 +238,7 @@ async fn keys_outside_the_prefix_are_not_watched_and_move_its_progress() {
     }
 }
 
-/// What etcd refuses for good is told at once, in its words.
+/// A permanent refusal of etcd is returned at once, with etcd's text.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_value_that_is_too_large_is_refused_and_nothing_breaks() {
     let etcd = etcd::Etcd::start(etcd::Etcd::NEWEST);
@@ -256,7 +256,7 @@ async fn a_value_that_is_too_large_is_refused_and_nothing_breaks() {
     store.create(KEY, "1".into(), None).await.unwrap();
 }
 
-/// Issue 9, point 17: what etcd will not do however often it is asked is told in its own words.
+/// Issue 9, point 17: a request that etcd refuses permanently fails with etcd's own text.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_etcd_that_is_full_is_told_as_such_and_not_ready() {
     for release in etcd::Etcd::RELEASES {
@@ -276,7 +276,7 @@ async fn an_etcd_that_is_full_is_told_as_such_and_not_ready() {
         assert_eq!(error, StorageError::Refused(full.to_owned()), "{release}");
         let health = store.health().await.unwrap_err().to_string();
         assert!(health.contains("NOSPACE"), "{health}");
-        // It lives, and reads go on.
+        // The store is available, and reads still work.
         store.current_revision().await.unwrap();
         assert!(store.get(&written[0].0).await.unwrap().0.is_some());
 
@@ -302,7 +302,7 @@ async fn an_etcd_that_is_full_is_told_as_such_and_not_ready() {
 
         let etcd = etcd::Etcd::start(release);
         let store = connect(EtcdConfig::new([etcd.url()])).await;
-        // More than the 8 MiB with which it is started.
+        // More than the limit of 8 MiB that this etcd has.
         let large = bytes::Bytes::from(vec![b'x'; (8 << 20) + 1_000]);
         let refused = store.create("/registry/things/large", large, None).await;
         let too_large = StorageError::Refused("etcdserver: request is too large".to_owned());

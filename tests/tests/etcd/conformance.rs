@@ -1,4 +1,4 @@
-//! The conformance suite on the oldest etcd that is supported and on a newer one.
+//! The conformance suite on the oldest supported etcd and on a newer one.
 
 use std::sync::Arc;
 

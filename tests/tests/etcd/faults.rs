@@ -1,4 +1,4 @@
-//! What happens to etcd must not happen to what was acknowledged, nor to a watch.
+//! Faults of etcd must not lose acknowledged writes, nor changes of a watch.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ async fn compaction_of_what_was_delivered_disturbs_no_watch() {
     }
 }
 
-/// A watch that was cut off goes on where it was, or is told that it cannot.
+/// A watch that was cut off continues at its revision, or ends with an error that says it cannot.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_that_was_cut_off_misses_nothing_or_says_so() {
     for release in etcd::Etcd::RELEASES {
@@ -111,15 +111,16 @@ async fn a_watch_that_was_cut_off_misses_nothing_or_says_so() {
     }
 }
 
-/// How etcd comes back.
+/// How etcd is replaced.
 #[derive(Clone, Copy, Debug)]
 enum Return {
     Emptied,
     Restored,
 }
 
-/// Issue 9, point 6: an etcd that lost what it acknowledged ends watches, and is then served as what it is. When it is
-/// reached again, it has so many new changes: with few of them it is behind what was seen, with many beyond.
+/// Issue 9, point 6: an etcd that lost acknowledged writes ends watches, and is then served with its new content.
+/// Before it is reached again it gets this many changes: with few of them it is behind the known revision, with many
+/// beyond.
 async fn comes_back_older(release: &str, how: Return, changes: usize) {
     let mut etcd = etcd::Etcd::start(release);
     let proxy = Proxy::start(etcd.address()).await;
@@ -180,7 +181,7 @@ async fn comes_back_older(release: &str, how: Return, changes: usize) {
     let next = create(&*store, "/registry/a/next").await;
     assert_eq!(next_revision(&mut watch).await, Ok(next), "{what}");
     if next < last {
-        // A revision of the past that is gone, and not of the future.
+        // A revision of the lost history, not of the future.
         let refused = store.watch("/registry/a/", WatchStart::After(last)).await;
         assert!(
             matches!(refused, Err(StorageError::Compacted { requested, .. }) if requested == last),
@@ -199,7 +200,7 @@ async fn an_etcd_that_comes_back_older_ends_watches() {
     }
 }
 
-/// Elections and restarts are no reason to doubt what was seen.
+/// Elections and restarts do not count as a replaced history.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_etcd_that_comes_back_as_it_was_ends_no_watch() {
     let mut members = etcd::Etcd::start_three(etcd::Etcd::NEWEST);
@@ -208,7 +209,7 @@ async fn an_etcd_that_comes_back_as_it_was_ends_no_watch() {
     for (round, member) in members.iter_mut().enumerate() {
         let last = create(&*store, &format!("/registry/{round}")).await;
         assert_eq!(next_revision(&mut watch).await, Ok(last));
-        // The one that leads is among them.
+        // The leader is one of them.
         member.kill();
         member.restart();
     }
@@ -252,11 +253,11 @@ async fn any_of_three_members_may_be_killed() {
     load.finish().await;
 }
 
-/// In networks of their own where the machine allows them; elsewhere a member is paused, which cuts it off from all.
+/// Uses network namespaces if the machine allows them; else a member is paused, which cuts it off from all.
 #[test]
 fn any_of_three_members_may_be_cut_off() {
     match isolated("faults::any_of_three_members_may_be_cut_off") {
-        // It ran in a network of its own.
+        // It ran in a network namespace of its own.
         Some(false) => {}
         Some(true) => runtime().block_on(cut_off_in_networks()),
         None => {

@@ -1,4 +1,4 @@
-//! Writers and a watch over a store to which something happens, and the proof that nothing was lost.
+//! Writers and a watch over a store with faults, and the check that nothing was lost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
-/// How long something that must come may take: longer than any fault is noticed in.
+/// Timeout for expected events: longer than any fault takes to be detected.
 pub(super) const PATIENCE: Duration = Duration::from_secs(90);
 
 const WRITERS: usize = 8;
 
-/// A load on a store to which nobody else writes.
+/// A load on a store without other writers.
 pub(super) struct Load {
     store: Arc<dyn Storage>,
     start: Revision,
@@ -37,7 +37,7 @@ impl Load {
         let start = store.current_revision().await.unwrap();
         let (seen_sender, seen) = watch::channel(start);
         let end = watch::Sender::new(None);
-        // Before anything happens.
+        // The watch begins before any fault.
         let changes = store.watch("/registry/", WatchStart::After(start)).await;
         let watcher = tokio::spawn(follow(
             Arc::clone(store),
@@ -69,8 +69,8 @@ impl Load {
         *self.seen.borrow()
     }
 
-    /// Stops the writers and proves that every revision was delivered once and in order, that what was acknowledged is
-    /// among them, and that the store holds what they add up to.
+    /// Stops the writers and checks that every revision was delivered once and in order, that all acknowledged writes
+    /// are among them, and that the store holds their result.
     pub(super) async fn finish(mut self) {
         self.stop.send_replace(true);
         let mut acknowledged = Vec::new();
@@ -83,7 +83,7 @@ impl Load {
             .await
             .expect("the watch goes on")
             .unwrap();
-        // Nobody else writes, so every revision is one event.
+        // There are no other writers, so every revision is one event.
         let revisions: Vec<u64> = events.iter().map(|event| event.revision.0).collect();
         let expected: Vec<u64> = (self.start.0 + 1..=last.0).collect();
         assert_eq!(revisions, expected);
@@ -114,7 +114,7 @@ impl Load {
     }
 }
 
-/// Creates, updates and deletes keys of its own until it is stopped; gives what was acknowledged.
+/// Creates, updates and deletes its own keys until it is stopped; returns the acknowledged writes.
 async fn write(
     store: Arc<dyn Storage>,
     writer: usize,
@@ -140,7 +140,7 @@ async fn write(
         }
         let key = format!("/registry/w{writer}/{index}");
         let created = told(&key, store.create(&key, "1".into(), None).await);
-        // Of a key whose create failed it is not known whether it is there.
+        // After a failed create it is unknown whether the key exists.
         let Some(created) = created else { continue };
         if index % 2 == 0 {
             continue;
@@ -154,7 +154,7 @@ async fn write(
     acknowledged
 }
 
-/// One watch, until it has delivered everything up to the end.
+/// Runs one watch until it has delivered everything up to the end.
 async fn follow(
     store: Arc<dyn Storage>,
     mut changes: WatchStream,
@@ -166,7 +166,7 @@ async fn follow(
         let item = tokio::select! {
             item = changes.next() => item,
             _ = end.changed() => {
-                // So that the end is told though nothing more happens; the progress that comes by itself will do too.
+                // Requests progress so that the end is reached without further changes; regular progress would do too.
                 let _ = store.request_progress().await;
                 continue;
             }

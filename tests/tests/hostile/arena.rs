@@ -1,12 +1,11 @@
-//! Where attacks take place: a server that is attacked, a second one that is not, and the same other user at work on
-//! both of them.
+//! The setup of attacks: a server that is attacked, a second one that is not, and the same other user working on both.
 //!
-//! What the other user waits for is compared with two references: the same server before the attack, and the second
-//! server during it. On both the machine is as busy as it is: with other processes before the attack, and with the
-//! attackers' own work during it. So a noisy machine moves all figures, and the attack only one.
+//! The other user's latencies are compared with two references: the same server before the attack, and the second
+//! server during it. The first has the machine's usual load, the second also that of the attackers. So a noisy machine
+//! changes all values, and the attack only one.
 //!
-//! One thing they do not show: a server that has work to do, as the attacked one has, gets only its share of cores that
-//! others want too. [`Load`] measures that share, and what the other user may wait for is longer by as much.
+//! These do not show one effect: a server with work to do, as the attacked one has, gets only its share of cores that
+//! other processes use too. [`Load`] measures that share, and the limit for the other user grows accordingly.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,24 +21,24 @@ use crate::wire::Target;
 /// Attacks are measured one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// The other user's p99 may grow by this, as issue 9 has it.
+/// Allowed growth of the other user's p99, from issue 9.
 const FACTOR: u32 = 4;
 
-/// A p99 below this is good, even if an idle server's is far lower. A debug build on two cores that it shares with the attackers
-/// answers within some milliseconds or after some turns of the scheduler; the defects that this suite looks for delay
-/// others by seconds.
+/// A p99 below this is good, even if an idle server's is far lower. A debug build on two cores that it shares with the
+/// attackers responds within some milliseconds or after some turns of the scheduler; the defects that this suite looks
+/// for delay others by seconds.
 const ALWAYS_GOOD: Duration = Duration::from_millis(100);
 
 /// No call of the other user may take this long in any round, unless calls to the second server do as well.
 const STALL: Duration = Duration::from_secs(5);
 
-/// An attack is made again when the other user's p99 was too high, in case that was the machine's doing: so often.
+/// Maximum repetitions of an attack if the other user's p99 was too high, since the machine may have been the cause.
 const ROUNDS: usize = 3;
 
 /// Rounds of calls of the other user that are measured before the attack, and at least during it.
 const CALLS: usize = 20;
 
-/// An attack is stopped after this long; all of them take less on a server that stands them.
+/// Timeout of an attack; all of them take less on a server that withstands them.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The two servers and their users.
@@ -49,7 +48,7 @@ pub(crate) struct Arena {
     server: Server,
     control: Server,
     runtime: Runtime,
-    /// What did not hold. All attacks of a test are made, so that one failure does not hide others.
+    /// The failures. All attacks of a test run, so that one failure does not hide others.
     failures: RefCell<Vec<String>>,
     _turn: MutexGuard<'static, ()>,
 }
@@ -60,7 +59,7 @@ impl Arena {
         Self::with(args, true, Server::start)
     }
 
-    /// The same with so many open files for each server, and another user who does not connect again and again.
+    /// The same with this limit of open files for each server, and another user who does not reconnect.
     pub(crate) fn with_files(files: u32) -> Self {
         Self::with(&[], false, |args| Server::start_with_files(files, args))
     }
@@ -86,24 +85,24 @@ impl Arena {
         }
     }
 
-    /// The server that is attacked.
+    /// The attacked server.
     pub(crate) fn server(&self) -> &Server {
         &self.server
     }
 
-    /// The server that is attacked, as attackers see it.
+    /// The attacked server, as attackers use it.
     pub(crate) fn target(&self) -> Target {
         Target::of(&self.server)
     }
 
-    /// Runs what belongs to no attack.
+    /// Runs a preparation that is not part of an attack.
     pub(crate) fn prepare<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
 
-    /// Attacks, and notes a failure when the other user is not served or memory grows by more than `memory_mib`.
+    /// Runs an attack, and records a failure if the other user is not served or memory grows by more than `memory_mib`.
     ///
-    /// What the attack gives back, connections mostly, is kept until the other user has been measured.
+    /// The result of the attack, usually connections, is kept until the other user has been measured.
     pub(crate) fn withstands<T>(
         &self,
         attack: &str,
@@ -128,13 +127,13 @@ impl Arena {
         }
     }
 
-    /// Notes a failure.
+    /// Records a failure.
     pub(crate) fn fail(&self, attack: &str, why: &str) {
         println!("{attack}: FAILED: {why}");
         self.failures.borrow_mut().push(format!("{attack}: {why}"));
     }
 
-    /// How the other user's calls go before an attack; `None` when they do not.
+    /// The other user's calls before an attack; `None` if they fail.
     fn measure_idle(&self) -> Option<Calls> {
         let since = Instant::now();
         let goes_on = self.users[0].wait_for_rounds(since, CALLS);
@@ -185,15 +184,15 @@ impl Drop for Arena {
     }
 }
 
-/// What a round of an attack says about the server.
+/// The result of a round of an attack.
 enum Judged {
     Withstood,
-    /// The other user waited too long, which may have been the machine's doing.
+    /// The other user waited too long, perhaps because of the machine.
     Again,
     Failed(String),
 }
 
-/// What one attack did.
+/// The measurements of one attack.
 struct Measured {
     before: u64,
     peak: u64,
@@ -201,9 +200,9 @@ struct Measured {
     threads: u64,
     slowdown: f64,
     took: Duration,
-    /// Whether the attack was over in time.
+    /// Whether the attack ended in time.
     is_over: bool,
-    /// Whether the other user's calls went on behind the attack.
+    /// Whether the other user's calls continued after the attack.
     goes_on: bool,
     attacked: Calls,
     control: Calls,
@@ -264,15 +263,15 @@ impl Measured {
     }
 }
 
-/// How much of the machine the servers and this process used, and others, up to a moment.
+/// CPU usage of the servers, this process and the machine up to a moment.
 struct Load {
     attacked: u32,
     control: u32,
-    /// Of the machine: all CPU time, and what was used.
+    /// The machine's total CPU time, and the used part.
     machine: [Duration; 2],
     /// CPU time of the two servers and this process.
     own: Duration,
-    /// Of the attacked server's threads: the time that they ran, and waited for a core.
+    /// The attacked server's threads: the time that they ran, and that they waited for a core.
     scheduled: [Duration; 2],
 }
 
@@ -288,11 +287,11 @@ impl Load {
         }
     }
 
-    /// How many times as long as on a machine of its own the attacked server took for its work, since then: 1 to 10.
+    /// By which factor, 1 to 10, the attacked server was slower since then than alone on the machine.
     ///
-    /// It waits for a core because of other processes or because of its own threads, and only the first excuses it. So
-    /// this is what it waited, but no more than what others took away: of cores that others use to three quarters, a
-    /// quarter is left.
+    /// It waits for a core because of other processes or because of its own threads, and only the first counts. So this
+    /// is its waiting time, but no more than other processes caused: if they use three quarters of the cores, a quarter
+    /// is left.
     fn slowdown_since(&self) -> f64 {
         let now = Self::now(self.attacked, self.control);
         let since = |now: [Duration; 2], then: [Duration; 2]| {
@@ -307,7 +306,7 @@ impl Load {
     }
 }
 
-/// How the other user's calls went.
+/// The other user's calls and their latencies.
 struct Calls {
     count: usize,
     p99: Duration,
@@ -317,8 +316,8 @@ struct Calls {
 
 impl Calls {
     fn of(samples: &[Sample]) -> Self {
-        // While a call waits the user makes no others. Those that it would have made meanwhile are counted as having
-        // waited too, or one long stall would be one call among many (coordinated omission).
+        // While a call waits the user makes no others. The calls it would have made are counted as having waited too;
+        // else one long stall would be one call among many (coordinated omission).
         let mut times = Vec::new();
         for sample in samples.iter().filter(|sample| !is_rare(sample.call)) {
             let mut took = sample.took;
@@ -346,7 +345,7 @@ impl Calls {
     }
 }
 
-/// Calls that take longer than others by their nature, a TLS handshake in a debug build: they must succeed and not stall.
+/// Calls that are slow by nature, such as a TLS handshake in a debug build: they must succeed and not stall.
 fn is_rare(call: &str) -> bool {
     matches!(call, "connect" | "open watch")
 }

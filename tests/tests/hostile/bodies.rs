@@ -1,4 +1,4 @@
-//! Bodies that come slowly, for nothing, or from clients that are gone before the answer.
+//! Bodies that arrive slowly, that are not needed, or whose clients disconnect before the response.
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ const LARGE: usize = 3 * 1024 * 1024 - 1024;
 
 const JSON: &str = "application/json";
 
-/// A fischer of so many bytes, which is one string.
+/// A fischer of this size, which is one string.
 fn large_fischer(bytes: usize) -> Bytes {
     let text = "x".repeat(bytes);
     let object = json!({"metadata": {"generateName": "large-"}, "disallowedFlunders": [text]});
     object.to_string().into()
 }
 
-/// 150 bodies that come byte by byte: fewer than the mutating requests that may be in flight, beyond which every user is
-/// told to come again.
+/// 150 bodies that arrive byte by byte: fewer than the limit of mutating requests in flight, above which every user
+/// gets 429.
 #[test]
 fn slow_bodies() {
     let arena = Arena::start(&[]);
@@ -39,7 +39,7 @@ fn slow_bodies() {
             for stream in opened {
                 let (mut stream, head) = (stream.unwrap(), head.clone());
                 slow.spawn(async move {
-                    // The server may end the connection at any time.
+                    // The server may close the connection at any time.
                     let mut result = stream.write_all(&head).await;
                     while result.is_ok() {
                         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -73,8 +73,8 @@ fn slow_bodies() {
     });
 }
 
-/// 20 bodies of 3 MiB of which the last byte does not come: they are held, and no more than they. A buffer of unknown
-/// length grows by doubling, to 4 MiB, and the allocator may still have the 2 MiB that it was before.
+/// 20 bodies of 3 MiB whose last byte never arrives: only they are held in memory. A buffer of unknown length grows by
+/// doubling, to 4 MiB, and the allocator may still hold its earlier 2 MiB.
 #[test]
 fn bodies_without_their_end() {
     let arena = Arena::start(&[]);
@@ -86,7 +86,7 @@ fn bodies_without_their_end() {
             let call = Call::new("POST", FISCHERS).with_header("content-type", JSON);
             let (answer, mut stream) = http2.begin(&call, false).await.unwrap();
             stream.send_data(body.clone(), false).unwrap();
-            // All is sent when there is room again.
+            // `reserve_capacity` returns after all is sent.
             stream.reserve_capacity(1);
             std::future::poll_fn(|cx| stream.poll_capacity(cx)).await;
             (http2, answer, stream)
@@ -95,7 +95,7 @@ fn bodies_without_their_end() {
     });
 }
 
-/// Point 13: requests that are answered before their bodies were read, over HTTP/1.1. Every client gets its answer.
+/// Point 13: requests with a response before their bodies were read, over HTTP/1.1. Every client gets its response.
 #[test]
 fn early_answers() {
     let arena = Arena::start(&[]);
@@ -126,7 +126,7 @@ fn early_answers() {
     check("no such type", "POST", FLUNDERS, &[type_], 415);
 }
 
-/// Sends a head and 8 MiB, reads the answer, and gives its code or what went wrong.
+/// Sends a head and 8 MiB, reads the response, and returns its code or the error.
 async fn answered_early(target: &Target, head: &[u8]) -> Result<u16, String> {
     let mut stream = target
         .tls("http/1.1")
@@ -139,14 +139,14 @@ async fn answered_early(target: &Target, head: &[u8]) -> Result<u16, String> {
         }
         stream.flush().await
     };
-    // The server need not take all of it; what it answered is to be read still.
+    // The server need not read all of it; its response must still be readable.
     let _ = tokio::time::timeout(Duration::from_secs(2), send).await;
     let answer = tokio::time::timeout(Duration::from_secs(5), read_answer(&mut stream)).await;
     let answer = answer.map_err(|_| "no answer".to_owned())?;
     Ok(answer.map_err(|error| error.to_string())?.code)
 }
 
-/// 200 large bodies of clients that are gone as soon as the last byte is sent: their work ends with them.
+/// 200 large bodies of clients that disconnect right after the last byte: their work is cancelled.
 #[test]
 fn bodies_of_clients_that_hang_up() {
     let arena = Arena::start(&[]);
@@ -160,7 +160,7 @@ fn bodies_of_clients_that_hang_up() {
                 let call = Call::new("POST", FISCHERS).with_header("content-type", JSON);
                 let (answer, mut stream) = http2.begin(&call, false).await.unwrap();
                 stream.send_data(body.clone(), true).unwrap();
-                // All but some of it is sent when there is room again.
+                // All but some bytes are sent when there is capacity again.
                 stream.reserve_capacity(1);
                 let sent = std::future::poll_fn(|cx| stream.poll_capacity(cx));
                 let _ = tokio::time::timeout(Duration::from_millis(100), sent).await;
@@ -187,7 +187,7 @@ fn anonymous_flood() {
                         assert_eq!(answer.code, 403);
                         answered += 1;
                     }
-                    // Anonymous clients are told to go away; this one comes back.
+                    // The server tells anonymous clients to go away; this one reconnects.
                     Err(error) if error.is_go_away() => {
                         http2 = target.http2(OPEN).await.unwrap();
                     }

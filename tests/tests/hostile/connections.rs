@@ -1,5 +1,5 @@
-//! Connections that cost the server more than the client: half handshakes, silence, headers byte by byte, resets and
-//! floods of HTTP/2 frames.
+//! Connections that cost the server more than the client: half handshakes, idle connections, headers byte by byte,
+//! resets and floods of HTTP/2 frames.
 
 use std::io;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::wire::{Call, Target, Tls};
 /// The beginning of a ClientHello of TLS 1.3, which says that 508 bytes follow.
 const HALF_HELLO: [u8; 12] = [22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3, 0];
 
-/// A handshake takes less where there is room for one more connection.
+/// A handshake takes less than this if the server accepts the connection.
 const SOON: Duration = Duration::from_millis(500);
 
 /// 5,000 of them, 500 at a time: more would end at the limit of open files of this process, not of the server.
@@ -35,7 +35,7 @@ fn half_handshakes() {
         let mut held = Vec::new();
         for _ in 0..10 {
             held.clear();
-            // More at once than this would overflow the queue of connections that are to be accepted.
+            // More at once would overflow the accept queue.
             for _ in 0..10 {
                 let batch = (0..50).map(|_| half_handshake(&target));
                 held.extend(join_all(batch).await.into_iter().map(Result::unwrap));
@@ -45,9 +45,8 @@ fn half_handshakes() {
     });
 }
 
-/// Point 13: clients that say nothing after TLS take every place that the server has for connections. Those who are
-/// connected are served, and new clients too as soon as the silent ones are closed: after 32 s, the time for the first
-/// bytes of a request.
+/// Point 13: clients that are idle after TLS use up the server's connections. Connected users are served, and new
+/// clients too as soon as the idle ones are closed: after 32 s, the timeout for the first bytes of a request.
 #[test]
 fn silent_connections_up_to_the_file_limit() {
     Arena::with_files(256).withstands("silent connections", 32, async |target| {
@@ -62,7 +61,7 @@ fn silent_connections_up_to_the_file_limit() {
             "{} are connected",
             silent.len()
         );
-        // The attack lasts until a new client is served, and no longer than every attack.
+        // The attack lasts until a new client is served, or until its timeout.
         loop {
             let newcomer = tokio::time::timeout(SOON, target.call(Call::new("GET", "/livez")));
             if matches!(newcomer.await, Ok(Ok(answer)) if answer.code == 200) {
@@ -100,7 +99,7 @@ async fn drip(target: &Target, protocol: &str, begin: Vec<u8>, next: Vec<u8>) ->
         for stream in opened {
             let (mut stream, begin, next) = (stream.unwrap(), begin.clone(), next.clone());
             slow.spawn(async move {
-                // The server may end the connection at any time.
+                // The server may close the connection at any time.
                 let mut result = stream.write_all(&begin).await;
                 while result.is_ok() {
                     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -112,7 +111,7 @@ async fn drip(target: &Target, protocol: &str, begin: Vec<u8>, next: Vec<u8>) ->
     slow
 }
 
-/// 10,000 requests that are taken back at once (CVE-2023-44487), of costly lists.
+/// 10,000 requests for expensive lists that are reset at once (CVE-2023-44487).
 #[test]
 fn rapid_reset() {
     let arena = Arena::start(&[]);
@@ -127,14 +126,14 @@ fn rapid_reset() {
         }
         for _ in 0..20 {
             let mut stream = target.tls("h2").await.unwrap();
-            // The server may have enough at any time.
+            // The server may close the connection at any time.
             let _ = stream.write_all(&resets).await;
             until_closed_or_quiet(&mut stream).await;
         }
     });
 }
 
-/// Frames that say little or nothing, or that the server must answer, sent without end by clients that do not read.
+/// Frames without content, or which the server must answer, sent without end by clients that do not read.
 #[test]
 fn floods_of_frames() {
     let arena = Arena::start(&[]);
@@ -145,7 +144,7 @@ fn floods_of_frames() {
         }
         arena.withstands(name, 32, async |target| {
             let mut begin = frames::preface();
-            // A request whose head is whole and whose body is to come, for the frames of a stream.
+            // A request with a complete head and no body yet, for the frames of a stream.
             let block = target.block("POST", apiloom_tests::wardle::FLUNDERS);
             let flags = if kind == CONTINUATION { 0 } else { END_HEADERS };
             frames::push(&mut begin, HEADERS, flags, 1, &block);
@@ -158,7 +157,7 @@ fn floods_of_frames() {
                     }
                     stream.flush().await
                 };
-                // The server may end the connection, or read no further while its answers are not read.
+                // The server may close the connection, or stop reading while its responses are not read.
                 let _ = tokio::time::timeout(Duration::from_secs(1), send).await;
                 stream
             });

@@ -1,5 +1,5 @@
-//! Documents that are deep, wide or wrong in every place: what they cost grows with their length and no faster, and so
-//! do answers about them (points 10 and 14).
+//! Documents that are deep, wide or wrong in every place: their cost and the size of the responses grow at most
+//! linearly with their length (points 10 and 14).
 
 use apiloom_tests::wardle::{FISCHERS, FLUNDERS};
 use bytes::Bytes;
@@ -15,10 +15,10 @@ const MERGE_PATCH: &str = "application/merge-patch+json";
 /// Bytes of the largest bodies.
 const LARGE: usize = 3 * 1000 * 1000;
 
-/// No answer about a document repeats much of it.
+/// Maximum size of a response about a document.
 const MAX_ANSWER: usize = 256 * 1024;
 
-/// How much memory a document may take for a moment: it, its tree with some dozen bytes a byte, and what stores it.
+/// Maximum temporary memory for a document: its bytes, its tree with some dozen bytes per byte, and its stored form.
 const MEMORY_MIB: u64 = 256;
 
 /// The attacks of this file: each sends one document.
@@ -33,26 +33,26 @@ impl Documents {
         }
     }
 
-    /// Creates a flunder with these further members.
+    /// Creates a flunder with these additional members.
     fn flunder(&self, name: &str, members: &str) {
         let body = format!(r#"{{"metadata":{{"generateName":"d-"}},{members}}}"#);
         self.send(name, "POST", FLUNDERS, JSON, body);
     }
 
-    /// Creates a flunder with these further members of its metadata, which is not stored.
+    /// Creates a flunder with these additional members of its metadata, as a dry run.
     fn metadata(&self, name: &str, members: &str) {
         let body = format!(r#"{{"metadata":{{"generateName":"d-",{members}}}}}"#);
         self.send(name, "POST", &format!("{FLUNDERS}?dryRun=All"), JSON, body);
     }
 
-    /// Creates a fischer of these items, which is not stored: each flunder is looked up in those that are.
+    /// Creates a fischer of these items, as a dry run: stored ones would be searched for each flunder.
     fn fischer(&self, name: &str, items: &str) {
         let body =
             format!(r#"{{"metadata":{{"generateName":"d-"}},"disallowedFlunders":[{items}]}}"#);
         self.send(name, "POST", &format!("{FISCHERS}?dryRun=All"), JSON, body);
     }
 
-    /// Creates a flunder from YAML, with these further lines.
+    /// Creates a flunder from YAML, with these additional lines.
     fn yaml(&self, name: &str, lines: &str) {
         let body = format!("metadata: {{generateName: d-}}\n{lines}");
         self.send(name, "POST", FLUNDERS, YAML, body);
@@ -68,8 +68,8 @@ impl Documents {
         self.send_all(name, method, path, &[document]);
     }
 
-    /// Sends documents one after the other, as one attack. Two clients send each of them, each with another
-    /// `fieldValidation`; each gets an answer, which is not large.
+    /// Sends documents one after the other, as one attack. Two clients send each of them, with different
+    /// `fieldValidation`; each must get a response that is not large.
     fn send_all(&self, attack: &str, method: &str, path: &str, documents: &[Document<'_>]) {
         self.arena.withstands(attack, MEMORY_MIB, async |target| {
             let http2 = target.http2(crate::wire::OPEN).await.unwrap();
@@ -98,14 +98,14 @@ impl Documents {
     }
 }
 
-/// A body.
+/// The body of a request.
 struct Document<'a> {
     name: &'a str,
     content_type: &'a str,
     body: Bytes,
 }
 
-/// Whether it says what is wrong with a document, and not much more.
+/// Whether a response describes the problems of a document and is small.
 fn is_good(answer: &Answered) -> bool {
     match answer.code {
         200 | 201 => true,
@@ -114,7 +114,7 @@ fn is_good(answer: &Answered) -> bool {
     }
 }
 
-/// `item` with each number up to `count`, with commas between.
+/// `item` for each number up to `count`, separated by commas.
 fn listed(count: usize, item: impl Fn(usize) -> String) -> String {
     let items: Vec<String> = (0..count).map(item).collect();
     items.join(",")
@@ -161,7 +161,7 @@ fn wide_metadata() {
     );
 }
 
-/// Point 10: items of lists that are wrong, empty or in need of decoding.
+/// Point 10: list items that are wrong, empty or need decoding.
 #[test]
 fn wide_lists() {
     let documents = Documents::start();
@@ -181,7 +181,7 @@ fn wide_lists() {
     );
 }
 
-/// Point 10: members that come twice, are unknown or have the wrong type, each of which is worth a warning.
+/// Point 10: members that are duplicate, unknown or of the wrong type, each of which causes a warning.
 #[test]
 fn documents_that_are_wrong_everywhere() {
     let documents = Documents::start();
@@ -229,7 +229,7 @@ fn documents_that_are_wrong_everywhere() {
     );
 }
 
-/// Point 14: documents that go down and down.
+/// Point 14: deeply nested documents.
 #[test]
 fn deep_documents() {
     let documents = Documents::start();
@@ -283,7 +283,7 @@ fn deep_documents() {
     ];
     documents.send_all("deep YAML", "POST", FLUNDERS, &deep_yaml);
     let hidden = [
-        // What looks like the end of a bracket and is none: quoted, in a comment, in a block.
+        // Text that only looks like the end of a bracket: quoted, in a comment, in a block.
         yaml(
             "brackets in strings",
             format!("a: {}", r#"["]", "#.repeat(100_000)),
@@ -309,8 +309,8 @@ fn deep_documents() {
     documents.send_all("YAML with hidden depth", "POST", FLUNDERS, &hidden);
 }
 
-/// Points 9 and 10: YAML that is long. Its cost is linear, but a key takes the parser 30 us in a build without optimization
-/// (2 us with it), so that there are no more of them: if each were looked for among all others, it would still show.
+/// Points 9 and 10: long YAML. Its cost is linear, but the parser needs 30 us per key in a build without optimization
+/// (2 us with it), which limits the number of keys; a search of each among all others would still be noticed.
 #[test]
 fn long_yaml() {
     let documents = Documents::start();
@@ -330,7 +330,7 @@ fn long_yaml() {
     );
 }
 
-/// Point 10: patches whose operations each walk or move what is large.
+/// Point 10: patches whose operations each traverse or move large values.
 #[test]
 fn costly_patches() {
     let documents = Documents::start();

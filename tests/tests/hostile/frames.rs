@@ -1,4 +1,4 @@
-//! HTTP/2 frames written by hand, for what no client library sends.
+//! HTTP/2 frames written by hand, which client libraries cannot send.
 
 /// Frame types of RFC 9113, section 6.
 pub(crate) const DATA: u8 = 0;
@@ -17,7 +17,7 @@ pub(crate) const END_HEADERS: u8 = 4;
 /// The error code CANCEL, as the payload of a RST_STREAM frame.
 pub(crate) const CANCEL: [u8; 4] = 8_u32.to_be_bytes();
 
-/// What a connection begins with: the preface and SETTINGS that name nothing.
+/// The start of a connection: the preface and empty SETTINGS.
 pub(crate) fn preface() -> Vec<u8> {
     let mut out = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     push(&mut out, SETTINGS, 0, 0, &[]);
@@ -33,7 +33,7 @@ pub(crate) fn push(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload:
     out.extend_from_slice(payload);
 }
 
-/// A block of header fields in HPACK, all of them literal and in no table (RFC 7541, section 6.2.2).
+/// A block of header fields in HPACK, all literal and without indexing (RFC 7541, section 6.2.2).
 pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in fields {

@@ -1,8 +1,8 @@
 //! Hostile clients against a wardle-server process: while they attack, its memory stays bounded and another user is
 //! served almost as fast as on an idle server (issue 9).
 //!
-//! `arena.rs` says what is measured and which limits hold, `user.rs` is the other user, `wire.rs` and `frames.rs` are
-//! what attackers speak with. The other modules are the attacks, by family.
+//! `arena.rs` has the measurements and limits, `user.rs` the other user, `wire.rs` and `frames.rs` the attackers'
+//! protocols. The other modules are the attacks, by family.
 
 #![allow(
     clippy::unwrap_used,

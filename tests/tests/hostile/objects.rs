@@ -1,5 +1,5 @@
-//! Objects that grow: no object is larger than a body may be, and what the history of objects keeps is bounded in bytes
-//! (point 9).
+//! Objects that grow: no object is larger than the maximum body, and the memory for the history of objects is limited
+//! in bytes (point 9).
 
 use apiloom_tests::wardle::FISCHERS;
 use bytes::Bytes;
@@ -11,10 +11,10 @@ use crate::wire::{Call, Target};
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
-/// The largest object, as the largest body.
+/// The maximum size of an object, equal to that of a body.
 const MAX_OBJECT: usize = 3 * 1024 * 1024;
 
-/// Creates a fischer that patches are to grow.
+/// Creates a fischer for patches that grow it.
 fn arena_with_fischer(args: &[&str]) -> Arena {
     let arena = Arena::start(args);
     let fischer = json!({"metadata": {"name": "grown"}, "disallowedFlunders": ["x"]});
@@ -22,7 +22,7 @@ fn arena_with_fischer(args: &[&str]) -> Arena {
     arena
 }
 
-/// Sends a body. The answer must not be an object that is larger than one may be.
+/// Sends a body. The response must not contain an object above the maximum size.
 async fn send(
     arena: &Arena,
     name: &str,
@@ -63,7 +63,7 @@ fn patches_that_grow_an_object() {
     let mut copies = vec![reset];
     copies.resize(61, copy);
     patch("patches that copy", 2, JSON_PATCH, json!(copies));
-    // Each operation doubles what the first one added: 25 of them would make 32 GiB.
+    // Each operation doubles the value of the first one: 25 of them would make 32 GiB.
     let first = json!({"op": "add", "path": "/disallowedFlunders", "value": ["x".repeat(1 << 10)]});
     let double =
         json!({"op": "copy", "from": "/disallowedFlunders", "path": "/disallowedFlunders/-"});
@@ -82,20 +82,20 @@ fn yaml_aliases() {
     let arena = Arena::start(&[]);
     let refuses = |name: &str, lines: String| {
         let body = Bytes::from(format!("metadata: {{generateName: yaml-}}\n{lines}"));
-        // The tree of what the aliases stand for, as far as its limit lets it grow.
+        // The expanded tree of the aliases, up to its limit.
         arena.withstands(name, 128, async |target| {
             let code = send(&arena, name, &target, "POST", "application/yaml", &body).await;
             assert!((400..500).contains(&code), "{name}: {code}");
         });
     };
-    // 1 MB of which aliases make 61.
+    // 1 MB that aliases expand to 61 MB.
     let text = "x".repeat(1_000_000);
     let aliases = ", *a".repeat(60);
     refuses(
         "YAML aliases of one large value",
         format!("disallowedFlunders: [&a {text}{aliases}]\n"),
     );
-    // Each list has nine of the one before: 9^8 strings.
+    // Each list has nine copies of the one before: 9^8 strings.
     let mut lists = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n".to_owned();
     for level in 1..8 {
         let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
@@ -116,8 +116,8 @@ fn yaml_aliases() {
     );
 }
 
-/// 160 updates of an object of 256 KiB: history, 2 MiB here, and the cache of rendered events count bytes. What the store
-/// keeps beside that is on disk. If all 40 MiB were kept, memory would grow by 85 MiB and not by 45.
+/// 160 updates of an object of 256 KiB: history, 2 MiB here, and the cache of rendered events are limited in bytes. The
+/// store keeps its history on disk. If all 40 MiB were kept, memory would grow by 85 MiB and not by 45.
 #[test]
 fn updates_of_large_objects() {
     let arena = arena_with_fischer(&[

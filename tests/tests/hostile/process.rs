@@ -1,4 +1,4 @@
-//! What /proc says of a process: memory, CPU time, threads, and how long it waits for a core.
+//! Memory, CPU time, threads and scheduling delays of a process, from /proc.
 
 use std::time::Duration;
 
@@ -8,30 +8,30 @@ const TICKS: u64 = 100;
 /// Bytes of a mebibyte.
 pub(crate) const MIB: u64 = 1024 * 1024;
 
-/// Memory that lies in RAM, in bytes.
+/// Resident memory, in bytes.
 pub(crate) fn resident(pid: u32) -> u64 {
     status(pid, "VmRSS:") * 1024
 }
 
-/// The most memory that lay in RAM since the last [`reset_peak`], in bytes.
+/// Peak resident memory since the last [`reset_peak`], in bytes.
 pub(crate) fn peak(pid: u32) -> u64 {
     status(pid, "VmHWM:") * 1024
 }
 
-/// Makes [`peak`] count from the present memory on.
+/// Resets [`peak`] to the current memory.
 pub(crate) fn reset_peak(pid: u32) {
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
 }
 
-/// Threads that are alive.
+/// Number of threads.
 pub(crate) fn threads(pid: u32) -> u64 {
     status(pid, "Threads:")
 }
 
-/// CPU time used so far, user and system, threads that ended included.
+/// CPU time used so far, user and system, including threads that have ended.
 pub(crate) fn cpu(pid: u32) -> Duration {
     let text = read(pid, "stat");
-    // The second field is the name in parentheses, which may hold anything.
+    // The second field is the name in parentheses, which may contain any character.
     let fields = text.rsplit_once(')').unwrap().1;
     let field = |index: usize| -> u64 {
         let field = fields.split_whitespace().nth(index).unwrap();
@@ -40,11 +40,11 @@ pub(crate) fn cpu(pid: u32) -> Duration {
     Duration::from_millis((field(11) + field(12)) * 1000 / TICKS)
 }
 
-/// Time that the threads of a process that are alive ran, and waited for a core although they could run.
+/// Time that the live threads of a process ran, and time that they were runnable but waited for a core.
 pub(crate) fn ran_and_waited(pid: u32) -> [Duration; 2] {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let mut sums = [Duration::ZERO; 2];
-    // A thread may end meanwhile. A kernel that does not keep the figures has no such file.
+    // A thread may end meanwhile. A kernel without these statistics has no such file.
     let read = |task: std::io::Result<std::fs::DirEntry>| {
         std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()
     };
@@ -59,12 +59,12 @@ pub(crate) fn ran_and_waited(pid: u32) -> [Duration; 2] {
     sums
 }
 
-/// CPU time of the machine's cores so far: all of it, and what all processes used of it.
+/// CPU time of the machine's cores so far: the total, and the used part.
 pub(crate) fn machine() -> [Duration; 2] {
     let text = std::fs::read_to_string("/proc/stat").unwrap();
     let fields = text.lines().next().unwrap().split_whitespace().skip(1);
     let ticks: Vec<u64> = fields.map(|field| field.parse().unwrap()).collect();
-    // user, nice, system, idle, iowait, irq, softirq, steal; what guests used is part of user and nice.
+    // user, nice, system, idle, iowait, irq, softirq, steal; guest time is part of user and nice.
     let all: u64 = ticks[..8].iter().sum();
     let idle = ticks[3] + ticks[4];
     [all, all - idle].map(|ticks| Duration::from_millis(ticks * 1000 / TICKS))

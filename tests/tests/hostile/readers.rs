@@ -1,5 +1,5 @@
-//! Clients that do not read what they asked for (point 12): an answer that waits costs little, in every form, and
-//! has an end.
+//! Clients that do not read their responses (point 12): a waiting response needs little memory, in every format, and
+//! has a timeout.
 
 use apiloom_tests::wardle::{ALL_FLUNDERS, FLUNDERS, flunder};
 use futures_util::future::join_all;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::arena::Arena;
 use crate::wire::{CLOSED, Call};
 
-/// 40 objects of 200 KB: 8 MB of JSON, more than the kernel takes for a client that does not read.
+/// 40 objects of 200 KB: 8 MB of JSON, more than the kernel buffers for a client that does not read.
 const OBJECTS: usize = 40;
 const OBJECT_BYTES: usize = 200_000;
 
@@ -28,7 +28,7 @@ fn arena_with_objects(count: usize, args: &[&str]) -> Arena {
 const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 const PARTIAL: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/// The forms of lists: name, query, header and its value.
+/// The formats of lists: name, query, header and its value.
 const FORMS: [(&str, &str, &str, &str); 7] = [
     ("JSON", "", "accept", "application/json"),
     ("indented JSON", "pretty=true", "accept", "application/json"),
@@ -44,14 +44,14 @@ const FORMS: [(&str, &str, &str, &str); 7] = [
     ),
 ];
 
-/// Lists in every form, asked for over HTTP/2 by a client whose windows are closed and over HTTP/1.1 by clients that do
+/// Lists in every format, requested over HTTP/2 by a client with closed windows and over HTTP/1.1 by clients that do
 /// not read: 20 of each at once.
 #[test]
 fn lists_that_are_not_read() {
     let arena = arena_with_objects(OBJECTS, &[]);
     for (name, query, header, value) in FORMS {
         let path = format!("{ALL_FLUNDERS}?{query}");
-        // Beside a list in YAML being made, 20 answers hold a piece of 64 KiB and some buffers each.
+        // Besides a list that is being rendered as YAML, 20 responses hold a chunk of 64 KiB and some buffers each.
         let memory_mib = 64;
         arena.withstands(
             &format!("lists not read, {name}, HTTP/2"),
@@ -80,7 +80,7 @@ fn lists_that_are_not_read() {
     }
 }
 
-/// Watches with all objects as initial events, that are not read.
+/// Watches with all objects as initial events, which are not read.
 #[test]
 fn watches_that_are_not_read() {
     let arena = arena_with_objects(OBJECTS, &[]);

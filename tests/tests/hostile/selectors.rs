@@ -1,4 +1,4 @@
-//! Selectors of very many terms (point 11): reading and evaluating one of them lets other requests have their turn.
+//! Selectors with very many terms (point 11): parsing and evaluating one must not block other requests.
 
 use apiloom_tests::wardle::{ALL_FLUNDERS, FLUNDERS, flunder};
 use futures_util::future::join_all;
@@ -10,7 +10,7 @@ use crate::wire::{Call, OPEN};
 /// Objects for which selectors are evaluated.
 const OBJECTS: usize = 1000;
 
-/// Some MiB a client: its terms, and pointers to the objects that are to be evaluated.
+/// Some MiB per client: its terms, and pointers to the objects to evaluate.
 const MEMORY_MIB: u64 = 96;
 
 fn arena_with_objects() -> Arena {
@@ -32,7 +32,7 @@ fn symbol(index: usize) -> char {
     char::from(SYMBOLS[index % SYMBOLS.len()])
 }
 
-/// 20,000 of the shortest terms, which all objects satisfy, and one that none does: all of them are evaluated.
+/// 20,000 of the shortest terms that all objects satisfy, and one that none does: all of them are evaluated.
 fn terms_20_000() -> String {
     let terms: String = (0..20_000)
         .map(|index| format!("!{},", symbol(index)))
@@ -40,26 +40,26 @@ fn terms_20_000() -> String {
     format!("labelSelector={terms}aa")
 }
 
-/// One term of 20,000 values, which no object has.
+/// One term with 20,000 values, which no object has.
 fn values_20_000() -> String {
     let value = |index| format!("{}{}", symbol(index), symbol(index / 35));
     let values: Vec<String> = (0..20_000).map(value).collect();
     format!("labelSelector=a+in+({})", values.join(","))
 }
 
-/// 9,000 different terms, which all objects satisfy, and one that none does.
+/// 9,000 different terms that all objects satisfy, and one that none does.
 fn terms_9_000() -> String {
     let terms: String = (0..9_000).map(|index| format!("!b{index:x},")).collect();
     format!("labelSelector={terms}aa")
 }
 
-/// One term of 9,000 different values, which no object has.
+/// One term with 9,000 different values, which no object has.
 fn values_9_000() -> String {
     let values: Vec<String> = (0..9_000).map(|index| format!("b{index:x}")).collect();
     format!("labelSelector=a+in+({})", values.join(","))
 }
 
-/// 2,500 terms of fields, which all objects satisfy, and one that none does.
+/// 2,500 field terms that all objects satisfy, and one that none does.
 fn field_terms_2_500() -> String {
     let terms: String = (0..2_500)
         .map(|index| format!("metadata.name!=b{index:x},"))
@@ -67,7 +67,7 @@ fn field_terms_2_500() -> String {
     format!("fieldSelector={terms}metadata.name=aa")
 }
 
-/// 20 watches of 9,000 terms, with all objects as initial events, of which none is selected.
+/// 20 watches with 9,000 terms and all objects as initial events, none of which is selected.
 #[test]
 fn watches_of_9_000_terms() {
     let arena = arena_with_objects();
@@ -90,7 +90,7 @@ fn watches_of_9_000_terms() {
     }
 }
 
-/// 20 lists of 20,000 terms at once, over HTTP/1.1, which takes longer heads.
+/// 20 concurrent lists with 20,000 terms, over HTTP/1.1, which allows longer heads.
 #[test]
 fn lists_of_20_000_terms() {
     let arena = arena_with_objects();
@@ -112,7 +112,7 @@ fn lists_of_20_000_terms() {
     }
 }
 
-/// 20 open watches of 20,000 terms, for which each write of the other user is evaluated.
+/// 20 open watches with 20,000 terms, which are evaluated for each write of the other user.
 #[test]
 fn open_watches_of_20_000_terms() {
     let arena = arena_with_objects();

@@ -1,7 +1,7 @@
-//! The other user: reads, lists, writes and watches all the time, and notes how long each call took.
+//! The other user: reads, lists, writes and watches continuously, and records the latency of each call.
 //!
-//! It runs on a thread and a runtime of its own, so that attackers in the same process do not delay it more than any
-//! other process would.
+//! It runs on its own thread and runtime, so that attackers in the same process do not delay it more than another
+//! process would.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,21 +13,21 @@ use apiloom_tests::wardle::flunder;
 use apiloom_tests::{Answer, Client, Watch};
 use serde_json::json;
 
-/// Where the other user works: no attack touches these namespaces.
+/// The namespaces of the other user, which no attack uses.
 const NAMESPACES: &str = "/api/v1/namespaces";
 const READ: &str = "/apis/wardle.example.com/v1alpha1/namespaces/other-read/flunders";
 const WRITTEN: &str = "/apis/wardle.example.com/v1alpha1/namespaces/other-write/flunders";
 
-/// One round of calls starts this long after the one before, or when that one is done.
+/// The interval between rounds of calls; a longer round is followed at once by the next.
 pub(crate) const PACE: Duration = Duration::from_millis(25);
 
-/// A call without an answer after this long has failed.
+/// Timeout of a call.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Rounds of calls are waited for so long: in all of it one call after the other may have failed.
+/// Timeout for a number of rounds, in which some calls may have failed.
 const ROUNDS_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Every so many rounds a new connection is made, as a new user makes one.
+/// Rounds between new connections, as a new user would open them.
 const ROUNDS_PER_CONNECTION: u64 = 5;
 
 /// One call of the other user.
@@ -39,15 +39,15 @@ pub(crate) struct Sample {
     pub(crate) error: Option<String>,
 }
 
-/// What the user's thread has done so far.
+/// The state of the user's thread.
 #[derive(Default)]
 struct Done {
     samples: Vec<Sample>,
-    /// When each round that is over began.
+    /// When each finished round began.
     rounds: Vec<Instant>,
 }
 
-/// A user at work; dropping it ends the work.
+/// A working user; dropping it ends the work.
 pub(crate) struct User {
     done: Arc<(Mutex<Done>, Condvar)>,
     stop: Arc<AtomicBool>,
@@ -55,7 +55,7 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// Prepares the user's objects on a server and begins to work; with a new connection every now and then if
+    /// Creates the user's objects on a server and starts its work; with new connections from time to time if
     /// `reconnects`.
     pub(crate) fn start(kubeconfig: &Path, reconnects: bool) -> Self {
         let done = Arc::<(Mutex<Done>, Condvar)>::default();
@@ -80,8 +80,8 @@ impl User {
         }
     }
 
-    /// Waits until this many rounds are over that began after `since`, and one that began after this call. Says whether
-    /// they were in time, which they are not when calls fail again and again.
+    /// Waits for this many finished rounds that began after `since`, and for one that began after this call. Returns
+    /// false on timeout, when calls fail repeatedly.
     pub(crate) fn wait_for_rounds(&self, since: Instant, count: usize) -> bool {
         let now = Instant::now();
         let (done, changed) = &*self.done;
@@ -113,7 +113,7 @@ impl Drop for User {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Why it panicked has been printed; a test that ends is not ended twice.
+            // The reason of a panic has been printed; panicking again would abort the test.
             let _ = thread.join();
         }
     }
@@ -141,7 +141,7 @@ impl Worker {
             assert_eq!(answer.code, 201, "{}", answer.text());
         }
         while !self.stop.load(Ordering::Relaxed) {
-            // After an error the user comes back with new connections, as a controller would.
+            // After an error the user reconnects, as a controller would.
             self.work_until_error().await;
         }
     }

@@ -1,4 +1,4 @@
-//! What attackers speak with: TCP, TLS, bytes of HTTP/1.1, and HTTP/2 whose windows they open or do not.
+//! The attackers' protocols: TCP, TLS, raw HTTP/1.1, and HTTP/2 with open or closed windows.
 
 use std::fmt;
 use std::io;
@@ -19,18 +19,19 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// The receive buffer of a client that does not read: small, so that answers wait in the server and not in the kernel.
+/// The receive buffer of a client that does not read: small, so that responses wait in the server and not in the
+/// kernel.
 const SMALL_BUFFER: u32 = 4096;
 
-/// A window as large as HTTP/2 has it.
+/// The maximum window of HTTP/2.
 pub(crate) const OPEN: u32 = (1 << 31) - 1;
-/// A window that lets no byte of a body through.
+/// A window that allows no byte of a body.
 pub(crate) const CLOSED: u32 = 0;
 
 /// A connection with TLS.
 pub(crate) type Tls = TlsStream<TcpStream>;
 
-/// The server that is attacked, and the credentials to do so.
+/// The attacked server, and the attackers' credentials.
 #[derive(Clone)]
 pub(crate) struct Target {
     address: SocketAddr,
@@ -64,12 +65,12 @@ impl Target {
         TcpStream::connect(self.address).await
     }
 
-    /// A connection that has TLS and speaks this protocol, `http/1.1` or `h2`.
+    /// A TLS connection with this protocol, `http/1.1` or `h2`.
     pub(crate) async fn tls(&self, protocol: &str) -> io::Result<Tls> {
         self.tls_over(self.tcp().await?, protocol).await
     }
 
-    /// The same of a client that takes few bytes when it does not read.
+    /// The same for a client with a small receive buffer.
     pub(crate) async fn tls_of_slow_reader(&self, protocol: &str) -> io::Result<Tls> {
         let socket = TcpSocket::new_v4()?;
         socket.set_recv_buffer_size(SMALL_BUFFER)?;
@@ -116,7 +117,7 @@ impl Target {
         crate::frames::block(&fields)
     }
 
-    /// An HTTP/2 connection whose answers each have this window from the beginning.
+    /// An HTTP/2 connection with this initial window for each response.
     pub(crate) async fn http2(&self, window: u32) -> io::Result<Http2> {
         let stream = match window {
             CLOSED => self.tls_of_slow_reader("h2").await?,
@@ -129,7 +130,7 @@ impl Target {
         }
         let handshake = builder.handshake::<_, Bytes>(stream).await;
         let (send, connection) = handshake.map_err(io::Error::other)?;
-        // It ends when the connection does.
+        // Ends with the connection.
         let driver = tokio::spawn(async move {
             let _ = connection.await;
         });
@@ -140,7 +141,7 @@ impl Target {
         })
     }
 
-    /// Creates these objects below a path; all must be taken.
+    /// Creates these objects below a path; all must be accepted.
     pub(crate) async fn create_all(&self, path: &str, objects: &[Value]) {
         let http2 = self.http2(OPEN).await.unwrap();
         for batch in objects.chunks(50) {
@@ -160,12 +161,12 @@ impl Target {
         let mut stream = self.tls("http/1.1").await?;
         let head = self.head("GET", path, &[("connection", "close")]);
         stream.write_all(&head).await?;
-        // A task that has used up its turn keeps in TLS what it wrote.
+        // The TLS layer may still buffer what was written.
         stream.flush().await?;
         read_answer(&mut stream).await
     }
 
-    /// Sends the head of a request over HTTP/1.1, which must succeed, and reads no more of the answer than its code.
+    /// Sends the head of a request over HTTP/1.1, which must succeed, and reads only the status code of the response.
     pub(crate) async fn open_http1(&self, head: &[u8]) -> Tls {
         let mut stream = self.tls_of_slow_reader("http/1.1").await.unwrap();
         stream.write_all(head).await.unwrap();
@@ -183,10 +184,10 @@ impl Target {
     }
 }
 
-/// Reads an HTTP/1.1 answer up to the end of the connection.
+/// Reads an HTTP/1.1 response up to the end of the connection.
 pub(crate) async fn read_answer(stream: &mut Tls) -> io::Result<Answered> {
     let mut bytes = Vec::new();
-    // A connection that is closed without the end of TLS has still answered.
+    // A response counts also if the connection is closed without TLS close_notify.
     let ended = stream.read_to_end(&mut bytes).await;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(KEPT)]).into_owned();
     let code = text
@@ -203,16 +204,16 @@ pub(crate) async fn read_answer(stream: &mut Tls) -> io::Result<Answered> {
     }
 }
 
-/// As much of an answer is kept to be shown when it is not the expected one.
+/// Bytes of a response that are kept for error messages.
 const KEPT: usize = 300;
 
-/// What became of a call.
+/// The result of a call.
 #[derive(Clone)]
 pub(crate) struct Answered {
     pub(crate) code: u16,
-    /// The length of the body, over HTTP/1.1 with its head.
+    /// The length of the body; over HTTP/1.1 including the head.
     pub(crate) bytes: usize,
-    /// How it begins.
+    /// The beginning of the response.
     text: String,
 }
 
@@ -260,7 +261,7 @@ pub(crate) struct Http2 {
 }
 
 impl Http2 {
-    /// Sends a request, as soon as the connection may have one more, and its body if there is one.
+    /// Sends a request with its body, if any, as soon as the connection allows another stream.
     pub(crate) async fn send(
         &self,
         call: Call<'_>,
@@ -273,7 +274,7 @@ impl Http2 {
         Ok((answer, stream))
     }
 
-    /// Sends the head of a request, whose body the caller sends if it does not end there.
+    /// Sends the head of a request; the caller sends the body unless the request ends with the head.
     pub(crate) async fn begin(
         &self,
         call: &Call<'_>,
@@ -294,7 +295,7 @@ impl Http2 {
         send.send_request(request, ends)
     }
 
-    /// Sends a request and waits until its answer begins; the body is not read.
+    /// Sends a request and waits for the head of the response; the body is not read.
     pub(crate) async fn open(&self, call: Call<'_>) -> Result<Unread, h2::Error> {
         let (answer, _) = self.send(call).await?;
         let answer = answer.await?;
@@ -304,7 +305,7 @@ impl Http2 {
         })
     }
 
-    /// Sends a request and reads its whole answer.
+    /// Sends a request and reads the whole response.
     pub(crate) async fn call(&self, call: Call<'_>) -> Result<Answered, h2::Error> {
         let (answer, _stream) = self.send(call).await?;
         let answer = answer.await?;
@@ -329,7 +330,7 @@ impl Drop for Http2 {
     }
 }
 
-/// An answer whose body waits.
+/// A response whose body is not read yet.
 pub(crate) struct Unread {
     pub(crate) code: u16,
     _body: RecvStream,

@@ -1,4 +1,4 @@
-//! Bytes and durations: texts on the wire, as Go has them.
+//! Bytes and durations as text in JSON, as in Go.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Conversion between versions: what moves by itself, what is said, both ways.
+//! Conversion between versions: automatic and declared, in both directions.
 
 use apiloom::meta::codec::encode_object;
 use apiloom::meta::kind::{Conversion, ConvertJson};
@@ -81,7 +81,7 @@ pub mod v1alpha1 {
 
     #[apiloom::api(convert(peer = v1::Part, manual))]
     pub struct Part {
-        // What cannot be converted is refused before.
+        // Values that cannot be converted are refused by validation.
         #[api(pattern = "^[0-9]{1,9}$")]
         pub size: String,
     }
@@ -293,7 +293,7 @@ fn a_status_subresource_type_is_shared_between_versions() {
     assert_eq!(to_hub(object.clone()), Ok(object));
 }
 
-/// What both ways of a conversion make of a document: as an object that is encoded, and as JSON at once.
+/// The results of both conversions of a document: as an object that is encoded, and directly as JSON.
 fn check_both_ways<K: Resource, H: Resource>(spoke: &Value) {
     let conversion = conversion::<K>();
     let json = conversion.json.expect("derived conversions have it");
@@ -464,7 +464,7 @@ fn both_ways_of_a_conversion_agree_on_odd_values() {
 #[test]
 #[should_panic(expected = "the hub is told something else")]
 fn a_conversion_that_drifts_is_found() {
-    // Inside of a function, so that the test that is written for it is not run.
+    // Inside a function, so that its generated test does not run.
     mod versions {
         pub(super) mod v1 {
             use apiloom::prelude::*;

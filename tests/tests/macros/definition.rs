@@ -1,4 +1,4 @@
-//! `ResourceDef`: what `#[resource(..)]` says, and what follows when it says nothing.
+//! `ResourceDef`: the arguments of `#[resource(..)]` and their defaults.
 
 use apiloom::meta::JsonPath;
 use apiloom::meta::kind::{
@@ -54,7 +54,7 @@ pub struct Rule {
     pub metadata: ObjectMeta,
 }
 
-// Issue 10, point 2: rustc expands the first attribute alone.
+// Issue 10, point 2: rustc expands only the first attribute.
 #[test]
 fn a_kind_may_begin_with_the_attribute_of_a_type() {
     assert_eq!(Rule::definition().plural, "rules");

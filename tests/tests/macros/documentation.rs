@@ -1,4 +1,4 @@
-//! Descriptions: what OpenAPI and CRDs say of a documented type, which is what `kubectl explain` prints.
+//! Descriptions of a documented type in OpenAPI and CRDs, as printed by `kubectl explain`.
 
 use apiloom::prelude::*;
 use serde_json::Value;

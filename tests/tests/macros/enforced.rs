@@ -1,4 +1,4 @@
-//! What a key promises, the schema engine does: macros and engine agree on every keyword.
+//! The schema engine enforces every key of the macros: both agree on every keyword.
 
 use apiloom::meta::schema::Schema;
 use apiloom::prelude::*;
@@ -124,7 +124,7 @@ fn checks_inside_variants_run() {
     assert_eq!(errors::<hooks::Choice>(&json!("Plain")), [""; 0]);
 }
 
-/// A check below a tag of serde's has no place in the schema: that is said when the server is built, not passed over.
+/// A check below serde's tag has no place in the schema: building the server fails, instead of ignoring it.
 #[test]
 fn checks_below_a_tag_are_refused() {
     #[apiloom::api]

@@ -1,4 +1,4 @@
-//! The tree of checks and computed defaults beside the schema.
+//! The tree of checks and computed defaults that belongs to a schema.
 
 use apiloom::meta::kind::{ApiType, Hooks};
 use apiloom::prelude::*;
@@ -33,7 +33,7 @@ pub struct Flat {
     pub depth: Option<i32>,
 }
 
-/// A type that knows nothing of us.
+/// A type without our attributes.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Foreign {}
 

@@ -1,5 +1,5 @@
-//! Objects that another tool stored with members of the wrong type: they read alike with and without the watch cache, in
-//! every version and form, by get, list and watch.
+//! Objects stored by another tool with members of the wrong type: reads give the same result with and without the watch
+//! cache, in every version and format, by get, list and watch.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use tower::Service as _;
 use super::conversion::{odd, v1, v1alpha1};
 use super::wardle;
 
-/// A way of serving the objects of one store.
+/// A server over the common store, with or without the cache.
 struct Server {
     api: Api,
 }
@@ -53,7 +53,7 @@ impl Server {
         Self { api }
     }
 
-    /// The code and the body of an answer; of a watch its initial events, or the first event when it resumes.
+    /// The code and the body of a response; for a watch its initial events, or the first event when it resumes.
     async fn get(&self, url: &str, accept: &str) -> (u16, String) {
         let request = Request::get(url).header("accept", accept);
         let request = request.body(Full::new(Bytes::new())).unwrap();
@@ -83,7 +83,7 @@ const FORMS: [&str; 4] = [
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
 ];
 
-/// A kind of two versions and an object of it, as it lies in the store.
+/// A kind with two versions and an object of it, as stored.
 struct Stored {
     group: &'static str,
     plural: &'static str,
@@ -163,7 +163,7 @@ fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// What may stand where something else should.
+/// Values of the wrong type for most members.
 fn wrong_values() -> Vec<Value> {
     vec![
         Value::Null,
@@ -186,7 +186,7 @@ fn wrong_values() -> Vec<Value> {
     ]
 }
 
-/// How many wrong values each member is tried with.
+/// Number of wrong values per member.
 const PER_MEMBER: usize = 2;
 
 /// Documents with one member of the wrong type each.
@@ -195,7 +195,7 @@ fn ill_typed(object: &Value) -> Vec<Value> {
     pointers(object, "", &mut paths);
     let kept = |path: &String| !matches!(path.as_str(), "/apiVersion" | "/kind" | "/metadata");
     let mut documents = vec![object.clone()];
-    // Not all of each: together they are many, and what is wrong is mostly wrong in several places.
+    // A sample: all combinations would be too many, and many errors are alike.
     let wrong_values = wrong_values();
     for (number, path) in paths.iter().filter(|path| kept(path)).enumerate() {
         for wrong in
@@ -217,7 +217,7 @@ async fn ill_typed_members_read_alike_with_and_without_the_cache() {
     let mut objects = Vec::new();
     for kind in &kinds {
         for mut document in ill_typed(&kind.object) {
-            // As another tool may spell it, with its keys sorted, and as this server would.
+            // With sorted keys, as another tool may write it, and as this server would.
             for spelling in ["sorted", "own"] {
                 let name = format!("o{}-{spelling}", 1000 + objects.len());
                 document["metadata"]["name"] = json!(name);
@@ -271,7 +271,7 @@ async fn ill_typed_members_read_alike_with_and_without_the_cache() {
                     answers.push((url, form, with));
                 }
             }
-            // What a get refuses, a list and a watch refuse too, in every form. Watches have no YAML.
+            // If a get fails, a list and a watch must fail too, in every format. Watches have no YAML.
             let is_refused =
                 |answer: &(u16, String)| answer.0 == 500 || answer.1.contains("\"ERROR\"");
             let refused = is_refused(&answers[0].2);

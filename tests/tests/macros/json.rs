@@ -29,7 +29,7 @@ pub struct Common {
     pub owner_name: Option<String>,
 }
 
-/// The value reads as expected, and writes back as it was.
+/// Checks that the JSON deserializes to the value, and the value serializes to the same JSON.
 fn check<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T, json: &Value) {
     assert_eq!(&serde_json::to_value(value).unwrap(), json);
     assert_eq!(&serde_json::from_value::<T>(json.clone()).unwrap(), value);
@@ -135,7 +135,7 @@ fn serde_may_tag_an_enum() {
     check(&Tagged::Second, &json!({"kind": "Second"}));
 }
 
-/// A map that takes the fields which no other has.
+/// A map for the fields that are not declared.
 #[apiloom::api]
 pub struct Open {
     pub name: String,

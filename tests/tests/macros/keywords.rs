@@ -1,4 +1,4 @@
-//! The schema keywords that `#[api(..)]` writes, as schemars prints them.
+//! The schema keywords that `#[api(..)]` generates, as printed by schemars.
 
 use apiloom::prelude::*;
 use schemars::JsonSchema;
@@ -62,7 +62,7 @@ fn schema<T: JsonSchema>() -> Value {
     schemars::schema_for!(T).to_value()
 }
 
-/// The property has these keywords, whatever else it has.
+/// Checks that the property has these keywords; it may have others.
 #[track_caller]
 fn check(property: &str, keywords: Value) {
     let schema = schema::<Part>();

@@ -1,4 +1,4 @@
-//! A struct of one value: the value in JSON, with rules of its own.
+//! A struct of one value: it has the JSON form of the value, with rules of its own.
 
 use apiloom::meta::kind::ColumnType;
 use apiloom::meta::schema::Schema;

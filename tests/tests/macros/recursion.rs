@@ -1,4 +1,4 @@
-//! Types that contain themselves, by way of lists, maps, boxes and each other.
+//! Types that contain themselves, through lists, maps, boxes and each other.
 
 use apiloom::meta::codec::{DecodeError, Format, decode};
 use apiloom::meta::schema::{Metadata, Schema, structural};
@@ -68,7 +68,7 @@ fn the_field_ends_the_recursion_in_the_schema() {
     let partner = &fields["partner"]["properties"];
     assert_eq!(partner["weight"]["type"], "integer");
     assert_eq!(partner["node"], free());
-    // What clients of OpenAPI v2 read.
+    // The documents of OpenAPI v2.
     let swagger = schema.to_openapi_v2(&Metadata::Open);
     assert_eq!(swagger["properties"]["spec"]["properties"]["next"], free());
 }
@@ -122,7 +122,7 @@ fn a_field_ends_the_recursion_of_types_that_say_nothing() {
     let printed = schema.to_openapi(&Metadata::Open);
     let free = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     assert_eq!(printed["properties"]["endless"], free);
-    // A type that ends by itself is looked into, as any other that keeps unknown fields.
+    // A non-recursive type is expanded, as any other that keeps unknown fields.
     let finite = &printed["properties"]["finite"];
     assert_eq!(finite["x-kubernetes-preserve-unknown-fields"], true);
     assert_eq!(finite["properties"]["weight"]["type"], "integer");

@@ -1,4 +1,4 @@
-//! Kinds behind the server's own HTTP, on a store in memory.
+//! Kinds served by the server's own HTTP code, with a memory store.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 use tower::Service as _;
 
-/// A server of some kinds.
+/// A server for some kinds.
 pub struct Server {
     api: Api,
 }
 
 impl Server {
-    /// Serves what the function registers.
+    /// Serves the kinds that the function registers.
     pub async fn start(register: impl FnOnce(&mut RegistryBuilder)) -> Self {
         let mut builder = Registry::builder(Memory::new());
         register(&mut builder);
@@ -31,7 +31,7 @@ impl Server {
         Self { api }
     }
 
-    /// The code and the answer.
+    /// Sends a request; returns the code and the response.
     pub async fn call(&self, request: http::request::Builder, body: String) -> (u16, Value) {
         let request = request
             .header("content-type", "application/json")
@@ -48,7 +48,7 @@ impl Server {
         self.call(Request::post(url), object.to_string()).await
     }
 
-    /// Reads.
+    /// Gets a URL.
     pub async fn get(&self, url: &str) -> (u16, Value) {
         self.call(Request::get(url), String::new()).await
     }

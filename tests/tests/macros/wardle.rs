@@ -1,4 +1,4 @@
-//! The two kinds and two versions of wardle, as short as they can be said.
+//! The two kinds and two versions of wardle, as short as possible.
 
 use apiloom::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What clients were told, compared with what the model says that they had to be told.
+//! Compares what clients observed with the model.
 
 use crate::client::{End, Item, Log, Start, Stream};
 use crate::list::{Listing, Wanted};
@@ -6,7 +6,7 @@ use crate::model::{Event, Model, View, cut};
 use crate::objects::{Form, Key};
 use crate::plan::Fresh;
 
-/// Compares what one client was told with the model of each era.
+/// Compares the log of one client with the model of each era.
 ///
 /// # Errors
 /// The first difference.
@@ -33,18 +33,18 @@ pub(crate) fn check_log(models: &[Model], log: &Log) -> Result<(), String> {
     check_store(&views, log).map_err(|why| format!("{plan:?}: {why}"))
 }
 
-/// Compares what clients were told who resumed from a revision of a store that has forgotten everything since: that
-/// they have to begin anew. The models need clients that did.
+/// Checks clients that resumed from a revision of a store that has lost its history since: they must get an error that
+/// makes them list again. The models cover clients that did.
 ///
 /// # Errors
-/// The first stream that was told anything else.
+/// The first stream that got anything else.
 pub(crate) fn check_resumed(log: &Log) -> Result<(), String> {
     let streams = log.streams.iter().filter_map(|stream| match stream.start {
         Start::After { era, revision } if era != stream.era => Some((stream, revision)),
         _ => None,
     });
     for (stream, revision) in streams {
-        // A client may be cut off before it is told.
+        // A client may be cut off before it gets the error.
         let is_told = matches!(stream.end, End::Expired | End::Closed | End::Cut);
         if !is_told || !stream.items.is_empty() {
             return Err(format!(
@@ -58,10 +58,11 @@ pub(crate) fn check_resumed(log: &Log) -> Result<(), String> {
     Ok(())
 }
 
-/// The objects that a client holds in the end must be those of the model.
+/// The final objects of a client must be those of the model.
 fn check_store(views: &[View<'_>], log: &Log) -> Result<(), String> {
     let plan = &log.plan;
-    // Those who are not told where the first objects end do not know what they have; those who see no objects keep none.
+    // Clients without the bookmark after the initial objects do not know whether these are complete; forms without
+    // objects keep none.
     let is_known = plan.fresh != Fresh::Everything;
     if !is_known
         || plan
@@ -144,7 +145,7 @@ fn check_stream(
     }
 }
 
-/// A stream that begins with the objects of a state, which the bookmark behind them names.
+/// Checks a stream that begins with the objects of a state, which the following bookmark names.
 fn check_beginning(
     view: &View<'_>,
     model: &Model,
@@ -171,7 +172,7 @@ fn check_beginning(
         }
         return at(revision);
     }
-    // Without a bookmark there must be some state with which it can have begun.
+    // Without a bookmark there must be some state that matches the initial events.
     let [first, last] = model.bounds();
     let begin = at_least.max(first);
     let mut states = [begin]
@@ -189,7 +190,8 @@ fn check_beginning(
     }
 }
 
-/// Compares what a stream told with what it had to tell, as far as it came: first the objects of a state, then events.
+/// Compares the items of a stream with the expected ones, as far as it was read: first the objects of a state, then
+/// events.
 fn compare(items: &[Item], from: u64, objects: &[Event], events: &[&Event]) -> Result<(), String> {
     let mut expected = objects
         .iter()
@@ -230,7 +232,7 @@ fn compare(items: &[Item], from: u64, objects: &[Event], events: &[&Event]) -> R
                 if let Some((_, missing)) = missing {
                     return Err(format!("bookmark {revision} is ahead of {missing}"));
                 }
-                // The end of the objects is told once, before any event.
+                // The bookmark after the initial objects comes once, before any event.
                 if *revision < reached || *ends_objects && has_event {
                     return Err(format!("bookmark {revision} after {reached}"));
                 }
@@ -257,7 +259,7 @@ fn last(stream: &Stream) -> String {
     }
 }
 
-/// Compares a list with the objects that the model has at its revision.
+/// Compares a list with the objects of the model at its revision.
 ///
 /// # Errors
 /// The first difference.

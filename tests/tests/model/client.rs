@@ -1,5 +1,5 @@
-//! Clients that watch: each lists or streams what it is interested in, is cut off now and then, resumes, and keeps a log of
-//! all that it was told and a store of what that adds up to, as informers do.
+//! Watching clients: each lists or streams its selection, is cut off from time to time, resumes, and keeps a log of all
+//! events and a store with their result, as informers do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::random::{Random, pick};
 use crate::site::{Place, next_place};
 use crate::writer::Ledger;
 
-/// Where a stream began.
+/// The start of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// After a revision that the client had seen, of the era that it had seen it in.
+    /// After a revision that the client saw in this era.
     After { era: usize, revision: Revision },
     /// With the objects of a state that is at least as new as this.
     Objects {
@@ -30,7 +30,7 @@ pub(crate) enum Start {
     },
 }
 
-/// What a stream told.
+/// An item of a stream.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
     Event {
@@ -47,15 +47,15 @@ pub(crate) enum Item {
 /// How a stream ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The client had enough.
+    /// The client closed it.
     Cut,
     /// The client has reached the end of the run.
     Done,
-    /// The server ended it, or went away.
+    /// The server closed it or stopped.
     Closed,
-    /// The server says that it no longer knows the revision.
+    /// The server reported that the revision is compacted.
     Expired,
-    /// The server is behind the revision for longer than it lets clients wait.
+    /// The server is behind the revision for longer than the timeout.
     Behind,
     /// The client has not reached the end of the run in time.
     Late,
@@ -75,13 +75,13 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// The newest revision that the client was told of, or began at.
+    /// The newest revision that the client has seen, or at which it began.
     fn reached(&self) -> Option<Revision> {
         let begin = match self.start {
             Start::After { era, revision } if era == self.era => Some(revision),
             _ => None,
         };
-        // The objects that come first are in the order of their keys.
+        // The initial objects are in key order.
         let told = self.items.iter().map(|item| match item {
             Item::Event { revision, .. } | Item::Bookmark { revision, .. } => *revision,
         });
@@ -89,31 +89,31 @@ impl Stream {
     }
 }
 
-/// What a client was told.
+/// Everything that a client observed.
 #[derive(Debug)]
 pub(crate) struct Log {
     pub(crate) plan: Plan,
     pub(crate) lists: Vec<Listing>,
     pub(crate) streams: Vec<Stream>,
-    /// What it takes the objects to be, as it was shown them, and at which revision.
+    /// The client's current objects, in the form that it requested, and their revision.
     pub(crate) store: BTreeMap<Key, Value>,
     pub(crate) reached: Revision,
 }
 
-/// When a client may stop: when it has been told of this revision; `None` as long as there is more to come.
+/// When a client may stop: after it has seen this revision; `None` while there are more writes.
 pub(crate) type Closing = watch::Receiver<Option<Vec<Revision>>>;
 
 /// A client that watches.
 pub(crate) struct Watcher {
     pub(crate) place: watch::Receiver<Place>,
-    /// The ledger of the present era.
+    /// The ledger of the current era.
     pub(crate) ledger: watch::Receiver<Arc<Ledger>>,
     pub(crate) closing: Closing,
     pub(crate) random: Random,
     pub(crate) log: Log,
-    /// Where to resume; nowhere at first.
+    /// Where to resume; `None` at first.
     position: Option<Position>,
-    /// The newest event that is in the store. Who resumes from before it has to be told of it again to be there.
+    /// The newest event that is in the store. A client that resumes before it must get it again.
     applied: Revision,
 }
 
@@ -150,7 +150,7 @@ impl Watcher {
         }
     }
 
-    /// Follows what it is interested in to the end of the run.
+    /// Follows its selection to the end of the run.
     pub(crate) async fn run(mut self) -> Log {
         let (ledger, count) = (self.ledger.borrow().clone(), self.log.plan.begins_after);
         tokio::select! {
@@ -172,7 +172,8 @@ impl Watcher {
             match end {
                 End::Done | End::Late | End::Wrong(_) => return self.log,
                 End::Expired => self.position = None,
-                // Where nothing changes any more a bookmark may not be newer than the one before; a list is.
+                // Without further changes a new bookmark may have the same revision as the one before; a list is
+                // current.
                 End::Closed if self.closing.borrow().is_some() => self.position = None,
                 End::Cut | End::Closed | End::Behind => {}
             }
@@ -197,7 +198,7 @@ impl Watcher {
         }
     }
 
-    /// Lists the objects; `false` when the server went away.
+    /// Lists the objects; returns false if the server stopped.
     async fn list(&mut self, place: &Place) -> bool {
         let ledger = self.ledger.borrow().clone();
         let is_closing = self.closing.borrow().is_some();
@@ -208,7 +209,7 @@ impl Watcher {
             form: self.log.plan.form,
         };
         let wanted = match (self.log.plan.number, is_closing) {
-            // It has to be told of everything.
+            // The list must show everything.
             (0, _) => Wanted::Exactly(lister.ledger.first()),
             (_, true) => Wanted::Present,
             (_, false) => Wanted::random(&mut self.random, &lister.ledger),
@@ -244,7 +245,7 @@ impl Watcher {
                 let (mut query, at_least, deletions) = match self.random.below(3) {
                     0 => (String::new(), newest, ledger.deletions()),
                     1 if is_stream => (format!("&resourceVersion={newest}"), newest, 0),
-                    // Any state will do.
+                    // Any state is accepted.
                     _ => ("&resourceVersion=0".to_owned(), 0, 0),
                 };
                 if is_stream {
@@ -257,7 +258,7 @@ impl Watcher {
                 (start, query)
             }
             Some(position) => {
-                // Mostly from the last one that it saw.
+                // Usually from the last revision that it saw.
                 let back = pick(&mut self.random, &[0, 0, 0, 1, 4]);
                 let last = position.revisions.len() - 1;
                 let revision = position.revisions[last.saturating_sub(back)];
@@ -302,7 +303,7 @@ impl Watcher {
         end
     }
 
-    /// Takes what a stream tells until it ends, is cut off, or told of the end of the run.
+    /// Reads a stream until it ends, is cut off, or reaches the end of the run.
     async fn follow(&mut self, mut watch: Watch, era: usize) -> End {
         let is_cut = self.log.plan.cuts > 0 && self.closing.borrow().is_none();
         let mut left = match is_cut {
@@ -310,7 +311,7 @@ impl Watcher {
             false => usize::MAX,
         };
         self.log.plan.cuts -= usize::from(is_cut);
-        // It may stop at a revision up to which it was told everything: not within the objects that come first.
+        // It may stop only after a complete state: not among the initial objects.
         let mut is_live = self.position.is_some() || self.log.plan.fresh == Fresh::Everything;
         let begin = Instant::now();
         loop {
@@ -327,7 +328,7 @@ impl Watcher {
             }
             let line = tokio::select! {
                 line = watch.line_or_end() => line,
-                // To look again whether this is the end.
+                // Check again whether this is the end.
                 Ok(()) = self.closing.changed() => continue,
                 () = sleep_until(begin + PATIENCE) => return End::Late,
             };
@@ -346,7 +347,7 @@ impl Watcher {
         }
     }
 
-    /// Takes an event; says whether it ends the objects that come first.
+    /// Handles an event; returns whether it ends the initial objects.
     fn take(&mut self, mut event: Value, era: usize) -> Result<bool, End> {
         let wrong = |text: String| Err(End::Wrong(text));
         let plan = &self.log.plan;
@@ -390,7 +391,7 @@ impl Watcher {
                 _ => drop(self.log.store.insert(key, shown.clone())),
             }
         }
-        // The state that a deletion shows says nothing about what else was deleted with it.
+        // The last state of a deleted object does not show which other objects were deleted in the same revision.
         let is_alone = kind != "DELETED" && shown.is_some_and(is_alone);
         stream.items.push(Item::Event {
             kind,

@@ -1,4 +1,5 @@
-//! What clients ask for: a resource in a version, of one namespace or all, by name, field and label. The plain filter.
+//! The selections of clients: a resource in a version, of one namespace or all, by name, field and label; with a naive
+//! filter.
 
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ pub(crate) const LABELS: [(&str, [&str; 3]); 3] = [
     ("weight", ["1", "5", "9"]),
 ];
 
-/// The field of flunders that can be selected by, for which there is an index.
+/// The selectable field of flunders, which has an index.
 const TYPE: &str = "spec.referenceType";
 
 /// One requirement of a label selector.
@@ -102,7 +103,7 @@ impl FieldTerm {
     }
 }
 
-/// Which objects a client wants.
+/// The objects that a client selects.
 #[derive(Clone, Debug)]
 pub(crate) struct Interest {
     pub(crate) resource: Resource,
@@ -110,12 +111,12 @@ pub(crate) struct Interest {
     namespace: Option<&'static str>,
     fields: Vec<FieldTerm>,
     labels: Vec<LabelTerm>,
-    /// Whether a watch of one name is asked for by the path of the object, below the old prefix `watch/`.
+    /// Whether a watch of one name uses the path of the object, below the old prefix `watch/`.
     by_path: bool,
 }
 
 impl Interest {
-    /// All flunders, as they are stored.
+    /// All flunders, in the stored version.
     pub(crate) fn everything() -> Self {
         Self {
             resource: Resource::Flunders,
@@ -172,14 +173,14 @@ impl Interest {
         interest
     }
 
-    /// The one name that is wanted, if there is one.
+    /// The selected name, if there is one.
     pub(crate) fn name(&self) -> Option<&'static str> {
         let mut fields = self.fields.iter();
         let named = fields.find(|field| field.field == "metadata.name" && field.equals);
         named.map(|field| field.value)
     }
 
-    /// Whether an object, in the version asked for, is wanted.
+    /// Whether an object, in the requested version, is selected.
     pub(crate) fn matches(&self, key: &Key, object: &Value) -> bool {
         key.resource == self.resource
             && self
@@ -223,7 +224,8 @@ impl Interest {
         query
     }
 
-    /// An object that is wanted, with a number in its name if any name will do; `None` when no object can be wanted.
+    /// An object that is selected, with this number in its name if the name is free; `None` if no object can be
+    /// selected.
     pub(crate) fn example(&self, number: u64) -> Option<Example> {
         let name = self
             .name()
@@ -260,17 +262,17 @@ impl Interest {
     }
 }
 
-/// An object that an interest wants, as far as it matters for that.
+/// The properties of an object that a selection depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Example {
     pub(crate) key: Key,
-    /// The type of what it refers to.
+    /// The type of its reference.
     pub(crate) reference: Option<&'static str>,
     labels: [Option<&'static str>; 3],
 }
 
 impl Example {
-    /// Its labels, null where it has none.
+    /// Its labels, null for absent ones.
     pub(crate) fn labels(&self) -> Value {
         let labels = LABELS.iter().zip(self.labels);
         labels
@@ -286,7 +288,7 @@ impl Example {
     }
 }
 
-/// A selector as it stands in a query.
+/// A selector, encoded for a query.
 fn encoded(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {

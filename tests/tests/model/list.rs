@@ -1,4 +1,4 @@
-//! Clients that list: whole or in pages, of the present or the past, in every form and encoding.
+//! Listing clients: whole lists or pages, of current or past states, in every format and encoding.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::random::{Random, one_in, pick};
 use crate::site::Place;
 use crate::writer::Ledger;
 
-/// Which state a list is to show.
+/// The state that a list must show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Everything that was acknowledged before.
+    /// All acknowledged writes.
     Present,
-    /// Any.
+    /// Any state.
     Any,
-    /// This one or a later one.
+    /// This state or a later one.
     AtLeast(Revision),
-    /// Exactly this one.
+    /// Exactly this state.
     Exactly(Revision),
 }
 
@@ -41,7 +41,7 @@ impl Wanted {
         }
     }
 
-    /// What asks for it, of a list that is in pages or not.
+    /// The query parameters for it, with or without pages.
     fn query(self, in_pages: bool) -> String {
         match self {
             Self::Present => String::new(),
@@ -49,7 +49,7 @@ impl Wanted {
             Self::AtLeast(revision) => {
                 format!("&resourceVersion={revision}&resourceVersionMatch=NotOlderThan")
             }
-            // Of a list in pages this is what a revision alone means.
+            // In a list with pages a plain resourceVersion means exactly this one.
             Self::Exactly(revision) if in_pages => format!("&resourceVersion={revision}"),
             Self::Exactly(revision) => {
                 format!("&resourceVersion={revision}&resourceVersionMatch=Exact")
@@ -58,7 +58,7 @@ impl Wanted {
     }
 }
 
-/// How the bytes of a list are to come.
+/// The encoding of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Encoding {
     Json,
@@ -74,33 +74,33 @@ pub(crate) struct Lister {
     pub(crate) form: Form,
 }
 
-/// A list that was answered, of all its pages.
+/// The result of a list, with all its pages.
 #[derive(Debug)]
 pub(crate) struct Listing {
     pub(crate) era: usize,
     pub(crate) interest: Interest,
     pub(crate) form: Form,
     pub(crate) wanted: Wanted,
-    /// What had been answered to writers before.
+    /// The newest acknowledged revision before the list.
     pub(crate) known: Revision,
     pub(crate) deletions: usize,
     pub(crate) url: String,
     pub(crate) revision: Revision,
     pub(crate) items: Vec<Value>,
-    /// After each page how many items were there, and how many were said to be left.
+    /// The number of items after each page, and the reported remaining count.
     pub(crate) pages: Vec<(usize, Option<u64>)>,
-    /// What is wrong with it by itself.
+    /// An inconsistency within the list itself.
     pub(crate) fault: Option<String>,
 }
 
 impl Listing {
-    /// What a client keeps of it.
+    /// The objects that a client keeps of it.
     pub(crate) fn objects(&self) -> impl Iterator<Item = (Key, Value)> {
         let shown = self.items.iter().filter_map(|item| self.form.object(item));
         let resource = self.interest.resource;
         shown.map(move |shown| {
             let mut object = shown.clone();
-            // A list says once of which kind its items are.
+            // A list has its items' kind only once.
             if self.form == Form::Object {
                 object["apiVersion"] = self.interest.version.api_version().into();
                 object["kind"] = resource.kind().into();
@@ -111,7 +111,7 @@ impl Listing {
 }
 
 impl Lister {
-    /// Something to list.
+    /// A random list.
     pub(crate) fn random(place: Place, ledger: Arc<Ledger>, random: &mut Random) -> Self {
         let meta = pick(random, &[Meta::V1, Meta::V1beta1]);
         let include = pick(random, &[Include::Metadata, Include::Object, Include::None]);
@@ -132,11 +132,11 @@ impl Lister {
         }
     }
 
-    /// Lists; `None` when the server went away.
+    /// Lists; `None` if the server stopped.
     pub(crate) async fn list(&self, wanted: Wanted, random: &mut Random) -> Option<Listing> {
         let limit = one_in(random, 2).then(|| 1 + random.below(5));
         let mut encodings = vec![Encoding::Json, Encoding::Gzip];
-        // No client asks for tables in YAML.
+        // No client requests tables as YAML.
         if !matches!(self.form, Form::Table(..)) {
             encodings.push(Encoding::Yaml);
         }
@@ -144,7 +144,7 @@ impl Lister {
         let begin = Instant::now();
         loop {
             let listing = self.try_list(wanted, limit, encoding, random).await?;
-            // A server that is behind for longer than it lets clients wait says so.
+            // A server that is behind for longer than the timeout reports that.
             match listing {
                 Some(listing) => return Some(listing),
                 None => assert!(begin.elapsed() < PATIENCE, "a server stays behind"),
@@ -217,7 +217,7 @@ impl Lister {
 }
 
 impl Listing {
-    /// Takes a page; gives the token of the next one.
+    /// Reads a page; returns the token of the next one.
     fn take(&mut self, mut page: Value) -> Result<Option<String>, String> {
         let field = if let Form::Table(..) = self.form {
             settle_table(self.interest.resource, &mut page)?;

@@ -1,9 +1,9 @@
-//! Issue 9: what clients reconstruct by lists and watches is what was written. Random clients (name, namespace, index,
-//! labels, fields, both versions, all forms, fresh and resumed) of random writers, over every store, with and without the
-//! watch cache, are compared with a plain model, which is made from the answers to the writers.
+//! Issue 9: clients that list and watch must reconstruct exactly what was written. Random clients (name, namespace,
+//! index, labels, fields, both versions, all forms, new and resumed) of random writers, over every store, with and
+//! without the watch cache, are compared with a simple model, which is built from the responses to the writers.
 //!
-//! `APILOOM_MODEL_SEEDS=100` runs so many seeds instead of a few, `APILOOM_MODEL_SEED=7` only that one. A seed decides
-//! who asks and writes what; how they interleave is up to the machine.
+//! `APILOOM_MODEL_SEEDS=100` runs that many seeds instead of a few, `APILOOM_MODEL_SEED=7` only that one. A seed
+//! decides the requests of all clients; their interleaving is up to the machine.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -28,10 +28,10 @@ use apiloom_tests::Backend;
 use run::run;
 use site::{Between, Setup};
 
-/// How long something that must come may take.
+/// Timeout for expected events.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many seeds a test runs when nothing else is said.
+/// Default number of seeds of a test.
 const SEEDS: u64 = 2;
 
 async fn check(setup: Setup) {

@@ -1,7 +1,7 @@
-//! The plain model: what the objects were, revision by revision, from the answers to the writers.
+//! The model: the objects at every revision, from the responses to the writers.
 //!
-//! The answer to a deletion does not tell its revision. Deletions are made one after the other and no other client writes
-//! to the store, so they are the revisions that no other write was given, in the order in which they were asked for.
+//! The response to a deletion has no revision. Deletions are made one after the other and there are no unknown writers,
+//! so their revisions are those of no other write, in the order of the requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,21 +13,21 @@ use crate::objects::{Form, Key, brief, in_version, shown_at};
 /// A revision of the store.
 pub(crate) type Revision = u64;
 
-/// A write that was answered, or that was made in etcd itself.
+/// A write with a response, or one that was made in etcd directly.
 #[derive(Clone, Debug)]
 pub(crate) struct Put {
     pub(crate) revision: Revision,
-    /// Where it stands in a transaction of several writes, which are all at one revision.
+    /// Its index in a transaction of several writes, which all have one revision.
     pub(crate) place: Option<usize>,
     pub(crate) key: Key,
-    /// In the stored version, with the revision; `None` for a deletion whose revision is known.
+    /// In the stored version, with the revision; `None` for a deletion with a known revision.
     pub(crate) object: Option<Value>,
 }
 
-/// Deletions that one request asked for.
+/// The deletions of one request.
 #[derive(Clone, Debug)]
 pub(crate) struct Deletion {
-    /// What had been written when it was asked for.
+    /// The newest written revision before the request.
     pub(crate) after: Revision,
     pub(crate) keys: Vec<Key>,
 }
@@ -41,7 +41,7 @@ struct Change {
     new: Option<Value>,
 }
 
-/// An event that a watch has to show.
+/// An event that a watch must deliver.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Event {
     pub(crate) kind: &'static str,
@@ -49,7 +49,7 @@ pub(crate) struct Event {
     pub(crate) object: Value,
 }
 
-/// What the objects of a store were from its first revision to its last.
+/// The history of the objects of a store from its first revision to its last.
 #[derive(Debug)]
 pub(crate) struct Model {
     first: Revision,
@@ -60,11 +60,11 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// The model of a store that holds nothing at `first`, from all that was written up to `last`. The objects that one
-    /// request deleted together are deleted in any order; `told` says which of them a revision deleted.
+    /// Builds the model of a store that is empty at `first`, from all writes up to `last`. The objects of one delete
+    /// request are deleted in any order; `told` has the object that each revision deleted.
     ///
     /// # Errors
-    /// When there are more or fewer revisions than writes.
+    /// When the number of revisions does not match the number of writes.
     pub(crate) fn new(
         [first, last]: [Revision; 2],
         puts: &[Put],
@@ -76,7 +76,7 @@ impl Model {
             let known = writes.entry(put.revision).or_default();
             match known.iter_mut().find(|known| known.key == put.key) {
                 None => known.push(put.clone()),
-                // The answer to a write that changed nothing.
+                // The response to a write without a change.
                 Some(known) if known.object == put.object => {
                     known.place = known.place.or(put.place);
                 }
@@ -160,18 +160,18 @@ impl Model {
         [self.first, self.last]
     }
 
-    /// How many changes there are.
+    /// The number of changes.
     pub(crate) fn len(&self) -> usize {
         self.changes.len()
     }
 
-    /// The revision of what the first so many deletions deleted last.
+    /// The revision of the last deletion of the first `count` requests.
     pub(crate) fn deleted_by(&self, count: usize) -> Revision {
         let count = count.min(self.deletions.len());
         self.deletions[..count].last().copied().unwrap_or(0)
     }
 
-    /// What one client is to be shown.
+    /// The expected view of one client.
     pub(crate) fn view<'a>(&'a self, interest: &'a Interest, form: Form) -> View<'a> {
         let wanted = |object: &Option<Value>, key: &Key| {
             let object = in_version(object.as_ref()?, interest.version);
@@ -190,7 +190,7 @@ impl Model {
                 (None, None) => return None,
                 (None, Some(new)) => ("ADDED", new.clone()),
                 (Some(_), Some(new)) => ("MODIFIED", new.clone()),
-                // The state before, at the revision of the change.
+                // The last state, at the revision of the change.
                 (Some(old), None) => ("DELETED", shown_at(old, change.revision)),
             };
             let event = Event {
@@ -208,7 +208,7 @@ impl Model {
     }
 }
 
-/// What one client is to be shown of the model: its events, and the objects in view after each.
+/// The expected view of one client: its events, and the selected objects after each.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
     interest: &'a Interest,
@@ -223,7 +223,7 @@ impl View<'_> {
         events.skip_while(move |event| event.revision <= revision)
     }
 
-    /// The objects in view at a revision, in the order of their keys.
+    /// The selected objects at a revision, in key order.
     pub(crate) fn objects_at(&self, revision: Revision) -> BTreeMap<&Key, &Value> {
         let mut objects = BTreeMap::new();
         for (event, key, new) in &self.seen {
@@ -245,7 +245,7 @@ impl View<'_> {
         objects.values().map(item).collect()
     }
 
-    /// The events with which a watch begins that shows the objects of a revision first.
+    /// The initial events of a watch that begins with the objects of a revision.
     pub(crate) fn additions_at(&self, revision: Revision) -> Vec<Event> {
         let objects = self.objects_at(revision);
         let added = |object: &&Value| Event {
@@ -256,7 +256,7 @@ impl View<'_> {
         objects.values().map(added).collect()
     }
 
-    /// The revisions at which what is in view changes, up to one.
+    /// The revisions at which the selection changes, up to one.
     pub(crate) fn turns(&self, upto: Revision) -> impl Iterator<Item = Revision> {
         let revisions = self.seen.iter().map(|(event, ..)| event.revision);
         revisions.take_while(move |revision| *revision <= upto)

@@ -1,19 +1,19 @@
-//! The objects of the test, as clients see them: their keys, both versions, every form.
+//! The objects of the test in the clients' form: their keys, both versions, every format.
 
 use apiloom_tests::revision;
 use serde_json::{Value, json};
 
-/// The namespaces that are written to. Keys are in the order of their bytes, by which `n1-a/x` comes before `n1/x`.
+/// The namespaces of the objects. Keys are in byte order, in which `n1-a/x` comes before `n1/x`.
 pub(crate) const NAMESPACES: [&str; 3] = ["default", "n1", "n1-a"];
 
-/// The flunders that clients of the API write in each of them: few, so that each has a life full of changes.
+/// The names of flunders in each of them: few, so that each object changes often.
 pub(crate) const NAMES: [&str; 4] = ["a", "a-1", "b", "c"];
 
 /// The fischers.
 pub(crate) const FISCHERS: [&str; 3] = ["f", "f-1", "g"];
 
-/// What is written to etcd by others than the servers carries this annotation. Such a revision may have several changes,
-/// so a client that has seen one of them must not resume from it.
+/// The annotation of objects that another tool writes to etcd. Such a revision may have several changes, so a client
+/// that has seen one of them must not resume from it.
 pub(crate) const OUTSIDE: &str = "outside";
 
 /// A kind of object.
@@ -35,7 +35,7 @@ impl Resource {
 /// A served version of flunders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// The one that is stored, v1alpha1; fischers have no other.
+    /// The stored one, v1alpha1; fischers have no other.
     Stored,
     /// v1beta1.
     Hub,
@@ -50,7 +50,7 @@ impl Version {
     }
 }
 
-/// What identifies an object. Keys are ordered as the store orders them.
+/// The identity of an object. Keys are ordered as in the store.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) resource: Resource,
@@ -71,7 +71,7 @@ impl Key {
         Self { resource, path }
     }
 
-    /// The key of an object, also of one that is shown as its metadata alone.
+    /// The key of an object, which may be shown as metadata only.
     pub(crate) fn of(resource: Resource, object: &Value) -> Self {
         let text = |field: &str| object["metadata"][field].as_str().unwrap();
         match resource {
@@ -88,13 +88,13 @@ impl Key {
         self.path.rsplit('/').next().unwrap()
     }
 
-    /// Where clients find it.
+    /// The URL of the object.
     pub(crate) fn url(&self, version: Version) -> String {
         let collection = collection(self.resource, version, self.namespace());
         format!("{collection}/{}", self.name())
     }
 
-    /// Where etcd keeps it.
+    /// The key in etcd.
     pub(crate) fn in_etcd(&self) -> String {
         match self.resource {
             Resource::Flunders => format!("/registry/wardle.example.com/flunders/{}", self.path),
@@ -103,7 +103,7 @@ impl Key {
     }
 }
 
-/// Where a list and a watch are.
+/// The URL of lists and watches.
 pub(crate) fn collection(resource: Resource, version: Version, namespace: Option<&str>) -> String {
     let root = format!("/apis/{}", version.api_version());
     match (resource, namespace) {
@@ -113,7 +113,7 @@ pub(crate) fn collection(resource: Resource, version: Version, namespace: Option
     }
 }
 
-/// An object in the stored version, converted if it was answered in another one.
+/// An object in the stored version, converted if the response had another one.
 pub(crate) fn to_stored(mut object: Value) -> Value {
     if object["apiVersion"] == Version::Hub.api_version() {
         object["apiVersion"] = Version::Stored.api_version().into();
@@ -128,7 +128,7 @@ pub(crate) fn to_stored(mut object: Value) -> Value {
     object
 }
 
-/// An object of the stored version in another one.
+/// An object of the stored version converted to another one.
 pub(crate) fn in_version(object: &Value, version: Version) -> Value {
     let mut object = object.clone();
     if version == Version::Hub {
@@ -147,7 +147,7 @@ pub(crate) fn in_version(object: &Value, version: Version) -> Value {
     object
 }
 
-/// The spec that refers to an object of a type, or to nothing.
+/// The spec with a reference to an object of a type, or without one.
 pub(crate) fn spec(version: Version, reference: Option<(&str, &str)>) -> Value {
     match (reference, version) {
         (None, _) => Value::Null,
@@ -161,7 +161,7 @@ pub(crate) fn spec(version: Version, reference: Option<(&str, &str)>) -> Value {
     }
 }
 
-/// The version of `meta.k8s.io` in which tables and metadata are asked for.
+/// The version of `meta.k8s.io` in which tables and metadata are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meta {
     V1,
@@ -177,7 +177,7 @@ impl Meta {
     }
 }
 
-/// What a table shows of an object beside its cells.
+/// The part of the object in a row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Include {
     Metadata,
@@ -185,7 +185,7 @@ pub(crate) enum Include {
     None,
 }
 
-/// What objects are shown as.
+/// The form in which objects are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Object,
@@ -194,7 +194,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The parameters of the media type that ask for it.
+    /// The parameters of the media type.
     pub(crate) fn parameters(self, is_list: bool) -> String {
         let list = if is_list { "List" } else { "" };
         match self {
@@ -207,7 +207,7 @@ impl Form {
         }
     }
 
-    /// What it adds to a query.
+    /// The additional query parameters.
     pub(crate) fn query(self) -> &'static str {
         match self {
             Self::Table(_, Include::Object) => "&includeObject=Object",
@@ -222,7 +222,7 @@ impl Form {
         json!({"kind": "PartialObjectMetadata", "apiVersion": api_version, "metadata": metadata})
     }
 
-    /// A row of a table, whose age is left to [`settle_rows`].
+    /// A row of a table, whose age is removed by [`settle_rows`].
     fn row(meta: Meta, include: Include, resource: Resource, object: &Value) -> Value {
         let name = &object["metadata"]["name"];
         let cells = match resource {
@@ -242,7 +242,7 @@ impl Form {
         json!({"cells": cells, "object": object})
     }
 
-    /// An object as an event of a watch shows it.
+    /// The object in an event of a watch.
     pub(crate) fn of_event(self, resource: Resource, object: &Value) -> Value {
         match self {
             Self::Object => object.clone(),
@@ -256,7 +256,7 @@ impl Form {
         }
     }
 
-    /// An object as a list shows it.
+    /// The object in a list.
     pub(crate) fn of_item(self, resource: Resource, object: &Value) -> Value {
         match self {
             Self::Object => {
@@ -271,11 +271,11 @@ impl Form {
         }
     }
 
-    /// What is shown of the object itself: `None` of a table without objects.
+    /// The object inside its form: `None` for a table without objects.
     pub(crate) fn object(self, shown: &Value) -> Option<&Value> {
         match self {
             Self::Table(_, Include::None) => None,
-            // A list shows a row, an event a table of one.
+            // A list has a row, an event a table with one.
             Self::Table(..) => Some(match shown.get("rows") {
                 Some(rows) => &rows[0]["object"],
                 None => &shown["object"],
@@ -285,8 +285,8 @@ impl Form {
     }
 }
 
-/// Takes out of a table what the model does not say: when it was made, by which columns. Gives whether it had columns,
-/// which must be the resource's, and checks that ages are ages.
+/// Removes the parts of a table that the model does not predict: its creation time and its columns. Returns whether it
+/// had columns, which must be the resource's, and checks that ages are valid.
 pub(crate) fn settle_table(resource: Resource, table: &mut Value) -> Result<bool, String> {
     let fields = table.as_object_mut().ok_or("no table")?;
     let columns = fields.remove("columnDefinitions").unwrap_or_default();
@@ -320,19 +320,19 @@ pub(crate) fn settle_table(resource: Resource, table: &mut Value) -> Result<bool
     Ok(names.is_some())
 }
 
-/// Whether a client that has seen this object may resume from its revision: whether nothing else changed with it.
+/// Whether a client that has seen this object may resume from its revision: whether nothing else changed in it.
 pub(crate) fn is_alone(object: &Value) -> bool {
     object["metadata"]["annotations"].get(OUTSIDE).is_none()
 }
 
-/// An object with another resourceVersion, as events of its deletion show it.
+/// An object with another resourceVersion, as in the event of its deletion.
 pub(crate) fn shown_at(object: &Value, at: u64) -> Value {
     let mut object = object.clone();
     object["metadata"]["resourceVersion"] = at.to_string().into();
     object
 }
 
-/// Whether an answer to a write is the last state of an object that went with it.
+/// Whether a response to a write is the last state of a deleted object.
 pub(crate) fn is_released(object: &Value) -> bool {
     let metadata = &object["metadata"];
     metadata.get("deletionTimestamp").is_some() && metadata.get("finalizers").is_none()

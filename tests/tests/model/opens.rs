@@ -1,7 +1,7 @@
-//! Watchers that come while others write: the first one by an index, again and again.
+//! Watchers that are opened while objects are written: repeatedly the first one of an index.
 //!
-//! What can go wrong here happens between two steps of the cache's writer, once in thousands of openings. Over HTTP so
-//! many would take too long, so this part of the property is checked on the cache itself, by threads.
+//! The possible errors happen between two steps of the cache's writer, once in thousands of openings. Over HTTP so many
+//! would take too long, so this property is checked on the cache itself, with threads.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,12 +12,12 @@ use bytes::Bytes;
 
 use crate::PATIENCE;
 
-/// How often a watch is opened.
+/// Number of watches that are opened.
 const OPENINGS: usize = 12_000;
 
 const KEY: &str = "/r/n/a";
 
-/// The object is its text, and all of it is indexed.
+/// The object is its text, which is indexed as a whole.
 struct Text;
 
 impl Normalize for Text {
@@ -63,7 +63,7 @@ async fn write(store: Arc<Memory>, cache: Arc<WatchCache<Text>>, mut present: Re
     loop {
         let written = store.update_if(KEY, present, "x".into(), None).await;
         present = written.unwrap();
-        // Further ahead it would write more and show no more.
+        // Writing further ahead would not show more.
         cache.wait_for(present, PATIENCE).await;
     }
 }
@@ -71,7 +71,7 @@ async fn write(store: Arc<Memory>, cache: Arc<WatchCache<Text>>, mut present: Re
 /// Opens a watch by the index and waits for changes.
 ///
 /// # Errors
-/// When it is not told of all of them.
+/// When it does not get all of them.
 fn open(cache: &Arc<WatchCache<Text>>) -> Result<(), String> {
     let interest = Interest::Indexed {
         index: 0,

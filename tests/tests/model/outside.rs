@@ -1,4 +1,4 @@
-//! Another tool that writes to etcd itself: several objects in one transaction, and objects that end with a lease.
+//! Another tool that writes to etcd directly: several objects in one transaction, and objects with a lease.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::random::{Random, one_in, pick};
 use crate::site::Address;
 use crate::writer::Ledger;
 
-/// Objects that it writes and clients of the API do not, except that they delete some of them.
+/// Objects that only this tool writes; clients of the API may delete them.
 const OWN: [&str; 3] = ["o1", "o2", "o-3"];
 
-/// The same of those that a lease takes away.
+/// The same for objects with a lease.
 const LEASED: [&str; 2] = ["leased", "leased-2"];
 
 /// The other tool.
@@ -27,7 +27,7 @@ pub(crate) struct Outside<'a> {
     pub(crate) random: Random,
 }
 
-/// A document as it is stored, now and then in the version that the servers do not store.
+/// A document as it is stored, sometimes in the version that the servers do not store.
 fn stored(document: &Value, random: &mut Random) -> Value {
     let version = pick(random, &[Version::Stored, Version::Stored, Version::Hub]);
     let stored = in_version(document, version).to_string();
@@ -38,7 +38,7 @@ fn stored(document: &Value, random: &mut Random) -> Value {
 type Write = (Key, Option<Value>);
 
 impl Outside<'_> {
-    /// Makes so many transactions.
+    /// Makes this many transactions.
     pub(crate) async fn run(mut self, count: usize) {
         for _ in 0..count {
             match self.random.below(4) {
@@ -95,7 +95,7 @@ impl Outside<'_> {
         let mut done = answer["responses"].as_array().unwrap().iter();
         let writes = writes.into_iter().filter(|(_, document)| {
             let done = done.next().unwrap();
-            // A removal of what is not there changes nothing.
+            // The removal of an absent key changes nothing.
             document.is_some() || done["response_delete_range"]["deleted"] == "1"
         });
         self.note(&answer, writes.collect());
@@ -122,7 +122,7 @@ impl Outside<'_> {
         })
     }
 
-    /// Puts and removes objects of its own, in several namespaces.
+    /// Puts and removes its own objects, in several namespaces.
     async fn change_own(&mut self) {
         let ledger = self.ledger;
         let _turn = ledger.turn().await;
@@ -146,10 +146,10 @@ impl Outside<'_> {
         }
     }
 
-    /// Changes objects of others, as they were a moment ago, under their hands.
+    /// Changes recently read objects of other clients.
     async fn change_others(&mut self) {
         let ledger = self.ledger;
-        // So that nothing that was deleted comes back with another life's uid.
+        // Holds the turn to delete, so that no deleted object comes back with its old uid.
         let _turn = ledger.turn().await;
         let mut writes: Vec<Write> = Vec::new();
         for namespace in NAMESPACES {
@@ -175,7 +175,7 @@ impl Outside<'_> {
         }
     }
 
-    /// Puts two objects with a lease, then ends it: both go at one revision.
+    /// Puts two objects with a lease, then revokes it: both are removed at one revision.
     async fn lease(&mut self) {
         let ledger = self.ledger;
         let _turn = ledger.turn().await;
@@ -192,7 +192,7 @@ impl Outside<'_> {
             self.note(&answer, vec![(key.clone(), Some(document))]);
         }
         let answer = self.gateway("/v3/lease/revoke", &json!({"ID": lease}));
-        // In the order in which etcd keeps them.
+        // In etcd's key order.
         self.note(&answer, keys.map(|key| (key, None)).into());
     }
 }

@@ -1,21 +1,21 @@
-//! What a client that watches does: what it asks for, in which form, of whom, and how often it is cut off.
+//! The plan of a watching client: its selection, form and server, and how often it is cut off.
 
 use crate::interest::Interest;
 use crate::objects::{Form, Include, Meta};
 use crate::random::{Random, one_in, pick};
 
-/// How a client gets the objects that are there.
+/// How a client gets the initial objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fresh {
-    /// By a list, whose revision its watch begins at.
+    /// By a list, at whose revision its watch begins.
     List,
-    /// By a watch that sends them first and says by a bookmark where they end.
+    /// By a watch with initial events and a bookmark at their end.
     Stream,
-    /// By a watch that sends them first and does not say so.
+    /// By a watch with initial events and no such bookmark.
     Everything,
 }
 
-/// What a client does.
+/// The plan of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) number: u64,
@@ -23,18 +23,18 @@ pub(crate) struct Plan {
     pub(crate) form: Form,
     pub(crate) fresh: Fresh,
     pub(crate) is_http1: bool,
-    /// Which server it asks; any, each time, if none.
+    /// The server that it uses; a random one for each request if `None`.
     pub(crate) server: Option<usize>,
-    /// How many writes there are before it begins.
+    /// The number of writes before it begins.
     pub(crate) begins_after: usize,
     /// How often it is cut off.
     pub(crate) cuts: usize,
-    /// Whether it asks for bookmarks and for streams that end soon.
+    /// Whether it requests bookmarks and short streams.
     pub(crate) is_brief: bool,
 }
 
 impl Plan {
-    /// A client that is told of every change of flunders, and is never cut off.
+    /// A client that sees every change of flunders, and is never cut off.
     pub(crate) fn reference() -> Self {
         Self {
             number: 0,
@@ -65,16 +65,16 @@ impl Plan {
                 table(Include::None),
             ],
         );
-        // What can never be shown anything is told by bookmarks alone how far it is.
+        // A selection without possible objects learns its progress only from bookmarks.
         let is_brief = interest.example(number).is_none() || one_in(random, 8);
         let fresh = pick(
             random,
             &[Fresh::List, Fresh::List, Fresh::Stream, Fresh::Everything],
         );
         let fresh = match fresh {
-            // It is not told where the objects end, so it must be one of them that says that this is the end.
+            // Without the bookmark, the client's own selection must contain the object that marks the end.
             Fresh::Everything if is_brief || interest.name().is_some() => Fresh::List,
-            // The bookmark shows no annotation.
+            // The bookmark in this form has no annotation.
             Fresh::Stream if form == table(Include::None) => Fresh::List,
             other => other,
         };

@@ -20,28 +20,28 @@ use crate::random::branch;
 use crate::site::{Place, Setup, Site};
 use crate::writer::{Ledger, Writer};
 
-/// How many clients watch.
+/// Number of watching clients.
 const WATCHERS: u64 = 16;
 
-/// How many clients list all the time.
+/// Number of listing clients.
 const LISTERS: u64 = 2;
 
-/// How many lists each of them makes in a phase at most.
+/// Maximum lists of each of them in a phase.
 const LISTS: usize = 25;
 
-/// How many clients write.
+/// Number of writing clients.
 const WRITERS: u64 = 3;
 
-/// How many writes each of them makes in a phase.
+/// Writes of each of them in a phase.
 const WRITES: usize = 35;
 
-/// How many transactions another tool makes in a phase.
+/// Transactions of the other tool in a phase.
 const TRANSACTIONS: usize = 12;
 
 /// Runs a seed.
 ///
 /// # Errors
-/// The first difference between what a client was told and the model.
+/// The first difference between a client's log and the model.
 pub(crate) async fn run(setup: Setup, seed: u64) -> Result<(), String> {
     let mut site = Site::start(setup).await;
     let ledger = prepare(&site.place().borrow().clone()).await;
@@ -100,7 +100,7 @@ pub(crate) async fn run(setup: Setup, seed: u64) -> Result<(), String> {
     check_counts(&models, &logs, &listings)
 }
 
-/// Makes sure that enough happened for the comparison to say something.
+/// Checks that enough happened for the comparison to be meaningful.
 fn check_counts(models: &[Model], logs: &[Log], listings: &[Listing]) -> Result<(), String> {
     let changes: usize = models.iter().map(Model::len).sum();
     let streams = logs.iter().flat_map(|log| &log.streams);
@@ -115,7 +115,7 @@ fn check_counts(models: &[Model], logs: &[Log], listings: &[Listing]) -> Result<
     is_enough.then_some(()).ok_or_else(counts)
 }
 
-/// Creates what must be there, and begins a ledger.
+/// Creates the required objects, and starts a ledger.
 async fn prepare(place: &Place) -> Ledger {
     let client = &place.servers[0].http2;
     for name in &NAMESPACES[1..] {
@@ -129,7 +129,7 @@ async fn prepare(place: &Place) -> Ledger {
     Ledger::new(revision(&list.json()))
 }
 
-/// All writers write, and some clients list meanwhile.
+/// Runs all writers, and some listing clients meanwhile.
 async fn write(site: &Site, ledger: &Arc<Ledger>, seed: u64) -> Vec<Listing> {
     let place = site.place().borrow().clone();
     let mut writers = JoinSet::new();
@@ -168,7 +168,7 @@ async fn write(site: &Site, ledger: &Arc<Ledger>, seed: u64) -> Vec<Listing> {
     while let Some(writer) = writers.join_next().await {
         writer.expect("a writer is answered");
     }
-    // The answer to the last write must tell its revision.
+    // The response to the last write must have its revision.
     let mut writer = Writer {
         servers: Arc::clone(&place.servers),
         ledger: Arc::clone(ledger),
@@ -186,7 +186,7 @@ async fn write(site: &Site, ledger: &Arc<Ledger>, seed: u64) -> Vec<Listing> {
     listings
 }
 
-/// Makes a change for each client that it has to be told of; gives their revisions.
+/// Makes a last change for each client's selection; returns their revisions.
 async fn finish(site: &Site, ledger: &Arc<Ledger>, plans: &[Plan], seed: u64) -> Vec<Revision> {
     let mut writer = Writer {
         servers: Arc::clone(&site.place().borrow().servers),
@@ -207,7 +207,7 @@ async fn finish(site: &Site, ledger: &Arc<Ledger>, plans: &[Plan], seed: u64) ->
     closing
 }
 
-/// What the client that is told of everything was told of deletions.
+/// The deletions in the log of the client that sees everything.
 fn told(log: &Log, era: usize) -> BTreeMap<Revision, Key> {
     let streams = log.streams.iter().filter(|stream| stream.era == era);
     let deleted = streams

@@ -1,4 +1,4 @@
-//! The servers of a run and the store below them: where clients find them, also after a restart.
+//! The servers of a run and their store, with their addresses, also after a restart.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::PATIENCE;
 /// The servers of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
-    /// What stands in messages.
+    /// The name in messages.
     pub(crate) name: &'static str,
     pub(crate) backend: Backend,
     pub(crate) flags: &'static [&'static str],
@@ -21,19 +21,19 @@ pub(crate) struct Setup {
     pub(crate) between: Between,
 }
 
-/// What happens to a server in the middle of a run.
+/// What happens to a server between phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Between {
     Nothing,
-    /// It is stopped and started again.
+    /// It is stopped and restarted.
     Stop,
-    /// It is killed and started again.
+    /// It is killed and restarted.
     Kill,
-    /// The same of one that keeps its objects in memory: they are gone.
+    /// The same for a server with a memory store, which loses its objects.
     Forget,
 }
 
-/// A server as clients reach it.
+/// The clients of a server.
 #[derive(Clone)]
 pub(crate) struct Address {
     pub(crate) http2: Client,
@@ -49,12 +49,12 @@ impl Address {
     }
 }
 
-/// Where the servers are now.
+/// The current addresses of the servers.
 #[derive(Clone)]
 pub(crate) struct Place {
-    /// How often a server was started again.
+    /// Number of restarts.
     pub(crate) starts: usize,
-    /// How often the store forgot everything.
+    /// Number of times that the store lost everything.
     pub(crate) era: usize,
     pub(crate) servers: Arc<[Address]>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Starts the servers, and waits until they answer everything.
+    /// Starts the servers, and waits until they are ready.
     pub(crate) async fn start(setup: Setup) -> Self {
         let cluster = Cluster::start_alone(setup.backend, setup.flags);
         let replica = setup
@@ -104,8 +104,8 @@ impl Site {
         servers
     }
 
-    /// Does to the first server what is to be done between phases, and gives where the servers are then. No client
-    /// writes meanwhile.
+    /// Stops or kills the first server as planned and restarts it; returns the new addresses. No client writes
+    /// meanwhile.
     pub(crate) async fn pass(&mut self) -> Place {
         let mut place = self.place.borrow().clone();
         match self.setup.between {
@@ -120,23 +120,23 @@ impl Site {
         place
     }
 
-    /// Tells clients where the servers are.
+    /// Publishes the addresses of the servers to clients.
     pub(crate) fn publish(&self, place: Place) {
         self.place.send_replace(place);
     }
 
-    /// Where the servers are, now and each time that changes.
+    /// The addresses of the servers, now and after every change.
     pub(crate) fn place(&self) -> watch::Receiver<Place> {
         self.place.subscribe()
     }
 
-    /// The cluster itself, if others can write to its store.
+    /// The cluster, if another tool can write to its store.
     pub(crate) fn etcd(&self) -> Option<&Cluster> {
         (self.setup.backend == Backend::Etcd).then_some(&self.cluster)
     }
 }
 
-/// Waits until a server was started again after this place was known, and gives where it is.
+/// Waits until a server was restarted after this place was known, and returns the new one.
 pub(crate) async fn next_place(place: &mut watch::Receiver<Place>, known: &Place) -> Option<Place> {
     let next = place.wait_for(|place| place.starts > known.starts);
     let next = timeout(PATIENCE, next).await.ok()?.ok()?;

@@ -1,4 +1,5 @@
-//! Those who write: clients of the API, and another tool that writes to etcd itself. What they were answered is the model.
+//! The writers: clients of the API, and another tool that writes to etcd directly. The model is built from their
+//! responses.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,16 +17,16 @@ use crate::site::Address;
 
 const MERGE: &str = "application/merge-patch+json";
 
-/// What was written, as the answers say.
+/// All writes, by their responses.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// The store held nothing at this revision.
+    /// The store was empty at this revision.
     first: Revision,
     puts: Mutex<Vec<Put>>,
     deletions: Mutex<Vec<Deletion>>,
-    /// The newest revision that was answered, and how many writes were.
+    /// The newest acknowledged revision, and the number of writes.
     written: watch::Sender<(Revision, usize)>,
-    /// Held by who deletes, so that deletions have an order.
+    /// Held during a deletion, so that deletions are ordered.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -40,12 +41,12 @@ impl Ledger {
         }
     }
 
-    /// Takes the turn to delete.
+    /// Waits for the turn to delete.
     pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.turn.lock().await
     }
 
-    /// An object was answered.
+    /// Records the object of a response.
     fn object(&self, object: Value) {
         let object = to_stored(object);
         let resource = match object["kind"].as_str() {
@@ -74,28 +75,28 @@ impl Ledger {
         self.written.send_modify(|(_, count)| *count += 1);
     }
 
-    /// The revision at which the store held nothing.
+    /// The revision at which the store was empty.
     pub(crate) fn first(&self) -> Revision {
         self.first
     }
 
-    /// The newest revision that was answered.
+    /// The newest acknowledged revision.
     pub(crate) fn newest(&self) -> Revision {
         self.written.borrow().0
     }
 
-    /// How many requests to delete were answered.
+    /// Number of acknowledged delete requests.
     pub(crate) fn deletions(&self) -> usize {
         self.deletions.lock().unwrap().len()
     }
 
-    /// Waits until so many writes were answered.
+    /// Waits until this many writes were acknowledged.
     pub(crate) async fn wait(&self, count: usize) {
         let mut written = self.written.subscribe();
         let _ = written.wait_for(|(_, known)| *known >= count).await;
     }
 
-    /// Everything that was written.
+    /// All recorded writes.
     pub(crate) fn parts(&self) -> (Vec<Put>, Vec<Deletion>) {
         let (puts, deletions) = (self.puts.lock().unwrap(), self.deletions.lock().unwrap());
         (puts.clone(), deletions.clone())
@@ -110,7 +111,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Makes so many writes, of which a few change nothing.
+    /// Makes this many writes, some of which change nothing.
     pub(crate) async fn run(mut self, count: usize) -> Self {
         for _ in 0..count {
             self.step().await;
@@ -160,7 +161,8 @@ impl Writer {
         self.client().call(method, url, &headers, body).await
     }
 
-    /// Notes the answer to a write; says whether it was made. One may find nothing, or another one in its way.
+    /// Records the response to a write; returns whether it was executed. The object may be absent or changed by another
+    /// client.
     fn note(&self, answer: &Answer) -> bool {
         assert!(
             matches!(answer.code, 200 | 201 | 404 | 409),
@@ -175,7 +177,7 @@ impl Writer {
         is_made
     }
 
-    /// What an object is to be: labels, what it refers to, and now and then a lot of text.
+    /// Random content of an object: labels, reference, and sometimes a long text.
     fn content(&mut self, resource: Resource, version: Version) -> Value {
         let random = &mut self.random;
         let mut labels = serde_json::Map::new();
@@ -183,7 +185,7 @@ impl Writer {
             let label = (!one_in(random, 3)).then(|| pick(random, values));
             labels.insert((*key).to_owned(), json!(label));
         }
-        // Beyond 16 KiB events are not shared, beyond 128 KiB answers are compressed.
+        // Events above 16 KiB are not shared, responses above 128 KiB are compressed.
         let length = pick(
             random,
             &[0, 0, 0, 0, 0, 0, 0, 0, 0, 200, 200, 20_000, 40_000],
@@ -227,7 +229,7 @@ impl Writer {
     async fn patch(&mut self, key: &Key) {
         let version = self.version(key.resource);
         let mut patch = self.content(key.resource, version);
-        // Some change the metadata alone, some nothing but the rest.
+        // Some change only the metadata, some only the rest.
         let fields = patch.as_object_mut().unwrap();
         match self.random.below(3) {
             0 => fields.retain(|name, _| name == "metadata"),
@@ -295,7 +297,7 @@ impl Writer {
         self.create_or_patch(key).await;
     }
 
-    /// Deletes what a selector selects in a namespace.
+    /// Deletes the objects of a selector in a namespace.
     async fn delete_some(&mut self) {
         let ledger = Arc::clone(&self.ledger);
         let _turn = ledger.turn().await;
@@ -323,7 +325,7 @@ impl Writer {
         }
     }
 
-    /// Deletes an object that a finalizer holds back, then lets it go.
+    /// Deletes an object with a finalizer, then removes the finalizer.
     async fn delete_slowly(&mut self, key: &Key) {
         let ledger = Arc::clone(&self.ledger);
         let _turn = ledger.turn().await;
@@ -346,7 +348,7 @@ impl Writer {
         self.ledger.deletion(Deletion { after, keys });
     }
 
-    /// Makes an object be as an interest wants it, by a change; gives the revision.
+    /// Changes an object so that an interest selects it; returns the revision.
     pub(crate) async fn close(&mut self, example: &Example, number: u64) -> Revision {
         let annotations = json!({"closing": number.to_string()});
         let mut content =
@@ -363,7 +365,7 @@ impl Writer {
     }
 }
 
-/// Takes out what a patch removes.
+/// Removes the fields that a patch removes.
 pub(crate) fn drop_nulls(value: &mut Value) {
     if let Value::Object(fields) = value {
         fields.retain(|_, value| !value.is_null());

@@ -1,5 +1,4 @@
-//! Writers and watchers of a server to which something happens, and the proof that nobody was told less than happened,
-//! or more.
+//! Writers and watchers of a server with outages, and the check that watchers received exactly what happened.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,21 +12,21 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// How long something that must come may take.
+/// Timeout for expected events.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What each writer waits between writes: more load would show nothing more.
+/// The pause between writes of each writer: more load would not show more.
 const PAUSE: Duration = Duration::from_millis(5);
 
 const WRITERS: usize = 4;
 
-/// The object that is changed again and again; its last change ends the load.
+/// The object that is changed repeatedly; its last change ends the load.
 const HOT: &str = "hot";
 
-/// The server as clients find it: how often it was started, and a client of it.
+/// The current server: number of starts, and a client.
 type Place = (usize, Client);
 
-/// What a watcher asks for.
+/// The selection of a watcher.
 #[derive(Clone, Copy, Debug)]
 struct Selection {
     path: &'static str,
@@ -69,13 +68,13 @@ const SELECTIONS: [Selection; 5] = [
     },
 ];
 
-/// An event as watchers see it: type, name, revision.
+/// An event of a watch: type, name, revision.
 type Seen = (&'static str, String, u64);
 
-/// A write that was acknowledged: name and revision, which the answer to a deletion does not tell.
+/// An acknowledged write: name and revision, which the response to a deletion does not have.
 type Acknowledged = (String, Option<u64>);
 
-/// A load on the flunders of a server, to which nobody else writes.
+/// A load on the flunders of a server without other writers.
 pub(super) struct Load {
     start: u64,
     place: watch::Sender<Place>,
@@ -86,7 +85,8 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Begins. With `resumes` watchers whose stream breaks go on at the server's next start; else none may end.
+    /// Starts the load. With `resumes`, watchers whose stream breaks continue at the server's next start; else no
+    /// stream may end.
     pub(super) async fn start(cluster: &Cluster, resumes: bool) -> Self {
         let client = cluster.client();
         let hot = client.post(FLUNDERS, &flunder_of("front", HOT)).await;
@@ -99,7 +99,7 @@ impl Load {
         for selection in SELECTIONS {
             let kubeconfig = cluster.server().kubeconfig().to_owned();
             let client_of = move |place: &Place| match selection.http1 {
-                // The kubeconfig is written anew at each start.
+                // The kubeconfig is rewritten at each start.
                 true => Client::of_http1(&kubeconfig),
                 false => place.1.clone(),
             };
@@ -130,14 +130,14 @@ impl Load {
         }
     }
 
-    /// Tells everybody where the server is now.
+    /// Publishes the new server to writers and watchers.
     pub(super) fn moved(&self, client: Client) {
         self.place
             .send_modify(|place| *place = (place.0 + 1, client));
     }
 
-    /// Stops the writers and proves that each watcher was told of every change that it wanted, once and in order, that
-    /// what was acknowledged is among the changes, and that a list shows what they add up to.
+    /// Stops the writers and checks that each watcher received every change of its selection, once and in order, that
+    /// all acknowledged writes are among the changes, and that a list shows their result.
     pub(super) async fn finish(mut self, mut cluster: Cluster) {
         self.stop.send_replace(true);
         let mut acknowledged = Vec::new();
@@ -184,7 +184,7 @@ impl Load {
     }
 }
 
-/// Says where two long sequences differ instead of printing them.
+/// Reports where two long sequences differ instead of printing them.
 fn assert_same(selection: &Selection, seen: &[Seen], expected: &[Seen]) {
     let length = seen.len().min(expected.len());
     if let Some(at) = (0..length).find(|at| seen[*at] != expected[*at]) {
@@ -208,7 +208,7 @@ fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap()
 }
 
-/// A writer's hand: it keeps what was acknowledged, and finds the server again.
+/// A writer's connection: it records acknowledged writes, and reconnects to the server.
 struct Pen {
     place: watch::Receiver<Place>,
     progress: Progress,
@@ -216,7 +216,7 @@ struct Pen {
 }
 
 impl Pen {
-    /// Makes a request; `false` when it is not known whether it was done.
+    /// Sends a request; returns false if its outcome is unknown.
     async fn request(
         &mut self,
         method: &str,
@@ -257,7 +257,7 @@ impl Pen {
     }
 }
 
-/// Asserts that a failure says clearly that it is not the client's.
+/// Asserts that an error clearly says that it is not the client's fault.
 pub(super) fn check_refusal(answer: &Answer) {
     assert!([500, 503, 504].contains(&answer.code), "{}", answer.text());
     let status = answer.json();
@@ -269,7 +269,7 @@ pub(super) fn check_refusal(answer: &Answer) {
     assert!(message.len() > 20, "{message:?} says nothing");
 }
 
-/// Creates, changes and deletes objects of its own and changes the hot one, until it is stopped.
+/// Creates, changes and deletes its own objects and changes the hot one, until it is stopped.
 async fn write(writer: usize, mut pen: Pen, stop: watch::Receiver<bool>) -> Vec<Acknowledged> {
     let merge = "application/merge-patch+json";
     for index in 0.. {
@@ -287,7 +287,7 @@ async fn write(writer: usize, mut pen: Pen, stop: watch::Receiver<bool>) -> Vec<
             ["back", "front"]
         };
         let object = flunder_of(before, &name);
-        // Of an object whose creation failed it is not known whether it is there.
+        // After a failed create it is unknown whether the object exists.
         if !pen
             .request("POST", FLUNDERS, "application/json", &object, &name)
             .await
@@ -358,7 +358,7 @@ async fn follow(
     }
 }
 
-/// What happened to flunders, as the store tells it.
+/// The changes of flunders, read from the store.
 async fn history(store: &dyn Storage, after: u64, end: u64) -> Vec<Event> {
     let prefix = "/registry/wardle.example.com/flunders/";
     let mut changes = store
@@ -384,7 +384,7 @@ fn name_of(event: &Event) -> &str {
     event.key.rsplit('/').next().unwrap()
 }
 
-/// A change as somebody sees it who selects.
+/// The event that a selective watcher sees for a change.
 fn view(event: &Event, matches: fn(&Value) -> bool) -> Option<Seen> {
     let selected = |bytes: &[u8]| matches(&serde_json::from_slice(bytes).unwrap());
     let old = event
@@ -401,7 +401,7 @@ fn view(event: &Event, matches: fn(&Value) -> bool) -> Option<Seen> {
     Some((kind, name_of(event).to_owned(), event.revision.0))
 }
 
-/// What is there after these changes, beside the object that was there before them.
+/// The final objects after these changes, beside the object that existed before.
 fn state(history: &[Event], start: u64) -> BTreeMap<String, u64> {
     let mut state = BTreeMap::from([(HOT.to_owned(), start)]);
     for event in history {

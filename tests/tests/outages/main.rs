@@ -1,8 +1,8 @@
-//! What becomes of clients while the store is away and while their server is started again: a load of writers and
-//! watchers, and the store's own history to compare with what they were told.
+//! Clients during outages of the store and restarts of their server: a load of writers and watchers, compared with the
+//! history of the store.
 //!
-//! An outage of the store lasts `APILOOM_OUTAGE_SECONDS`, 2 by default and longer where it takes longer to be noticed;
-//! 10 is what is promised: `APILOOM_OUTAGE_SECONDS=10 cargo test -p apiloom-tests --features etcd --test outages`.
+//! An outage of the store lasts `APILOOM_OUTAGE_SECONDS`, 2 by default and longer if its detection takes longer; the
+//! guarantee is 10: `APILOOM_OUTAGE_SECONDS=10 cargo test -p apiloom-tests --features etcd --test outages`.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -18,7 +18,7 @@ enum End {
     Killed,
 }
 
-/// Starts a server again and again while it is written to and watched.
+/// Restarts a server repeatedly while it is written to and watched.
 async fn restarts(on: Backend, end: End) {
     let mut cluster = Cluster::start_alone(on, &[]);
     let load = Load::start(&cluster, true).await;
@@ -86,7 +86,7 @@ mod etcd {
         cluster.with_etcd(begin);
         let failed = load.progress.failed();
         check_while_away(&client).await;
-        // Longer than it takes to be noticed.
+        // Longer than its detection takes.
         load.progress.failures(failed).await;
         sleep_until(ends).await;
         cluster.with_etcd(end);
@@ -101,7 +101,7 @@ mod etcd {
         Duration::from_secs(seconds.map_or(2, |seconds| seconds.parse().unwrap()))
     }
 
-    /// What needs the store fails, in time and in clear words; what does not goes on.
+    /// Requests that need the store fail in time with clear errors; others still work.
     async fn check_while_away(client: &Client) {
         let object = json!({"metadata": {"name": "while-away"}});
         let item = format!("{FLUNDERS}/hot");

@@ -1,5 +1,5 @@
-//! Generated definitions beside those of the APIs that they are ported from. `upstream.txt` of a port holds what the
-//! foreign definition says, as lines of our own spelling, and where ours differs and why.
+//! Compares generated definitions with those of the original APIs. `upstream.txt` of a port has the content of the
+//! original definition, as lines in our own format, and the differences with their reasons.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -82,14 +82,14 @@ pub(crate) fn check(port: &str) {
     );
 }
 
-/// A line without the reason behind it.
+/// A line without its reason.
 fn reasoned(line: &str) -> &str {
     let (line, reason) = line.split_once(" # ").unwrap_or((line, ""));
     assert!(!reason.is_empty(), "no reason stands behind {line}");
     line
 }
 
-/// What a definition says, a line for each name, column and field.
+/// The content of a definition, a line for each name, column and field.
 #[derive(Default)]
 struct Lines(BTreeSet<String>);
 
@@ -212,7 +212,7 @@ fn items(list: &Value) -> &[Value] {
     list.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A scalar as text; nothing when there is none.
+/// A scalar as text; empty if there is none.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

@@ -15,7 +15,7 @@ const CRATES: [&str; 6] = [
     "macros/model",
 ];
 
-/// Every file that can be reached from a file.
+/// All files that can be reached from a file.
 fn reachable<'a>(files: &'a BTreeMap<PathBuf, Uses>, from: &Path) -> BTreeSet<&'a Path> {
     let mut reached = BTreeSet::new();
     let mut next: Vec<&Path> = files[from].iter().map(PathBuf::as_path).collect();
@@ -27,7 +27,7 @@ fn reachable<'a>(files: &'a BTreeMap<PathBuf, Uses>, from: &Path) -> BTreeSet<&'
     reached
 }
 
-/// The uses that are part of a cycle, a line for each file: what it uses leads back to it.
+/// The uses that are part of a cycle, one line per file.
 fn uses_in_cycles(folder: &Path, files: &BTreeMap<PathBuf, Uses>) -> Vec<String> {
     let name = |file: &Path| {
         file.strip_prefix(folder)
@@ -51,7 +51,7 @@ fn uses_in_cycles(folder: &Path, files: &BTreeMap<PathBuf, Uses>) -> Vec<String>
     lines
 }
 
-/// The cycles that there are. A change that removes some takes their lines out of the snapshot; none are added.
+/// The known cycles. A change that removes some removes their lines from the snapshot; none may be added.
 #[test]
 fn no_new_cycle_between_files() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR"))

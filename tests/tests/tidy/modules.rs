@@ -1,4 +1,4 @@
-//! The modules of a crate, read from its sources as rustc would find them, without those of tests.
+//! The modules of a crate, found in its sources as rustc does, without test modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(crate) struct Import {
     pub(crate) path: Vec<String>,
     /// The name in this module; `None` for `*`.
     pub(crate) name: Option<String>,
-    /// Whether others can take the name from this module.
+    /// Whether other modules can use the name through this module.
     pub(crate) is_reexport: bool,
 }
 
@@ -48,7 +48,7 @@ impl Crate {
         this
     }
 
-    /// Adds a module and those below it. `folder` is where its children with files of their own lie.
+    /// Adds a module and its children. `folder` contains the files of its children.
     fn add(
         &mut self,
         parent: Option<ModuleId>,
@@ -105,8 +105,8 @@ impl Crate {
         self.modules[parent].children.insert(name, child);
     }
 
-    /// The module that defines what a path of another module names. `None` for other crates, for names that are local to a
-    /// function, and for paths that name a module itself.
+    /// The module that defines the item of a path in another module. `None` for other crates, for names local to a
+    /// function, and for paths of modules.
     pub(crate) fn definition(&self, from: ModuleId, path: &[String]) -> Option<ModuleId> {
         match self.resolve(from, path, &mut BTreeSet::new())? {
             Target::Item(module) => Some(module),
@@ -120,7 +120,7 @@ impl Crate {
         path: &[String],
         seen: &mut BTreeSet<(ModuleId, Vec<String>)>,
     ) -> Option<Target> {
-        // Two globs may name each other.
+        // Two globs may import each other.
         if !seen.insert((from, path.to_vec())) {
             return None;
         }
@@ -140,7 +140,7 @@ impl Crate {
         }
     }
 
-    /// What a path names that begins with a name of this module.
+    /// Resolves a path that begins with a name of this module.
     fn member(
         &self,
         module: ModuleId,
@@ -149,7 +149,7 @@ impl Crate {
     ) -> Option<Target> {
         let (name, rest) = path.split_first()?;
         let this = &self.modules[module];
-        // A module and a function may share a name; a path that goes on means the module.
+        // A module and a function may share a name; a longer path means the module.
         if let Some(&child) = this.children.get(name) {
             if rest.is_empty() {
                 return Some(Target::Module(child));
@@ -178,7 +178,7 @@ impl Crate {
     }
 }
 
-/// What a path leads to.
+/// The target of a path.
 enum Target {
     Module(ModuleId),
     /// The module that defines the item.
@@ -191,7 +191,7 @@ fn parse(file: &Path) -> syn::File {
     syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// Whether something exists in tests only.
+/// Whether an item exists only in tests.
 pub(crate) fn is_of_tests(attrs: &[Attribute]) -> bool {
     attrs.iter().any(|attr| match &attr.meta {
         syn::Meta::List(list) if list.path.is_ident("cfg") => {
@@ -202,7 +202,7 @@ pub(crate) fn is_of_tests(attrs: &[Attribute]) -> bool {
     })
 }
 
-/// Takes the names out of a tree; `path` leads to it.
+/// Collects the names of a tree; `path` leads to it.
 fn flatten(tree: &UseTree, path: &[String], is_reexport: bool, out: &mut Vec<Import>) {
     let (path, name) = match tree {
         UseTree::Path(tree) => {

@@ -1,4 +1,4 @@
-//! Which file of a crate uses which other.
+//! Which files of a crate use which others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::modules::{Crate, ModuleId, is_of_tests};
 /// The files that a file uses.
 pub(crate) type Uses = BTreeSet<PathBuf>;
 
-/// What every file of a crate uses of the crate's other files. A name that is only handed on (`pub use`) is no use of it.
+/// The files that each file of a crate uses. A re-export (`pub use`) alone is not a use.
 pub(crate) fn of(krate: &Crate) -> BTreeMap<PathBuf, Uses> {
     let mut files: BTreeMap<PathBuf, Uses> = BTreeMap::new();
     for (id, module) in krate.modules.iter().enumerate() {
@@ -53,10 +53,10 @@ impl Collector<'_> {
         }
     }
 
-    /// Paths among the tokens of a macro, which may be anything.
+    /// Paths among the tokens of a macro call.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
-        // Colons since the last name: two of them go on with the path.
+        // Colons since the last name: two of them continue the path.
         let mut colons = 0;
         for token in tokens {
             match token {

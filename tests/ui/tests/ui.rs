@@ -1,6 +1,6 @@
-//! Every compile error that the macros report, as the user sees it.
+//! Every compile error of the macros, as the user sees it.
 //!
-//! The expected texts stand in `cases/*.stderr`; `TRYBUILD=overwrite cargo test -p apiloom-ui-tests` rewrites them.
+//! The expected texts are in `cases/*.stderr`; `TRYBUILD=overwrite cargo test -p apiloom-ui-tests` rewrites them.
 
 use std::path::Path;
 

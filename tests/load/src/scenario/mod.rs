@@ -1,4 +1,4 @@
-//! The scenarios. Each is run against the server and, where asked, against the floor, by the same code.
+//! The scenarios. The same code runs each against the server and, with `--floor`, against the baseline.
 
 mod requests;
 mod watch;
@@ -15,15 +15,15 @@ use crate::target::Target;
 
 /// A server under load.
 pub(crate) struct Bench {
-    /// How to reach it.
+    /// Its address and credentials.
     pub(crate) target: Target,
-    /// Its processes.
+    /// Its processes, for CPU time and memory.
     pub(crate) pids: Vec<u32>,
-    /// What it serves.
+    /// The objects on it.
     pub(crate) objects: Objects,
-    /// What is asked for.
+    /// The options of the run.
     pub(crate) run: Run,
-    /// Whether it is the floor, which hands out the same bytes again and again.
+    /// Whether it is the baseline, which serves the same bytes repeatedly.
     pub(crate) is_floor: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Scenarios of requests: workers that send one after the other, for a time or until nothing is left to do.
+//! Scenarios of requests: workers that send one request after the other, for a time or until all are sent.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,13 @@ use crate::options::Scenario;
 use crate::report::Figures;
 use crate::target::{Call, Connection, each_worker};
 
-/// Objects of a page.
+/// Objects per page.
 const PAGE: usize = 500;
 
-/// What `kubectl get` asks for.
+/// The `Accept` header of `kubectl get`.
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
-/// What one worker does, and for how long.
+/// One worker, and how long it runs.
 struct Worker {
     scenario: Scenario,
     objects: Objects,
@@ -77,7 +77,7 @@ impl Worker {
             let mine = self.number + round * self.workers;
             let over = match self.scenario {
                 Scenario::Delete => mine >= self.objects.count,
-                // Once at least, however short the time.
+                // At least one round, also if the time is very short.
                 _ => round > 0 && Instant::now() >= self.until,
             };
             if over {
@@ -148,7 +148,7 @@ impl Worker {
 
     async fn pages(&mut self) -> Result<()> {
         let mut path = format!("{}?limit={PAGE}", self.objects.base());
-        // The floor hands out the same page for ever.
+        // The baseline serves the same page without end.
         for _ in 0..self.objects.count.div_ceil(PAGE) {
             let page = self.connection.call(Call::get(&path)).await?;
             let page: Page<'_> = serde_json::from_slice(&page).context("not a list")?;
@@ -165,7 +165,7 @@ impl Worker {
     }
 }
 
-/// A list, its items unread.
+/// A list whose items are not decoded.
 #[derive(Deserialize)]
 struct Page<'a> {
     metadata: PageMeta,
@@ -179,12 +179,12 @@ struct PageMeta {
     next: String,
 }
 
-/// The name of an object that the scenario create makes.
+/// The name of an object in the scenario create.
 fn created(worker: usize, round: usize) -> String {
     format!("created-{worker}-{round}")
 }
 
-/// The name of an object that the scenario delete deletes.
+/// The name of an object in the scenario delete.
 fn temporary(number: usize) -> String {
     format!("temporary-{number}")
 }
@@ -211,7 +211,7 @@ async fn make_temporary(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-/// Takes away what was created, so that every scenario begins with the same objects.
+/// Removes the created objects, so that every scenario begins with the same objects.
 async fn remove_created(bench: &Bench, workers: usize) -> Result<()> {
     if bench.is_floor {
         return Ok(());

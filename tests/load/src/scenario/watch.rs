@@ -1,4 +1,4 @@
-//! Scenarios of watches. What is counted is what arrives: an event that is written and never read costs the server less.
+//! Scenarios of watches. They count received events: a server saves work for events that are written and never read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) async fn fan_out(bench: &Bench) -> Result<Figures> {
     let run = &bench.run;
     let clock = Instant::now();
-    // What the updates cost by themselves is not the watchers' doing.
+    // The cost of the updates themselves is not part of the watchers' cost.
     let before = bench.cpu()?;
     update(bench, clock, |n| bench.objects.name(n)).await?;
     let alone = bench.cpu()?;
@@ -45,7 +45,7 @@ pub(super) async fn fan_out(bench: &Bench) -> Result<Figures> {
     watchers.abort_all();
     let mut latencies = Vec::new();
     while let Some(watcher) = watchers.join_next().await {
-        // Those that were stopped gave what they saw to the arrivals already.
+        // Watchers that were stopped have already reported what they received.
         if let Ok(Err(error)) = watcher {
             return Err(error);
         }
@@ -108,7 +108,7 @@ pub(super) async fn selective(bench: &Bench) -> Result<Figures> {
     Ok(figures)
 }
 
-/// Sends the updates, one after the other, at the rate asked for; gives how long each took.
+/// Sends the updates one after the other at the given rate; returns their latencies.
 async fn update(
     bench: &Bench,
     clock: Instant,
@@ -142,7 +142,7 @@ async fn revision(bench: &Bench) -> Result<String> {
     Ok(revision.unwrap_or("0").to_owned())
 }
 
-/// Opens watches, so many on a connection, and returns when all of them are answered.
+/// Opens watches, several per connection, and returns when all have a response.
 async fn open(
     bench: &Bench,
     paths: impl Iterator<Item = String>,
@@ -156,7 +156,7 @@ async fn open(
         let fresh = number % per_connection == 0;
         let mut connection = match shared.as_ref().filter(|_| !fresh).map(Connection::share) {
             Some(Ok(share)) => share,
-            // HTTP/1.1 needs a connection for each.
+            // HTTP/1.1 needs one connection per watch.
             _ => bench.target.connect().await?,
         };
         let answer = connection.send(Call::get(&path)).await?;
@@ -205,7 +205,7 @@ fn sent(line: &[u8]) -> Option<Duration> {
     Some(Duration::from_nanos(nanos))
 }
 
-/// Events that have arrived at any watcher.
+/// Events that any watcher has received.
 #[derive(Default)]
 struct Arrivals {
     count: AtomicU64,
