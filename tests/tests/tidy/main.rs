@@ -1,5 +1,6 @@
-//! What no compiler checks: which module uses which, how long files are, what comments say.
+//! Checks of the sources that no compiler makes: cycles between files, the length of files, words in comments.
 
 mod cycles;
 mod modules;
 mod uses;
+mod words;
