@@ -6,12 +6,12 @@
 mod mark;
 mod open;
 mod place;
-mod prove;
 mod reader;
 mod row;
 mod times;
 mod tools;
 mod upkeep;
+mod verify;
 mod wal;
 mod writer;
 
@@ -135,8 +135,8 @@ impl Embedded {
     pub fn open(dir: impl AsRef<Path>, config: EmbeddedConfig) -> Result<Arc<Self>, OpenError> {
         let opened = open::open(dir.as_ref(), &config)?;
         let place = opened.place.clone();
-        let feed = Feed::new(Revision(opened.proved.head.revision));
-        let compacted = Arc::new(AtomicU64::new(opened.proved.compacted));
+        let feed = Feed::new(Revision(opened.verified.head.revision));
+        let compacted = Arc::new(AtomicU64::new(opened.verified.compacted));
         let damage = Arc::default();
         let (queue, requests) = mpsc::channel();
         let upkeep = upkeep::start(

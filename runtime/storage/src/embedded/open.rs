@@ -11,10 +11,10 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::EmbeddedConfig;
 use super::mark::Mark;
 use super::place::Place;
-use super::prove::{Proved, prove, prove_pages};
 use super::reader::query;
-use super::row::{Digest, Number, Seal, describe, sqlite_error};
+use super::row::{Checksums, Digest, Number, describe, sqlite_error};
 use super::times::Times;
+use super::verify::{Verified, verify, verify_pages};
 use super::wal::first_damage;
 use crate::{StorageError, beginning};
 
@@ -149,7 +149,7 @@ impl OpenError {
 pub(super) struct Opened {
     pub(super) place: Place,
     pub(super) connection: Connection,
-    pub(super) proved: Proved,
+    pub(super) verified: Verified,
     pub(super) mark: Mark,
     pub(super) times: Times,
     /// Holds the lock; must be dropped last.
@@ -196,9 +196,9 @@ fn open_once(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
         }
         error => error,
     })?;
-    let proved = prove(&place, &connection)?;
-    let head = proved.head.revision;
-    if let Some(marked) = marked.filter(|marked| *marked > head && place.is_proved) {
+    let verified = verify(&place, &connection)?;
+    let head = verified.head.revision;
+    if let Some(marked) = marked.filter(|marked| *marked > head && place.is_verified) {
         let what = format!(
             "it ends at revision {head}, but revision {marked} was acknowledged{}; to go on with what is left, remove {}",
             lost_pages(&dir.join(WAL)),
@@ -212,7 +212,7 @@ fn open_once(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
     let is_written_back = length(&dir.join(WAL))? == 0
         || has_free_pages(&place, &connection)? && write_back(&place, &connection);
     if is_written_back {
-        prove_pages(&place, &connection)?;
+        verify_pages(&place, &connection)?;
     }
     mark.set(head)
         .map_err(|error| OpenError::io(&Mark::path(dir), &error))?;
@@ -223,7 +223,7 @@ fn open_once(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
     Ok(Opened {
         place,
         connection,
-        proved,
+        verified,
         mark,
         times: Times::open(dir).map_err(|error| OpenError::io(dir, &error))?,
         lock,
@@ -446,7 +446,7 @@ pub(super) fn begin_after(
     if revision == 0 {
         return Ok(());
     }
-    let seal = Seal::of(revision, "", 0, digest, None);
+    let seal = Checksums::of(revision, "", 0, digest, None);
     connection.execute(
         "INSERT INTO log (revision, key, previous, digest, seal, value) VALUES (?1, '', 0, ?2, ?3, NULL)",
         (revision as i64, digest.0 as i64, seal.0 as i64),

@@ -20,7 +20,7 @@ const PROBE_BYTES: usize = 64 << 10;
 pub(super) struct Place {
     path: PathBuf,
     /// Whether checksums are verified; false only in tests that show what would happen otherwise.
-    pub(super) is_proved: bool,
+    pub(super) is_verified: bool,
     state: Arc<State>,
 }
 
@@ -38,10 +38,10 @@ struct State {
 type Identity = (u64, u64);
 
 impl Place {
-    pub(super) fn new(path: PathBuf, is_proved: bool) -> Self {
+    pub(super) fn new(path: PathBuf, is_verified: bool) -> Self {
         Self {
             path,
-            is_proved,
+            is_verified,
             state: Arc::default(),
         }
     }

@@ -39,7 +39,7 @@ pub(super) struct Line<'a> {
     /// [`Digest`] of all objects after this row's change.
     pub(super) digest: Digest,
     pub(super) is_removal: bool,
-    seal: Seal,
+    seal: Checksums,
 }
 
 impl<'a> Line<'a> {
@@ -64,10 +64,10 @@ impl<'a> Line<'a> {
             previous: integer(2)?,
             digest: Digest(integer(3)?),
             is_removal: integer(5)? != 0,
-            seal: Seal(integer(4)?),
+            seal: Checksums(integer(4)?),
         };
-        let is_sealed = line.revision == revision && line.checksum() == line.seal.line();
-        if place.is_proved && !is_sealed {
+        let is_intact = line.revision == revision && line.checksum() == line.seal.line();
+        if place.is_verified && !is_intact {
             return Err(damaged("does not match its checksum"));
         }
         Ok(line)
@@ -96,9 +96,9 @@ impl<'a> Line<'a> {
 /// The two checksums of a row: of its value, and of everything else including the value's checksum. So a row can be
 /// verified without loading its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seal(pub(super) u64);
+pub(super) struct Checksums(pub(super) u64);
 
-impl Seal {
+impl Checksums {
     /// Computes the checksums of a row that is to be written.
     pub(super) fn of(
         revision: u64,
@@ -107,7 +107,7 @@ impl Seal {
         digest: Digest,
         value: Option<&[u8]>,
     ) -> Self {
-        let value_seal = Seal(u64::from(crc32fast::hash(value.unwrap_or_default())));
+        let value_seal = Checksums(u64::from(crc32fast::hash(value.unwrap_or_default())));
         let line = Line {
             revision,
             key,
@@ -116,7 +116,7 @@ impl Seal {
             is_removal: value.is_none(),
             seal: value_seal,
         };
-        Seal(u64::from(line.checksum()) << 32 | value_seal.0)
+        Checksums(u64::from(line.checksum()) << 32 | value_seal.0)
     }
 
     fn line(self) -> u32 {
@@ -143,11 +143,11 @@ impl Record {
     /// Reads and verifies the row of a revision.
     pub(super) fn read(place: &Place, row: &Row<'_>, revision: u64) -> Result<Self, StorageError> {
         let line = Line::read(place, row, revision)?;
-        let is_sealed =
-            |value: &[u8]| !place.is_proved || crc32fast::hash(value) == line.seal.value();
+        let is_intact =
+            |value: &[u8]| !place.is_verified || crc32fast::hash(value) == line.seal.value();
         let value = match row.get_ref(6) {
             Ok(ValueRef::Null) if line.is_removal => None,
-            Ok(ValueRef::Blob(value)) if !line.is_removal && is_sealed(value) => {
+            Ok(ValueRef::Blob(value)) if !line.is_removal && is_intact(value) => {
                 Some(Bytes::copy_from_slice(value))
             }
             _ => {
@@ -235,7 +235,7 @@ impl Number {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
         });
         match found.map_err(|error| sqlite_error(place, &error))? {
-            Some((value, seal)) if seal == Self::seal(name, value) || !place.is_proved => {
+            Some((value, seal)) if seal == Self::seal(name, value) || !place.is_verified => {
                 Ok(value as u64)
             }
             _ => Err(StorageError::Corrupt(format!(

@@ -14,9 +14,9 @@ use serde_json::value::RawValue;
 
 use super::open::{self, OpenError};
 use super::place::Place;
-use super::prove::damaged_pages;
 use super::reader::{load, name_key};
-use super::row::{Digest, Seal, sqlite_error};
+use super::row::{Checksums, Digest, sqlite_error};
+use super::verify::damaged_pages;
 use super::{Embedded, upkeep};
 use crate::{StorageError, beginning};
 
@@ -142,7 +142,7 @@ impl Embedded {
         let opened = open::open_present(dir.as_ref())?;
         let (place, connection) = (&opened.place, &opened.connection);
         let damage = Arc::default();
-        upkeep::prove_everything(place, connection, &damage);
+        upkeep::verify_everything(place, connection, &damage);
         let mut damage = std::mem::take(&mut *damage.lock());
         for found in damaged_pages(connection) {
             damage.push(format!("{}: {found}", place.display()));
@@ -156,8 +156,8 @@ impl Embedded {
         Ok(Checked {
             objects: count("obj"),
             kept: count("log"),
-            revision: opened.proved.head.revision,
-            compacted: opened.proved.compacted,
+            revision: opened.verified.head.revision,
+            compacted: opened.verified.compacted,
             damage,
         })
     }
@@ -174,7 +174,7 @@ impl Embedded {
         let place = &opened.place;
         let mut moved = Moved {
             objects: 0,
-            revision: opened.proved.head.revision,
+            revision: opened.verified.head.revision,
         };
         let failed = |error: rusqlite::Error| sqlite_error(place, &error);
         let mut statement = opened
@@ -373,7 +373,7 @@ impl<'a> Import<'a> {
         digest: Digest,
         value: Option<&[u8]>,
     ) -> Result<(), String> {
-        let seal = Seal::of(revision, key, 0, digest, value);
+        let seal = Checksums::of(revision, key, 0, digest, value);
         let sql = "INSERT INTO log (revision, key, previous, digest, seal, value) VALUES (?1, ?2, 0, ?3, ?4, ?5) \
                    ON CONFLICT DO NOTHING";
         let put = self

@@ -11,24 +11,24 @@ use rusqlite::Connection;
 
 use super::open::{OpenError, connect_upkeep};
 use super::place::Place;
-use super::prove::prove;
 use super::reader::{load, name_key, query};
 use super::row::sqlite_error;
+use super::verify::verify;
 use super::writer::Request;
 use crate::StorageError;
 
 /// The first verification begins after the start, when the disk is less busy.
-const FIRST_PROOF: Duration = Duration::from_secs(10);
+const FIRST_VERIFICATION: Duration = Duration::from_secs(10);
 
 /// Rows that the verification reads between pauses: about 5,000 rows a second.
-const PROOF_ROWS: i64 = 128;
-const PROOF_REST: Duration = Duration::from_millis(25);
+const VERIFY_ROWS: i64 = 128;
+const VERIFY_REST: Duration = Duration::from_millis(25);
 
 /// How long to wait before the verification retries after a disk error.
-const PROOF_RETRY: Duration = Duration::from_secs(10);
+const VERIFY_RETRY: Duration = Duration::from_secs(10);
 
 /// After this many attempts unreadable data is reported as damaged.
-const PROOF_ATTEMPTS: u32 = 6;
+const VERIFY_ATTEMPTS: u32 = 6;
 
 /// Maximum rounds of a checkpoint that follow the writes in the meantime, and the number of pages that may be left to
 /// the writer.
@@ -67,7 +67,7 @@ pub(super) fn start(
     damage: Arc<Mutex<Vec<String>>>,
 ) -> io::Result<Upkeep> {
     let (checkpoints, asked) = mpsc::channel();
-    let proof = Proof {
+    let verification = Verification {
         place: place.clone(),
         next: Next::Objects(String::new()),
         damage,
@@ -75,7 +75,7 @@ pub(super) fn start(
     let place = place.clone();
     let thread = std::thread::Builder::new()
         .name("apiloom-upkeep".into())
-        .spawn(move || run(&place, prove_interval, &asked, &writer, proof))?;
+        .spawn(move || run(&place, prove_interval, &asked, &writer, verification))?;
     Ok(Upkeep {
         checkpoints,
         thread,
@@ -87,10 +87,10 @@ fn run(
     interval: Duration,
     asked: &Receiver<()>,
     writer: &Sender<Request>,
-    mut proof: Proof,
+    mut verification: Verification,
 ) {
     let mut connection = None;
-    let mut rest = FIRST_PROOF.min(interval);
+    let mut rest = FIRST_VERIFICATION.min(interval);
     let mut failures = 0;
     loop {
         let woken = asked.recv_timeout(rest);
@@ -112,24 +112,24 @@ fn run(
             connection = Some(open);
             continue;
         }
-        match proof.step(&open) {
+        match verification.step(&open) {
             // Release the connection's memory between verifications.
             Ok(true) => {
                 rest = interval;
                 failures = 0;
             }
             Ok(false) => {
-                rest = PROOF_REST;
+                rest = VERIFY_REST;
                 failures = 0;
                 connection = Some(open);
             }
             // A failed read is not damage: the verification continues at the same place, with a new connection.
             Err(error) => {
                 tracing::warn!(path = %place.display(), %error, "the verification was interrupted and will be retried");
-                rest = PROOF_RETRY.min(interval);
+                rest = VERIFY_RETRY.min(interval);
                 failures += 1;
-                if failures == PROOF_ATTEMPTS {
-                    proof.note(&error);
+                if failures == VERIFY_ATTEMPTS {
+                    verification.note(&error);
                 }
             }
         }
@@ -166,36 +166,36 @@ fn checkpoint(connection: &Connection) {
 }
 
 /// Verifies everything in one pass; records damage.
-pub(super) fn prove_everything(
+pub(super) fn verify_everything(
     place: &Place,
     connection: &Connection,
     damage: &Arc<Mutex<Vec<String>>>,
 ) {
-    let mut proof = Proof {
+    let mut verification = Verification {
         place: place.clone(),
         next: Next::Objects(String::new()),
         damage: Arc::clone(damage),
     };
     loop {
-        match proof.step(connection) {
+        match verification.step(connection) {
             Ok(false) => {}
             Ok(true) => return,
-            Err(error) => return proof.note(&error),
+            Err(error) => return verification.note(&error),
         }
     }
 }
 
 /// Runs a verification again if it found damage: SQLite reports damage also when the disk fails once, and real damage
 /// is found again.
-fn twice<T>(prove: impl Fn() -> Result<T, StorageError>) -> Result<T, StorageError> {
-    match prove() {
-        Err(StorageError::Corrupt(_)) => prove(),
-        proved => proved,
+fn twice<T>(verify: impl Fn() -> Result<T, StorageError>) -> Result<T, StorageError> {
+    match verify() {
+        Err(StorageError::Corrupt(_)) => verify(),
+        verified => verified,
     }
 }
 
 /// A verification pass over the whole store.
-struct Proof {
+struct Verification {
     place: Place,
     next: Next,
     damage: Arc<Mutex<Vec<String>>>,
@@ -209,7 +209,7 @@ enum Next {
     Log(i64),
 }
 
-impl Proof {
+impl Verification {
     /// Verifies the next part; returns whether it was the last. Damage is recorded; a temporary failure is an error,
     /// and the part must be verified again.
     fn step(&mut self, connection: &Connection) -> Result<bool, StorageError> {
@@ -236,13 +236,13 @@ impl Proof {
 
     fn objects(&self, snapshot: &Connection, after: &str) -> Result<Option<Next>, StorageError> {
         let sql = "SELECT key, revision FROM obj WHERE key > ?1 ORDER BY key LIMIT ?2";
-        let rows: Vec<(String, i64)> = self.rows(snapshot, sql, (after, PROOF_ROWS))?;
+        let rows: Vec<(String, i64)> = self.rows(snapshot, sql, (after, VERIFY_ROWS))?;
         for (key, revision) in &rows {
-            let proved = twice(|| {
+            let verified = twice(|| {
                 load(snapshot, &self.place, *revision as u64)
                     .and_then(|record| record.into_entry(key))
             });
-            if let Err(error) = proved {
+            if let Err(error) = verified {
                 self.note_damage(name_key(error, key))?;
             }
         }
@@ -256,7 +256,7 @@ impl Proof {
     fn log(&self, snapshot: &Connection, after: i64) -> Result<Option<Next>, StorageError> {
         let sql =
             "SELECT revision, previous FROM log WHERE revision > ?1 ORDER BY revision LIMIT ?2";
-        let rows: Vec<(i64, i64)> = self.rows(snapshot, sql, (after, PROOF_ROWS))?;
+        let rows: Vec<(i64, i64)> = self.rows(snapshot, sql, (after, VERIFY_ROWS))?;
         for (revision, _) in &rows {
             if let Err(error) = twice(|| load(snapshot, &self.place, *revision as u64)) {
                 self.note_damage(error)?;
@@ -265,7 +265,7 @@ impl Proof {
         if let Some((last, _)) = rows.last() {
             return Ok(Some(Next::Log(*last)));
         }
-        prove(&self.place, snapshot).map_err(|error| match error {
+        verify(&self.place, snapshot).map_err(|error| match error {
             OpenError::Io { .. } => StorageError::Unavailable(error.to_string()),
             _ => StorageError::Corrupt(error.to_string()),
         })?;

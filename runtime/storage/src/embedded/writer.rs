@@ -19,11 +19,11 @@ use super::EmbeddedConfig;
 use super::mark::Mark;
 use super::open::{Opened, keep_log_on_close};
 use super::place::{Place, lasting};
-use super::prove::Head;
 use super::reader::query;
 use super::row::{Number, cannot_be_written, refusal};
 use super::times::Times;
 use super::upkeep::Upkeep;
+use super::verify::Head;
 use crate::feed::Feed;
 use crate::op::Op;
 use crate::retention::Horizon;
@@ -110,14 +110,14 @@ impl Writer {
         shared_compacted: Arc<AtomicU64>,
         upkeep: Upkeep,
     ) -> Self {
-        let compacted = Revision(opened.proved.compacted);
+        let compacted = Revision(opened.verified.compacted);
         let horizon = Horizon::new(config.retention, Instant::now(), compacted);
         Self {
             place: opened.place,
             connection: opened.connection,
-            head: opened.proved.head,
-            compacted: opened.proved.compacted,
-            swept: opened.proved.swept,
+            head: opened.verified.head,
+            compacted: opened.verified.compacted,
+            swept: opened.verified.swept,
             shared_compacted,
             horizon,
             times: opened.times,
@@ -164,7 +164,7 @@ impl Writer {
             if let Some(reply) = batch.close {
                 return self.finish(reply);
             }
-            self.keep_house(written);
+            self.run_maintenance(written);
         }
     }
 

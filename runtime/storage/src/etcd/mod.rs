@@ -14,7 +14,7 @@ mod list;
 mod members;
 mod past;
 mod pump;
-mod together;
+mod single_flight;
 mod version;
 mod wire;
 mod write;
@@ -39,7 +39,7 @@ use self::lease::Leases;
 use self::members::{Members, Safety};
 use self::past::Past;
 use self::pump::Pump;
-use self::together::Together;
+use self::single_flight::SingleFlight;
 use self::wire::Range;
 use self::write::Expected;
 use crate::feed::Feed;
@@ -68,7 +68,7 @@ pub struct Etcd {
     history: Arc<History>,
     feed: Arc<Feed>,
     leases: Leases,
-    present: Arc<Together<Result<Revision, Failure>>>,
+    present: Arc<SingleFlight<Result<Revision, Failure>>>,
     wanted: Arc<Notify>,
     reached: watch::Receiver<Revision>,
     closed: Arc<AtomicBool>,
@@ -113,7 +113,7 @@ impl Etcd {
             members,
             history,
             feed,
-            present: Together::new(),
+            present: SingleFlight::new(),
             wanted,
             reached,
             closed,

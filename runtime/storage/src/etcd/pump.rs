@@ -79,7 +79,7 @@ impl Pump {
         self.history.look_again().await?;
         let mut heard_at = Instant::now();
         let mut asked_at = heard_at;
-        let mut proved = false;
+        let mut start_is_kept = false;
         loop {
             let heard = tokio::select! {
                 heard = changes.next() => heard?,
@@ -101,9 +101,9 @@ impl Pump {
             heard_at = Instant::now();
             // etcd accepts a watch from the compacted revision itself, whose change may be gone. If the revision is
             // still kept when the first message has arrived, it was kept when that message was made.
-            if !proved && !matches!(heard, Heard::Alive) {
+            if !start_is_kept && !matches!(heard, Heard::Alive) {
                 self.history.check_kept(from).await?;
-                proved = true;
+                start_is_kept = true;
             }
             match heard {
                 Heard::Alive => {}

@@ -55,7 +55,7 @@ impl Pace {
 }
 
 impl Writer {
-    pub(super) fn keep_house(&mut self, written: usize) {
+    pub(super) fn run_maintenance(&mut self, written: usize) {
         if self
             .next_expiry
             .is_some_and(|expiry| expiry <= now_millis())

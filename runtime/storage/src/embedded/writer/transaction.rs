@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 
 use super::{Writer, now_millis};
-use crate::embedded::prove::Head;
 use crate::embedded::reader::{load, name_key, query};
-use crate::embedded::row::Seal;
+use crate::embedded::row::Checksums;
+use crate::embedded::verify::Head;
 use crate::feed::Change;
 use crate::op::Op;
 use crate::{Event, Revision, StorageError};
@@ -146,7 +146,7 @@ impl Transaction<'_> {
         }
         let previous = present.map_or(0, |(revision, _)| revision);
         let value = op.value().map(|value| &value[..]);
-        let seal = Seal::of(revision, key, previous, digest, value);
+        let seal = Checksums::of(revision, key, previous, digest, value);
         let sql = "INSERT INTO log (revision, key, previous, digest, seal, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         self.execute(
             sql,

@@ -26,19 +26,19 @@ pub(super) struct Head {
 
 /// The state of a store that was verified.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Proved {
+pub(super) struct Verified {
     pub(super) head: Head,
     pub(super) compacted: u64,
     pub(super) swept: u64,
 }
 
 /// Verifies everything except the rows of the log and the list of free pages. Takes as long as reading all keys.
-pub(super) fn prove(place: &Place, connection: &Connection) -> Result<Proved, OpenError> {
+pub(super) fn verify(place: &Place, connection: &Connection) -> Result<Verified, OpenError> {
     let located = |table| move |error| locate(connection, table, error);
-    prove_schema(place, connection).map_err(located("sqlite_schema"))?;
+    verify_schema(place, connection).map_err(located("sqlite_schema"))?;
     let head = newest(place, connection).map_err(located("log"))?;
     let digest = objects(place, connection).map_err(located("obj"))?;
-    if place.is_proved && digest != head.digest {
+    if place.is_verified && digest != head.digest {
         let what = find_difference(place, connection).map_err(located("obj"))?;
         return Err(OpenError::damaged(place, what));
     }
@@ -51,7 +51,7 @@ pub(super) fn prove(place: &Place, connection: &Connection) -> Result<Proved, Op
         let what = format!("its log ends before its history: {page}");
         return Err(OpenError::damaged(place, what));
     }
-    Ok(Proved {
+    Ok(Verified {
         head,
         compacted,
         swept,
@@ -107,8 +107,8 @@ pub(super) fn damaged_pages(connection: &Connection) -> Vec<String> {
 }
 
 /// Verifies the text of the schema: one changed letter may change what a statement does.
-fn prove_schema(place: &Place, connection: &Connection) -> Result<(), OpenError> {
-    if !place.is_proved {
+fn verify_schema(place: &Place, connection: &Connection) -> Result<(), OpenError> {
+    if !place.is_verified {
         return Ok(());
     }
     let failed = |error: rusqlite::Error| OpenError::sqlite(place, &error);
@@ -177,7 +177,7 @@ fn objects(place: &Place, connection: &Connection) -> Result<Digest, OpenError> 
         if expires.is_some() {
             expiring.add(key, 0, expires);
         }
-        if !is_first && *key <= *last && place.is_proved {
+        if !is_first && *key <= *last && place.is_verified {
             let what = format!("key {key:?}: the object is not where its key belongs");
             return Err(OpenError::damaged(place, what));
         }
@@ -185,7 +185,7 @@ fn objects(place: &Place, connection: &Connection) -> Result<Digest, OpenError> 
         last.clear();
         last.push_str(key);
     }
-    if place.is_proved && index_of_expiry(connection).map_err(failed)? != Some(expiring) {
+    if place.is_verified && index_of_expiry(connection).map_err(failed)? != Some(expiring) {
         let what = "its index obj_expires of expiring keys is not that of its objects";
         let page = root_page(connection, "obj_expires");
         return Err(OpenError::damaged(place, format!("{what}: {page}")));
@@ -279,8 +279,8 @@ fn number(place: &Place, connection: &Connection, name: &'static str) -> Result<
 /// Verifies that all pages exist, and that no free page belongs to one of the structures verified above. SQLite's log
 /// must be written back: the pages are read from the file. The pages of the table `log` are not visited, which would
 /// take as long as reading all values: if one of them is overwritten, its rows no longer match their checksums.
-pub(super) fn prove_pages(place: &Place, connection: &Connection) -> Result<(), OpenError> {
-    if !place.is_proved {
+pub(super) fn verify_pages(place: &Place, connection: &Connection) -> Result<(), OpenError> {
+    if !place.is_verified {
         return Ok(());
     }
     let pragma = |name| {

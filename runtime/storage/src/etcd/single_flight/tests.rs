@@ -9,7 +9,7 @@ use super::*;
 
 /// A clock with a slow query for its time.
 struct Clock {
-    together: Arc<Together<u64>>,
+    single_flight: Arc<SingleFlight<u64>>,
     asked: Arc<AtomicU64>,
     takes: Duration,
 }
@@ -17,7 +17,7 @@ struct Clock {
 impl Clock {
     fn new(takes: Duration) -> Self {
         Self {
-            together: Together::new(),
+            single_flight: SingleFlight::new(),
             asked: Arc::default(),
             takes,
         }
@@ -31,7 +31,7 @@ impl Clock {
             sleep(takes).await;
             number
         };
-        self.together.ask(question).await
+        self.single_flight.ask(question).await
     }
 
     fn asked(&self) -> u64 {
@@ -42,7 +42,7 @@ impl Clock {
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 #[tokio::test(start_paused = true)]
-async fn those_who_ask_together_share_an_answer() {
+async fn concurrent_callers_share_an_answer() {
     let clock = Clock::new(MILLISECOND);
     let mut answers = join_all((0..10).map(|_| clock.ask())).await;
     // The first query is sent before the others arrive.

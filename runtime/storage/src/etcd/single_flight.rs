@@ -15,13 +15,13 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Runs one query for all callers that arrive while an earlier one is in flight. No caller gets an answer to a query
 /// that was sent before its call.
-pub(super) struct Together<T: Clone> {
+pub(super) struct SingleFlight<T: Clone> {
     /// The next query, not sent yet, as long as a caller waits for it.
     next: Mutex<Option<WeakShared<BoxFuture<'static, T>>>>,
     turn: tokio::sync::Mutex<()>,
 }
 
-impl<T: Clone + Send + Sync + 'static> Together<T> {
+impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             next: Mutex::default(),
@@ -64,9 +64,9 @@ impl<T: Clone + Send + Sync + 'static> Together<T> {
     }
 }
 
-impl<T: Clone> fmt::Debug for Together<T> {
+impl<T: Clone> fmt::Debug for SingleFlight<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Together").finish_non_exhaustive()
+        f.debug_struct("SingleFlight").finish_non_exhaustive()
     }
 }
 
