@@ -21,8 +21,8 @@ pub(super) enum Attempt<T> {
 }
 
 impl Endpoint {
-    /// Repeats a write, each time with what is there now, until it is done or judged by what is stored. It ends because
-    /// each round lost to a write that succeeded, or with the request's deadline.
+    /// Attempts a write until it succeeds or the stored object decides against it. Each attempt starts from the present
+    /// object. A failed attempt means that another write succeeded, so the loop ends; so it does with the request's deadline.
     ///
     /// # Errors
     /// Of the attempts and of the store.

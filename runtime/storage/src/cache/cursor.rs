@@ -16,8 +16,7 @@ pub enum CursorEnd {
     /// The watcher was too slow: changes that it had not read have left the window.
     #[error("the watcher was too slow")]
     Lagged,
-    /// The cache lost the store's history. It is being filled again, or cannot continue; [`WatchCache::fill`] says
-    /// which.
+    /// The cache lost the store's history. [`WatchCache::fill`] says whether it is being filled again or cannot continue.
     #[error("the cache lost the history of the store")]
     Lost,
 }
