@@ -198,6 +198,15 @@ impl Kind {
             .is_some_and(|(_, strategy)| strategy.has_defaults())
     }
 
+    /// Stored bytes as they are served, if that needs no decoding. Defaults that are code need it: they take objects.
+    pub(super) fn recognize(&self, stored: &Bytes) -> Option<Prepared> {
+        let version = self.storage_version;
+        if self.has_defaults(version) {
+            return None;
+        }
+        Prepared::recognize(stored, &self.versions[version])
+    }
+
     /// Puts in the defaults of the rules for a version.
     fn default_by_rules(&self, object: &mut Object, version: VersionIndex) {
         if self.has_defaults(version) {

@@ -50,16 +50,12 @@ impl Prepared {
     }
 
     /// Stored bytes that are just what they would be if the object were read and written again; `None` if they are not,
-    /// or if that takes decoding to tell, as it does where code puts in defaults.
-    pub(super) fn recognize(
-        stored: &Bytes,
-        version: &KindVersion,
-        has_defaults: bool,
-    ) -> Option<Self> {
+    /// or if that takes decoding to tell.
+    pub(super) fn recognize(stored: &Bytes, version: &KindVersion) -> Option<Self> {
         let metadata = stored.strip_prefix(version.head.as_slice())?;
         // Without a name it is no object.
         let name = metadata.strip_prefix(b"{\"name\":\"")?.first()?;
-        if *name == b'"' || has_defaults {
+        if *name == b'"' {
             return None;
         }
         Some(Self {

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use super::cached_object::CachedObject;
 use super::json::Json;
 use super::kind::Kind;
-use super::prepared::Prepared;
 
 /// A kind, as its watch cache sees it.
 pub(super) struct Served(pub(super) Arc<Kind>);
@@ -28,9 +27,7 @@ impl Normalize for Served {
         if let Some(written) = kind.handed.take(key, stored) {
             return CachedObject::new(&written.served(revision), version);
         }
-        // Defaults that are code take objects.
-        let has_defaults = kind.has_defaults(kind.storage_version);
-        if let Some(known) = Prepared::recognize(stored, version, has_defaults) {
+        if let Some(known) = kind.recognize(stored) {
             return CachedObject::new(&known.served(revision), version);
         }
         let object = kind

@@ -80,7 +80,7 @@ impl<K: Resource, S: Strategy<K>> ErasedStrategy for Typed<K, S> {
         S::HAS_DEFAULTS
     }
     fn default(&self, object: &mut Object) -> bool {
-        S::HAS_DEFAULTS && edit(object, |typed: &mut K| self.strategy.default(typed))
+        edit(object, |typed: &mut K| self.strategy.default(typed))
     }
     fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool {
         edit(object, |typed: &mut K| {

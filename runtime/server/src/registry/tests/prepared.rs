@@ -109,9 +109,7 @@ fn is_recognized(kind: &Arc<kind::Kind>, stored: &[u8]) -> bool {
         "of {}",
         text(&stored)
     );
-    let version = kind.storage_version;
-    let has_defaults = kind.has_defaults(version);
-    let recognized = Prepared::recognize(&stored, &kind.versions[version], has_defaults);
+    let recognized = kind.recognize(&stored);
     if let (Some(recognized), Ok(decoded)) = (&recognized, &decoded) {
         let served = recognized.served(revision);
         assert_eq!(served.metadata(), decoded.metadata());
