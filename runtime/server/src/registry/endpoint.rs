@@ -9,18 +9,18 @@ use apiloom_meta::{ApiError, GroupVersionKind, Object, ResourceDef, StatusDetail
 use apiloom_storage::cache::WatchCache;
 use apiloom_storage::{Revision, StorageError};
 
-use super::admission::Chain;
-use super::document::Document;
-use super::field_values::FieldValues;
-use super::items::Items;
-use super::json::Json;
-use super::kind::Kind;
-use super::kind_version::{KindVersion, VersionIndex};
-use super::large::LargeDocuments;
-use super::options::RequestContext;
-use super::prepared::Prepared;
-use super::remaining::Remaining;
-use super::served::Served;
+use crate::registry::large::LargeDocuments;
+use crate::registry::objects::document::Document;
+use crate::registry::objects::items::Items;
+use crate::registry::objects::json::Json;
+use crate::registry::objects::kind::Kind;
+use crate::registry::objects::kind_version::{KindVersion, VersionIndex};
+use crate::registry::objects::prepared::Prepared;
+use crate::registry::objects::served::Served;
+use crate::registry::options::RequestContext;
+use crate::registry::reads::field_values::FieldValues;
+use crate::registry::reads::remaining::Remaining;
+use crate::registry::rules::admission::Chain;
 
 /// One resource in one version. Objects go in and come out in this version, with apiVersion, kind and resourceVersion.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::options::RequestContext;
+use crate::registry::options::RequestContext;
 
 /// From how many bytes on a document is large. Below it the work takes less than a millisecond or two, and moving it
 /// elsewhere would cost more than it saves.
@@ -35,7 +35,7 @@ const QUERY_WEIGHT: usize = 32;
 
 /// Room for large documents, shared by all requests of a registry.
 #[derive(Clone, Debug)]
-pub(super) struct LargeDocuments {
+pub(crate) struct LargeDocuments {
     room: Arc<Semaphore>,
     kib: u32,
 }

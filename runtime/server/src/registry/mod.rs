@@ -3,76 +3,40 @@
 //! Knows no HTTP: errors carry a reason, warnings are collected in the request context. A kind contributes data
 //! ([`apiloom_meta::ResourceDef`]) and hooks ([`Strategy`]); adding one costs no new copy of this code.
 
-mod admission;
-mod attempt;
-mod builder;
-mod cached;
-mod cached_object;
-mod continue_token;
-mod converted;
-mod count;
-mod create;
-mod decode;
-mod delete;
-mod delete_collection;
-mod document;
-mod draft;
+mod catalog;
 mod endpoint;
 mod error;
-mod field_values;
-mod get;
-mod items;
-mod json;
-mod key;
-mod kind;
-mod kind_version;
 mod large;
-mod list;
-mod lister;
-mod located;
-mod namespace;
+mod objects;
 mod options;
-mod patch;
-mod prepared;
-mod present;
-mod read_counts;
-mod readers;
-mod recent_conversions;
-mod remaining;
-mod report;
-mod resources;
-mod runtime_config;
-mod selection;
-mod served;
-mod stamp;
-mod strategy;
-mod target;
-mod update;
-mod validate;
-mod watch;
+mod reads;
+mod rules;
+mod writes;
 
-pub use admission::{Admission, AdmissionContext, AdmissionRequest, AdmittedObject, Operation};
-pub(crate) use builder::DEFAULT_MAX_OBJECT_BYTES;
-pub use builder::RegistryBuilder;
-pub(crate) use cached_object::StateId;
-pub use document::{Document, Encoded};
+pub(crate) use catalog::builder::DEFAULT_MAX_OBJECT_BYTES;
+pub use catalog::builder::RegistryBuilder;
+pub(crate) use catalog::located::located;
+pub use catalog::resources::{Registry, ServedGroup};
 pub use endpoint::{Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, Written};
 pub(crate) use error::{refused_patch, unrecognized};
-pub use items::Items;
-pub use json::Json;
 pub(crate) use large::OffThread;
-pub use lister::Lister;
-pub(crate) use located::located;
-pub use namespace::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
+pub(crate) use objects::cached_object::StateId;
+pub use objects::document::{Document, Encoded};
+pub use objects::items::Items;
+pub use objects::json::Json;
+pub use objects::read_counts::ListCounts;
 pub use options::{
     CreateOptions, DeleteOptions, FieldValidation, GetOptions, ListOptions, PatchOptions,
     Preconditions, PropagationPolicy, RequestContext, UpdateOptions, UserInfo, VersionMatch,
 };
-pub use read_counts::ListCounts;
-pub use report::{CacheReport, ResourceReport};
-pub use resources::{Registry, ServedGroup};
-pub use strategy::Strategy;
-pub use watch::WatchEvents;
+pub use reads::lister::Lister;
+pub use reads::report::{CacheReport, ResourceReport};
+pub use reads::watch::WatchEvents;
+pub use rules::admission::{
+    Admission, AdmissionContext, AdmissionRequest, AdmittedObject, Operation,
+};
+pub use rules::namespace::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
+pub use rules::strategy::Strategy;
 
 #[cfg(test)]
 mod tests;

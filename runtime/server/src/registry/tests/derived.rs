@@ -6,10 +6,10 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::super::cached_object::CachedObject;
-use super::super::field_values::UNUSED_LOOKS;
 use super::versions::stored_long_ago;
 use super::*;
+use crate::registry::objects::cached_object::CachedObject;
+use crate::registry::reads::field_values::UNUSED_LOOKS;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Part {

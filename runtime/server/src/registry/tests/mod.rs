@@ -46,7 +46,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::*;
+use crate::registry::*;
 
 pub(super) const GROUP: &str = "test.example.com";
 

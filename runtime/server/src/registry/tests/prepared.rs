@@ -6,11 +6,12 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
-use crate::registry::prepared::Prepared;
-use crate::registry::served::Served;
+use crate::registry::objects::kind::Kind;
+use crate::registry::objects::prepared::Prepared;
+use crate::registry::objects::served::Served;
 
 /// An object as it is prepared, and as a read would encode it.
-fn check(kind: &kind::Kind, document: Value) {
+fn check(kind: &Kind, document: Value) {
     let version = &kind.versions[kind.storage_version];
     let mut object = object(document);
     let prepared = kind.encode(&mut object).unwrap();
@@ -92,7 +93,7 @@ async fn a_write_that_failed_is_forgotten_but_not_the_one_that_won() {
 }
 
 /// Whether stored bytes need no decoding. However they are read, the watch cache must come to hold the same.
-fn is_recognized(kind: &Arc<kind::Kind>, stored: &[u8]) -> bool {
+fn is_recognized(kind: &Arc<Kind>, stored: &[u8]) -> bool {
     let (stored, revision) = (Bytes::copy_from_slice(stored), Revision(1234));
     let decoded = kind
         .read("/a", &stored, revision, kind.storage_version)

@@ -1,0 +1,247 @@
+//! From the registered versions of each resource to its [`Kind`], with every problem of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use apiloom_meta::kind::{CellSource, Place, ResourceDef};
+use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
+use apiloom_storage::Storage;
+
+use crate::registry::catalog::located::{label, located, of_kind, of_two_kinds};
+use crate::registry::objects::kind::Kind;
+use crate::registry::objects::kind_version::KindVersion;
+use crate::registry::objects::prepared::Handed;
+use crate::registry::objects::read_counts::ReadCounts;
+use crate::registry::objects::readers::Readers;
+use crate::registry::objects::recent_conversions::RecentConversions;
+use crate::registry::rules::namespace::Namespace;
+use crate::registry::rules::strategy::ErasedStrategy;
+
+/// Group and plural.
+pub(super) type KindId = (String, String);
+
+/// The rules of a kind in one version.
+pub(super) struct VersionStrategy {
+    pub(super) of: KindId,
+    pub(super) version: &'static str,
+    /// Where the kind is declared.
+    pub(super) place: Option<Place>,
+    pub(super) rules: Box<dyn ErasedStrategy>,
+}
+
+/// The makings of kinds.
+pub(super) struct Kinds<'a> {
+    pub(super) store: Arc<dyn Storage>,
+    pub(super) stores: Vec<(KindId, Arc<dyn Storage>)>,
+    pub(super) key_prefix: String,
+    pub(super) strategies: Vec<VersionStrategy>,
+    /// How many bytes slow readers of a kind may keep: as many as its history.
+    pub(super) readers_bytes: usize,
+    pub(super) problems: &'a mut Vec<String>,
+}
+
+impl Kinds<'_> {
+    /// The kinds that have no problem, and all ids in order of registration.
+    pub(super) fn build(
+        &mut self,
+        defs: Vec<ResourceDef>,
+    ) -> (Vec<KindId>, BTreeMap<KindId, Arc<Kind>>) {
+        let mut order: Vec<KindId> = Vec::new();
+        let mut versions: BTreeMap<KindId, Vec<ResourceDef>> = BTreeMap::new();
+        for def in defs {
+            let id = (def.group.to_owned(), def.plural.to_owned());
+            if !order.contains(&id) {
+                order.push(id.clone());
+            }
+            versions.entry(id).or_default().push(def);
+        }
+        let kinds = versions
+            .into_iter()
+            .filter_map(|(id, defs)| Some((id.clone(), Arc::new(self.kind(&id, defs)?))))
+            .collect();
+        for strategy in std::mem::take(&mut self.strategies) {
+            let (group, plural) = &strategy.of;
+            let gv = GroupVersion::new(group, strategy.version);
+            let problem = format!(
+                "a strategy for {plural} of {gv}, which is not registered or has one already"
+            );
+            self.problems.push(located([strategy.place], problem));
+        }
+        for ((group, plural), _) in &self.stores {
+            if !order.iter().any(|(g, p)| (g, p) == (group, plural)) {
+                let resource = GroupResource::new(group, plural);
+                self.problems
+                    .push(format!("a store for {resource}, which is not registered"));
+            }
+        }
+        (order, kinds)
+    }
+
+    /// Where a kind is kept.
+    fn store(&self, id: &KindId) -> Arc<dyn Storage> {
+        let own = self.stores.iter().find(|(owner, _)| owner == id);
+        Arc::clone(own.map_or(&self.store, |(_, store)| store))
+    }
+
+    fn kind(&mut self, id: &KindId, defs: Vec<ResourceDef>) -> Option<Kind> {
+        let consistent = self.check_versions(&defs);
+        let hub = self.hub(&defs);
+        let storage_version = self.storage_version(&defs);
+        let first = defs.first()?;
+        let (resource, group_kind, scope) =
+            (first.group_resource(), first.group_kind(), first.scope);
+        let is_namespace = Namespace::is_kind(first);
+        let versions: Vec<Option<KindVersion>> =
+            defs.into_iter().map(|def| self.version(id, def)).collect();
+        let versions: Vec<KindVersion> = versions.into_iter().collect::<Option<_>>()?;
+        let reads = ReadCounts::new(versions[storage_version?].def.selectable.len());
+        let converted = versions
+            .iter()
+            .map(|_| RecentConversions::default())
+            .collect();
+        consistent.then_some(Kind {
+            versions,
+            converted,
+            hub: hub?,
+            storage_version: storage_version?,
+            resource,
+            group_kind: GroupKind::new(group_kind.group, group_kind.kind),
+            scope,
+            is_namespace,
+            store: self.store(id),
+            key_prefix: self.key_prefix.clone(),
+            newest_write: AtomicU64::new(0),
+            reads,
+            handed: Handed::default(),
+            readers: Readers::new(self.readers_bytes),
+        })
+    }
+
+    /// Versions of one resource must be the same kind of thing.
+    fn check_versions(&mut self, defs: &[ResourceDef]) -> bool {
+        let before = self.problems.len();
+        for (i, def) in defs.iter().enumerate() {
+            let earlier = &defs[..i];
+            if let Some(same) = earlier.iter().find(|other| other.version == def.version) {
+                let problem = format!("{} is registered twice", label(def));
+                self.problems
+                    .push(located([same.place, def.place], problem));
+            }
+            let Some(first) = earlier.first() else {
+                continue;
+            };
+            if first.kind != def.kind || first.scope != def.scope || first.status != def.status {
+                let problem = "differ in kind, scope or status subresource";
+                self.problems.push(of_two_kinds(first, def, problem));
+            }
+        }
+        self.problems.len() == before
+    }
+
+    fn hub(&mut self, defs: &[ResourceDef]) -> Option<usize> {
+        let hubs: Vec<usize> = (0..defs.len())
+            .filter(|&i| defs[i].conversion.is_none())
+            .collect();
+        for (def, conversion) in defs
+            .iter()
+            .filter_map(|def| Some((def, def.conversion.as_ref()?)))
+        {
+            if !defs
+                .iter()
+                .any(|hub| hub.version == conversion.hub_version && hub.conversion.is_none())
+            {
+                let problem = format!(
+                    "its hub {} {} is not registered",
+                    conversion.hub_kind, conversion.hub_version
+                );
+                self.problems.push(of_kind(def, problem));
+            }
+        }
+        self.only_version(defs, &hubs, "the hub", "hubs, one must be")
+    }
+
+    fn storage_version(&mut self, defs: &[ResourceDef]) -> Option<usize> {
+        // Of a single version there is no doubt.
+        if defs.len() == 1 {
+            return Some(0);
+        }
+        let stored: Vec<usize> = (0..defs.len()).filter(|&i| defs[i].storage).collect();
+        self.only_version(defs, &stored, "the storage version", "storage versions")
+    }
+
+    /// The index of the version that alone is something; none or several are a problem.
+    fn only_version(
+        &mut self,
+        defs: &[ResourceDef],
+        indexes: &[usize],
+        singular: &str,
+        plural: &str,
+    ) -> Option<usize> {
+        let (versions, problem): (Vec<&ResourceDef>, String) = match *indexes {
+            [index] => return Some(index),
+            [] => (defs.iter().collect(), format!("no version is {singular}")),
+            _ => {
+                let versions: Vec<&ResourceDef> = indexes.iter().map(|&i| &defs[i]).collect();
+                let names: Vec<&str> = versions.iter().map(|def| def.version).collect();
+                let problem = format!("the versions {} are all {plural}", names.join(", "));
+                (versions, problem)
+            }
+        };
+        let problem = format!("{}: {problem}", label(versions.first()?));
+        let places = versions.iter().map(|def| def.place);
+        self.problems.push(located(places, problem));
+        None
+    }
+
+    fn version(&mut self, id: &KindId, def: ResourceDef) -> Option<KindVersion> {
+        let position = self
+            .strategies
+            .iter()
+            .position(|strategy| strategy.of == *id && strategy.version == def.version);
+        let strategy = position.map(|at| self.strategies.remove(at).rules);
+        let schema = match (def.schema)() {
+            Ok(schema) => schema,
+            Err(errors) => {
+                self.problems
+                    .extend(errors.0.iter().map(|line| of_kind(&def, line)));
+                return None;
+            }
+        };
+        let columns = def
+            .columns
+            .iter()
+            .filter_map(|column| match &column.source {
+                CellSource::Path(path) if !schema.has_path(path) => {
+                    Some((format!("column {:?}", column.name), path.to_string()))
+                }
+                CellSource::Query(query) if !schema.has_query(query) => {
+                    Some((format!("column {:?}", column.name), query.to_string()))
+                }
+                CellSource::Path(_) | CellSource::Query(_) | CellSource::With(_) => None,
+            });
+        let selectable = def.selectable.iter().filter(|path| !schema.has_path(path));
+        let missing = columns
+            .chain(selectable.map(|path| ("a selectable field".to_owned(), path.to_string())));
+        let lines = missing.map(|(what, path)| {
+            of_kind(
+                &def,
+                format_args!("{what} is at {path}, which the schema does not know"),
+            )
+        });
+        let incomparable = def
+            .selectable
+            .iter()
+            .filter(|path| schema.has_path(path) && !schema.is_comparable(path));
+        let lines = lines.chain(incomparable.map(|path| {
+            of_kind(
+                &def,
+                format_args!(
+                    "a selectable field is at {path}, which is no string, integer or boolean"
+                ),
+            )
+        }));
+        self.problems.extend(lines);
+        Some(KindVersion::new(def, schema, strategy))
+    }
+}

@@ -1,0 +1,71 @@
+//! `--runtime-config`: which versions and resources are served.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use apiloom_meta::{GroupVersion, GroupVersionKind, ResourceDef};
+
+use crate::registry::objects::kind::Kind;
+use crate::registry::rules::namespace::Namespace;
+
+/// Checked settings. The more specific one wins: a resource, then its version, then its stability, then everything.
+pub(crate) struct RuntimeConfig {
+    settings: BTreeMap<String, bool>,
+}
+
+impl RuntimeConfig {
+    /// Checks that every setting names something.
+    pub(crate) fn new(
+        settings: &[(String, bool)],
+        registered: &[GroupVersionKind],
+        kinds: &BTreeMap<(String, String), Arc<Kind>>,
+        problems: &mut Vec<String>,
+    ) -> Self {
+        let versions = registered.iter().map(|gvk| gvk.group_version().to_string());
+        let resources = kinds
+            .values()
+            .flat_map(|kind| kind.versions.iter().map(|v| resource_key(&v.def)));
+        let wide = ["api/all", "api/ga", "api/beta", "api/alpha"].map(str::to_owned);
+        let known: Vec<String> = wide.into_iter().chain(versions).chain(resources).collect();
+        for (key, _) in settings.iter().filter(|(key, _)| !known.contains(key)) {
+            problems.push(format!("runtime-config names {key:?}, which is neither a served version nor a resource of one"));
+        }
+        Self {
+            settings: settings.iter().cloned().collect(),
+        }
+    }
+
+    /// Whether a kind of a version is served.
+    pub(crate) fn allows(&self, def: &ResourceDef) -> bool {
+        let version = GroupVersion::new(def.group, def.version).to_string();
+        let mut keys = vec![resource_key(def), version];
+        // Namespaces are what the server itself needs; only their own name turns them off.
+        if !Namespace::is_kind(def) {
+            keys.extend([
+                format!("api/{}", stability(def.version)),
+                "api/all".to_owned(),
+            ]);
+        }
+        keys.iter()
+            .find_map(|key| self.settings.get(key).copied())
+            .unwrap_or(true)
+    }
+}
+
+fn resource_key(def: &ResourceDef) -> String {
+    format!(
+        "{}/{}",
+        GroupVersion::new(def.group, def.version),
+        def.plural
+    )
+}
+
+fn stability(version: &str) -> &'static str {
+    if version.contains("alpha") {
+        "alpha"
+    } else if version.contains("beta") {
+        "beta"
+    } else {
+        "ga"
+    }
+}

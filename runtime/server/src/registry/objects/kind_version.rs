@@ -1,0 +1,65 @@
+//! One version of a kind: what it declares, its schema and its rules.
+
+use std::fmt;
+use std::sync::Arc;
+
+use apiloom_meta::codec::{Finder, append_json};
+use apiloom_meta::kind::ResourceDef;
+use apiloom_meta::schema::Schema;
+
+use super::json::METADATA;
+use crate::registry::rules::strategy::ErasedStrategy;
+
+/// A kind of one version.
+pub(crate) struct KindVersion {
+    /// What it declares.
+    pub(crate) def: ResourceDef,
+    /// Its `apiVersion`.
+    pub(crate) api_version: String,
+    /// What the JSON of an object begins with, up to the value of its metadata.
+    pub(crate) head: Vec<u8>,
+    /// Its schema.
+    pub(crate) schema: Arc<Schema>,
+    /// Finds the fields that it can be selected by, in the order of their declaration.
+    pub(crate) selectable: Finder,
+    /// Its own rules.
+    pub(crate) strategy: Option<Box<dyn ErasedStrategy>>,
+}
+
+impl KindVersion {
+    /// A version that declares this.
+    pub(crate) fn new(
+        def: ResourceDef,
+        schema: Schema,
+        strategy: Option<Box<dyn ErasedStrategy>>,
+    ) -> Self {
+        let mut head = Vec::new();
+        let api_version = def.api_version();
+        for (name, value) in [("{\"kind\":", def.kind), (",\"apiVersion\":", &api_version)] {
+            head.extend_from_slice(name.as_bytes());
+            append_json(&value, &mut head);
+        }
+        head.push(b',');
+        head.extend_from_slice(METADATA);
+        Self {
+            api_version,
+            head,
+            schema: Arc::new(schema),
+            selectable: Finder::new(def.selectable.iter().cloned()),
+            strategy,
+            def,
+        }
+    }
+}
+
+impl fmt::Debug for KindVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KindVersion")
+            .field("api_version", &self.api_version)
+            .field("kind", &self.def.kind)
+            .finish()
+    }
+}
+
+/// A position in [`Kind::versions`].
+pub(crate) type VersionIndex = usize;

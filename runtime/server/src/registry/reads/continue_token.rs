@@ -1,0 +1,192 @@
+//! Where a paged list goes on: upstream's token, so that clients and their tools read what they know.
+
+use apiloom_meta::ApiError;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+/// The only version of the token there is.
+const VERSION: &str = "meta.k8s.io/v1";
+
+/// The revision of a token that goes on at the present state instead of the first page's.
+const LATEST: i64 = -1;
+
+/// What a token holds. The order of the fields is the order on the wire.
+#[derive(Serialize, Deserialize)]
+struct Token {
+    #[serde(default)]
+    v: String,
+    #[serde(default)]
+    rv: i64,
+    #[serde(default)]
+    start: String,
+}
+
+/// A decoded token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Continue {
+    /// The state that the list shows; `None` for the present one.
+    pub(crate) at: Option<u64>,
+    /// The key to go on from.
+    pub(crate) start: String,
+}
+
+/// The token that goes on behind `last`, a key below `prefix`, at a revision.
+pub(crate) fn encode(prefix: &str, last: &str, revision: u64) -> String {
+    // NUL is the smallest byte, so this is the first key behind `last`.
+    token(
+        i64::try_from(revision).unwrap_or(LATEST),
+        format!("{}\0", last.strip_prefix(prefix).unwrap_or(last)),
+    )
+}
+
+/// The token that goes on from `start`, a key below `prefix`, at whatever state there is then.
+pub(crate) fn encode_inconsistent(prefix: &str, start: &str) -> String {
+    token(
+        LATEST,
+        start.strip_prefix(prefix).unwrap_or(start).to_owned(),
+    )
+}
+
+fn token(rv: i64, start: String) -> String {
+    let token = Token {
+        v: VERSION.to_owned(),
+        rv,
+        start,
+    };
+    URL_SAFE_NO_PAD
+        .encode(serde_json::to_vec(&token).expect("a struct of strings and a number is JSON"))
+}
+
+/// Reads a token.
+///
+/// # Errors
+/// BadRequest with upstream's texts.
+pub(crate) fn decode(token: &str, prefix: &str) -> Result<Continue, ApiError> {
+    decode_token(token, prefix)
+        .map_err(|why| ApiError::bad_request(format!("invalid continue token: {why}")))
+}
+
+fn decode_token(token: &str, prefix: &str) -> Result<Continue, String> {
+    let json = URL_SAFE_NO_PAD
+        .decode(token)
+        .map_err(|e| format!("continue key is not valid: {}", base64_text(&e, token)))?;
+    let token: Token =
+        serde_json::from_slice(&json).map_err(|e| format!("continue key is not valid: {e}"))?;
+    if token.v != VERSION {
+        return Err(format!(
+            "continue key is not valid: server does not recognize this encoded version {}",
+            token.v
+        ));
+    }
+    if token.rv == 0 {
+        return Err(format!(
+            "continue key is not valid: incorrect encoded start resourceVersion (version {VERSION})"
+        ));
+    }
+    if token.start.is_empty() {
+        return Err(format!(
+            "continue key is not valid: encoded start key empty (version {VERSION})"
+        ));
+    }
+    let suffix = token.start.strip_prefix('/').unwrap_or(&token.start);
+    // Only keys below the prefix may be named: a step up or an empty step would leave it.
+    if suffix
+        .split('/')
+        .any(|segment| segment.is_empty() || segment == "." || segment == "..")
+    {
+        return Err(format!("continue key is not valid: {}", token.start));
+    }
+    Ok(Continue {
+        at: u64::try_from(token.rv).ok(),
+        start: format!("{prefix}{suffix}"),
+    })
+}
+
+/// Go's text for broken base64.
+fn base64_text(error: &base64::DecodeError, token: &str) -> String {
+    let at = match error {
+        base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => {
+            *at
+        }
+        _ => token.len(),
+    };
+    format!("illegal base64 data at input byte {at}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PREFIX: &str = "/registry/g/things/";
+
+    fn raw(json: &str) -> String {
+        URL_SAFE_NO_PAD.encode(json)
+    }
+
+    #[test]
+    fn a_token_is_the_json_that_upstream_writes() {
+        let token = encode(PREFIX, "/registry/g/things/ns/a", 592);
+        assert_eq!(
+            URL_SAFE_NO_PAD.decode(&token).unwrap(),
+            br#"{"v":"meta.k8s.io/v1","rv":592,"start":"ns/a\u0000"}"#
+        );
+        let expected = Continue {
+            at: Some(592),
+            start: "/registry/g/things/ns/a\0".to_owned(),
+        };
+        assert_eq!(decode(&token, PREFIX).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_start_with_a_leading_slash_means_the_same() {
+        let token = raw(r#"{"v":"meta.k8s.io/v1","rv":5,"start":"/ns/a\u0000"}"#);
+        assert_eq!(
+            decode(&token, PREFIX).unwrap().start,
+            "/registry/g/things/ns/a\0"
+        );
+    }
+
+    #[test]
+    fn an_inconsistent_token_has_no_revision() {
+        let token = encode_inconsistent(PREFIX, "/registry/g/things/ns/a\0");
+        let expected = Continue {
+            at: None,
+            start: "/registry/g/things/ns/a\0".to_owned(),
+        };
+        assert_eq!(decode(&token, PREFIX).unwrap(), expected);
+    }
+
+    fn check(token: &str, expected: &str) {
+        assert_eq!(
+            decode(token, PREFIX).unwrap_err().message,
+            format!("invalid continue token: continue key is not valid: {expected}")
+        );
+    }
+
+    #[test]
+    fn broken_tokens_are_named() {
+        check("a!b", "illegal base64 data at input byte 1");
+        check(&raw("{"), "EOF while parsing an object at line 1 column 1");
+        check(
+            &raw(r#"{"v":"v9","rv":1,"start":"a"}"#),
+            "server does not recognize this encoded version v9",
+        );
+        check(
+            &raw(r#"{"v":"meta.k8s.io/v1","rv":0,"start":"a"}"#),
+            "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+        );
+        check(
+            &raw(r#"{"v":"meta.k8s.io/v1","rv":1,"start":""}"#),
+            "encoded start key empty (version meta.k8s.io/v1)",
+        );
+        check(
+            &raw(r#"{"v":"meta.k8s.io/v1","rv":1,"start":"../x"}"#),
+            "../x",
+        );
+        check(
+            &raw(r#"{"v":"meta.k8s.io/v1","rv":1,"start":"a//b"}"#),
+            "a//b",
+        );
+    }
+}

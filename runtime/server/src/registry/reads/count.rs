@@ -1,0 +1,41 @@
+//! How many objects are stored, for whoever watches the server.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use apiloom_meta::GroupResource;
+use apiloom_storage::{Storage, StorageError};
+
+use crate::registry::catalog::resources::Registry;
+
+impl Registry {
+    /// How many bytes each store takes, the one of most resources first; those are left out that have no such number.
+    pub async fn store_sizes(&self) -> Vec<Result<u64, StorageError>> {
+        let mut stores: Vec<&Arc<dyn Storage>> = Vec::new();
+        for endpoint in &self.endpoints {
+            let store = &endpoint.kind.store;
+            if !stores.iter().any(|known| Arc::ptr_eq(known, store)) {
+                stores.push(store);
+            }
+        }
+        let mut sizes = Vec::new();
+        for store in stores {
+            sizes.extend(store.size_bytes().await.transpose());
+        }
+        sizes
+    }
+
+    /// The number of objects of every served resource, once for all its versions, or why it is not known. Asks the store.
+    pub async fn count_objects(&self) -> Vec<(GroupResource, Result<u64, StorageError>)> {
+        let mut counted = HashSet::new();
+        let mut counts = Vec::new();
+        for endpoint in &self.endpoints {
+            let kind = &endpoint.kind;
+            if counted.insert(&kind.resource) {
+                let count = kind.store.count(&kind.prefix(None)).await;
+                counts.push((kind.resource.clone(), count));
+            }
+        }
+        counts
+    }
+}

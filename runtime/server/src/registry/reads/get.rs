@@ -1,0 +1,49 @@
+//! get: one object.
+
+use apiloom_meta::ApiError;
+
+use super::cached::Wanted;
+use super::selection::Selection;
+use crate::registry::endpoint::Endpoint;
+use crate::registry::error;
+use crate::registry::objects::document::Document;
+use crate::registry::options::{GetOptions, RequestContext};
+
+impl Endpoint {
+    /// One object.
+    ///
+    /// # Errors
+    /// NotFound, Timeout for a resourceVersion in the future.
+    pub async fn get(
+        &self,
+        _ctx: &RequestContext,
+        namespace: Option<&str>,
+        name: &str,
+        options: &GetOptions,
+    ) -> Result<Document, ApiError> {
+        let at_least = error::version_option(&options.resource_version)?;
+        let key = self.kind.key(namespace, name)?;
+        if let Some(cache) = &self.cache {
+            let wanted = Wanted::by(&options.resource_version, at_least);
+            if let Some(state) = self.state(cache, wanted, "get").await? {
+                let item = state.get(&key).ok_or_else(|| self.not_found(name))?;
+                let found = self.select(item, &Selection::everything())?;
+                return found.ok_or_else(|| self.not_found(name));
+            }
+        }
+        let (entry, revision) = self
+            .kind
+            .store
+            .get(&key)
+            .await
+            .map_err(|e| self.kind.error(e, "get"))?;
+        // Reads go to the store itself, so a state that it does not have yet will not arrive by waiting.
+        if revision.0 < at_least {
+            return Err(error::too_large(at_least, revision));
+        }
+        let entry = entry.ok_or_else(|| self.not_found(name))?;
+        self.kind
+            .read_entry(&entry, self.version)
+            .map(Document::from)
+    }
+}

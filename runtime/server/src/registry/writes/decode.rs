@@ -1,0 +1,192 @@
+//! From the bytes of a body to an object of the version that the URL names, with upstream's texts for what is wrong.
+
+use apiloom_meta::codec::{self, DecodeError, Format, MAX_EXPANDED_BYTES};
+use apiloom_meta::field::go_quote;
+use apiloom_meta::{ApiError, GroupVersion, Object};
+use serde_json::{Map, Value};
+
+use crate::registry::endpoint::Endpoint;
+use crate::registry::error::unrecognized;
+use crate::registry::options::{FieldValidation, RequestContext};
+
+impl Endpoint {
+    /// Decodes a body: apiVersion and kind defaulted and checked, unknown and duplicate fields as asked.
+    ///
+    /// # Errors
+    /// BadRequest with the texts of the API.
+    pub fn decode(
+        &self,
+        ctx: &RequestContext,
+        body: &[u8],
+        format: Format,
+        validation: FieldValidation,
+    ) -> Result<Object, ApiError> {
+        if body.iter().all(u8::is_ascii_whitespace) && format == Format::Json {
+            return Err(self.unrecognized(
+                "couldn't get version/kind; json parse error: unexpected end of JSON input",
+                body,
+            ));
+        }
+        let decoded = match codec::decode(body, format, self.schema()) {
+            Ok(decoded) => decoded,
+            Err(DecodeError::Syntax(text)) if format == Format::Json => {
+                return Err(self.unrecognized(
+                    &format!("couldn't get version/kind; json parse error: {text}"),
+                    body,
+                ));
+            }
+            Err(DecodeError::Syntax(text)) => return Err(self.unrecognized(&text, body)),
+            Err(DecodeError::Type(text)) => return Err(self.mistyped(&text, body, format)),
+            Err(DecodeError::TooLarge) => return Err(ApiError::too_large(MAX_EXPANDED_BYTES)),
+        };
+        let mut object = self.object_of(decoded.value, body)?;
+        self.check_type(&mut object, body)?;
+        self.report(ctx, &decoded.strict, validation)
+            .map_err(|text| self.cannot_handle(self.def().kind, self.def().version, &text))?;
+        object.drop_empty_metadata();
+        Ok(object)
+    }
+
+    /// Decides about unknown and duplicate fields; the error is the text for a refusal.
+    pub(crate) fn report(
+        &self,
+        ctx: &RequestContext,
+        strict: &[String],
+        validation: FieldValidation,
+    ) -> Result<(), String> {
+        match validation {
+            FieldValidation::Ignore => {}
+            FieldValidation::Warn => strict.iter().for_each(|text| ctx.warn(text.as_str())),
+            FieldValidation::Strict if strict.is_empty() => {}
+            FieldValidation::Strict => {
+                return Err(format!("strict decoding error: {}", strict.join(", ")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The fields of a document. A null body is an empty object, as in Go.
+    fn object_of(&self, value: Value, body: &[u8]) -> Result<Object, ApiError> {
+        match value {
+            Value::Object(fields) => Ok(Object::new(fields)),
+            Value::Null => Ok(Object::new(Map::new())),
+            other => Err(self.no_type(&other, body)),
+        }
+    }
+
+    /// The error for a document that is no object: Go reads apiVersion and kind into a struct first.
+    fn no_type(&self, value: &Value, body: &[u8]) -> ApiError {
+        let found = type_word(value);
+        let text = format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct \
+             {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+        );
+        self.unrecognized(&text, body)
+    }
+
+    /// The error for a value of the wrong type: of another kind's document the kind is reported first.
+    fn mistyped(&self, text: &str, body: &[u8], format: Format) -> ApiError {
+        let value = codec::decode_value(body, format).unwrap_or_default();
+        for field in ["apiVersion", "kind"] {
+            if let Some(found) = value.get(field).filter(|v| !v.is_string() && !v.is_null()) {
+                let found = type_word(found);
+                let text = format!(
+                    "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go struct field .{field} of type string"
+                );
+                return self.unrecognized(&text, body);
+            }
+        }
+        let checked = self.object_of(value, body).and_then(|mut object| {
+            self.check_type(&mut object, body)?;
+            Ok(object)
+        });
+        match checked {
+            Ok(_) => self.cannot_handle(self.def().kind, self.def().version, text),
+            Err(error) => error,
+        }
+    }
+
+    /// Checks apiVersion and kind of a body and fills in what is missing.
+    pub(crate) fn check_type(&self, object: &mut Object, body: &[u8]) -> Result<(), ApiError> {
+        let expected = self.version().api_version.as_str();
+        let given = if object.api_version().is_empty() {
+            expected
+        } else {
+            object.api_version()
+        };
+        let kind = if object.kind().is_empty() {
+            self.def().kind
+        } else {
+            object.kind()
+        };
+        if given == expected && kind == self.def().kind {
+            object.set_type(expected, self.def().kind);
+            return Ok(());
+        }
+        let Some(gv) = GroupVersion::parse(given) else {
+            return Err(
+                self.unrecognized(&format!("unexpected GroupVersion string: {given}"), body)
+            );
+        };
+        Err(self.wrong_type(&gv, given, kind))
+    }
+
+    fn wrong_type(&self, gv: &GroupVersion, given: &str, kind: &str) -> ApiError {
+        let registered = |k: &apiloom_meta::GroupVersionKind| {
+            k.group == gv.group && k.version == gv.version && k.kind == kind
+        };
+        if !self.shared.registered.iter().any(registered) {
+            let scheme = "in scheme \"apiloom\"";
+            let text = format!(
+                "no kind {} is registered for version {} {scheme}",
+                go_quote(kind),
+                go_quote(given)
+            );
+            return self.cannot_handle(kind, &gv.version, &text);
+        }
+        if kind == self.def().kind && gv.group == self.def().group {
+            return ApiError::bad_request(format!(
+                "the API version in the data ({given}) does not match the expected API version ({})",
+                self.version().api_version
+            ));
+        }
+        let package = self
+            .def()
+            .group
+            .split('.')
+            .next()
+            .filter(|p| !p.is_empty())
+            .unwrap_or("core");
+        let target = self.def().kind;
+        let text = format!(
+            "converting ({}.{kind}) to ({package}.{target}): unknown conversion",
+            gv.version
+        );
+        self.cannot_handle(kind, &gv.version, &text)
+    }
+
+    /// `Flunder in version "v1" cannot be handled as a Flunder: WHY`.
+    pub(crate) fn cannot_handle(&self, kind: &str, version: &str, why: &str) -> ApiError {
+        let expected = self.def().kind;
+        ApiError::bad_request(format!(
+            "{kind} in version {} cannot be handled as a {expected}: {why}",
+            go_quote(version)
+        ))
+    }
+
+    fn unrecognized(&self, why: &str, body: &[u8]) -> ApiError {
+        unrecognized(self.def().kind, why, body)
+    }
+}
+
+/// Go's word for the type of a JSON value.
+fn type_word(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

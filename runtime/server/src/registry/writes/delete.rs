@@ -1,0 +1,222 @@
+//! delete: an object removed, or marked so that its finalizers can finish.
+
+use std::sync::Arc;
+
+use apiloom_meta::{ApiError, GroupResource, Object, StatusDetails};
+use apiloom_storage::Revision;
+use serde_json::Value;
+
+use super::attempt::Attempt;
+use super::stamp;
+use super::target::Target;
+use crate::registry::endpoint::{Deleted, Endpoint};
+use crate::registry::objects::present::Present;
+use crate::registry::options::{DeleteOptions, Preconditions, PropagationPolicy, RequestContext};
+use crate::registry::rules::namespace;
+
+/// The finalizer with which the garbage collector lets dependents live on.
+const ORPHAN: &str = "orphan";
+
+/// The finalizer with which the garbage collector deletes dependents first.
+const FOREGROUND: &str = "foregroundDeletion";
+
+impl Endpoint {
+    /// Deletes an object, or begins to.
+    ///
+    /// # Errors
+    /// NotFound, Conflict for preconditions, what admission says.
+    pub async fn delete(
+        &self,
+        ctx: &RequestContext,
+        namespace: Option<&str>,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, ApiError> {
+        let key = self.kind.key(namespace, name)?;
+        let target = Target {
+            ctx,
+            namespace,
+            name,
+            subresource: "",
+            dry_run: options.dry_run,
+        };
+        let attempt = |present| self.attempt_delete(target, options, &key, present);
+        self.carry_out(&key, "delete", attempt).await
+    }
+
+    async fn attempt_delete(
+        &self,
+        target: Target<'_>,
+        options: &DeleteOptions,
+        key: &str,
+        present: Option<Present>,
+    ) -> Result<Attempt<Deleted>, ApiError> {
+        let present = present.ok_or_else(|| self.not_found(target.name))?;
+        self.reserve(target.ctx, present.len()).await;
+        let (stored, old) = match self.judge_deletion(target, options, &present).await {
+            Ok(objects) => objects,
+            Err(error) => return Ok(Attempt::Judged(Err(error))),
+        };
+        let marked = if self.kind.is_namespace {
+            namespace::marked_for_deletion(&stored)
+        } else {
+            marked_for_deletion(&stored, options)
+        };
+        let revision = present.revision();
+        match marked {
+            Some(marked) => self.mark(target, &stored, marked, key, revision).await,
+            None => self.remove(target, old, key, revision).await,
+        }
+    }
+
+    /// The object as it is stored and as the request sees it, if it may be deleted.
+    async fn judge_deletion(
+        &self,
+        target: Target<'_>,
+        options: &DeleteOptions,
+        present: &Present,
+    ) -> Result<(Object, Object), ApiError> {
+        // The mark is put on the document in the version it is stored in, so that nothing is lost by converting.
+        let stored = self.kind.read_present(present, self.kind.storage_version)?;
+        let old = self
+            .kind
+            .convert(stored.clone(), self.kind.storage_version, self.version)?;
+        self.check_preconditions(&options.preconditions, &old)?;
+        self.admit_deletion(target, &old).await?;
+        Ok((stored, old))
+    }
+
+    /// Upstream names the kind here, where other conflicts name the resource.
+    fn check_preconditions(
+        &self,
+        preconditions: &Preconditions,
+        present: &Object,
+    ) -> Result<(), ApiError> {
+        let kind = GroupResource::new(&self.kind.group_kind.group, &self.kind.group_kind.kind);
+        if let Some(uid) = preconditions
+            .uid
+            .as_deref()
+            .filter(|uid| *uid != present.uid())
+        {
+            let why = format!(
+                "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
+                 deleted and then recreated",
+                present.uid()
+            );
+            return Err(ApiError::conflict(&kind, present.name(), &why));
+        }
+        let version = preconditions.resource_version.as_deref();
+        if let Some(version) = version.filter(|version| *version != present.resource_version()) {
+            let why = format!(
+                "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). \
+                 The object might have been modified",
+                present.resource_version()
+            );
+            return Err(ApiError::conflict(&kind, present.name(), &why));
+        }
+        Ok(())
+    }
+
+    /// Writes an object that stays until its finalizers are gone.
+    async fn mark(
+        &self,
+        target: Target<'_>,
+        stored: &Object,
+        mut marked: Object,
+        key: &str,
+        revision: Revision,
+    ) -> Result<Attempt<Deleted>, ApiError> {
+        let unchanged = marked == *stored;
+        let (from, to) = (self.kind.storage_version, self.version);
+        let mut answer = match self.kind.convert(marked.clone(), from, to) {
+            Ok(answer) => answer,
+            Err(error) => return Ok(Attempt::Judged(Err(error))),
+        };
+        if unchanged || target.dry_run {
+            return Ok(Attempt::Judged(Ok(Deleted::Pending(answer))));
+        }
+        let prepared = Arc::new(self.kind.encode(&mut marked)?);
+        match self.store(key, &prepared, Some(revision)).await {
+            Ok(revision) => {
+                answer.set_meta_str("resourceVersion", &revision.to_string());
+                Ok(Attempt::Done(Deleted::Pending(answer)))
+            }
+            Err(error) => self.raced(error, "delete"),
+        }
+    }
+
+    async fn remove(
+        &self,
+        target: Target<'_>,
+        old: Object,
+        key: &str,
+        revision: Revision,
+    ) -> Result<Attempt<Deleted>, ApiError> {
+        if target.dry_run {
+            return Ok(Attempt::Judged(Ok(self.gone(old, None))));
+        }
+        match self.kind.store_delete(key, revision).await {
+            Ok(revision) => Ok(Attempt::Done(self.gone(old, Some(revision)))),
+            Err(error) => self.raced(error, "delete"),
+        }
+    }
+
+    fn gone(&self, mut old: Object, revision: Option<Revision>) -> Deleted {
+        if self.kind.is_namespace {
+            if let Some(revision) = revision {
+                old.set_meta_str("resourceVersion", &revision.to_string());
+            }
+            return Deleted::Returned(old);
+        }
+        Deleted::Gone(StatusDetails {
+            name: old.name().to_owned(),
+            group: self.kind.resource.group.clone(),
+            kind: self.kind.resource.resource.clone(),
+            uid: old.uid().to_owned(),
+            ..StatusDetails::default()
+        })
+    }
+}
+
+/// The object as it stays behind for its finalizers; `None` when nothing holds it back.
+fn marked_for_deletion(stored: &Object, options: &DeleteOptions) -> Option<Object> {
+    let finalizers = finalizers_for(stored, options);
+    if finalizers.is_empty() {
+        return None;
+    }
+    let mut marked = stored.clone();
+    let list = finalizers.into_iter().map(Value::from).collect();
+    marked
+        .meta_mut()
+        .insert("finalizers".to_owned(), Value::Array(list));
+    if !marked.is_deleting() {
+        marked
+            .meta_mut()
+            .insert("deletionTimestamp".to_owned(), stamp::now());
+        let generation = stamp::meta_number(&marked, "generation").filter(|g| *g > 0);
+        if let Some(generation) = generation {
+            stamp::set_meta_number(&mut marked, "generation", Some(generation + 1));
+        }
+    }
+    // No kind is deleted gracefully yet, so no time is left to the object beyond what its finalizers take.
+    stamp::set_meta_number(&mut marked, "deletionGracePeriodSeconds", Some(0));
+    Some(marked)
+}
+
+/// The finalizers that a deletion leaves: the two of the garbage collector are taken out, and the one that the policy
+/// asks for is put at the end. Without a policy the object's own choice stays.
+fn finalizers_for(stored: &Object, options: &DeleteOptions) -> Vec<String> {
+    let present = stored.finalizers();
+    let chosen = match (options.orphan_dependents, options.propagation_policy) {
+        (Some(true), _) | (None, Some(PropagationPolicy::Orphan)) => Some(ORPHAN),
+        (None, Some(PropagationPolicy::Foreground)) => Some(FOREGROUND),
+        (Some(false), _) | (None, Some(PropagationPolicy::Background)) => None,
+        (None, None) => [ORPHAN, FOREGROUND]
+            .into_iter()
+            .find(|name| present.contains(name)),
+    };
+    let others = present
+        .into_iter()
+        .filter(|name| *name != ORPHAN && *name != FOREGROUND);
+    others.chain(chosen).map(str::to_owned).collect()
+}

@@ -1,0 +1,42 @@
+//! deletecollection: every selected object deleted, one by one.
+
+use apiloom_meta::ApiError;
+use apiloom_meta::kind::Scope;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use crate::registry::endpoint::{Endpoint, Listed};
+use crate::registry::options::{DeleteOptions, ListOptions, RequestContext};
+
+/// How many objects are deleted at a time: enough to share a disk sync, not enough to crowd out other requests.
+const WORKERS: usize = 16;
+
+impl Endpoint {
+    /// Deletes every selected object; gives the list as it was.
+    ///
+    /// # Errors
+    /// The first error other than NotFound; some objects may be gone then.
+    pub async fn delete_collection(
+        &self,
+        ctx: &RequestContext,
+        namespace: Option<&str>,
+        list: &ListOptions,
+        options: &DeleteOptions,
+    ) -> Result<Listed, ApiError> {
+        let listed = self.list(ctx, namespace, list).await?;
+        stream::iter(listed.items.names()?)
+            .map(|(namespace, name)| async move {
+                let namespace =
+                    (self.kind.scope == Scope::Namespaced).then_some(namespace.as_str());
+                match self.delete(ctx, namespace, &name, options).await {
+                    Err(error) if error.reason == Some(apiloom_meta::StatusReason::NotFound) => {
+                        Ok(())
+                    }
+                    other => other.map(|_| ()),
+                }
+            })
+            .buffer_unordered(WORKERS)
+            .try_collect::<()>()
+            .await?;
+        Ok(listed)
+    }
+}
