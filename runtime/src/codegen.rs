@@ -22,7 +22,8 @@ pub use apiloom_meta::fields::{
 pub use apiloom_meta::gvk::GroupVersionKind;
 pub use apiloom_meta::kind::{
     ApiType, CellSource, Column, ColumnType, Conversion, GenerationRule, GroupDef, Hooks,
-    JsonConversion, Lifecycle, NameFormat, Place, Release, Resource, ResourceDef, Scope, Verb,
+    JsonConversion, Lifecycle, NameFormat, Place, Release, Resource, ResourceDef, Scope, SmolStr,
+    Verb,
 };
 pub use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 pub use apiloom_meta::schema::Schema;

@@ -65,12 +65,12 @@ fn definition(kind: &Kind) -> TokenStream {
         ..
     } = kind;
     let (list_kind, singular, description) = (
-        &kind.list_kind.value,
-        &kind.singular.value,
-        &kind.root.description,
+        text(&kind.list_kind.value),
+        text(&kind.singular.value),
+        text(&kind.root.description),
     );
-    let short_names = kind.short_names.iter().map(|name| &name.value);
-    let categories = kind.categories.iter().map(|name| &name.value);
+    let short_names = kind.short_names.iter().map(|name| text(&name.value));
+    let categories = kind.categories.iter().map(|name| text(&name.value));
     let scope = variant(
         "Scope",
         if kind.scope == Scope::Cluster {
@@ -102,14 +102,14 @@ fn definition(kind: &Kind) -> TokenStream {
     );
     quote! {
         ::apiloom::codegen::ResourceDef {
-            group: <Self as ::apiloom::codegen::Resource>::GROUP,
-            version: <Self as ::apiloom::codegen::Resource>::VERSION,
-            kind: <Self as ::apiloom::codegen::Resource>::KIND,
-            list_kind: ::std::string::String::from(#list_kind),
-            plural: <Self as ::apiloom::codegen::Resource>::PLURAL,
-            singular: ::std::string::String::from(#singular),
-            short_names: &[#(#short_names),*],
-            categories: &[#(#categories),*],
+            group: ::apiloom::codegen::SmolStr::new_static(<Self as ::apiloom::codegen::Resource>::GROUP),
+            version: ::apiloom::codegen::SmolStr::new_static(<Self as ::apiloom::codegen::Resource>::VERSION),
+            kind: ::apiloom::codegen::SmolStr::new_static(<Self as ::apiloom::codegen::Resource>::KIND),
+            list_kind: #list_kind,
+            plural: ::apiloom::codegen::SmolStr::new_static(<Self as ::apiloom::codegen::Resource>::PLURAL),
+            singular: #singular,
+            short_names: ::std::vec![#(#short_names),*],
+            categories: ::std::vec![#(#categories),*],
             scope: #scope,
             verbs: ::std::vec![#(#verbs),*],
             status: #status,
@@ -128,6 +128,11 @@ fn definition(kind: &Kind) -> TokenStream {
             schema: ::apiloom::codegen::Schema::for_resource::<Self>,
         }
     }
+}
+
+/// A static text of a definition.
+pub(super) fn text(value: &str) -> TokenStream {
+    quote!(::apiloom::codegen::SmolStr::new_static(#value))
 }
 
 fn variant(ty: &str, name: &str) -> TokenStream {
@@ -150,13 +155,12 @@ fn json_path(text: &Spanned<String>) -> TokenStream {
 
 fn column(kind: &Kind, column: &Column) -> TokenStream {
     let root = kind.root.name.to_ident();
-    let Column {
-        format,
-        priority,
-        description,
-        ..
-    } = column;
-    let name = &column.name.value;
+    let Column { priority, .. } = column;
+    let (name, format, description) = (
+        text(&column.name.value),
+        text(&column.format),
+        text(&column.description),
+    );
     let (inferred, source) = match &column.source {
         ColumnSource::Field(field) => {
             let path = path_of(kind, field);
@@ -264,8 +268,8 @@ fn conversion(kind: &Kind) -> TokenStream {
     };
     quote! {
         ::core::option::Option::Some(::apiloom::codegen::Conversion {
-            hub_version: <#hub as ::apiloom::codegen::Resource>::VERSION,
-            hub_kind: <#hub as ::apiloom::codegen::Resource>::KIND,
+            hub_version: ::apiloom::codegen::SmolStr::new_static(<#hub as ::apiloom::codegen::Resource>::VERSION),
+            hub_kind: ::apiloom::codegen::SmolStr::new_static(<#hub as ::apiloom::codegen::Resource>::KIND),
             to_hub: ::apiloom::codegen::convert_document::<Self, #hub>,
             from_hub: ::apiloom::codegen::convert_document::<#hub, Self>,
             json: ::core::option::Option::Some(::apiloom::codegen::JsonConversion {

@@ -10,6 +10,7 @@ pub mod names;
 mod place;
 mod scope;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -25,6 +26,8 @@ pub use hooks::{CheckFn, DefaultFn, Hooks};
 pub use name_format::NameFormat;
 pub use place::Place;
 pub use scope::Scope;
+/// The text of definitions: static in a compiled type, shared when it comes from a document. A clone copies no heap.
+pub use smol_str::SmolStr;
 
 /// A kind of one version, as a Rust type. Written by `#[apiloom::resource]` or `#[derive(Resource)]`.
 ///
@@ -146,12 +149,12 @@ pub struct Lifecycle {
 }
 
 /// A declared API group: its versions in order of preference and the release that lifecycles compare with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupDef {
     /// The group's name, a DNS subdomain.
-    pub name: &'static str,
+    pub name: SmolStr,
     /// Versions, preferred first.
-    pub versions: &'static [&'static str],
+    pub versions: Cow<'static, [SmolStr]>,
     /// The release this build is; `None` means that no lifecycle applies.
     pub release: Option<Release>,
     /// Where it is declared in the source.
@@ -171,7 +174,7 @@ pub enum GenerationRule {
 /// The type of a printer column (`TableColumnDefinition.type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
-    /// Text.
+    /// SmolStr.
     String,
     /// A whole number.
     Integer,
@@ -211,27 +214,27 @@ impl fmt::Debug for CellSource {
 #[derive(Clone, Debug)]
 pub struct Column {
     /// The header, as declared; kubectl prints it in upper case.
-    pub name: &'static str,
+    pub name: SmolStr,
     /// The type of its cells.
     pub column_type: ColumnType,
     /// Format hint, such as `name`; mostly empty.
-    pub format: &'static str,
+    pub format: SmolStr,
     /// 0 is always shown, 1 only with `-o wide`.
     pub priority: i32,
     /// What the column shows.
-    pub description: &'static str,
+    pub description: SmolStr,
     /// Where its cells come from.
     pub source: CellSource,
 }
 
 /// The one or two functions that carry objects between a version and its hub. Objects are whole documents; the
 /// functions leave `metadata` as it is and neither read nor write `apiVersion` and `kind`.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Conversion {
     /// The hub's version, in the same group.
-    pub hub_version: &'static str,
+    pub hub_version: SmolStr,
     /// The hub's kind name; the same kind in another version.
-    pub hub_kind: &'static str,
+    pub hub_kind: SmolStr,
     /// From this version to the hub.
     pub to_hub: fn(Value) -> Result<Value, String>,
     /// From the hub to this version.
@@ -268,21 +271,21 @@ impl fmt::Debug for Conversion {
 #[derive(Clone, Debug)]
 pub struct ResourceDef {
     /// API group; empty for core.
-    pub group: &'static str,
+    pub group: SmolStr,
     /// Version.
-    pub version: &'static str,
+    pub version: SmolStr,
     /// Kind.
-    pub kind: &'static str,
+    pub kind: SmolStr,
     /// Kind of its lists; `{kind}List` unless declared.
-    pub list_kind: String,
+    pub list_kind: SmolStr,
     /// Resource, the lower-case plural.
-    pub plural: &'static str,
+    pub plural: SmolStr,
     /// Singular, for kubectl; the lower-case kind unless declared.
-    pub singular: String,
+    pub singular: SmolStr,
     /// Short names for kubectl.
-    pub short_names: &'static [&'static str],
+    pub short_names: Vec<SmolStr>,
     /// Categories such as `all`.
-    pub categories: &'static [&'static str],
+    pub categories: Vec<SmolStr>,
     /// Namespaced or not.
     pub scope: Scope,
     /// Served verbs, sorted.
@@ -310,7 +313,7 @@ pub struct ResourceDef {
     /// Whether PUT on a missing name creates. Default false.
     pub create_on_update: bool,
     /// The type's documentation.
-    pub description: &'static str,
+    pub description: SmolStr,
     /// Where the type is declared in the source; `None` for a kind that has no source.
     pub place: Option<Place>,
     /// The structural schema of the type, without apiVersion, kind and the inside of metadata.
@@ -321,23 +324,27 @@ pub struct ResourceDef {
 impl ResourceDef {
     /// Group, version and kind.
     pub fn gvk(&self) -> GroupVersionKind {
-        GroupVersionKind::new(self.group, self.version, self.kind)
+        GroupVersionKind::new(&*self.group, &*self.version, &*self.kind)
     }
     /// Group, version and resource.
     pub fn gvr(&self) -> GroupVersionResource {
-        GroupVersionResource::new(self.group, self.version, self.plural)
+        GroupVersionResource::new(&*self.group, &*self.version, &*self.plural)
     }
     /// Group and resource.
     pub fn group_resource(&self) -> GroupResource {
-        GroupResource::new(self.group, self.plural)
+        GroupResource::new(&*self.group, &*self.plural)
     }
     /// Group and kind.
     pub fn group_kind(&self) -> GroupKind {
-        GroupKind::new(self.group, self.kind)
+        GroupKind::new(&*self.group, &*self.kind)
+    }
+    /// Group and version.
+    pub fn group_version(&self) -> GroupVersion {
+        GroupVersion::new(&*self.group, &*self.version)
     }
     /// The `apiVersion` of its objects.
     pub fn api_version(&self) -> String {
-        GroupVersion::new(self.group, self.version).to_string()
+        self.group_version().to_string()
     }
     /// Whether the kind is served with this verb.
     pub fn has_verb(&self, verb: Verb) -> bool {

@@ -262,7 +262,7 @@ fn the_hub_is_named_by_version_and_kind() {
         hub_kind,
         ..
     } = conversion::<wardle::v1alpha1::Flunder>();
-    assert_eq!((hub_version, hub_kind), ("v1beta1", "Flunder"));
+    assert_eq!((&*hub_version, &*hub_kind), ("v1beta1", "Flunder"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use apiloom::meta::JsonPath;
 use apiloom::meta::kind::{
     CellSource, ColumnType, GenerationRule, Lifecycle, NameFormat, Place, Release, ResourceDef,
-    Scope, Verb,
+    Scope, SmolStr, Verb,
 };
 use apiloom::prelude::*;
 use serde_json::json;
@@ -22,7 +22,7 @@ pub struct Policy {
 fn a_bare_kind_follows_from_its_name() {
     let def = Policy::definition();
     assert_eq!(
-        (def.api_version().as_str(), def.kind, def.plural),
+        (def.api_version().as_str(), &*def.kind, &*def.plural),
         ("v1", "Policy", "policies")
     );
     assert_eq!(
@@ -121,17 +121,15 @@ fn a_declared_kind_is_what_it_says() {
     let def = Gizmo::definition();
     assert_eq!(
         (
-            def.kind,
-            def.plural,
+            &*def.kind,
+            &*def.plural,
             def.singular.as_str(),
             def.list_kind.as_str()
         ),
         ("Gadget", "gadgetry", "gadgetty", "Gadgets")
     );
-    assert_eq!(
-        (def.short_names, def.categories),
-        (&["ga", "gt"][..], &["all", "tools"][..])
-    );
+    assert_eq!(def.short_names, ["ga", "gt"]);
+    assert_eq!(def.categories, ["all", "tools"]);
     assert_eq!(def.verbs, [Verb::Get, Verb::List, Verb::Watch]);
     assert!(!def.served && !def.unconditional_update && def.create_on_update);
     assert_eq!(
@@ -161,12 +159,12 @@ fn a_declared_kind_is_what_it_says() {
 
 #[test]
 fn columns_take_their_type_from_the_field() {
-    let columns: Vec<(&str, ColumnType, String)> = Gizmo::definition()
+    let columns: Vec<(SmolStr, ColumnType, String)> = Gizmo::definition()
         .columns
         .iter()
         .map(|column| {
             (
-                column.name,
+                column.name.clone(),
                 column.column_type,
                 format!("{:?}", column.source),
             )
@@ -184,7 +182,7 @@ fn columns_take_their_type_from_the_field() {
     ];
     assert_eq!(
         columns,
-        expected.map(|(name, ty, source)| (name, ty, source.to_owned()))
+        expected.map(|(name, ty, source)| (name.into(), ty, source.to_owned()))
     );
     let priorities: Vec<i32> = Gizmo::definition()
         .columns
@@ -251,7 +249,8 @@ fn the_long_form_needs_no_attribute_macro() {
     }
 
     let def = Long::definition();
-    assert_eq!((def.plural, def.short_names), ("longs", &["lo"][..]));
+    assert_eq!(def.plural, "longs");
+    assert_eq!(def.short_names, ["lo"]);
     assert_eq!(
         def.selectable,
         [
@@ -264,7 +263,7 @@ fn the_long_form_needs_no_attribute_macro() {
 #[test]
 fn a_group_is_a_constant() {
     assert_eq!(wardle::GROUP.name, "wardle.example.com");
-    assert_eq!(wardle::GROUP.versions, ["v1beta1", "v1alpha1"]);
+    assert_eq!(*wardle::GROUP.versions, ["v1beta1", "v1alpha1"]);
     assert_eq!(wardle::GROUP.release, Some(Release { major: 1, minor: 2 }));
 }
 
@@ -330,7 +329,7 @@ fn columns_choose_among_items_of_lists() {
     }
     let def = Robot::definition();
     let schema = (def.schema)().expect("structural");
-    let columns: Vec<(&str, ColumnType, String)> = def
+    let columns: Vec<(SmolStr, ColumnType, String)> = def
         .columns
         .iter()
         .map(|column| {
@@ -338,7 +337,7 @@ fn columns_choose_among_items_of_lists() {
                 panic!("{:?}", column.source)
             };
             assert!(schema.has_query(query), "{query}");
-            (column.name, column.column_type, query.to_string())
+            (column.name.clone(), column.column_type, query.to_string())
         })
         .collect();
     let expected = [
@@ -371,6 +370,6 @@ fn columns_choose_among_items_of_lists() {
     ];
     assert_eq!(
         columns,
-        expected.map(|(name, ty, path)| (name, ty, path.to_owned()))
+        expected.map(|(name, ty, path)| (name.into(), ty, path.to_owned()))
     );
 }

@@ -30,14 +30,14 @@ impl Server {
         let mut registry = Registry::builder(Arc::clone(store) as Arc<dyn Storage>);
         registry.watch_cache(cached.then_some(1 << 20));
         registry.group(GroupDef {
-            name: "example.com",
-            versions: &["v1", "v1alpha1"],
+            name: "example.com".into(),
+            versions: vec!["v1".into(), "v1alpha1".into()].into(),
             release: None,
             place: None,
         });
         registry.group(GroupDef {
-            name: "wardle.example.com",
-            versions: &["v1beta1", "v1alpha1"],
+            name: "wardle.example.com".into(),
+            versions: vec!["v1beta1".into(), "v1alpha1".into()].into(),
             release: None,
             place: None,
         });

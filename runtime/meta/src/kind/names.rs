@@ -1,7 +1,7 @@
 //! The names by which clients find a kind in its group. No two kinds of a group share one, and a kind has the same ones in
 //! every version: kubectl reads them as one table, and a CustomResourceDefinition has one place for them.
 
-use super::ResourceDef;
+use super::{ResourceDef, SmolStr};
 
 /// The names of a kind of one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,12 +113,12 @@ impl ResourceDef {
     /// The names of the kind.
     pub fn names(&self) -> KindNames<'_> {
         KindNames {
-            kind: self.kind,
+            kind: &self.kind,
             list_kind: &self.list_kind,
-            plural: self.plural,
+            plural: &self.plural,
             singular: &self.singular,
-            short_names: self.short_names.to_vec(),
-            categories: self.categories.to_vec(),
+            short_names: self.short_names.iter().map(SmolStr::as_str).collect(),
+            categories: self.categories.iter().map(SmolStr::as_str).collect(),
         }
     }
 }

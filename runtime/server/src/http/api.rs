@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use apiloom_meta::ApiError;
+use apiloom_meta::kind::SmolStr;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -21,7 +22,7 @@ use super::definitions;
 use super::discovery::Discovery;
 use super::error::{page_not_found, respond};
 use super::health::Health;
-use super::metrics::{Metrics, RequestLabels};
+use super::metrics::{Metrics, RequestLabels, verb_label};
 use super::negotiate::check_route;
 use super::observe::{Observed, resource_labels};
 use super::openapi::OpenApi;
@@ -192,12 +193,16 @@ impl Inner {
     }
 
     /// What a request is counted under that ends before it is answered. Holds nothing that a client made up.
-    fn labels<'a>(&self, info: &'a RequestInfo, request: &'a Parts) -> RequestLabels<'a> {
+    fn labels(&self, info: &RequestInfo, request: &Parts) -> RequestLabels {
         if !info.is_resource_request {
             let is_known = self.discovery.lists(&info.path);
             return RequestLabels {
-                verb: request.method.as_str(),
-                subresource: if is_known { &info.path } else { "" },
+                verb: verb_label(request.method.as_str()),
+                subresource: if is_known {
+                    SmolStr::new(&info.path)
+                } else {
+                    SmolStr::default()
+                },
                 ..RequestLabels::default()
             };
         }
@@ -214,7 +219,7 @@ impl Inner {
                 resource_labels(def, operation, info, query.first("dryRun").is_some())
             }
             None => RequestLabels {
-                verb: request.method.as_str(),
+                verb: verb_label(request.method.as_str()),
                 ..RequestLabels::default()
             },
         }
@@ -223,8 +228,8 @@ impl Inner {
     /// Everything that is not about a resource.
     async fn document(&self, info: &RequestInfo, request: &Parts) -> Response<Body> {
         let labels = RequestLabels {
-            verb: request.method.as_str(),
-            subresource: &info.path,
+            verb: verb_label(request.method.as_str()),
+            subresource: SmolStr::new(&info.path),
             ..RequestLabels::default()
         };
         let observed = Observed::new(&self.metrics, labels, None, None);

@@ -141,7 +141,7 @@ fn notes(versions: &[&KindSource]) -> Vec<String> {
             .columns
             .iter()
             .filter(|column| matches!(column.source, CellSource::With(_)))
-            .map(|column| column.name)
+            .map(|column| &*column.name)
             .collect::<Vec<_>>();
         if !computed.is_empty() {
             notes.push(format!(
@@ -188,13 +188,13 @@ fn definition(versions: &[&KindSource]) -> Option<Value> {
         "listKind": def.list_kind,
     });
     if !def.short_names.is_empty() {
-        names["shortNames"] = def.short_names.into();
+        names["shortNames"] = json!(def.short_names);
     }
     if !def.categories.is_empty() {
-        names["categories"] = def.categories.into();
+        names["categories"] = json!(def.categories);
     }
     let mut metadata = json!({ "name": format!("{}.{}", def.plural, def.group) });
-    if is_protected(def.group) {
+    if is_protected(&def.group) {
         metadata["annotations"] =
             json!({ APPROVAL: "unapproved, generated from the types of a server" });
     }
@@ -310,11 +310,11 @@ fn column(column: &Column) -> Option<Value> {
     };
     let mut out =
         json!({ "name": column.name, "type": type_name(column.column_type), "jsonPath": path });
-    if FORMATS.contains(&column.format) {
-        out["format"] = column.format.into();
+    if FORMATS.contains(&column.format.as_str()) {
+        out["format"] = column.format.as_str().into();
     }
     if !column.description.is_empty() {
-        out["description"] = column.description.into();
+        out["description"] = column.description.as_str().into();
     }
     if column.priority != 0 {
         out["priority"] = column.priority.into();

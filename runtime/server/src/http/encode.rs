@@ -98,7 +98,7 @@ impl Reply {
 
     fn json(&self, code: StatusCode, json: &Json<'_>) -> Result<Response<Body>, ApiError> {
         if let Target::PartialList(_) = self.accepted.target {
-            let kind = self.endpoint.def().kind;
+            let kind = &self.endpoint.def().kind;
             return Err(ApiError::new(
                 StatusReason::NotAcceptable,
                 format!(

@@ -20,6 +20,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
 
 use self::series::Requests;
+pub(super) use self::series::verb_label;
 pub use self::series::{RequestLabels, RequestOutcome};
 use super::accept::accepted;
 use super::response::ok;
@@ -217,18 +218,18 @@ impl Metrics {
     }
 
     /// Counts a finished request. `labels.resource` must be one that the server serves, not what a client wrote.
-    pub fn request(&self, labels: &RequestLabels<'_>, outcome: &RequestOutcome) {
+    pub fn request(&self, labels: RequestLabels, outcome: &RequestOutcome) {
         self.requests.finished(labels, outcome);
     }
 
     /// Counts a request that was refused with this code before anything was done for it. Labels as in
     /// [`Metrics::request`].
-    pub fn refused(&self, labels: &RequestLabels<'_>, code: u16) {
+    pub fn refused(&self, labels: &RequestLabels, code: u16) {
         self.requests.refused(labels, code);
     }
 
     /// Counts a request that the server ended with this code, beside what [`Metrics::request`] counts.
-    pub fn terminated(&self, labels: &RequestLabels<'_>, code: u16) {
+    pub fn terminated(&self, labels: &RequestLabels, code: u16) {
         self.requests.terminated(labels, code);
     }
 
@@ -238,7 +239,7 @@ impl Metrics {
     }
 
     /// Counts a long-running request, such as a watch, until the value is dropped.
-    pub fn begin_long_running(&self, labels: &RequestLabels<'_>) -> Running {
+    pub fn begin_long_running(&self, labels: &RequestLabels) -> Running {
         running(self.requests.long_running(labels))
     }
 
@@ -253,12 +254,12 @@ impl Metrics {
     }
 
     /// Notes that a deprecated version was asked for; `removed_release` is `MAJOR.MINOR` or empty.
-    pub fn requested_deprecated(&self, labels: &RequestLabels<'_>, removed_release: &str) {
+    pub fn requested_deprecated(&self, labels: &RequestLabels, removed_release: &str) {
         let labels = Deprecated {
-            group: labels.group.to_owned(),
-            version: labels.version.to_owned(),
-            resource: labels.resource.to_owned(),
-            subresource: labels.subresource.to_owned(),
+            group: labels.group.to_string(),
+            version: labels.version.to_string(),
+            resource: labels.resource.to_string(),
+            subresource: labels.subresource.to_string(),
             removed_release: removed_release.to_owned(),
         };
         self.deprecated.get_or_create(&labels).set(1);

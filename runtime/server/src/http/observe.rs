@@ -20,10 +20,10 @@ use super::served::subresources;
 use super::{Body, CutOff, RequestInfo};
 
 /// A request that is being worked on; counted when this is dropped.
-pub(super) struct Observed<'a> {
+pub(super) struct Observed {
     /// `None` for what is not counted after all.
     metrics: Option<Arc<Metrics>>,
-    labels: RequestLabels<'a>,
+    labels: RequestLabels,
     begun: Instant,
     /// The length of the request's body, when it is known and not zero.
     request_bytes: Option<u64>,
@@ -40,7 +40,7 @@ pub(super) fn resource_labels(
     operation: Operation,
     info: &RequestInfo,
     dry_run: bool,
-) -> RequestLabels<'static> {
+) -> RequestLabels {
     let verb = match operation {
         Operation::Create => "POST",
         Operation::Get => "GET",
@@ -61,20 +61,20 @@ pub(super) fn resource_labels(
     let subresource = known.find(|subresource| subresource.name == info.subresource);
     RequestLabels {
         verb,
-        group: def.group,
-        version: def.version,
-        resource: def.plural,
-        subresource: subresource.map(|s| s.name).unwrap_or_default(),
+        group: def.group.clone(),
+        version: def.version.clone(),
+        resource: def.plural.clone(),
+        subresource: subresource.map(|s| s.name.into()).unwrap_or_default(),
         scope,
         dry_run,
     }
 }
 
-impl<'a> Observed<'a> {
+impl Observed {
     /// Begins to observe a request. `running` ends with it.
     pub(super) fn new(
         metrics: &Arc<Metrics>,
-        labels: RequestLabels<'a>,
+        labels: RequestLabels,
         request_bytes: Option<u64>,
         running: Option<Running>,
     ) -> Self {
@@ -99,9 +99,7 @@ impl<'a> Observed<'a> {
         self.code = response.status();
         self.response_bytes = response.body().size_hint().exact().unwrap_or(0);
     }
-}
 
-impl Observed<'static> {
     /// Counts an answer: at once when its bytes are all here, otherwise when its body ends or is dropped.
     pub(super) fn answer(mut self, response: Response<Body>) -> Response<Body> {
         if response.body().size_hint().exact().is_some() {
@@ -117,7 +115,7 @@ impl Observed<'static> {
     }
 }
 
-impl Drop for Observed<'_> {
+impl Drop for Observed {
     fn drop(&mut self) {
         let Some(metrics) = &self.metrics else { return };
         let code = if std::thread::panicking() {
@@ -131,14 +129,14 @@ impl Drop for Observed<'_> {
             request_bytes: self.request_bytes,
             response_bytes: self.response_bytes,
         };
-        metrics.request(&self.labels, &outcome);
+        metrics.request(std::mem::take(&mut self.labels), &outcome);
     }
 }
 
 /// A body that is counted when it is gone.
 struct Counted {
     body: Body,
-    observed: Observed<'static>,
+    observed: Observed,
 }
 
 impl http_body::Body for Counted {

@@ -85,10 +85,10 @@ fn last_column(columns: &[Column]) -> LastColumn {
 
 fn definitions(columns: &[Column]) -> Vec<ColumnDefinition<'_>> {
     let declared = columns.iter().map(|column| ColumnDefinition {
-        name: column.name,
+        name: &column.name,
         column_type: type_name(column.column_type),
-        format: column.format,
-        description: column.description,
+        format: &column.format,
+        description: &column.description,
         priority: column.priority,
     });
     let last = match last_column(columns) {
@@ -156,7 +156,7 @@ fn cells(columns: &[Column], finder: &Finder, json: &[u8], now: i64) -> Vec<Valu
 
 fn computed(column: &Column, cell: Result<Cell, String>) -> Option<Value> {
     if let Err(error) = &cell {
-        tracing::debug!(column = column.name, %error, "a cell could not be computed");
+        tracing::debug!(column = %column.name, %error, "a cell could not be computed");
     }
     cell.ok()
 }

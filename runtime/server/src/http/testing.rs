@@ -54,14 +54,14 @@ pub(crate) fn header<'a>(response: &'a Response<Body>, name: &str) -> &'a str {
 /// Flunder of v1alpha1: namespaced, every verb, status, columns, a selectable field.
 pub(crate) fn flunder() -> ResourceDef {
     ResourceDef {
-        group: "wardle.example.com",
-        version: "v1alpha1",
-        kind: "Flunder",
+        group: "wardle.example.com".into(),
+        version: "v1alpha1".into(),
+        kind: "Flunder".into(),
         list_kind: "FlunderList".into(),
-        plural: "flunders",
+        plural: "flunders".into(),
         singular: "flunder".into(),
-        short_names: &["fl"],
-        categories: &["all"],
+        short_names: vec!["fl".into()],
+        categories: vec!["all".into()],
         scope: Scope::Namespaced,
         verbs: Verb::ALL.to_vec(),
         status: true,
@@ -69,11 +69,11 @@ pub(crate) fn flunder() -> ResourceDef {
         served: true,
         conversion: None,
         columns: vec![Column {
-            name: "Type",
+            name: "Type".into(),
             column_type: ColumnType::String,
-            format: "",
+            format: "".into(),
             priority: 0,
-            description: "What it refers to.",
+            description: "What it refers to.".into(),
             source: CellSource::Path(JsonPath::parse(".spec.referenceType").unwrap()),
         }],
         selectable: vec![JsonPath::parse(".spec.referenceType").unwrap()],
@@ -82,7 +82,7 @@ pub(crate) fn flunder() -> ResourceDef {
         generation: GenerationRule::Spec,
         unconditional_update: true,
         create_on_update: false,
-        description: "Flunder is an example type with a spec and a status.",
+        description: "Flunder is an example type with a spec and a status.".into(),
         place: None,
         schema: || Err(apiloom_meta::schema::SchemaErrors(Vec::new())),
     }
@@ -91,12 +91,12 @@ pub(crate) fn flunder() -> ResourceDef {
 /// Fischer: cluster-scoped, without deletecollection and patch, no status.
 pub(crate) fn fischer() -> ResourceDef {
     ResourceDef {
-        kind: "Fischer",
+        kind: "Fischer".into(),
         list_kind: "FischerList".into(),
-        plural: "fischers",
+        plural: "fischers".into(),
         singular: "fischer".into(),
-        short_names: &[],
-        categories: &[],
+        short_names: Vec::new(),
+        categories: Vec::new(),
         scope: Scope::Cluster,
         verbs: vec![
             Verb::Watch,
@@ -109,7 +109,7 @@ pub(crate) fn fischer() -> ResourceDef {
         status: false,
         columns: Vec::new(),
         selectable: Vec::new(),
-        description: "Fischer lists names that Flunders may not have.",
+        description: "Fischer lists names that Flunders may not have.".into(),
         ..flunder()
     }
 }
@@ -117,7 +117,7 @@ pub(crate) fn fischer() -> ResourceDef {
 /// Flunder of v1beta1, stored as v1alpha1.
 pub(crate) fn flunder_beta() -> ResourceDef {
     ResourceDef {
-        version: "v1beta1",
+        version: "v1beta1".into(),
         storage: false,
         ..flunder()
     }
@@ -126,14 +126,14 @@ pub(crate) fn flunder_beta() -> ResourceDef {
 /// core/v1 Namespace.
 pub(crate) fn namespace() -> ResourceDef {
     ResourceDef {
-        group: "",
-        version: "v1",
-        kind: "Namespace",
+        group: "".into(),
+        version: "v1".into(),
+        kind: "Namespace".into(),
         list_kind: "NamespaceList".into(),
-        plural: "namespaces",
+        plural: "namespaces".into(),
         singular: "namespace".into(),
-        short_names: &["ns"],
-        categories: &[],
+        short_names: vec!["ns".into()],
+        categories: Vec::new(),
         scope: Scope::Cluster,
         verbs: Verb::ALL
             .into_iter()
@@ -141,7 +141,7 @@ pub(crate) fn namespace() -> ResourceDef {
             .collect(),
         columns: Vec::new(),
         selectable: Vec::new(),
-        description: "Namespace provides a scope for names.",
+        description: "Namespace provides a scope for names.".into(),
         ..flunder()
     }
 }
@@ -194,8 +194,8 @@ pub(crate) fn wardle_defs() -> [ResourceDef; 4] {
 pub(crate) fn wardle_sources() -> Vec<Source> {
     let [flunder, fischer, beta, namespace] = wardle_defs();
     let source = |kinds: Vec<(ResourceDef, fn() -> Value)>| Source {
-        group: kinds[0].0.group.to_owned(),
-        version: kinds[0].0.version.to_owned(),
+        group: kinds[0].0.group.to_string(),
+        version: kinds[0].0.version.to_string(),
         kinds: kinds
             .into_iter()
             .map(|(def, schema)| KindSource {

@@ -63,7 +63,7 @@ pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
         .await?;
     let sent = call
         .metrics
-        .watch_events(def.group, def.version, def.plural);
+        .watch_events(&def.group, &def.version, &def.plural);
     let writer = EventWriter {
         form: reply.form(),
         reply,

@@ -137,7 +137,7 @@ impl Endpoint {
     }
     /// The version objects are stored in (for `storageVersionHash`).
     pub fn storage_version(&self) -> &str {
-        self.kind.versions[self.kind.storage_version].def.version
+        &self.kind.versions[self.kind.storage_version].def.version
     }
     /// Every version of the kind with its schema, in order of registration, served or not.
     pub(crate) fn versions(&self) -> impl Iterator<Item = (&ResourceDef, &Arc<Schema>)> {
@@ -184,7 +184,7 @@ impl Endpoint {
 
     /// Writes apiVersion and kind; [`Endpoint::decode`] checked them, other callers need not know them.
     pub(super) fn set_type(&self, object: &mut Object) {
-        object.set_type(&self.version().api_version, self.def().kind);
+        object.set_type(&self.version().api_version, &self.def().kind);
     }
 
     /// Checks the namespace of a body against the URL's and fills it in. A cluster-scoped kind has none, whatever the

@@ -102,8 +102,8 @@ fn versions_that_convert_are_not_served_by_a_definition() {
     let sources = changed(|def| {
         if def.version == "v1alpha1" && def.kind == "Flunder" {
             def.conversion = Some(Conversion {
-                hub_version: "v1beta1",
-                hub_kind: "Flunder",
+                hub_version: "v1beta1".into(),
+                hub_kind: "Flunder".into(),
                 json: None,
                 to_hub: Ok,
                 from_hub: Ok,
@@ -154,11 +154,11 @@ fn a_version_that_is_stored_and_not_served_is_listed() {
 fn what_a_definition_cannot_say_of_columns_is_left_out() {
     let sources = changed(|def| {
         for column in &mut def.columns {
-            column.format = "name";
+            column.format = "name".into();
         }
         if def.version == "v1alpha1" && def.kind == "Flunder" {
             let computed = Column {
-                name: "Load",
+                name: "Load".into(),
                 source: CellSource::With(|_| Ok(Value::Null)),
                 ..def.columns[0].clone()
             };
@@ -202,8 +202,8 @@ fn extensions_that_a_definition_has_no_field_for_are_left_out() {
 fn core_kinds_have_openapi_and_no_definition() {
     let mut sources = wardle_sources();
     let mut fischer = sources[2].kinds.remove(1);
-    fischer.def.group = "";
-    fischer.def.version = "v1";
+    fischer.def.group = "".into();
+    fischer.def.version = "v1".into();
     sources[0].kinds.push(fischer);
     let files = documents(&sources, &[]);
     let files = files.as_object().unwrap();
@@ -318,7 +318,7 @@ fn definitions_that_kubernetes_refuses_are_told() {
 #[test]
 fn a_definition_in_a_group_of_kubernetes_says_that_it_is_not_approved() {
     let said = |group: &'static str| {
-        let files = documents(&changed(|def| def.group = group), &[]);
+        let files = documents(&changed(|def| def.group = group.into()), &[]);
         let crd = &files[format!("crds/flunders.{group}")];
         assert_eq!(crd["spec"]["group"], group);
         crd["metadata"]["annotations"]["api-approved.kubernetes.io"]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use apiloom_meta::ResourceDef;
-use apiloom_meta::kind::{Scope, Verb};
+use apiloom_meta::kind::{Scope, SmolStr, Verb};
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -75,9 +75,9 @@ struct ApiResource<'a> {
     kind: &'a str,
     verbs: Vec<&'static str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    short_names: &'a [&'a str],
+    short_names: &'a [SmolStr],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    categories: &'a [&'a str],
+    categories: &'a [SmolStr],
     #[serde(skip_serializing_if = "String::is_empty")]
     storage_version_hash: String,
 }
@@ -119,9 +119,9 @@ struct ResourceDiscovery<'a> {
     singular_resource: &'a str,
     verbs: Vec<&'static str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    short_names: &'a [&'a str],
+    short_names: &'a [SmolStr],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    categories: &'a [&'a str],
+    categories: &'a [SmolStr],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     subresources: Vec<SubresourceDiscovery<'a>>,
 }
@@ -258,20 +258,20 @@ fn resource_list<'a>(group: &str, version: &Version<'a>) -> ApiResourceList<'a> 
 fn api_resources<'a>(kind: &Kind<'a>) -> Vec<ApiResource<'a>> {
     let def = kind.def;
     let entry = ApiResource {
-        name: def.plural.to_owned(),
+        name: def.plural.to_string(),
         singular_name: &def.singular,
         namespaced: is_namespaced(def),
-        kind: def.kind,
+        kind: &def.kind,
         verbs: names(sorted_verbs(def)),
-        short_names: def.short_names,
-        categories: def.categories,
+        short_names: &def.short_names,
+        categories: &def.categories,
         storage_version_hash: storage_version_hash(kind),
     };
     let below = subresources(def).map(|sub| ApiResource {
         name: format!("{}/{}", def.plural, sub.name),
         singular_name: "",
         namespaced: is_namespaced(def),
-        kind: def.kind,
+        kind: &def.kind,
         verbs: names(sub.verbs()),
         short_names: &[],
         categories: &[],
@@ -297,7 +297,7 @@ fn resource_discovery<'a>(kind: &Kind<'a>) -> ResourceDiscovery<'a> {
     let response_kind = || ResponseKind {
         group: "",
         version: "",
-        kind: def.kind,
+        kind: &def.kind,
     };
     let below = |sub: Subresource<'_>| SubresourceDiscovery {
         subresource: sub.name,
@@ -305,7 +305,7 @@ fn resource_discovery<'a>(kind: &Kind<'a>) -> ResourceDiscovery<'a> {
         verbs: names(sub.verbs()),
     };
     ResourceDiscovery {
-        resource: def.plural,
+        resource: &def.plural,
         response_kind: response_kind(),
         scope: if is_namespaced(def) {
             "Namespaced"
@@ -314,8 +314,8 @@ fn resource_discovery<'a>(kind: &Kind<'a>) -> ResourceDiscovery<'a> {
         },
         singular_resource: &def.singular,
         verbs: names(sorted_verbs(def)),
-        short_names: def.short_names,
-        categories: def.categories,
+        short_names: &def.short_names,
+        categories: &def.categories,
         subresources: subresources(def).map(below).collect(),
     }
 }

@@ -1,11 +1,10 @@
-//! The time series of requests, found by borrowed labels and made once for each combination.
+//! The time series of requests, made once for each combination of labels.
 
-use std::borrow::Borrow;
 use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiloom_meta::kind::SmolStr;
 use parking_lot::RwLock;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -24,20 +23,20 @@ const LATENCY: [f64; 23] = [
 const MAX_SERIES: usize = 10_000;
 
 /// What a request is counted under.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct RequestLabels<'a> {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RequestLabels {
     /// The verb, in the API's spelling (`create`) or the metrics' (`POST`).
-    pub verb: &'a str,
+    pub verb: &'static str,
     /// Group; empty for core.
-    pub group: &'a str,
+    pub group: SmolStr,
     /// Version.
-    pub version: &'a str,
+    pub version: SmolStr,
     /// Plural; empty for requests that are not about a resource.
-    pub resource: &'a str,
+    pub resource: SmolStr,
     /// Subresource; the path for requests that are not about a resource.
-    pub subresource: &'a str,
+    pub subresource: SmolStr,
     /// `cluster`, `namespace`, `resource`, or empty.
-    pub scope: &'a str,
+    pub scope: &'static str,
     /// Whether nothing is stored.
     pub dry_run: bool,
 }
@@ -56,7 +55,7 @@ pub struct RequestOutcome {
 }
 
 /// The spelling of a verb in metrics; `other` for what clients make up.
-fn verb_label(verb: &str) -> &'static str {
+pub(in crate::http) fn verb_label(verb: &str) -> &'static str {
     match verb {
         "get" | "GET" => "GET",
         "list" | "LIST" => "LIST",
@@ -71,15 +70,6 @@ fn verb_label(verb: &str) -> &'static str {
         "head" | "HEAD" => "HEAD",
         "options" | "OPTIONS" => "OPTIONS",
         _ => "other",
-    }
-}
-
-fn scope_label(scope: &str) -> &'static str {
-    match scope {
-        "cluster" => "cluster",
-        "namespace" => "namespace",
-        "resource" => "resource",
-        _ => "",
     }
 }
 
@@ -129,11 +119,11 @@ struct BodyOf {
 
 const COMPONENT: &str = "apiserver";
 
-impl RequestLabels<'_> {
+impl RequestLabels {
     fn body(&self) -> BodyOf {
         BodyOf {
-            group: self.group.to_owned(),
-            resource: self.resource.to_owned(),
+            group: self.group.to_string(),
+            resource: self.resource.to_string(),
             verb: verb_label(self.verb),
         }
     }
@@ -141,11 +131,11 @@ impl RequestLabels<'_> {
     fn long(&self) -> Long {
         Long {
             verb: verb_label(self.verb),
-            group: self.group.to_owned(),
-            version: self.version.to_owned(),
-            resource: self.resource.to_owned(),
-            subresource: self.subresource.to_owned(),
-            scope: scope_label(self.scope),
+            group: self.group.to_string(),
+            version: self.version.to_string(),
+            resource: self.resource.to_string(),
+            subresource: self.subresource.to_string(),
+            scope: self.scope,
             component: COMPONENT,
         }
     }
@@ -191,106 +181,6 @@ fn dry_run_label(dry_run: bool) -> &'static str {
     if dry_run { "All" } else { "" }
 }
 
-/// A combination of labels and a code. A map of owned keys is searched by borrowed ones through this view.
-trait Key {
-    fn view(&self) -> (RequestLabels<'_>, u16);
-}
-
-struct Owned {
-    verb: &'static str,
-    text: [String; 4],
-    scope: &'static str,
-    dry_run: bool,
-    code: u16,
-}
-
-struct Borrowed<'a>(RequestLabels<'a>, u16);
-
-impl Key for Owned {
-    fn view(&self) -> (RequestLabels<'_>, u16) {
-        let [group, version, resource, subresource] = &self.text;
-        let Self {
-            verb,
-            scope,
-            dry_run,
-            code,
-            ..
-        } = *self;
-        (
-            RequestLabels {
-                verb,
-                group,
-                version,
-                resource,
-                subresource,
-                scope,
-                dry_run,
-            },
-            code,
-        )
-    }
-}
-
-impl Key for Borrowed<'_> {
-    fn view(&self) -> (RequestLabels<'_>, u16) {
-        (self.0, self.1)
-    }
-}
-
-impl<'a> Borrow<dyn Key + 'a> for Owned {
-    fn borrow(&self) -> &(dyn Key + 'a) {
-        self
-    }
-}
-
-impl Hash for dyn Key + '_ {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.view().hash(state);
-    }
-}
-
-impl PartialEq for dyn Key + '_ {
-    fn eq(&self, other: &Self) -> bool {
-        self.view() == other.view()
-    }
-}
-
-impl Eq for dyn Key + '_ {}
-
-/// Hashes as its view does, as `Borrow` promises.
-impl Hash for Owned {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.view().hash(state);
-    }
-}
-
-impl PartialEq for Owned {
-    fn eq(&self, other: &Self) -> bool {
-        self.view() == other.view()
-    }
-}
-
-impl Eq for Owned {}
-
-impl From<&Borrowed<'_>> for Owned {
-    fn from(key: &Borrowed<'_>) -> Self {
-        let labels = key.0;
-        Self {
-            verb: verb_label(labels.verb),
-            text: [
-                labels.group,
-                labels.version,
-                labels.resource,
-                labels.subresource,
-            ]
-            .map(str::to_owned),
-            scope: scope_label(labels.scope),
-            dry_run: labels.dry_run,
-            code: key.1,
-        }
-    }
-}
-
 /// The series that one finished request adds to.
 struct RequestSeries {
     count: Counter,
@@ -316,7 +206,7 @@ impl RequestSeries {
 
 /// The families of request metrics, and the handles already made.
 pub(super) struct Requests {
-    known: RwLock<HashMap<Owned, Arc<RequestSeries>>>,
+    known: RwLock<HashMap<(RequestLabels, u16), Arc<RequestSeries>>>,
     max_series: usize,
     total: Family<Counted, Counter>,
     duration: Family<Timed, Histogram>,
@@ -392,47 +282,42 @@ impl Requests {
         self.max_series = max_series;
     }
 
-    pub(super) fn finished(&self, labels: &RequestLabels<'_>, outcome: &RequestOutcome) {
+    pub(super) fn finished(&self, labels: RequestLabels, outcome: &RequestOutcome) {
         // The spelling of the key is that of the series, so that each has one entry. A path that leads nowhere is
         // what a client made up, so it is not named.
         let leads_nowhere = labels.resource.is_empty() && outcome.code == 404;
         let labels = RequestLabels {
             verb: verb_label(labels.verb),
-            scope: scope_label(labels.scope),
             subresource: if leads_nowhere {
-                ""
+                SmolStr::default()
             } else {
                 labels.subresource
             },
-            ..*labels
+            ..labels
         };
-        let key = Borrowed(labels, outcome.code);
-        if let Some(series) = self.known.read().get(&key as &dyn Key) {
+        let key = (labels, outcome.code);
+        if let Some(series) = self.known.read().get(&key) {
             return series.finished(outcome);
         }
         self.make(key).finished(outcome);
     }
 
-    fn make(&self, key: Borrowed<'_>) -> Arc<RequestSeries> {
+    fn make(&self, (mut labels, code): (RequestLabels, u16)) -> Arc<RequestSeries> {
         let mut known = self.known.write();
-        let key = if known.len() < self.max_series {
-            key
-        } else {
-            Borrowed(
-                RequestLabels {
-                    verb: "other",
-                    ..Default::default()
-                },
-                key.1,
-            )
-        };
-        let Borrowed(labels, code) = key;
+        if known.len() >= self.max_series {
+            labels = RequestLabels {
+                verb: "other",
+                ..RequestLabels::default()
+            };
+        }
+        let is_read = matches!(labels.verb, "GET" | "LIST");
+        let is_write = matches!(
+            labels.verb,
+            "POST" | "PUT" | "PATCH" | "APPLY" | "DELETE" | "DELETECOLLECTION"
+        );
+        let entry = known.entry((labels, code));
+        let labels = entry.key().0.clone();
         let make = || {
-            let is_read = matches!(verb_label(labels.verb), "GET" | "LIST");
-            let is_write = matches!(
-                verb_label(labels.verb),
-                "POST" | "PUT" | "PATCH" | "APPLY" | "DELETE" | "DELETECOLLECTION"
-            );
             Arc::new(RequestSeries {
                 count: self.total.get_or_create_owned(&labels.counted(code)),
                 duration: self.duration.get_or_create_owned(&labels.timed()),
@@ -441,21 +326,21 @@ impl Requests {
                     .then(|| self.response_sizes.get_or_create_owned(&labels.long())),
             })
         };
-        Arc::clone(known.entry(Owned::from(&key)).or_insert_with(make))
+        Arc::clone(entry.or_insert_with(make))
     }
 
-    pub(super) fn refused(&self, labels: &RequestLabels<'_>, code: u16) {
+    pub(super) fn refused(&self, labels: &RequestLabels, code: u16) {
         self.total.get_or_create_owned(&labels.counted(code)).inc();
         self.terminated(labels, code);
     }
 
-    pub(super) fn terminated(&self, labels: &RequestLabels<'_>, code: u16) {
+    pub(super) fn terminated(&self, labels: &RequestLabels, code: u16) {
         self.terminations
             .get_or_create_owned(&labels.terminated(code))
             .inc();
     }
 
-    pub(super) fn long_running(&self, labels: &RequestLabels<'_>) -> Gauge {
+    pub(super) fn long_running(&self, labels: &RequestLabels) -> Gauge {
         self.long_running.get_or_create_owned(&labels.long())
     }
 }

@@ -12,12 +12,12 @@ fn metrics() -> Metrics {
     })
 }
 
-fn labels() -> RequestLabels<'static> {
+fn labels() -> RequestLabels {
     RequestLabels {
         verb: "list",
-        group: "wardle.example.com",
-        version: "v1alpha1",
-        resource: "flunders",
+        group: "wardle.example.com".into(),
+        version: "v1alpha1".into(),
+        resource: "flunders".into(),
         scope: "namespace",
         ..RequestLabels::default()
     }
@@ -54,9 +54,9 @@ fn requests_are_counted_timed_and_measured() {
         response_bytes: 5000,
         ..outcome(200)
     };
-    metrics.request(&labels(), &slow);
+    metrics.request(labels(), &slow);
     metrics.request(
-        &labels(),
+        labels(),
         &RequestOutcome {
             duration: Duration::from_millis(3),
             response_bytes: 10,
@@ -84,7 +84,7 @@ fn requests_are_counted_timed_and_measured() {
 fn dry_runs_and_made_up_verbs_are_told_apart() {
     let metrics = metrics();
     metrics.request(
-        &RequestLabels {
+        RequestLabels {
             verb: "create",
             dry_run: true,
             ..labels()
@@ -92,14 +92,14 @@ fn dry_runs_and_made_up_verbs_are_told_apart() {
         &outcome(201),
     );
     metrics.request(
-        &RequestLabels {
+        RequestLabels {
             verb: "BREW",
             ..labels()
         },
         &outcome(405),
     );
     metrics.request(
-        &RequestLabels {
+        RequestLabels {
             verb: "MASH",
             ..labels()
         },
@@ -146,7 +146,7 @@ fn other_counts_have_upstreams_names() {
         ..outcome(201)
     };
     metrics.request(
-        &RequestLabels {
+        RequestLabels {
             verb: "create",
             ..labels()
         },
@@ -204,7 +204,7 @@ fn the_process_is_described() {
 fn scrapers_get_the_format_they_ask_for() {
     let check = |accept: &str, content_type: &str| {
         let metrics = metrics();
-        metrics.request(&labels(), &outcome(200));
+        metrics.request(labels(), &outcome(200));
         let response = metrics
             .respond(&get("/metrics", &[("accept", accept)]))
             .unwrap();
@@ -231,9 +231,9 @@ fn labels_of_clients_do_not_grow_without_end() {
     for number in 0..110 {
         let name = number.to_string();
         metrics.request(
-            &RequestLabels {
+            RequestLabels {
                 verb: "create",
-                resource: &name,
+                resource: (&name).into(),
                 ..labels()
             },
             &outcome(404),
@@ -251,9 +251,9 @@ fn paths_that_lead_nowhere_are_not_named() {
     let metrics = metrics();
     for path in ["/openapi/v3/apis/x/v1", "/nope"] {
         metrics.request(
-            &RequestLabels {
+            RequestLabels {
                 verb: "get",
-                subresource: path,
+                subresource: path.into(),
                 ..RequestLabels::default()
             },
             &outcome(404),

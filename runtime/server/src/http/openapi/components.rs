@@ -15,12 +15,12 @@ pub(super) struct Described<'a> {
 
 /// The component of a kind.
 pub(super) fn name(def: &ResourceDef) -> String {
-    names::component(def.group, def.version, def.kind)
+    names::component(&def.group, &def.version, &def.kind)
 }
 
 /// The component of a kind's list.
 pub(super) fn list_name(def: &ResourceDef) -> String {
-    names::component(def.group, def.version, &def.list_kind)
+    names::component(&def.group, &def.version, &def.list_kind)
 }
 
 /// The kinds and their lists, then what these and `paths` refer to.
@@ -41,7 +41,7 @@ pub(super) fn schemas(kinds: &[Described<'_>], paths: &Map<String, Value>) -> Ma
         .for_each(|schema| references(schema, &mut wanted));
     let mut groups: Vec<(&str, &str)> = kinds
         .iter()
-        .map(|kind| (kind.def.group, kind.def.version))
+        .map(|kind| (&*kind.def.group, &*kind.def.version))
         .collect();
     groups.sort_unstable();
     groups.dedup();
@@ -68,7 +68,7 @@ fn kind_schema(kind: &Described<'_>) -> Value {
     let metadata = described(&meta("ObjectMeta"), "The metadata that every object has.");
     schema["properties"]["metadata"] = metadata;
     forget_required_metadata(&mut schema);
-    schema["x-kubernetes-group-version-kind"] = json!([gvk(def.group, def.version, def.kind)]);
+    schema["x-kubernetes-group-version-kind"] = json!([gvk(&def.group, &def.version, &def.kind)]);
     if !def.selectable.is_empty() {
         let fields = def
             .selectable
@@ -98,7 +98,7 @@ pub(in crate::http) fn describe_root(schema: &mut Value, def: &ResourceDef) {
     if !schema.is_object() {
         *schema = json!({ "type": "object" });
     }
-    let description = plain_text(def.description);
+    let description = plain_text(&def.description);
     if !description.is_empty() {
         schema["description"] = description.into();
     }
@@ -121,7 +121,7 @@ fn list_schema(def: &ResourceDef) -> Value {
             "metadata": described(&meta("ListMeta"), "The state that the list shows, and where it goes on."),
             "items": { "type": "array", "items": reference(&name(def)), "description": format!("The {}.", def.plural) },
         },
-        "x-kubernetes-group-version-kind": [gvk(def.group, def.version, &def.list_kind)],
+        "x-kubernetes-group-version-kind": [gvk(&def.group, &def.version, &def.list_kind)],
     })
 }
 

@@ -65,7 +65,7 @@ pub(super) fn tag(group: &str, version: &str) -> String {
 
 /// Where the resources of a version live.
 pub(super) fn base_path(def: &ResourceDef) -> String {
-    match def.group {
+    match def.group.as_str() {
         "" => format!("/api/{}", def.version),
         group => format!("/apis/{group}/{}", def.version),
     }

@@ -111,7 +111,7 @@ fn insert_path(
         .map(|(verb, operation)| (method(verb).to_owned(), operation))
         .collect();
     if !all.is_empty() {
-        all.insert("parameters".into(), parameters::of_path(&path, def.kind));
+        all.insert("parameters".into(), parameters::of_path(&path, &def.kind));
         paths.insert(path, Value::Object(all));
     }
 }
@@ -140,7 +140,7 @@ impl Operations<'_> {
     fn list_everywhere(&self) -> Value {
         let id = format!(
             "list{}{}ForAllNamespaces",
-            operation_infix(self.def.group, self.def.version),
+            operation_infix(&self.def.group, &self.def.version),
             self.def.kind
         );
         let text = format!(
@@ -162,7 +162,7 @@ impl Operations<'_> {
     }
 
     fn delete_collection(&self) -> Value {
-        let infix = operation_infix(self.def.group, self.def.version);
+        let infix = operation_infix(&self.def.group, &self.def.version);
         let namespaced = if self.namespaced { "Namespaced" } else { "" };
         let id = format!("delete{infix}Collection{namespaced}{}", self.def.kind);
         let text = format!("Deletes the {} that match.", self.objects());
@@ -218,18 +218,18 @@ impl Operations<'_> {
         let def = self.def;
         json!({
             "operationId": id,
-            "tags": [tag(def.group, def.version)],
+            "tags": [tag(&def.group, &def.version)],
             "description": description,
             "parameters": parameters::of_action(action, def.has_verb(Verb::Watch)),
             "responses": responses,
             "x-kubernetes-action": action,
-            "x-kubernetes-group-version-kind": gvk(def.group, def.version, def.kind),
+            "x-kubernetes-group-version-kind": gvk(&def.group, &def.version, &def.kind),
         })
     }
 
     /// `readWardleExampleComV1alpha1NamespacedFlunderStatus`.
     fn id(&self, verb: &str, subresource: &str) -> String {
-        let infix = operation_infix(self.def.group, self.def.version);
+        let infix = operation_infix(&self.def.group, &self.def.version);
         let namespaced = if self.namespaced { "Namespaced" } else { "" };
         format!(
             "{verb}{infix}{namespaced}{}{}",
@@ -242,7 +242,7 @@ impl Operations<'_> {
         if self.namespaced {
             format!("{} of a namespace", self.def.plural)
         } else {
-            self.def.plural.to_owned()
+            self.def.plural.to_string()
         }
     }
 

@@ -10,11 +10,11 @@ const NOW: i64 = 1_700_000_000;
 
 fn column(name: &'static str, column_type: ColumnType, path: &str) -> Column {
     Column {
-        name,
+        name: name.into(),
         column_type,
-        format: "",
+        format: "".into(),
         priority: 0,
-        description: "",
+        description: "".into(),
         source: CellSource::Path(JsonPath::parse(path).expect("a path")),
     }
 }

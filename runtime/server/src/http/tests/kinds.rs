@@ -1,8 +1,10 @@
 //! Two kinds written by hand, as the macros would write them.
 
+use std::borrow::Cow;
+
 use apiloom_meta::kind::{
     ApiType, CellSource, Column, ColumnType, GenerationRule, Lifecycle, NameFormat, Release, Scope,
-    Verb,
+    SmolStr, Verb,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{GroupDef, GroupVersionKind, JsonPath, ObjectMeta, Resource, ResourceDef};
@@ -10,8 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(super) const GROUP: GroupDef = GroupDef {
-    name: "wardle.example.com",
-    versions: &["v1alpha1"],
+    name: SmolStr::new_static("wardle.example.com"),
+    versions: Cow::Borrowed(&[SmolStr::new_static("v1alpha1")]),
     release: Some(Release { major: 1, minor: 3 }),
     place: None,
 };
@@ -88,11 +90,11 @@ macro_rules! resource {
 
 resource!(Flunder, "flunders", Scope::Namespaced, |def| {
     let reference = Column {
-        name: "Reference",
+        name: "Reference".into(),
         column_type: ColumnType::String,
-        format: "",
+        format: "".into(),
         priority: 0,
-        description: "What it refers to.",
+        description: "What it refers to.".into(),
         source: CellSource::Path(JsonPath::new(["spec", "reference"])),
     };
     ResourceDef {
@@ -133,14 +135,14 @@ fn definition<K: Resource>(
     schema: fn() -> Result<Schema, apiloom_meta::schema::SchemaErrors>,
 ) -> ResourceDef {
     ResourceDef {
-        group: K::GROUP,
-        version: K::VERSION,
-        kind: K::KIND,
-        list_kind: format!("{}List", K::KIND),
-        plural: K::PLURAL,
-        singular: K::KIND.to_ascii_lowercase(),
-        short_names: &[],
-        categories: &[],
+        group: K::GROUP.into(),
+        version: K::VERSION.into(),
+        kind: K::KIND.into(),
+        list_kind: format!("{}List", K::KIND).into(),
+        plural: K::PLURAL.into(),
+        singular: K::KIND.to_ascii_lowercase().into(),
+        short_names: Vec::new(),
+        categories: Vec::new(),
         scope,
         verbs: Verb::ALL.to_vec(),
         status: false,
@@ -154,7 +156,7 @@ fn definition<K: Resource>(
         generation: GenerationRule::Spec,
         unconditional_update: true,
         create_on_update: false,
-        description: "A kind for tests.",
+        description: "A kind for tests.".into(),
         place: None,
         schema,
     }

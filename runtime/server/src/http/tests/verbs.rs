@@ -106,8 +106,8 @@ fn in_aggregated_discovery(def: &ResourceDef) -> Served {
 /// OpenAPI has no operation for watching: a list says that it can be watched by its parameters.
 fn in_openapi(def: &ResourceDef) -> Served {
     let source = Source {
-        group: def.group.to_owned(),
-        version: def.version.to_owned(),
+        group: def.group.to_string(),
+        version: def.version.to_string(),
         kinds: vec![KindSource {
             def: def.clone(),
             schema: Box::new(|_| json!({ "type": "object" })),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use apiloom_meta::kind::{GroupDef, Place, Release, Resource, ResourceDef};
+use apiloom_meta::kind::{GroupDef, Place, Release, Resource, ResourceDef, SmolStr};
 use apiloom_meta::{GroupResource, GroupVersionKind};
 use apiloom_storage::Storage;
 use apiloom_storage::cache::{Budget, Limits, WatchCache};
@@ -24,7 +24,7 @@ use crate::registry::rules::admission::{Admission, AdmissionContext, Chain};
 use crate::registry::rules::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
 use crate::registry::rules::strategy::{Strategy, Typed};
 use crate::registry::writes::stamp;
-use kinds::{KindId, Kinds, VersionStrategy};
+use kinds::{Kinds, VersionStrategy};
 
 /// The most bytes of a stored object unless said otherwise: as many as a body has at most.
 pub(crate) const DEFAULT_MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
@@ -35,7 +35,7 @@ type MakeAdmission = Box<dyn FnOnce(&AdmissionContext) -> Box<dyn Admission> + S
 /// An unfinished [`Registry`].
 pub struct RegistryBuilder {
     store: Arc<dyn Storage>,
-    stores: Vec<(KindId, Arc<dyn Storage>)>,
+    stores: Vec<(GroupResource, Arc<dyn Storage>)>,
     key_prefix: String,
     groups: Vec<GroupDef>,
     defs: Vec<ResourceDef>,
@@ -47,7 +47,7 @@ pub struct RegistryBuilder {
     /// The budget of the watch caches' history; `None` for no caches.
     history_bytes: Option<usize>,
     /// Resources whose caches are bounded in another way, or left out.
-    cache_sizes: Vec<(KindId, usize)>,
+    cache_sizes: Vec<(GroupResource, usize)>,
     /// The most bytes of a stored object.
     max_object_bytes: usize,
 }
@@ -97,8 +97,7 @@ impl RegistryBuilder {
     }
     /// Keeps one resource in a store of its own; one that is not registered is an error of [`RegistryBuilder::build`].
     pub fn store_of(&mut self, group: &str, plural: &str, store: Arc<dyn Storage>) {
-        self.stores
-            .push(((group.to_owned(), plural.to_owned()), store));
+        self.stores.push((GroupResource::new(group, plural), store));
     }
     /// What every key begins with, without a slash at its end; `/registry` unless said otherwise.
     pub fn key_prefix(&mut self, prefix: &str) {
@@ -118,8 +117,8 @@ impl RegistryBuilder {
     /// version without one is judged by the hub's, on the converted object.
     pub fn strategy<K: Resource>(&mut self, strategy: impl Strategy<K>) {
         self.strategies.push(VersionStrategy {
-            of: (K::GROUP.to_owned(), K::PLURAL.to_owned()),
-            version: K::VERSION,
+            of: GroupResource::new(K::GROUP, K::PLURAL),
+            version: SmolStr::new_static(K::VERSION),
             place: K::definition().place,
             rules: Box::new(Typed::<K, _>::new(strategy)),
         });
@@ -148,7 +147,7 @@ impl RegistryBuilder {
     /// Bounds how many changes the watch cache of a resource keeps, 102,400 unless said; with 0 it has no cache. A resource
     /// that is not registered is an error of [`RegistryBuilder::build`].
     pub fn watch_cache_size(&mut self, resource: &GroupResource, changes: usize) {
-        let id = (resource.group.clone(), resource.resource.clone());
+        let id = resource.clone();
         self.cache_sizes.push((id, changes));
     }
     /// Bounds the JSON of each object, as it would be stored after patch, defaults, rules and admission; 3 MiB unless said,
@@ -174,7 +173,7 @@ impl RegistryBuilder {
         let mut registered: Vec<GroupVersionKind> =
             self.defs.iter().map(ResourceDef::gvk).collect();
         let list_of =
-            |def: &ResourceDef| GroupVersionKind::new(def.group, def.version, &def.list_kind);
+            |def: &ResourceDef| GroupVersionKind::new(&*def.group, &*def.version, &*def.list_kind);
         let lists: Vec<GroupVersionKind> = self.defs.iter().map(list_of).collect();
         let mut kinds = Kinds {
             store: self.store,
@@ -211,7 +210,7 @@ impl RegistryBuilder {
         let endpoints = endpoints(&groups, &order, &kinds, &config, &shared, &caches);
         let served = served_groups(&groups, &endpoints);
         let namespaces = kinds
-            .get(&(String::new(), Namespace::PLURAL.to_owned()))
+            .get(&GroupResource::new(Namespace::GROUP, Namespace::PLURAL))
             .map(|kind| Endpoint {
                 kind: Arc::clone(kind),
                 version: kind.hub,
@@ -229,10 +228,7 @@ impl RegistryBuilder {
             });
         let is_served = |kind: &Kind| endpoints.iter().any(|e| e.kind.resource == kind.resource);
         caches.retain(|id, _| kinds.get(id).is_some_and(|kind| is_served(kind)));
-        let caches = caches
-            .into_iter()
-            .map(|((group, plural), cache)| (GroupResource::new(group, plural), cache))
-            .collect();
+        let caches = caches.into_iter().collect();
         let large = shared.large.clone();
         Ok(Registry::new(
             endpoints, served, listers, caches, namespaces, large,
@@ -242,8 +238,8 @@ impl RegistryBuilder {
 
 /// A group with its versions in order of preference.
 struct Group {
-    name: String,
-    versions: Vec<&'static str>,
+    name: SmolStr,
+    versions: Vec<SmolStr>,
     release: Option<Release>,
     place: Option<Place>,
 }
@@ -287,12 +283,12 @@ fn complete_groups(
     let mut groups: Vec<Group> = Vec::new();
     for group in &declared {
         if let Some(known) = groups.iter().find(|known| known.name == group.name) {
-            let problem = format!("{} is declared twice", group_label(group.name));
+            let problem = format!("{} is declared twice", group_label(&group.name));
             problems.push(located([known.place, group.place], problem));
             continue;
         }
         groups.push(Group {
-            name: group.name.to_owned(),
+            name: group.name.clone(),
             versions: group.versions.to_vec(),
             release: group.release,
             place: group.place,
@@ -303,13 +299,13 @@ fn complete_groups(
         let is_declared = declared.iter().any(|group| group.name == def.group);
         match groups.iter_mut().find(|group| group.name == def.group) {
             None => groups.push(Group {
-                name: def.group.to_owned(),
-                versions: vec![def.version],
+                name: def.group.clone(),
+                versions: vec![def.version.clone()],
                 release: None,
                 place: None,
             }),
             Some(group) if group.versions.contains(&def.version) => {}
-            Some(group) if !is_declared => group.versions.push(def.version),
+            Some(group) if !is_declared => group.versions.push(def.version.clone()),
             Some(group) => {
                 let versions = group.versions.join(", ");
                 let problem = format!(
@@ -330,14 +326,15 @@ fn complete_core(groups: &mut Vec<Group>) {
     let mut core = match position {
         Some(position) => groups.remove(position),
         None => Group {
-            name: String::new(),
+            name: SmolStr::default(),
             versions: Vec::new(),
             release: None,
             place: None,
         },
     };
-    if !core.versions.contains(&Namespace::VERSION) {
-        core.versions.push(Namespace::VERSION);
+    let version = SmolStr::new_static(Namespace::VERSION);
+    if !core.versions.contains(&version) {
+        core.versions.push(version);
     }
     groups.insert(0, core);
 }
@@ -366,7 +363,7 @@ fn ambiguous_names(defs: &[ResourceDef]) -> Vec<String> {
         }
         for other in others {
             for name in names.shared(&other.names()) {
-                let resources = (name, other.plural, def.plural);
+                let resources = (name, other.plural.clone(), def.plural.clone());
                 // Of several versions it is told once.
                 if !told.contains(&resources) {
                     told.push(resources);
@@ -402,14 +399,14 @@ fn enabled_plugins(
 /// A watch cache for each kind, over one budget of history; none without a budget.
 fn caches(
     history_bytes: Option<usize>,
-    sizes: &[(KindId, usize)],
-    kinds: &BTreeMap<KindId, Arc<Kind>>,
-) -> BTreeMap<KindId, Arc<WatchCache<Served>>> {
+    sizes: &[(GroupResource, usize)],
+    kinds: &BTreeMap<GroupResource, Arc<Kind>>,
+) -> BTreeMap<GroupResource, Arc<WatchCache<Served>>> {
     let Some(bytes) = history_bytes else {
         return BTreeMap::new();
     };
     let budget = Budget::new(bytes);
-    let cache = |(id, kind): (&KindId, &Arc<Kind>)| {
+    let cache = |(id, kind): (&GroupResource, &Arc<Kind>)| {
         let mut limits = Limits::from(Arc::clone(&budget));
         // The last one said holds, as of any flag.
         match sizes.iter().rfind(|(of, _)| of == id) {
@@ -425,14 +422,13 @@ fn caches(
 }
 
 /// One line for each size of a cache that there is not.
-fn unknown_cache_sizes(sizes: &[(KindId, usize)], known: &[KindId]) -> Vec<String> {
-    let resource = |(group, plural): &KindId| GroupResource::new(group, plural).to_string();
+fn unknown_cache_sizes(sizes: &[(GroupResource, usize)], known: &[GroupResource]) -> Vec<String> {
     let unknown = sizes.iter().filter(|(id, _)| !known.contains(id));
     let lines = unknown.map(|(id, size)| {
-        let known: Vec<String> = known.iter().map(resource).collect();
+        let known: Vec<String> = known.iter().map(GroupResource::to_string).collect();
         format!(
             "a watch cache size for {} ({size}), which is not registered; there are: {}",
-            resource(id),
+            id,
             known.join(", ")
         )
     });
@@ -442,11 +438,11 @@ fn unknown_cache_sizes(sizes: &[(KindId, usize)], known: &[KindId]) -> Vec<Strin
 /// What is served, in order of registration.
 fn endpoints(
     groups: &[Group],
-    order: &[KindId],
-    kinds: &BTreeMap<KindId, Arc<Kind>>,
+    order: &[GroupResource],
+    kinds: &BTreeMap<GroupResource, Arc<Kind>>,
     config: &RuntimeConfig,
     shared: &Arc<Shared>,
-    caches: &BTreeMap<KindId, Arc<WatchCache<Served>>>,
+    caches: &BTreeMap<GroupResource, Arc<WatchCache<Served>>>,
 ) -> Vec<Arc<Endpoint>> {
     let mut endpoints = Vec::new();
     for (id, kind) in order.iter().filter_map(|id| Some((id, kinds.get(id)?))) {
@@ -511,12 +507,12 @@ fn served_groups(groups: &[Group], endpoints: &[Arc<Endpoint>]) -> Vec<ServedGro
             .any(|e| e.def().group == group && e.def().version == version)
     };
     let served = groups.iter().map(|group| ServedGroup {
-        name: group.name.clone(),
+        name: group.name.to_string(),
         versions: group
             .versions
             .iter()
             .filter(|v| is_served(&group.name, v))
-            .map(|v| (*v).to_owned())
+            .map(SmolStr::to_string)
             .collect(),
         release: group.release,
     });

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use apiloom_meta::GroupVersion;
 use apiloom_meta::kind::{Place, ResourceDef};
 
 /// Begins a problem with the places of the kinds or groups that it is about, each once:
@@ -27,11 +26,7 @@ pub(crate) fn located(
 
 /// Which kind of which version a problem is about.
 pub(crate) fn label(def: &ResourceDef) -> String {
-    format!(
-        "{} of {}",
-        def.kind,
-        GroupVersion::new(def.group, def.version)
-    )
+    format!("{} of {}", def.kind, def.group_version())
 }
 
 /// A problem of one kind.

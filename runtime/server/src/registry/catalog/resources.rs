@@ -53,7 +53,7 @@ impl Registry {
         let mut by_plural: HashMap<String, Vec<Arc<Endpoint>>> = HashMap::new();
         for endpoint in &endpoints {
             by_plural
-                .entry(endpoint.def().plural.to_owned())
+                .entry(endpoint.def().plural.to_string())
                 .or_default()
                 .push(Arc::clone(endpoint));
         }

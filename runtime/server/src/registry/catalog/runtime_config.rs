@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use apiloom_meta::{GroupVersion, GroupVersionKind, ResourceDef};
+use apiloom_meta::{GroupResource, GroupVersionKind, ResourceDef};
 
 use crate::registry::objects::kind::Kind;
 use crate::registry::rules::namespace::Namespace;
@@ -18,7 +18,7 @@ impl RuntimeConfig {
     pub(crate) fn new(
         settings: &[(String, bool)],
         registered: &[GroupVersionKind],
-        kinds: &BTreeMap<(String, String), Arc<Kind>>,
+        kinds: &BTreeMap<GroupResource, Arc<Kind>>,
         problems: &mut Vec<String>,
     ) -> Self {
         let versions = registered.iter().map(|gvk| gvk.group_version().to_string());
@@ -37,12 +37,12 @@ impl RuntimeConfig {
 
     /// Whether a kind of a version is served.
     pub(crate) fn allows(&self, def: &ResourceDef) -> bool {
-        let version = GroupVersion::new(def.group, def.version).to_string();
+        let version = def.group_version().to_string();
         let mut keys = vec![resource_key(def), version];
         // Namespaces are what the server itself needs; only their own name turns them off.
         if !Namespace::is_kind(def) {
             keys.extend([
-                format!("api/{}", stability(def.version)),
+                format!("api/{}", stability(&def.version)),
                 "api/all".to_owned(),
             ]);
         }
@@ -53,11 +53,7 @@ impl RuntimeConfig {
 }
 
 fn resource_key(def: &ResourceDef) -> String {
-    format!(
-        "{}/{}",
-        GroupVersion::new(def.group, def.version),
-        def.plural
-    )
+    format!("{}/{}", def.group_version(), def.plural)
 }
 
 fn stability(version: &str) -> &'static str {

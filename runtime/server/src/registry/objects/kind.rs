@@ -145,7 +145,7 @@ impl Kind {
         }
         let mut converted =
             Object::from_value(value).ok_or_else(|| fail("the result is not an object"))?;
-        converted.set_type(&target.api_version, target.def.kind);
+        converted.set_type(&target.api_version, &target.def.kind);
         Ok(converted)
     }
 

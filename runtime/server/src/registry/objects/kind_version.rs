@@ -35,7 +35,10 @@ impl KindVersion {
     ) -> Self {
         let mut head = Vec::new();
         let api_version = def.api_version();
-        for (name, value) in [("{\"kind\":", def.kind), (",\"apiVersion\":", &api_version)] {
+        for (name, value) in [
+            ("{\"kind\":", &*def.kind),
+            (",\"apiVersion\":", &api_version),
+        ] {
             head.extend_from_slice(name.as_bytes());
             append_json(&value, &mut head);
         }

@@ -685,7 +685,7 @@ impl Watcher<'_> {
     fn bookmark(&self, revision: Revision, ends_initial_events: bool) -> WatchEvent {
         let version = self.endpoint.version();
         let mut object = Object::default();
-        object.set_type(&version.api_version, version.def.kind);
+        object.set_type(&version.api_version, &version.def.kind);
         object.set_meta_str("resourceVersion", &revision.to_string());
         if ends_initial_events {
             let annotations =

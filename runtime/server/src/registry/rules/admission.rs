@@ -127,19 +127,19 @@ pub trait Admission: Send + Sync + 'static {
 
 /// What a plugin may ask for when it is made.
 pub struct AdmissionContext {
-    kinds: BTreeMap<(String, String), Arc<Kind>>,
+    kinds: BTreeMap<GroupResource, Arc<Kind>>,
     made: Mutex<Made>,
 }
 
 /// What was asked for, and could not be given.
 #[derive(Default)]
 struct Made {
-    listers: BTreeMap<(String, String, String), Arc<ListerCore>>,
+    listers: BTreeMap<(GroupResource, &'static str), Arc<ListerCore>>,
     problems: Vec<String>,
 }
 
 impl AdmissionContext {
-    pub(crate) fn new(kinds: BTreeMap<(String, String), Arc<Kind>>) -> Self {
+    pub(crate) fn new(kinds: BTreeMap<GroupResource, Arc<Kind>>) -> Self {
         Self {
             kinds,
             made: Mutex::default(),
@@ -150,15 +150,12 @@ impl AdmissionContext {
     /// registered is a problem that [`crate::registry::catalog::builder::RegistryBuilder::build`] reports.
     pub fn lister<K: Resource>(&self) -> Lister<K> {
         let mut made = self.made.lock();
-        let id = (
-            K::GROUP.to_owned(),
-            K::PLURAL.to_owned(),
-            K::VERSION.to_owned(),
-        );
+        let resource = GroupResource::new(K::GROUP, K::PLURAL);
+        let id = (resource.clone(), K::VERSION);
         if let Some(core) = made.listers.get(&id) {
             return Lister::new(Arc::clone(core));
         }
-        let kind = self.kinds.get(&(id.0.clone(), id.1.clone()));
+        let kind = self.kinds.get(&resource);
         let version = kind.and_then(|kind| {
             kind.versions
                 .iter()

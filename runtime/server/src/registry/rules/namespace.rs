@@ -112,14 +112,14 @@ impl Resource for Namespace {
 
     fn definition() -> ResourceDef {
         ResourceDef {
-            group: Self::GROUP,
-            version: Self::VERSION,
-            kind: Self::KIND,
-            list_kind: "NamespaceList".to_owned(),
-            plural: Self::PLURAL,
-            singular: "namespace".to_owned(),
-            short_names: &["ns"],
-            categories: &[],
+            group: Self::GROUP.into(),
+            version: Self::VERSION.into(),
+            kind: Self::KIND.into(),
+            list_kind: "NamespaceList".into(),
+            plural: Self::PLURAL.into(),
+            singular: "namespace".into(),
+            short_names: vec!["ns".into()],
+            categories: Vec::new(),
             scope: Scope::Cluster,
             verbs: Verb::ALL
                 .into_iter()
@@ -136,7 +136,9 @@ impl Resource for Namespace {
             generation: GenerationRule::None,
             unconditional_update: true,
             create_on_update: false,
-            description: "Namespace provides a scope for names. Use of multiple namespaces is optional.",
+            description:
+                "Namespace provides a scope for names. Use of multiple namespaces is optional."
+                    .into(),
             place: None,
             schema: || Schema::for_resource::<Self>(),
         }
@@ -153,7 +155,7 @@ fn columns() -> Vec<Column> {
     let column = |name, column_type, description, path| Column {
         name,
         column_type,
-        format: "",
+        format: "".into(),
         priority: 0,
         description,
         source: CellSource::Path(JsonPath::new(path)),
@@ -161,15 +163,15 @@ fn columns() -> Vec<Column> {
     let age = "CreationTimestamp is a timestamp representing the server time when this object was created.";
     vec![
         column(
-            "Status",
+            "Status".into(),
             ColumnType::String,
-            "The status of the namespace",
+            "The status of the namespace".into(),
             ["status", "phase"],
         ),
         column(
-            "Age",
+            "Age".into(),
             ColumnType::Date,
-            age,
+            age.into(),
             ["metadata", "creationTimestamp"],
         ),
     ]

@@ -116,7 +116,7 @@ impl Endpoint {
             Some(hub) => ask(strategy, &hub.new, hub.old.as_ref()),
             None => ask(strategy, new, old),
         };
-        judged.map_err(|text| self.cannot_handle(self.def().kind, self.def().version, &text))
+        judged.map_err(|text| self.cannot_handle(&self.def().kind, &self.def().version, &text))
     }
 
     fn invalid(&self, object: &Object, errors: &[FieldError]) -> ApiError {

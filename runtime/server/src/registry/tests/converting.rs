@@ -29,8 +29,8 @@ resource!(StoredDraft, "v1alpha1", "Draft", "drafts", |def| {
     ResourceDef {
         storage: true,
         conversion: Some(Conversion {
-            hub_version: "v1",
-            hub_kind: "Draft",
+            hub_version: "v1".into(),
+            hub_kind: "Draft".into(),
             json: None,
             to_hub,
             from_hub: Ok,

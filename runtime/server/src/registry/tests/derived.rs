@@ -35,8 +35,8 @@ resource!(StoredPart, "v1alpha1", "Part", "parts", |def| {
     ResourceDef {
         storage: true,
         conversion: Some(Conversion {
-            hub_version: "v1",
-            hub_kind: "Part",
+            hub_version: "v1".into(),
+            hub_kind: "Part".into(),
             json: None,
             to_hub,
             from_hub: Ok,

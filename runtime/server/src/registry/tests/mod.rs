@@ -127,14 +127,14 @@ fn definition<K: Resource>(
     schema: fn() -> Result<Schema, apiloom_meta::schema::SchemaErrors>,
 ) -> ResourceDef {
     ResourceDef {
-        group: K::GROUP,
-        version: K::VERSION,
-        kind: K::KIND,
-        list_kind: format!("{}List", K::KIND),
-        plural: K::PLURAL,
-        singular: K::KIND.to_lowercase(),
-        short_names: &[],
-        categories: &[],
+        group: K::GROUP.into(),
+        version: K::VERSION.into(),
+        kind: K::KIND.into(),
+        list_kind: format!("{}List", K::KIND).into(),
+        plural: K::PLURAL.into(),
+        singular: K::KIND.to_lowercase().into(),
+        short_names: Vec::new(),
+        categories: Vec::new(),
         scope: Scope::Namespaced,
         verbs: Verb::ALL.to_vec(),
         status: true,
@@ -148,7 +148,7 @@ fn definition<K: Resource>(
         generation: GenerationRule::Spec,
         unconditional_update: true,
         create_on_update: false,
-        description: "",
+        description: "".into(),
         place: None,
         schema,
     }
@@ -185,8 +185,8 @@ resource!(AlphaWidget, "v1alpha1", "Widget", "widgets", |def| {
         storage: true,
         selectable: vec![JsonPath::new(["spec", "colour"])],
         conversion: Some(Conversion {
-            hub_version: "v1",
-            hub_kind: "Widget",
+            hub_version: "v1".into(),
+            hub_kind: "Widget".into(),
             json: None,
             to_hub: |value| Ok(renamed(value, "colour", "color")),
             from_hub: |value| Ok(renamed(value, "color", "colour")),
@@ -328,8 +328,8 @@ pub(super) fn builder(store: &Arc<Memory>) -> RegistryBuilder {
 pub(super) fn builder_over(store: Arc<dyn Storage>) -> RegistryBuilder {
     let mut builder = Registry::builder(store);
     builder.group(GroupDef {
-        name: GROUP,
-        versions: &["v1", "v1alpha1"],
+        name: GROUP.into(),
+        versions: vec!["v1".into(), "v1alpha1".into()].into(),
         release: None,
         place: None,
     });

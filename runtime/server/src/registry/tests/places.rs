@@ -28,8 +28,8 @@ macro_rules! declared {
 
 fn spoke_of(hub_version: &'static str) -> Option<Conversion> {
     Some(Conversion {
-        hub_version,
-        hub_kind: "Lamp",
+        hub_version: hub_version.into(),
+        hub_kind: "Lamp".into(),
         json: None,
         to_hub: Ok,
         from_hub: Ok,
@@ -45,7 +45,7 @@ declared!(OtherLamp, "v1", "Lamp", "lamps", line 9, |def| ResourceDef {
     ..def
 });
 declared!(NewLamp, "v2", "Lamp", "lamps", line 5, |def| ResourceDef {
-    short_names: &["la"],
+    short_names: vec!["la".into()],
     storage: true,
     ..def
 });
@@ -63,25 +63,25 @@ declared!(LostLampToo, "v5", "Lamp", "lamps", line 2, |def| ResourceDef {
     ..def
 });
 declared!(Torch, "v2", "Torch", "torches", line 30, |def| ResourceDef {
-    short_names: &["lamp"],
+    short_names: vec!["lamp".into()],
     ..def
 });
 declared!(Space, "v1", "Space", "namespaces", line 40, |def| ResourceDef {
-    group: "",
+    group: "".into(),
     ..def
 });
 declared!(Nest, "v1", "Nest", "nests", line 50, |def| ResourceDef {
-    group: "",
-    short_names: &["ns"],
+    group: "".into(),
+    short_names: vec!["ns".into()],
     ..def
 });
 declared!(Fields, "v1", "Fields", "fields", line 60, |def| ResourceDef {
     columns: vec![Column {
-        name: "Color",
+        name: "Color".into(),
         column_type: ColumnType::String,
-        format: "",
+        format: "".into(),
         priority: 0,
-        description: "",
+        description: "".into(),
         source: CellSource::Path(JsonPath::new(["spec", "color"])),
     }],
     selectable: vec![
@@ -226,8 +226,8 @@ async fn rules_and_listers_of_unknown_kinds_are_told_with_the_places_of_the_kind
 #[tokio::test]
 async fn problems_of_groups_are_told_with_the_places_of_the_groups() {
     let group = |line| GroupDef {
-        name: GROUP,
-        versions: &["v2"],
+        name: GROUP.into(),
+        versions: vec!["v2".into()].into(),
         release: None,
         place: Some(Place {
             file: "src/lib.rs",

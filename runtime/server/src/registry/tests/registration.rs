@@ -1,7 +1,7 @@
 //! What is served, and what a registry cannot be built from.
 
 use apiloom_meta::GroupVersionKind;
-use apiloom_meta::kind::{Lifecycle, Release};
+use apiloom_meta::kind::{Lifecycle, Release, SmolStr};
 
 use super::*;
 
@@ -20,7 +20,7 @@ pub(super) struct Aged {
 }
 impl ApiType for Aged {}
 resource!(Aged, "v1beta1", "Aged", "aged", |def| ResourceDef {
-    group: "old.example.com",
+    group: "old.example.com".into(),
     storage: true,
     lifecycle: Some(Lifecycle {
         introduced: release(1, 0),
@@ -34,8 +34,8 @@ resource!(Aged, "v1beta1", "Aged", "aged", |def| ResourceDef {
 async fn aged_at(at: Option<Release>) -> Registry {
     let mut builder = Registry::builder(Memory::new());
     builder.group(GroupDef {
-        name: "old.example.com",
-        versions: &["v1beta1"],
+        name: "old.example.com".into(),
+        versions: vec!["v1beta1".into()].into(),
         release: at,
         place: None,
     });
@@ -117,8 +117,8 @@ async fn runtime_config_leaves_out_what_it_names() {
 async fn problems_are_reported_together() {
     let mut builder = Registry::builder(Memory::new());
     builder.group(GroupDef {
-        name: GROUP,
-        versions: &["v1"],
+        name: GROUP.into(),
+        versions: vec!["v1".into()].into(),
         release: None,
         place: None,
     });
@@ -180,7 +180,7 @@ struct Settings {
 }
 impl ApiType for Settings {}
 resource!(Settings, "v1", "Settings", "settings", |def| ResourceDef {
-    group: "",
+    group: "".into(),
     storage: true,
     ..def
 });
@@ -193,7 +193,7 @@ struct Options {
 impl ApiType for Options {}
 resource!(Options, "v2beta1", "Options", "options", |def| {
     ResourceDef {
-        group: "",
+        group: "".into(),
         storage: true,
         ..def
     }
@@ -206,15 +206,18 @@ struct Space {
 }
 impl ApiType for Space {}
 resource!(Space, "v2beta1", "Space", "namespaces", |def| ResourceDef {
-    group: "",
+    group: "".into(),
     storage: true,
     ..def
 });
 
 fn core(versions: &'static [&'static str]) -> GroupDef {
     GroupDef {
-        name: "",
-        versions,
+        name: "".into(),
+        versions: versions
+            .iter()
+            .map(|version| SmolStr::new_static(version))
+            .collect(),
         release: None,
         place: None,
     }
@@ -285,8 +288,8 @@ struct Twin {
 }
 impl ApiType for Twin {}
 resource!(Twin, "v1", "GadgetList", "twins", |def| ResourceDef {
-    singular: "gadget".to_owned(),
-    short_names: &["widget", "tw"],
+    singular: "gadget".into(),
+    short_names: vec!["widget".into(), "tw".into()],
     storage: true,
     ..def
 });
@@ -300,10 +303,10 @@ impl ApiType for NewGadget {}
 resource!(NewGadget, "v2", "Gadget", "gadgets", |def| ResourceDef {
     scope: Scope::Cluster,
     status: false,
-    short_names: &["gd"],
+    short_names: vec!["gd".into()],
     conversion: Some(Conversion {
-        hub_version: "v1",
-        hub_kind: "Gadget",
+        hub_version: "v1".into(),
+        hub_kind: "Gadget".into(),
         json: None,
         to_hub: Ok,
         from_hub: Ok,
@@ -318,7 +321,7 @@ struct Nest {
 }
 impl ApiType for Nest {}
 resource!(Nest, "v1", "Nest", "nests", |def| ResourceDef {
-    short_names: &["ns"],
+    short_names: vec!["ns".into()],
     storage: true,
     ..def
 });
@@ -330,8 +333,8 @@ struct CoreNest {
 }
 impl ApiType for CoreNest {}
 resource!(CoreNest, "v1", "Nest", "nests", |def| ResourceDef {
-    group: "",
-    short_names: &["ns"],
+    group: "".into(),
+    short_names: vec!["ns".into()],
     storage: true,
     ..def
 });

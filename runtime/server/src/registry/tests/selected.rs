@@ -156,8 +156,8 @@ impl World {
         let store = Paired::new();
         let mut builder = Registry::builder(Arc::clone(&store) as Arc<dyn Storage>);
         builder.group(GroupDef {
-            name: GROUP,
-            versions: &["v1", "v1alpha1"],
+            name: GROUP.into(),
+            versions: vec!["v1".into(), "v1alpha1".into()].into(),
             release: None,
             place: None,
         });

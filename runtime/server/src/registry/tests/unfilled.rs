@@ -66,8 +66,8 @@ impl Layer for Ailing {
 async fn widgets(store: &Arc<Ailing>, has_cache: bool) -> (Registry, Arc<Endpoint>) {
     let mut builder = Registry::builder(Arc::clone(store) as Arc<dyn Storage>);
     builder.group(GroupDef {
-        name: GROUP,
-        versions: &["v1", "v1alpha1"],
+        name: GROUP.into(),
+        versions: vec!["v1".into(), "v1alpha1".into()].into(),
         release: None,
         place: None,
     });

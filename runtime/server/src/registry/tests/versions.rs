@@ -197,8 +197,8 @@ resource!(Sketch, "v1", "Sketch", "sketches", |def| ResourceDef {
 resource!(PlainSketch, "v1alpha1", "Sketch", "sketches", |def| {
     ResourceDef {
         conversion: Some(Conversion {
-            hub_version: "v1",
-            hub_kind: "Sketch",
+            hub_version: "v1".into(),
+            hub_kind: "Sketch".into(),
             json: None,
             to_hub: Ok,
             from_hub: |mut value| {
@@ -261,8 +261,8 @@ resource!(StoredCrate, "v1alpha1", "Crate", "crates", |def| {
     ResourceDef {
         storage: true,
         conversion: Some(Conversion {
-            hub_version: "v1",
-            hub_kind: "Crate",
+            hub_version: "v1".into(),
+            hub_kind: "Crate".into(),
             json: None,
             to_hub: Ok,
             from_hub: Ok,

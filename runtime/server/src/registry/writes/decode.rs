@@ -42,7 +42,7 @@ impl Endpoint {
         let mut object = self.object_of(decoded.value, body)?;
         self.check_type(&mut object, body)?;
         self.report(ctx, &decoded.strict, validation)
-            .map_err(|text| self.cannot_handle(self.def().kind, self.def().version, &text))?;
+            .map_err(|text| self.cannot_handle(&self.def().kind, &self.def().version, &text))?;
         object.drop_empty_metadata();
         Ok(object)
     }
@@ -101,7 +101,7 @@ impl Endpoint {
             Ok(object)
         });
         match checked {
-            Ok(_) => self.cannot_handle(self.def().kind, self.def().version, text),
+            Ok(_) => self.cannot_handle(&self.def().kind, &self.def().version, text),
             Err(error) => error,
         }
     }
@@ -115,12 +115,12 @@ impl Endpoint {
             object.api_version()
         };
         let kind = if object.kind().is_empty() {
-            self.def().kind
+            &*self.def().kind
         } else {
             object.kind()
         };
         if given == expected && kind == self.def().kind {
-            object.set_type(expected, self.def().kind);
+            object.set_type(expected, &self.def().kind);
             return Ok(());
         }
         let Some(gv) = GroupVersion::parse(given) else {
@@ -157,7 +157,7 @@ impl Endpoint {
             .next()
             .filter(|p| !p.is_empty())
             .unwrap_or("core");
-        let target = self.def().kind;
+        let target = &self.def().kind;
         let text = format!(
             "converting ({}.{kind}) to ({package}.{target}): unknown conversion",
             gv.version
@@ -167,7 +167,7 @@ impl Endpoint {
 
     /// `Flunder in version "v1" cannot be handled as a Flunder: WHY`.
     pub(crate) fn cannot_handle(&self, kind: &str, version: &str, why: &str) -> ApiError {
-        let expected = self.def().kind;
+        let expected = &self.def().kind;
         ApiError::bad_request(format!(
             "{kind} in version {} cannot be handled as a {expected}: {why}",
             go_quote(version)
@@ -175,7 +175,7 @@ impl Endpoint {
     }
 
     fn unrecognized(&self, why: &str, body: &[u8]) -> ApiError {
-        unrecognized(self.def().kind, why, body)
+        unrecognized(&self.def().kind, why, body)
     }
 }
 

@@ -150,7 +150,7 @@ impl Endpoint {
         let (from, to) = (self.version, self.kind.hub);
         let new = self.kind.try_carry(object.clone(), from, to);
         // It is the client's, so it is not the server's failure that the hub has no counterpart of it.
-        let refuse = |why: String| self.cannot_handle(self.def().kind, self.def().version, &why);
+        let refuse = |why: String| self.cannot_handle(&self.def().kind, &self.def().version, &why);
         let new = new.map_err(refuse)?;
         Ok(Some(InHub { new, old: None }))
     }

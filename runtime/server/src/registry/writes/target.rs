@@ -32,7 +32,7 @@ impl Endpoint {
                 (Some(_), Some(_)) => Operation::Update,
             },
             resource: &self.kind.resource,
-            version: self.def().version,
+            version: &self.def().version,
             subresource: target.subresource,
             namespace: target.namespace.unwrap_or_default(),
             name: target.name,

@@ -66,7 +66,7 @@ impl Server {
         let endpoint = |version: &Version| {
             Arc::clone(
                 registry
-                    .endpoint(GROUP.name, version.name(), "balancers")
+                    .endpoint(&GROUP.name, version.name(), "balancers")
                     .unwrap(),
             )
         };

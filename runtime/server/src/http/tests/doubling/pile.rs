@@ -56,14 +56,14 @@ impl Resource for Pile {
 
     fn definition() -> ResourceDef {
         ResourceDef {
-            group: Self::GROUP,
-            version: Self::VERSION,
-            kind: Self::KIND,
-            list_kind: "PileList".to_owned(),
-            plural: Self::PLURAL,
-            singular: "pile".to_owned(),
-            short_names: &[],
-            categories: &[],
+            group: Self::GROUP.into(),
+            version: Self::VERSION.into(),
+            kind: Self::KIND.into(),
+            list_kind: "PileList".into(),
+            plural: Self::PLURAL.into(),
+            singular: "pile".into(),
+            short_names: Vec::new(),
+            categories: Vec::new(),
             scope: Scope::Cluster,
             verbs: Verb::ALL.to_vec(),
             status: false,
@@ -77,7 +77,7 @@ impl Resource for Pile {
             generation: GenerationRule::Spec,
             unconditional_update: true,
             create_on_update: false,
-            description: "A kind for tests.",
+            description: "A kind for tests.".into(),
             place: None,
             schema: Schema::for_resource::<Self>,
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use apiloom_meta::kind::{CellSource, Place, ResourceDef};
+use apiloom_meta::kind::{CellSource, Place, ResourceDef, SmolStr};
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
 use apiloom_storage::Storage;
 
@@ -18,13 +18,10 @@ use crate::registry::objects::recent_conversions::RecentConversions;
 use crate::registry::rules::namespace::Namespace;
 use crate::registry::rules::strategy::ErasedStrategy;
 
-/// Group and plural.
-pub(super) type KindId = (String, String);
-
 /// The rules of a kind in one version.
 pub(super) struct VersionStrategy {
-    pub(super) of: KindId,
-    pub(super) version: &'static str,
+    pub(super) of: GroupResource,
+    pub(super) version: SmolStr,
     /// Where the kind is declared.
     pub(super) place: Option<Place>,
     pub(super) rules: Box<dyn ErasedStrategy>,
@@ -33,7 +30,7 @@ pub(super) struct VersionStrategy {
 /// The makings of kinds.
 pub(super) struct Kinds<'a> {
     pub(super) store: Arc<dyn Storage>,
-    pub(super) stores: Vec<(KindId, Arc<dyn Storage>)>,
+    pub(super) stores: Vec<(GroupResource, Arc<dyn Storage>)>,
     pub(super) key_prefix: String,
     pub(super) strategies: Vec<VersionStrategy>,
     /// How many bytes slow readers of a kind may keep: as many as its history.
@@ -46,11 +43,11 @@ impl Kinds<'_> {
     pub(super) fn build(
         &mut self,
         defs: Vec<ResourceDef>,
-    ) -> (Vec<KindId>, BTreeMap<KindId, Arc<Kind>>) {
-        let mut order: Vec<KindId> = Vec::new();
-        let mut versions: BTreeMap<KindId, Vec<ResourceDef>> = BTreeMap::new();
+    ) -> (Vec<GroupResource>, BTreeMap<GroupResource, Arc<Kind>>) {
+        let mut order: Vec<GroupResource> = Vec::new();
+        let mut versions: BTreeMap<GroupResource, Vec<ResourceDef>> = BTreeMap::new();
         for def in defs {
-            let id = (def.group.to_owned(), def.plural.to_owned());
+            let id = def.group_resource();
             if !order.contains(&id) {
                 order.push(id.clone());
             }
@@ -61,16 +58,15 @@ impl Kinds<'_> {
             .filter_map(|(id, defs)| Some((id.clone(), Arc::new(self.kind(&id, defs)?))))
             .collect();
         for strategy in std::mem::take(&mut self.strategies) {
-            let (group, plural) = &strategy.of;
-            let gv = GroupVersion::new(group, strategy.version);
+            let GroupResource { group, resource } = &strategy.of;
+            let gv = GroupVersion::new(group, &*strategy.version);
             let problem = format!(
-                "a strategy for {plural} of {gv}, which is not registered or has one already"
+                "a strategy for {resource} of {gv}, which is not registered or has one already"
             );
             self.problems.push(located([strategy.place], problem));
         }
-        for ((group, plural), _) in &self.stores {
-            if !order.iter().any(|(g, p)| (g, p) == (group, plural)) {
-                let resource = GroupResource::new(group, plural);
+        for (resource, _) in &self.stores {
+            if !order.contains(resource) {
                 self.problems
                     .push(format!("a store for {resource}, which is not registered"));
             }
@@ -79,12 +75,12 @@ impl Kinds<'_> {
     }
 
     /// Where a kind is kept.
-    fn store(&self, id: &KindId) -> Arc<dyn Storage> {
+    fn store(&self, id: &GroupResource) -> Arc<dyn Storage> {
         let own = self.stores.iter().find(|(owner, _)| owner == id);
         Arc::clone(own.map_or(&self.store, |(_, store)| store))
     }
 
-    fn kind(&mut self, id: &KindId, defs: Vec<ResourceDef>) -> Option<Kind> {
+    fn kind(&mut self, id: &GroupResource, defs: Vec<ResourceDef>) -> Option<Kind> {
         let consistent = self.check_versions(&defs);
         let hub = self.hub(&defs);
         let storage_version = self.storage_version(&defs);
@@ -183,7 +179,7 @@ impl Kinds<'_> {
             [] => (defs.iter().collect(), format!("no version is {singular}")),
             _ => {
                 let versions: Vec<&ResourceDef> = indexes.iter().map(|&i| &defs[i]).collect();
-                let names: Vec<&str> = versions.iter().map(|def| def.version).collect();
+                let names: Vec<&str> = versions.iter().map(|def| &*def.version).collect();
                 let problem = format!("the versions {} are all {plural}", names.join(", "));
                 (versions, problem)
             }
@@ -194,7 +190,7 @@ impl Kinds<'_> {
         None
     }
 
-    fn version(&mut self, id: &KindId, def: ResourceDef) -> Option<KindVersion> {
+    fn version(&mut self, id: &GroupResource, def: ResourceDef) -> Option<KindVersion> {
         let position = self
             .strategies
             .iter()
