@@ -11,12 +11,12 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::auth::Authenticator;
 use super::certificates::{self, Certificates};
 use super::filters::Filters;
 use super::in_flight::InFlight;
 use super::stores::{OwnStore, Stores};
 use super::{Config, ServerError, health, kubeconfig, listener, object_counts, private_file};
+use crate::auth::Authenticator;
 use crate::http::metrics::Metrics;
 use crate::http::{Api, ServerInfo};
 use crate::registry::{Admission, AdmissionContext, Registry, RegistryBuilder, Strategy};

@@ -18,9 +18,9 @@ use tokio::time::Instant;
 use tower::Service as _;
 
 use super::GoawayChance;
-use super::auth::{Authenticated, Authenticator, authorize};
 use super::in_flight::{InFlight, too_many};
 use super::unread::RequestBody;
+use crate::auth::{Authenticated, Authenticator, authorize};
 use crate::http::error::respond;
 use crate::http::timeout::request_timeout;
 use crate::http::{Api, Body, Deadline, RequestInfo, plain};

@@ -4,7 +4,6 @@
 //! `bind()` -> `serve(shutdown)`. Only [`main`] turns an outcome into an exit code; nothing here ends the process.
 
 mod activity;
-mod auth;
 mod builder;
 mod certificates;
 mod coalesce;

@@ -13,17 +13,17 @@ use crate::http::RequestInfo;
 use crate::registry::UserInfo;
 
 /// The one token that is known, as its digest: comparing digests takes the same time whatever is presented.
-pub(super) struct Authenticator {
+pub(crate) struct Authenticator {
     admin_token: digest::Digest,
 }
 
 /// A user whose credentials were checked. Only [`Authenticator::authenticate`] makes one.
 #[derive(Clone, Debug)]
-pub(super) struct Authenticated(pub(super) UserInfo);
+pub(crate) struct Authenticated(pub(super) UserInfo);
 
 impl Authenticated {
     /// Whether no credentials were presented.
-    pub(super) fn is_anonymous(&self) -> bool {
+    pub(crate) fn is_anonymous(&self) -> bool {
         self.0.name == ANONYMOUS
     }
 }
@@ -32,7 +32,7 @@ impl Authenticated {
 const ANONYMOUS: &str = "system:anonymous";
 
 impl Authenticator {
-    pub(super) fn new(admin_token: &str) -> Self {
+    pub(crate) fn new(admin_token: &str) -> Self {
         Self {
             admin_token: digest::digest(&digest::SHA256, admin_token.as_bytes()),
         }
@@ -40,7 +40,7 @@ impl Authenticator {
 
     /// Takes the credentials out of the headers. None at all is the anonymous user; wrong ones are an error, never
     /// anonymous.
-    pub(super) fn authenticate(&self, headers: &mut HeaderMap) -> Result<Authenticated, ApiError> {
+    pub(crate) fn authenticate(&self, headers: &mut HeaderMap) -> Result<Authenticated, ApiError> {
         let presented = headers.remove(AUTHORIZATION);
         let token = presented
             .as_ref()
@@ -114,7 +114,7 @@ fn websocket_token(headers: &mut HeaderMap) -> Result<Option<String>, ApiError> 
 }
 
 /// Whether the user may do what the request asks; the error is the 403 of RBAC's words.
-pub(super) fn authorize(user: &Authenticated, info: &RequestInfo) -> Result<(), ApiError> {
+pub(crate) fn authorize(user: &Authenticated, info: &RequestInfo) -> Result<(), ApiError> {
     let Authenticated(user) = user;
     if user.groups.iter().any(|group| group == "system:masters")
         || (is_public(&info.path) && info.verb == "get")
