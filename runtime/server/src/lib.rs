@@ -3,7 +3,7 @@
 //! `registry` never sees HTTP status codes or headers; `http` never sees sockets or TLS; only `options` reads the
 //! environment. Library code never exits the process and never panics on input.
 
-mod auth;
+pub mod auth;
 pub mod http;
 pub mod options;
 mod recent;

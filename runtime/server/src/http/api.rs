@@ -104,6 +104,11 @@ impl Api {
         self.inner.metrics.refused(&labels, code);
     }
 
+    /// Counts a request whose time ran out before it was authorized.
+    pub(crate) fn count_out_of_time(&self, info: &RequestInfo, request: &Parts) {
+        self.inner.count_out_of_time(info, request);
+    }
+
     /// Ends watches, cleanly, when this becomes true.
     #[must_use]
     pub fn stopping(self, stopping: impl Into<Stopping>) -> Self {
@@ -159,9 +164,7 @@ impl Inner {
             Some(at) => match tokio::time::timeout_at(at, answer).await {
                 Ok(response) => until(at, response),
                 Err(_) => {
-                    let labels = self.labels(&info, &request);
-                    let code = StatusCode::GATEWAY_TIMEOUT.as_u16();
-                    self.metrics.terminated(&labels, code);
+                    self.count_out_of_time(&info, &request);
                     out_of_time()
                 }
             },
@@ -190,6 +193,12 @@ impl Inner {
             return self.document(info, request).await;
         }
         self.resource(info, request, body).await
+    }
+
+    fn count_out_of_time(&self, info: &RequestInfo, request: &Parts) {
+        let labels = self.labels(info, request);
+        let code = StatusCode::GATEWAY_TIMEOUT.as_u16();
+        self.metrics.terminated(&labels, code);
     }
 
     /// What a request is counted under that ends before it is answered. Holds nothing that a client made up.
@@ -330,7 +339,7 @@ impl Inner {
         request: &Parts,
         body: RequestBody,
     ) -> Response<Body> {
-        let user = request.extensions.get::<UserInfo>().cloned();
+        let user = request.extensions.get::<Arc<UserInfo>>().cloned();
         let ctx = RequestContext::new(user.unwrap_or_default());
         let bytes = request.uri.query().map_or(0, str::len);
         let query = || Query::of(&request.uri);

@@ -8,6 +8,8 @@ use apiloom_meta::selector::{FieldSelector, LabelQuery};
 use http::{Method, Uri};
 
 use super::query::{Query, decode};
+use crate::auth::Attributes;
+use crate::registry::UserInfo;
 
 /// The attributes of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -170,6 +172,20 @@ impl RequestInfo {
         {
             self.field_selector = query.text("fieldSelector").to_owned();
             self.label_selector = query.text("labelSelector").to_owned();
+        }
+    }
+
+    /// What authorizers decide about.
+    pub(crate) fn attributes<'a>(&'a self, user: &'a UserInfo) -> Attributes<'a> {
+        Attributes {
+            is_resource_request: self.is_resource_request,
+            api_group: &self.api_group,
+            api_version: &self.api_version,
+            resource: &self.resource,
+            subresource: &self.subresource,
+            namespace: &self.namespace,
+            name: &self.name,
+            ..Attributes::of_path(user, &self.verb, &self.path)
         }
     }
 

@@ -1,17 +1,22 @@
 //! What a request asks for beside the object: the `*Options` of the API, decoded, and who is asking.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// Who is asking.
+/// The user of a request: `UserInfo` of `authentication.k8s.io/v1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserInfo {
-    /// Name; `system:anonymous` when unknown.
+    /// Name, unique among the active users; `system:anonymous` for a request without credentials.
     pub name: String,
-    /// Groups.
+    /// Identifies the user over time: another user of the same name has another one. Empty when there is none.
+    pub uid: String,
+    /// Names of the groups that the user belongs to.
     pub groups: Vec<String>,
+    /// What else the authenticator knows, by keys in lower case, such as `example.com/scopes`.
+    pub extra: BTreeMap<String, Vec<String>>,
 }
 
 /// More texts than an answer carries, whose warnings have 4096 characters together.
@@ -20,8 +25,8 @@ const MAX_WARNINGS: usize = 1024;
 /// What every operation gets besides its options: who asks, and where warnings go.
 #[derive(Debug, Default)]
 pub struct RequestContext {
-    /// Who is asking.
-    pub user: UserInfo,
+    /// The user of the request; without a name in what the server does by itself.
+    pub user: Arc<UserInfo>,
     warnings: Mutex<Vec<String>>,
     /// The room that was reserved for a large document.
     large: OnceLock<OwnedSemaphorePermit>,
@@ -29,10 +34,11 @@ pub struct RequestContext {
 
 impl RequestContext {
     /// A context for this user.
-    pub fn new(user: UserInfo) -> Self {
+    pub fn new(user: impl Into<Arc<UserInfo>>) -> Self {
         Self {
-            user,
-            ..Self::default()
+            user: user.into(),
+            warnings: Mutex::default(),
+            large: OnceLock::new(),
         }
     }
     /// Whether room was reserved for a large document.

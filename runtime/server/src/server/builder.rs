@@ -12,11 +12,14 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::certificates::{self, Certificates};
-use super::filters::Filters;
+use super::filters::{Auth, Filters};
 use super::in_flight::InFlight;
 use super::stores::{OwnStore, Stores};
 use super::{Config, ServerError, health, kubeconfig, listener, object_counts, private_file};
-use crate::auth::Authenticator;
+use crate::auth::{
+    Authenticator, Authenticators, Authorizer, Authorizers, PrivilegedGroup, PublicInfo,
+    StaticToken,
+};
 use crate::http::metrics::Metrics;
 use crate::http::{Api, ServerInfo};
 use crate::registry::{Admission, AdmissionContext, Registry, RegistryBuilder, Strategy};
@@ -32,6 +35,8 @@ pub struct Builder {
     storage: Option<Arc<dyn Storage>>,
     /// Of single resources.
     own_storage: Vec<OwnStore>,
+    authenticators: Authenticators,
+    authorizers: Authorizers,
 }
 
 impl Builder {
@@ -89,6 +94,21 @@ impl Builder {
         self
     }
 
+    /// Adds an authenticator behind the server's own and those added before: see [`auth`](crate::auth).
+    #[must_use]
+    pub fn authenticator(mut self, authenticator: impl Authenticator) -> Self {
+        self.authenticators.push(authenticator);
+        self
+    }
+
+    /// Adds an authorizer. It is asked behind the rule for `system:masters` and those added before, and before the rule
+    /// that all may read health and version: see [`auth`](crate::auth).
+    #[must_use]
+    pub fn authorizer(mut self, authorizer: impl Authorizer) -> Self {
+        self.authorizers.push(authorizer);
+        self
+    }
+
     fn registry(
         config: &Config,
         steps: Vec<Step>,
@@ -119,6 +139,8 @@ impl Builder {
             steps,
             storage,
             own_storage,
+            authenticators,
+            authorizers,
         } = self;
         check_clock(SystemTime::now())?;
         private_file::make_dir(&config.data_dir)?;
@@ -133,6 +155,7 @@ impl Builder {
             registry,
             stores,
             certificates,
+            auth: auth(&token, authenticators, authorizers),
             token,
         })
     }
@@ -164,6 +187,17 @@ async fn identity(config: &Config) -> Result<(Certificates, String), ServerError
     })
 }
 
+/// The lists of a server: its own authenticators and rules, and those of the program.
+fn auth(admin_token: &str, authenticators: Authenticators, authorizers: Authorizers) -> Auth {
+    let mut auth = Auth::default();
+    auth.authenticators.push(StaticToken::of_admin(admin_token));
+    auth.authenticators.extend(authenticators);
+    auth.authorizers.push(PrivilegedGroup);
+    auth.authorizers.extend(authorizers);
+    auth.authorizers.push(PublicInfo);
+    auth
+}
+
 /// A server that has everything but its listener.
 pub struct Server {
     config: Config,
@@ -171,6 +205,7 @@ pub struct Server {
     stores: Stores,
     certificates: Certificates,
     token: String,
+    auth: Auth,
 }
 
 impl Server {
@@ -181,6 +216,8 @@ impl Server {
             steps: Vec::new(),
             storage: None,
             own_storage: Vec::new(),
+            authenticators: Authenticators::default(),
+            authorizers: Authorizers::default(),
         }
     }
 
@@ -195,6 +232,7 @@ impl Server {
             stores,
             certificates,
             token,
+            auth,
         } = self;
         let listener =
             listener::bind(SocketAddr::new(config.bind_address, config.secure_port)).await?;
@@ -224,12 +262,7 @@ impl Server {
             config.max_requests_inflight,
             config.max_mutating_requests_inflight,
         );
-        let filters = Filters::new(
-            api,
-            Authenticator::new(&token),
-            in_flight,
-            config.goaway_chance,
-        );
+        let filters = Filters::new(api, auth, in_flight, config.goaway_chance);
         let filters = Arc::new(filters);
         Ok(Ready {
             listener,

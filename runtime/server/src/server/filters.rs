@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use apiloom_meta::ApiError;
-use apiloom_meta::field::{MAX_ECHOED_BYTES, echoed};
+use apiloom_meta::field::{MAX_ECHOED_BYTES, echoed, go_quote};
 use futures_util::FutureExt as _;
 use http::header::{CACHE_CONTROL, CONNECTION, USER_AGENT, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
@@ -20,9 +20,9 @@ use tower::Service as _;
 use super::GoawayChance;
 use super::in_flight::{InFlight, too_many};
 use super::unread::RequestBody;
-use crate::auth::{Authenticated, Authenticator, authorize};
+use crate::auth::{Authenticated, Authenticators, Authorizers, Connection, Refusal};
 use crate::http::error::respond;
-use crate::http::timeout::request_timeout;
+use crate::http::timeout::{REQUEST_TIMEOUT, out_of_time, request_timeout};
 use crate::http::{Api, Body, Deadline, RequestInfo, plain};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
@@ -30,33 +30,47 @@ const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 /// The filters around an [`Api`].
 pub(super) struct Filters {
     api: Api,
-    authenticator: Authenticator,
+    auth: Auth,
     in_flight: InFlight,
     goaway_chance: GoawayChance,
+}
+
+/// Who may do what.
+#[derive(Default)]
+pub(super) struct Auth {
+    pub(super) authenticators: Authenticators,
+    pub(super) authorizers: Authorizers,
 }
 
 impl Filters {
     pub(super) fn new(
         api: Api,
-        authenticator: Authenticator,
+        auth: Auth,
         in_flight: InFlight,
         goaway_chance: GoawayChance,
     ) -> Self {
         Self {
             api,
-            authenticator,
+            auth,
             in_flight,
             goaway_chance,
         }
     }
 
     /// Request id, panic guard, then the rest.
-    pub(super) async fn serve(&self, request: Request<RequestBody>) -> Response<Body> {
+    pub(super) async fn serve(
+        &self,
+        connection: &Connection,
+        request: Request<RequestBody>,
+    ) -> Response<Body> {
         let id = request_id(request.headers());
         let line = tracing::enabled!(tracing::Level::DEBUG).then(|| RequestLine::new(&request));
         // What a panic leaves behind is this request's own: the state it shares with others is behind locks that do not
         // poison and is changed in one step.
-        let mut response = match AssertUnwindSafe(self.guarded(request)).catch_unwind().await {
+        let mut response = match AssertUnwindSafe(self.guarded(connection, request))
+            .catch_unwind()
+            .await
+        {
             Ok(response) => response,
             Err(_) => panicked(),
         };
@@ -74,17 +88,25 @@ impl Filters {
 
     /// Request info and authentication, before which nothing but the path is read. Clients without credentials are told to
     /// connect anew over HTTP/2, so that they cannot ask for much on one connection.
-    async fn guarded(&self, request: Request<RequestBody>) -> Response<Body> {
+    async fn guarded(
+        &self,
+        connection: &Connection,
+        request: Request<RequestBody>,
+    ) -> Response<Body> {
+        let arrived = Instant::now();
         let (mut parts, body) = request.into_parts();
         let version = parts.version;
         let info = match RequestInfo::of_path(&parts.method, &parts.uri) {
             Ok(info) => info,
             Err(error) => return respond(&ApiError::from(&error), &parts),
         };
-        match self.authenticator.authenticate(&mut parts.headers) {
+        let authenticators = &self.auth.authenticators;
+        let deadline = arrived + REQUEST_TIMEOUT;
+        let user = authenticators.authenticate(connection, &mut parts.headers, deadline);
+        match user.await {
             Ok(user) => {
                 let is_last = user.is_anonymous() || hits(self.goaway_chance);
-                let response = self.authenticated(user, info, parts, body).await;
+                let response = self.authenticated(user, info, parts, body, arrived).await;
                 if is_last {
                     last(version, response)
                 } else {
@@ -102,14 +124,15 @@ impl Filters {
         mut info: RequestInfo,
         mut parts: Parts,
         body: RequestBody,
+        arrived: Instant,
     ) -> Response<Body> {
         self.api.read_query(&mut info, &parts.uri).await;
-        match request_timeout(&info, &parts.uri) {
-            Ok(Some(timeout)) => {
-                parts.extensions.insert(Deadline(Instant::now() + timeout));
-            }
-            Ok(None) => {}
+        let timeout = match request_timeout(&info, &parts.uri) {
+            Ok(timeout) => timeout,
             Err(error) => return respond(&error, &parts),
+        };
+        if let Some(timeout) = timeout {
+            parts.extensions.insert(Deadline(arrived + timeout));
         }
         if let Err(error) = refuse_impersonation(&parts.headers) {
             return respond(&error, &parts);
@@ -118,15 +141,17 @@ impl Filters {
             self.api.count_refused(&info, &parts);
             return too_many();
         };
-        if let Err(error) = authorize(&user, &info) {
-            let mut response = respond(&error, &parts);
-            let nosniff = HeaderValue::from_static("nosniff");
-            response
-                .headers_mut()
-                .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
-            return response;
+        // A request without a deadline has one until it is let in.
+        let deadline = arrived + timeout.unwrap_or(REQUEST_TIMEOUT);
+        let attributes = info.attributes(user.user());
+        let authorized = self.auth.authorizers.authorize(&attributes, deadline).await;
+        if let Err(refusal) = authorized {
+            if let Refusal::OutOfTime = refusal {
+                self.api.count_out_of_time(&info, &parts);
+            }
+            return refused(refusal, &parts);
         }
-        parts.extensions.insert(user.0);
+        parts.extensions.insert(Arc::clone(user.user()));
         parts.extensions.insert(info);
         let Ok(response) = self
             .api
@@ -242,6 +267,26 @@ fn refuse_impersonation(headers: &HeaderMap) -> Result<(), ApiError> {
             echoed(name.as_str())
         ))),
     }
+}
+
+/// The answer to a request that is not authorized.
+fn refused(refusal: Refusal, request: &Parts) -> Response<Body> {
+    let mut response = match refusal {
+        Refusal::Forbidden(error) => respond(&error, request),
+        Refusal::Failed(error) => {
+            tracing::error!(error = ?echoed(&error), "unable to authorize the request");
+            let path = request.uri.path_and_query();
+            let path = echoed(path.map_or("", PathAndQuery::as_str));
+            let text = format!("Internal Server Error: {}: {error}\n", go_quote(&path));
+            plain(StatusCode::INTERNAL_SERVER_ERROR, text)
+        }
+        Refusal::OutOfTime => return out_of_time(),
+    };
+    let nosniff = HeaderValue::from_static("nosniff");
+    response
+        .headers_mut()
+        .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+    response
 }
 
 fn panicked() -> Response<Body> {

@@ -19,6 +19,7 @@ use super::connection::{self, Protocol};
 use super::filters::Filters;
 use super::stall::{STALL, Stall};
 use super::{ServerError, open_files};
+use crate::auth::Connection;
 
 /// How long a client may take over its TLS handshake before its connection is closed.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -64,8 +65,8 @@ pub(super) async fn serve(
             _ = stop.changed() => break,
             accepted = listener.accept() => accepted,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) if is_of_one_client(&error) => {
                 tracing::debug!(%error, "cannot accept a connection");
                 continue;
@@ -86,7 +87,7 @@ pub(super) async fn serve(
         let (acceptor, filters, stop) =
             (acceptor.clone(), Arc::clone(&filters), shutdown.subscribe());
         tokio::spawn(async move {
-            serve_one(stream, &acceptor, filters, stop).await;
+            serve_one(stream, peer, &acceptor, filters, stop).await;
             drop(place);
         });
     }
@@ -104,6 +105,7 @@ pub(super) async fn serve(
 
 async fn serve_one(
     stream: TcpStream,
+    peer: SocketAddr,
     acceptor: &TlsAcceptor,
     filters: Arc<Filters>,
     mut stop: watch::Receiver<()>,
@@ -114,10 +116,20 @@ async fn serve_one(
         stream = handshake(acceptor, stream) => stream,
     };
     let Some(stream) = stream else { return };
-    let protocol = Protocol::of_alpn(stream.get_ref().1.alpn_protocol());
+    let tls = stream.get_ref().1;
+    let protocol = Protocol::of_alpn(tls.alpn_protocol());
+    let certificates = tls.peer_certificates().unwrap_or_default().iter();
+    let connection = Connection {
+        peer: Some(peer),
+        certificates: certificates.map(|one| one.clone().into_owned()).collect(),
+    };
+    let shared = Arc::new((filters, connection));
     let handle = move |request| {
-        let filters = Arc::clone(&filters);
-        async move { filters.serve(request).await }
+        let shared = Arc::clone(&shared);
+        async move {
+            let (filters, connection) = &*shared;
+            filters.serve(connection, request).await
+        }
     };
     if let Err(error) = connection::serve(stream, protocol, stop, handle).await {
         tracing::debug!(%error, "connection ended");

@@ -1,0 +1,39 @@
+//! The rules of every server: `system:masters` may do everything, all may read health and version.
+
+use super::answer::Answer;
+use super::authorize::{Attributes, Authorization, Authorizer, Decision};
+use super::token::MASTERS;
+
+/// The group `system:masters` may do everything.
+pub(crate) struct PrivilegedGroup;
+
+impl Authorizer for PrivilegedGroup {
+    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Authorization> {
+        allow_if(attributes.user.groups.iter().any(|group| group == MASTERS))
+    }
+}
+
+/// All users, anonymous ones too, may read what the role `system:public-info-viewer` lists.
+pub(crate) struct PublicInfo;
+
+impl Authorizer for PublicInfo {
+    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Authorization> {
+        allow_if(attributes.verb == "get" && is_public(attributes.path))
+    }
+}
+
+fn allow_if(is_allowed: bool) -> Answer<'static, Authorization> {
+    Answer::Now(Ok(if is_allowed {
+        Decision::Allow
+    } else {
+        Decision::NoOpinion
+    }))
+}
+
+fn is_public(path: &str) -> bool {
+    matches!(path.trim_end_matches('/'), "/version")
+        || ["/healthz", "/livez", "/readyz"].iter().any(|root| {
+            path.strip_prefix(root)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+}
