@@ -16,4 +16,4 @@ pub use registry::{
     Admission, AdmissionContext, AdmissionRequest, AdmittedObject, Lister, Operation,
     RequestContext, Strategy,
 };
-pub use server::{Backend, Builder, Config, Ready, Server, ServerError, main};
+pub use server::{Backend, Builder, Config, InProcess, Loopback, Ready, Server, ServerError, main};

@@ -134,7 +134,7 @@ const URL: &str = "/apis/example.com/v1/namespaces/default/parcels";
 // Issue 10, point 11.
 #[tokio::test]
 async fn texts_are_kept_as_go_prints_them() {
-    let server = Server::start(|registry| registry.kind::<Parcel>()).await;
+    let server = Server::start(|builder| builder.kind::<Parcel>()).await;
     let sent = parcel(
         "a",
         json!({"k": "aGk=", "broken": "aG\nk=\r\n", "empty": "", "loose": "aGl=", "null": null}),
@@ -159,7 +159,7 @@ async fn texts_are_kept_as_go_prints_them() {
 // Issue 10, point 11.
 #[tokio::test]
 async fn other_texts_are_refused_as_go_refuses_them() {
-    let server = Server::start(|registry| registry.kind::<Parcel>()).await;
+    let server = Server::start(|builder| builder.kind::<Parcel>()).await;
     let refused = async |data: Value, spec: Value| {
         let (code, status) = server.post(URL, &parcel("b", data, spec)).await;
         let message = status["message"].as_str().unwrap().to_owned();

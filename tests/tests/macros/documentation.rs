@@ -47,7 +47,7 @@ pub struct Reader {
 // Issue 10, points 2 and 12.
 #[tokio::test]
 async fn descriptions_are_plain_text() {
-    let server = Server::start(|registry| registry.kind::<Book>()).await;
+    let server = Server::start(|builder| builder.kind::<Book>()).await;
     let (code, v3) = server.get("/openapi/v3/apis/example.com/v1").await;
     assert_eq!(code, 200);
     let (code, v2) = server.get("/openapi/v2").await;

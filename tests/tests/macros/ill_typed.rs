@@ -7,57 +7,58 @@ use apiloom::meta::codec::encode_object;
 use apiloom::meta::schema::Schema;
 use apiloom::meta::{GroupDef, Object, Resource};
 
-use apiloom::server::http::health::Health;
-use apiloom::server::http::{Api, ServerInfo};
-use apiloom::server::registry::Registry;
+use apiloom::server::{self, Config, InProcess};
 use apiloom::storage::{Memory, Storage};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
-use tower::Service as _;
 
 use super::conversion::{odd, v1, v1alpha1};
 use super::wardle;
 
 /// A server over the common store, with or without the cache.
 struct Server {
-    api: Api,
+    server: InProcess,
 }
 
 impl Server {
     async fn start(store: &Arc<Memory>, cached: bool) -> Self {
-        let mut registry = Registry::builder(Arc::clone(store) as Arc<dyn Storage>);
-        registry.watch_cache(cached.then_some(1 << 20));
-        registry.group(GroupDef {
-            name: "example.com".into(),
-            versions: vec!["v1".into(), "v1alpha1".into()].into(),
-            release: None,
-            place: None,
-        });
-        registry.group(GroupDef {
-            name: "wardle.example.com".into(),
-            versions: vec!["v1beta1".into(), "v1alpha1".into()].into(),
-            release: None,
-            place: None,
-        });
-        registry.kind::<v1::Box>();
-        registry.kind::<v1alpha1::Box>();
-        registry.kind::<odd::hub::Odd>();
-        registry.kind::<odd::Odd>();
-        registry.kind::<wardle::v1beta1::Flunder>();
-        registry.kind::<wardle::v1alpha1::Flunder>();
-        let registry = Arc::new(registry.build().expect("the kinds are well-formed"));
-        registry.start().await.expect("memory can be read");
-        let api = Api::new(registry, &ServerInfo::default(), Health::new([]));
-        Self { api }
+        let mut config = Config::new("ill-typed", "");
+        config.watch_cache_history_bytes = cached.then_some(1 << 20);
+        let built = server::Server::builder(config)
+            .storage(Arc::clone(store) as Arc<dyn Storage>)
+            .group(GroupDef {
+                name: "example.com".into(),
+                versions: vec!["v1".into(), "v1alpha1".into()].into(),
+                release: None,
+                place: None,
+            })
+            .group(GroupDef {
+                name: "wardle.example.com".into(),
+                versions: vec!["v1beta1".into(), "v1alpha1".into()].into(),
+                release: None,
+                place: None,
+            })
+            .kind::<v1::Box>()
+            .kind::<v1alpha1::Box>()
+            .kind::<odd::hub::Odd>()
+            .kind::<odd::Odd>()
+            .kind::<wardle::v1beta1::Flunder>()
+            .kind::<wardle::v1alpha1::Flunder>()
+            .build()
+            .await
+            .expect("the kinds are well-formed");
+        let server = built.start().await.expect("memory can be read");
+        Self { server }
     }
 
     /// The code and the body of a response; for a watch its initial events, or the first event when it resumes.
     async fn get(&self, url: &str, accept: &str) -> (u16, String) {
         let request = Request::get(url).header("accept", accept);
         let request = request.body(Full::new(Bytes::new())).unwrap();
-        let Ok(response) = self.api.clone().call(request).await;
+        let loopback = self.server.loopback().privileged();
+        let response = loopback.send(request).await;
         let code = response.status().as_u16();
         let mut body = response.into_body();
         let mut text = String::new();

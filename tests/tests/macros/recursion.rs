@@ -181,7 +181,7 @@ fn what_lies_below_has_the_form_of_the_type() {
 // Issue 10, point 10.
 #[tokio::test]
 async fn trees_are_served() {
-    let server = Server::start(|registry| registry.kind::<Tree>()).await;
+    let server = Server::start(|builder| builder.kind::<Tree>()).await;
     let url = "/apis/example.com/v1/namespaces/default/trees";
     let tree = |spec: Value| json!({"apiVersion": "example.com/v1", "kind": "Tree", "metadata": {"name": "a"}, "spec": spec});
     let (code, created) = server.post(url, &tree(deep())).await;

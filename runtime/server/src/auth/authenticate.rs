@@ -43,7 +43,7 @@ pub struct Authenticated(Arc<UserInfo>);
 const ANONYMOUS: &str = "system:anonymous";
 /// The group of users without credentials, and that of all others.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
-const AUTHENTICATED: &str = "system:authenticated";
+pub(super) const AUTHENTICATED: &str = "system:authenticated";
 
 impl Authenticated {
     /// The user.
@@ -87,9 +87,9 @@ impl Authenticators {
         self.0.push(Box::new(authenticator));
     }
 
-    /// Adds others behind those that are there.
-    pub(crate) fn extend(&mut self, others: Self) {
-        self.0.extend(others.0);
+    /// Adds one before those that are there.
+    pub(crate) fn push_first(&mut self, authenticator: impl Authenticator) {
+        self.0.insert(0, Box::new(authenticator));
     }
 
     /// Takes the credentials out of the headers and finds out whose they are. None at all are the anonymous user's; wrong

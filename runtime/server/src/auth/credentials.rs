@@ -21,7 +21,6 @@ pub struct Connection {
     pub certificates: Arc<[CertificateDer<'static>]>,
 }
 
-#[cfg(test)]
 impl Connection {
     /// The connection of requests that are sent in process.
     pub(crate) fn in_process() -> Self {

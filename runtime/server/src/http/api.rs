@@ -14,7 +14,7 @@ use http::{Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 
-use super::body::{self, BoxError, RequestBody};
+use super::body::{self, RequestBody};
 use super::call::Call;
 use super::compress::compress;
 use super::cut_off::until;
@@ -36,6 +36,7 @@ use super::{
     Body, RequestInfo, ServerInfo, create, delete, get, list, patch, update, warning, watch,
     websocket,
 };
+use crate::auth::BoxError;
 use crate::registry::{Endpoint, OffThread, Registry, RequestContext, UserInfo};
 
 /// The API as one function from request to response. Cheap to clone.

@@ -10,11 +10,10 @@ use http_body_util::combinators::UnsyncBoxBody;
 
 use super::negotiate::MEDIA_TYPES;
 use super::protobuf;
+use crate::auth::BoxError;
 
 /// The body of a request, whatever carried it here.
-pub(super) type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
-/// Why a body could not be read.
-pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// The most bytes of a body, as kube-apiserver has it: what fits into etcd twice, so every object that can be stored fits.
 pub(super) const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;

@@ -50,6 +50,7 @@ mod turns;
 mod warning;
 
 pub use api::Api;
+pub(crate) use body::RequestBody;
 pub use query::Query;
 pub use request_info::{RequestInfo, RequestInfoError};
 pub(crate) use response::plain;

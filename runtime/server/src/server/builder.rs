@@ -7,21 +7,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use apiloom_meta::{GroupDef, Resource};
 use apiloom_storage::{Memory, Storage};
+use rustls::ServerConfig;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 use super::certificates::{self, Certificates};
-use super::filters::{Auth, Filters};
-use super::in_flight::InFlight;
+use super::filters::Auth;
+use super::loopback::Loopback;
+use super::running::{InProcess, Running};
 use super::stores::{OwnStore, Stores};
-use super::{Config, ServerError, health, kubeconfig, listener, object_counts, private_file};
+use super::{Config, ServerError, kubeconfig, listener, private_file};
 use crate::auth::{
     Authenticator, Authenticators, Authorizer, Authorizers, PrivilegedGroup, PublicInfo,
     StaticToken,
 };
-use crate::http::metrics::Metrics;
-use crate::http::{Api, ServerInfo};
 use crate::registry::{Admission, AdmissionContext, Registry, RegistryBuilder, Strategy};
 
 /// One thing that was registered, done once the store is open.
@@ -129,10 +127,10 @@ impl Builder {
         registry.build().map_err(ServerError::Invalid)
     }
 
-    /// Opens the store and puts the server together. Binds no socket.
+    /// Opens the store and puts the server together. Binds no socket, and makes no files but those of an embedded store.
     ///
     /// # Errors
-    /// Every problem of the registered kinds at once; a folder, certificate or store that cannot be used.
+    /// Every problem of the registered kinds at once; a store that cannot be used.
     pub async fn build(self) -> Result<Server, ServerError> {
         let Self {
             config,
@@ -143,20 +141,13 @@ impl Builder {
             authorizers,
         } = self;
         check_clock(SystemTime::now())?;
-        private_file::make_dir(&config.data_dir)?;
-        // Keys and stores are made at the same time: both wait for the disk.
-        let ((certificates, token), stores) = tokio::try_join!(
-            identity(&config),
-            Stores::open(&config, storage, own_storage)
-        )?;
+        let stores = Stores::open(&config, storage, own_storage).await?;
         let registry = Arc::new(Self::registry(&config, steps, &stores)?);
         Ok(Server {
             config,
             registry,
             stores,
-            certificates,
-            auth: auth(&token, authenticators, authorizers),
-            token,
+            auth: auth(authenticators, authorizers),
         })
     }
 
@@ -176,6 +167,7 @@ async fn identity(config: &Config) -> Result<(Certificates, String), ServerError
     let config = config.clone();
     let cert_dir = config.cert_dir.clone();
     let made = tokio::task::spawn_blocking(move || {
+        private_file::make_dir(&config.data_dir)?;
         let certificates = certificates::load_or_make(&config)?;
         Ok((certificates, kubeconfig::load_or_make_token(&config)?))
     });
@@ -187,11 +179,12 @@ async fn identity(config: &Config) -> Result<(Certificates, String), ServerError
     })
 }
 
-/// The lists of a server: its own authenticators and rules, and those of the program.
-fn auth(admin_token: &str, authenticators: Authenticators, authorizers: Authorizers) -> Auth {
-    let mut auth = Auth::default();
-    auth.authenticators.push(StaticToken::of_admin(admin_token));
-    auth.authenticators.extend(authenticators);
+/// The lists of a server, without those who are known by tokens: its own rules, and what the program adds.
+fn auth(authenticators: Authenticators, authorizers: Authorizers) -> Auth {
+    let mut auth = Auth {
+        authenticators,
+        authorizers: Authorizers::default(),
+    };
     auth.authorizers.push(PrivilegedGroup);
     auth.authorizers.extend(authorizers);
     auth.authorizers.push(PublicInfo);
@@ -203,8 +196,6 @@ pub struct Server {
     config: Config,
     registry: Arc<Registry>,
     stores: Stores,
-    certificates: Certificates,
-    token: String,
     auth: Auth,
 }
 
@@ -221,61 +212,86 @@ impl Server {
         }
     }
 
-    /// Starts the registry, binds the socket and writes `admin.kubeconfig`.
+    /// Starts the registry, for requests of the same process alone: binds no socket, makes no certificates, tokens or
+    /// kubeconfig.
+    ///
+    /// ```
+    /// use apiloom_server::{Backend, Config, Server};
+    /// use http::Request;
+    /// use http_body_util::{BodyExt as _, Empty};
+    ///
+    /// # tokio::runtime::Runtime::new()?.block_on(async {
+    /// let mut config = Config::new("test", "");
+    /// config.backend = Backend::Memory;
+    /// let server = Server::builder(config).build().await?.start().await?;
+    /// let loopback = server.loopback().privileged();
+    /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    /// let serving = tokio::spawn(server.serve(async { drop(stopped.await) }));
+    ///
+    /// let request = Request::get("/api/v1/namespaces/default").body(Empty::<&[u8]>::new())?;
+    /// let response = loopback.send(request).await;
+    /// assert_eq!(response.status(), 200);
+    /// let body = response.into_body().collect().await?.to_bytes();
+    /// assert!(body.starts_with(br#"{"kind":"Namespace","apiVersion":"v1""#));
+    ///
+    /// drop(stop);
+    /// serving.await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// An address that cannot be listened on, a store that cannot be read, a folder that cannot be written.
+    /// A store that cannot be read.
+    pub async fn start(self) -> Result<InProcess, ServerError> {
+        start(&self.registry).await?;
+        let Self {
+            config,
+            registry,
+            stores,
+            auth,
+        } = self;
+        Running::new(&config, registry, stores, auth, String::new()).map(InProcess)
+    }
+
+    /// Binds the socket, starts the registry, makes a certificate and the administrator's token if there are none, and writes
+    /// `admin.kubeconfig`.
+    ///
+    /// # Errors
+    /// An address that cannot be listened on, a store that cannot be read, a folder or certificate that cannot be used.
     pub async fn bind(self) -> Result<Ready, ServerError> {
         let Self {
             config,
             registry,
             stores,
-            certificates,
-            token,
-            auth,
+            mut auth,
         } = self;
-        let listener =
-            listener::bind(SocketAddr::new(config.bind_address, config.secure_port)).await?;
-        let address = listener.local_addr().map_err(|error| ServerError::Listen {
-            address: SocketAddr::new(config.bind_address, config.secure_port),
+        let address = SocketAddr::new(config.bind_address, config.secure_port);
+        let listener = listener::bind(address).await?;
+        let bound = listener.local_addr().map_err(|error| ServerError::Listen {
+            address,
             reason: error.to_string(),
         })?;
-        registry
-            .start()
-            .await
-            .map_err(|error| ServerError::Storage(error.to_string()))?;
-        let url = kubeconfig::server_url(address);
+        // Keys are made while the registry reads the store: both wait for the disk.
+        let ((certificates, token), ()) = tokio::try_join!(identity(&config), start(&registry))?;
+        let url = kubeconfig::server_url(bound);
         let kubeconfig = kubeconfig::write(&config, &url, &certificates.authority_pem, &token)?;
-        let info = ServerInfo {
-            address: url.trim_start_matches("https://").to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        };
-        let (stop, stopped) = watch::channel(false);
-        let api = Api::new(
-            Arc::clone(&registry),
-            &info,
-            health::checks(&stores, Arc::clone(&registry), stopped.clone()),
-        )
-        .stopping(stopped);
-        let metrics = Arc::clone(api.metrics());
-        let in_flight = InFlight::new(
-            config.max_requests_inflight,
-            config.max_mutating_requests_inflight,
-        );
-        let filters = Filters::new(api, auth, in_flight, config.goaway_chance);
-        let filters = Arc::new(filters);
+        auth.authenticators
+            .push_first(StaticToken::of_admin(&token));
+        let address = url.trim_start_matches("https://").to_owned();
         Ok(Ready {
             listener,
             url,
             kubeconfig,
-            certificates,
-            filters,
-            registry,
-            metrics,
-            stores,
-            stop,
+            tls: certificates.tls,
+            running: Running::new(&config, registry, stores, auth, address)?,
         })
     }
+}
+
+async fn start(registry: &Arc<Registry>) -> Result<(), ServerError> {
+    let started = registry.start().await;
+    started.map_err(|error| ServerError::Storage(error.to_string()))
 }
 
 /// A server that listens; connections wait in the kernel's queue until [`Ready::serve`].
@@ -283,12 +299,8 @@ pub struct Ready {
     listener: TcpListener,
     url: String,
     kubeconfig: PathBuf,
-    certificates: Certificates,
-    filters: Arc<Filters>,
-    registry: Arc<Registry>,
-    metrics: Arc<Metrics>,
-    stores: Stores,
-    stop: watch::Sender<bool>,
+    tls: Arc<ServerConfig>,
+    running: Running,
 }
 
 impl Ready {
@@ -302,34 +314,22 @@ impl Ready {
         &self.kubeconfig
     }
 
+    /// Sends requests to it without a connection.
+    pub fn loopback(&self) -> Loopback {
+        self.running.loopback.clone()
+    }
+
     /// Serves until `shutdown` is done, then ends watches, lets other requests finish and closes the store.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
-            certificates,
-            filters,
-            registry,
-            metrics,
-            stores,
-            stop,
+            tls,
+            running,
             ..
         } = self;
-        // Ends with this function, however it ends.
-        let mut background = JoinSet::new();
-        background.spawn(object_counts::keep(Arc::clone(&registry), metrics));
-        let serving = listener::serve(listener, certificates.tls, filters, stop.subscribe());
-        tokio::pin!(serving);
-        tokio::select! {
-            () = &mut serving => {}
-            () = shutdown => {
-                // From here on /readyz fails, watches end and nobody new is let in.
-                stop.send_replace(true);
-                serving.await;
-            }
-        }
-        background.shutdown().await;
-        registry.stop().await;
-        stores.close().await;
+        let filters = Arc::clone(&running.filters);
+        let listen = |stop| listener::serve(listener, tls, filters, stop);
+        running.serve(listen, shutdown).await;
     }
 }
 

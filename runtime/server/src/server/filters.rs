@@ -19,11 +19,10 @@ use tower::Service as _;
 
 use super::GoawayChance;
 use super::in_flight::{InFlight, too_many};
-use super::unread::RequestBody;
 use crate::auth::{Authenticated, Authenticators, Authorizers, Connection, Refusal};
 use crate::http::error::respond;
 use crate::http::timeout::{REQUEST_TIMEOUT, out_of_time, request_timeout};
-use crate::http::{Api, Body, Deadline, RequestInfo, plain};
+use crate::http::{Api, Body, Deadline, RequestBody, RequestInfo, plain};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 

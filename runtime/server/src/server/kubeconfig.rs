@@ -37,7 +37,7 @@ pub(super) fn load_or_make_token(config: &Config) -> Result<String, ServerError>
     }
 }
 
-fn random_token() -> Result<String, ServerError> {
+pub(super) fn random_token() -> Result<String, ServerError> {
     let mut bytes = [0; 32];
     aws_lc_rs::rand::fill(&mut bytes).map_err(|_| ServerError::Random)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))

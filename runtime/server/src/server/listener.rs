@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use http::Request;
+use http_body_util::BodyExt as _;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -18,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use super::connection::{self, Protocol};
 use super::filters::Filters;
 use super::stall::{STALL, Stall};
-use super::{ServerError, open_files};
+use super::{ServerError, open_files, unread};
 use crate::auth::Connection;
 
 /// How long a client may take over its TLS handshake before its connection is closed.
@@ -28,7 +30,7 @@ const MAX_CONNECTIONS: usize = 20_000;
 /// Files that are not for connections: the store's, the listener, the event loop.
 const RESERVED_FILES: u64 = 128;
 /// How long requests in flight may go on after shutdown has begun.
-const DRAIN: Duration = Duration::from_secs(10);
+pub(super) const DRAIN: Duration = Duration::from_secs(10);
 /// How long accepting waits after the system failed to accept a connection.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -124,7 +126,8 @@ async fn serve_one(
         certificates: certificates.map(|one| one.clone().into_owned()).collect(),
     };
     let shared = Arc::new((filters, connection));
-    let handle = move |request| {
+    let handle = move |request: Request<unread::RequestBody>| {
+        let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
         let shared = Arc::clone(&shared);
         async move {
             let (filters, connection) = &*shared;

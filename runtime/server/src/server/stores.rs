@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use apiloom_storage::{Embedded, EmbeddedConfig, Memory, Retention, Storage};
 
-use super::{Backend, Config, ServerError};
+use super::{Backend, Config, ServerError, private_file};
 use crate::registry::RegistryBuilder;
 
 /// Open stores.
@@ -31,6 +31,7 @@ impl Stores {
             (Some(main), _) => Self::one(main),
             (None, Backend::Memory) => Self::one(Memory::beginning_now()),
             (None, Backend::Embedded) => {
+                private_file::make_dir(&config.data_dir)?;
                 let retention = Retention {
                     max_bytes: config.embedded_history_bytes,
                     ..Retention::default()

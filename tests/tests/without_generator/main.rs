@@ -7,6 +7,8 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
+mod in_process;
+
 use apiloom::prelude::*;
 use std::sync::Arc;
 
