@@ -4,11 +4,11 @@ use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 
-use apiloom_meta::codec::append_typed;
-use apiloom_meta::convert::{ConvertError, ConvertFrom};
-use apiloom_meta::fields::HasFields;
-use apiloom_meta::kind::Resource;
-use apiloom_meta::schema::Schema;
+use crate::codec::append_typed;
+use crate::convert::{ConvertError, ConvertFrom};
+use crate::fields::HasFields;
+use crate::kind::Resource;
+use crate::schema::Schema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

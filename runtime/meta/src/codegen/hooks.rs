@@ -4,8 +4,8 @@ use std::any::TypeId;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
-use apiloom_meta::kind::{ApiType, CheckFn, DefaultFn, Hooks};
-use apiloom_meta::{FieldError, FieldPath};
+use crate::kind::{ApiType, CheckFn, DefaultFn, Hooks};
+use crate::{FieldError, FieldPath};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

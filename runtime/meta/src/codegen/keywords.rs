@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use apiloom_meta::fields::Number;
+use crate::fields::Number;
 use schemars::Schema;
 use serde::Serialize;
 use serde_json::{Map, Value};
