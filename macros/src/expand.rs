@@ -6,6 +6,7 @@
 mod broken;
 mod checked;
 mod convert;
+mod crate_path;
 mod derives;
 mod fields;
 mod group;
@@ -16,13 +17,30 @@ mod schema;
 
 use apiloom_model::api::Variant;
 use apiloom_model::{
-    ApiStruct, ApiType, Diagnostics, is_attribute, parse_api, parse_derived_kind, parse_kind,
+    ApiStruct, ApiType, Diagnostics, crate_path_of_group, crate_path_of_item, is_attribute,
+    parse_api, parse_derived_kind, parse_kind,
 };
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::DeriveInput;
+use syn::ext::IdentExt as _;
 
 pub(crate) use group::group;
+
+/// The expansion of an item with the path that its attributes set; `macro_name` is the macro's name.
+pub(crate) fn with_crate_path(
+    expansion: TokenStream,
+    item: &DeriveInput,
+    macro_name: &str,
+) -> TokenStream {
+    let name = format!("{macro_name}_{}", item.ident.unraw());
+    crate_path::replace(expansion, crate_path_of_item(item), &name)
+}
+
+/// The expansion of `group!` with the path that it sets.
+pub(crate) fn with_crate_path_of_group(expansion: TokenStream, tokens: TokenStream) -> TokenStream {
+    crate_path::replace(expansion, crate_path_of_group(tokens), "group")
+}
 
 /// `#[resource(..)]` on a root struct.
 pub(crate) fn kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {

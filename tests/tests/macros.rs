@@ -10,6 +10,8 @@
 mod bytes;
 #[path = "macros/conversion.rs"]
 mod conversion;
+#[path = "macros/crate_path.rs"]
+mod crate_path;
 #[path = "macros/definition.rs"]
 mod definition;
 #[path = "macros/documentation.rs"]
