@@ -17,9 +17,9 @@ pub use crate::fields::{
 };
 pub use crate::gvk::GroupVersionKind;
 pub use crate::kind::{
-    ApiType, CellSource, Column, ColumnType, Conversion, GenerationRule, GroupDef, Hooks,
-    JsonConversion, Lifecycle, NameFormat, Place, Release, Resource, ResourceDef, Scope, SmolStr,
-    Verb,
+    ApiType, CellSource, Column, ColumnType, Conversion, DeletionRule, GenerationRule, GroupDef,
+    Hooks, JsonConversion, Lifecycle, NameFormat, Place, Release, Resource, ResourceDef, Scope,
+    SmolStr, SubresourceDef, Verb,
 };
 pub use crate::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 pub use crate::schema::Schema;
