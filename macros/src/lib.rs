@@ -31,7 +31,6 @@ pub fn derive_resource(item: TokenStream) -> TokenStream {
     };
     let mut diagnostics = Diagnostics::default();
     let expansion = expand::derived_kind(&item, &mut diagnostics);
-    let expansion = expand::with_crate_path(expansion, &item, "derive");
     let errors = diagnostics.to_compile_errors();
     quote!(#expansion #errors).into()
 }
@@ -40,9 +39,7 @@ pub fn derive_resource(item: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn group(tokens: TokenStream) -> TokenStream {
     let mut diagnostics = Diagnostics::default();
-    let tokens = Tokens::from(tokens);
-    let expansion = expand::group(tokens.clone(), &mut diagnostics);
-    let expansion = expand::with_crate_path_of_group(expansion, tokens);
+    let expansion = expand::group(tokens.into(), &mut diagnostics);
     let errors = diagnostics.to_compile_errors();
     quote!(#expansion #errors).into()
 }
@@ -71,7 +68,6 @@ fn attribute(
     item.attrs.insert(0, own);
     let mut diagnostics = Diagnostics::default();
     let expansion = expand(&item, &mut diagnostics);
-    let expansion = expand::with_crate_path(expansion, &item, name);
     let errors = diagnostics.to_compile_errors();
     quote!(#expansion #errors).into()
 }

@@ -19,7 +19,6 @@
 
 pub mod api;
 mod args;
-mod crate_path;
 pub mod diagnostics;
 pub mod group;
 mod item;
@@ -31,7 +30,6 @@ mod source;
 mod words;
 
 pub use api::{ApiEnum, ApiNewtype, ApiStruct, ApiType, Field, Rules, Variant, parse_api};
-pub use crate_path::{crate_path_of_group, crate_path_of_item};
 pub use diagnostics::{Diagnostic, DiagnosticId, Diagnostics};
 pub use group::{Group, parse_group};
 pub use item::is_attribute;

@@ -5,8 +5,6 @@
 
 pub mod bytes;
 pub mod codec;
-#[doc(hidden)]
-pub mod codegen;
 pub mod convert;
 pub mod error;
 pub mod field;
@@ -20,7 +18,6 @@ pub mod path;
 pub mod query;
 pub mod schema;
 pub mod selector;
-pub mod testing;
 pub mod types;
 pub mod validation;
 

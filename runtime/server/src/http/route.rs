@@ -10,6 +10,7 @@ use http::Method;
 use super::RequestInfo;
 use super::error::method_not_allowed;
 use super::metrics::RequestKind;
+use super::served::{Subresource, subresources};
 
 /// An operation of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,8 +107,8 @@ fn methods(def: &ResourceDef, shape: Shape<'_>) -> Vec<(Method, Operation)> {
         }
         Shape::Item => Verb::ALL.into_iter().filter_map(item).collect(),
         Shape::Subresource(name) => {
-            let subresource = def.subresource(name);
-            let verbs = subresource.into_iter().flat_map(|sub| def.verbs_of(sub));
+            let subresource = subresources(def).find(|s| s.name == name);
+            let verbs = subresource.into_iter().flat_map(Subresource::verbs);
             verbs.filter_map(item_operation).collect()
         }
     }
@@ -283,7 +284,7 @@ mod tests {
     fn a_path_takes_only_declared_verbs() {
         let mut def = flunder();
         def.verbs = vec![Verb::Get, Verb::List];
-        def.subresources.clear();
+        def.status = false;
         check(
             &def,
             "/apis/wardle.example.com/v1alpha1/namespaces/n/flunders",

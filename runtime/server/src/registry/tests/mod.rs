@@ -22,7 +22,6 @@ mod registration;
 mod selected;
 mod size;
 mod slow_readers;
-mod subresources;
 mod turns;
 mod unfilled;
 mod update;
@@ -33,8 +32,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use apiloom_meta::kind::{
-    ApiType, Column, Conversion, DeletionRule, GenerationRule, GroupDef, NameFormat, Scope,
-    SubresourceDef, Verb,
+    ApiType, Column, Conversion, GenerationRule, GroupDef, NameFormat, Scope, Verb,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
@@ -139,8 +137,7 @@ fn definition<K: Resource>(
         categories: Vec::new(),
         scope: Scope::Namespaced,
         verbs: Verb::ALL.to_vec(),
-        subresources: vec![SubresourceDef::status()],
-        deletion: DeletionRule::Object,
+        status: true,
         storage: false,
         served: true,
         conversion: None,
@@ -200,7 +197,7 @@ resource!(AlphaWidget, "v1alpha1", "Widget", "widgets", |def| {
 resource!(Gadget, "v1", "Gadget", "gadgets", |def| ResourceDef {
     scope: Scope::Cluster,
     storage: true,
-    subresources: Vec::new(),
+    status: false,
     generation: GenerationRule::None,
     unconditional_update: false,
     create_on_update: true,
