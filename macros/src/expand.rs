@@ -6,24 +6,41 @@
 mod broken;
 mod checked;
 mod convert;
+mod crate_path;
 mod derives;
 mod fields;
 mod group;
 mod hooks;
 mod place;
-mod record;
 mod resource;
 mod schema;
 
 use apiloom_model::api::Variant;
 use apiloom_model::{
-    ApiStruct, ApiType, Diagnostics, is_attribute, parse_api, parse_derived_kind, parse_kind,
+    ApiStruct, ApiType, Diagnostics, crate_path_of_group, crate_path_of_item, is_attribute,
+    parse_api, parse_derived_kind, parse_kind,
 };
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::DeriveInput;
+use syn::ext::IdentExt as _;
 
 pub(crate) use group::group;
+
+/// The expansion of an item with the path that its attributes set; `macro_name` is the macro's name.
+pub(crate) fn with_crate_path(
+    expansion: TokenStream,
+    item: &DeriveInput,
+    macro_name: &str,
+) -> TokenStream {
+    let name = format!("{macro_name}_{}", item.ident.unraw());
+    crate_path::replace(expansion, crate_path_of_item(item), &name)
+}
+
+/// The expansion of `group!` with the path that it sets.
+pub(crate) fn with_crate_path_of_group(expansion: TokenStream, tokens: TokenStream) -> TokenStream {
+    crate_path::replace(expansion, crate_path_of_group(tokens), "group")
+}
 
 /// `#[resource(..)]` on a root struct.
 pub(crate) fn kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
@@ -32,7 +49,7 @@ pub(crate) fn kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
         return broken::kind(item);
     };
     let types = checked::field_types(item);
-    let item = struct_item(item, &kind.root);
+    let item = derives::decorated_struct(item, &kind.root);
     let impls = struct_impls(&kind.root);
     let conversion = convert::of_root(&kind);
     let resource = resource::impl_resource(&kind);
@@ -66,7 +83,7 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
     let expansion = match parsed {
         None => TokenStream::new(),
         Some(ApiType::Struct(model)) => {
-            let item = struct_item(item, &model);
+            let item = derives::decorated_struct(item, &model);
             let impls = struct_impls(&model);
             let conversions: TokenStream = model
                 .conversions
@@ -97,16 +114,6 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
         }
     };
     quote!(#types #expansion)
-}
-
-/// The struct, with what makes it JSON.
-fn struct_item(item: &DeriveInput, model: &ApiStruct) -> TokenStream {
-    if !record::is_record(item, model) {
-        return derives::decorated_struct(item, model);
-    }
-    let bare = derives::record(item, model);
-    let impls = record::impls(item, model);
-    quote!(#bare #impls)
 }
 
 fn struct_impls(model: &ApiStruct) -> TokenStream {

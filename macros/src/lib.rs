@@ -31,6 +31,7 @@ pub fn derive_resource(item: TokenStream) -> TokenStream {
     };
     let mut diagnostics = Diagnostics::default();
     let expansion = expand::derived_kind(&item, &mut diagnostics);
+    let expansion = expand::with_crate_path(expansion, &item, "derive");
     let errors = diagnostics.to_compile_errors();
     quote!(#expansion #errors).into()
 }
@@ -39,7 +40,9 @@ pub fn derive_resource(item: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn group(tokens: TokenStream) -> TokenStream {
     let mut diagnostics = Diagnostics::default();
-    let expansion = expand::group(tokens.into(), &mut diagnostics);
+    let tokens = Tokens::from(tokens);
+    let expansion = expand::group(tokens.clone(), &mut diagnostics);
+    let expansion = expand::with_crate_path_of_group(expansion, tokens);
     let errors = diagnostics.to_compile_errors();
     quote!(#expansion #errors).into()
 }
@@ -68,6 +71,7 @@ fn attribute(
     item.attrs.insert(0, own);
     let mut diagnostics = Diagnostics::default();
     let expansion = expand(&item, &mut diagnostics);
+    let expansion = expand::with_crate_path(expansion, &item, name);
     let errors = diagnostics.to_compile_errors();
     quote!(#expansion #errors).into()
 }

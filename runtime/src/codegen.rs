@@ -1,142 +1,20 @@
 //! The items that macro expansions and generated code use. Not a public API: only [`CONTRACT`] is guaranteed.
 //!
-//! Expansions are thin calls to this module, so that bug fixes do not change generated files.
+//! What expansions use is in `apiloom_meta::codegen`; the additions here are for the generated server.
 
 #[cfg(feature = "server")]
 mod allocator;
-mod base64;
-mod cells;
-mod checked;
-mod const_text;
-mod convert;
-mod hooks;
-mod keywords;
-mod record;
 #[cfg(feature = "server")]
 mod serving;
-mod struct_schema;
 
-pub use apiloom_meta::convert::{ConvertError, ConvertFrom};
-pub use apiloom_meta::fields::{
-    CanBeAbsent, ColumnValue, Container, Field, HasFields, JsonName, JsonNames, List, Map, Number,
-    Text, Values,
-};
-pub use apiloom_meta::gvk::GroupVersionKind;
-pub use apiloom_meta::kind::{
-    ApiType, CellSource, Column, ColumnType, Conversion, GenerationRule, GroupDef, Hooks,
-    JsonConversion, Lifecycle, NameFormat, Place, Release, Resource, ResourceDef, Scope, SmolStr,
-    Verb,
-};
-pub use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
-pub use apiloom_meta::schema::Schema;
-pub use apiloom_meta::types::ObjectMeta;
-pub use apiloom_meta::{FieldError, FieldPath, JsonPath};
-pub use schemars;
-pub use serde;
-pub use serde_json;
+pub use apiloom_meta::codegen::*;
 
 #[cfg(feature = "server")]
 pub use crate::__allocator as allocator;
 #[cfg(feature = "server")]
 pub use allocator::{ALLOCATOR, Allocator};
-pub use base64::{Base64, Bytes};
-pub use cells::{ColumnValueOf, cell_with, column_type_of, column_type_with};
-pub use checked::{
-    FieldType, FieldTypeProof, Flattened, Leaf, OtherFlattened, OtherLeaf, OtherTag, TagValues,
-    refuse, refuse_shared_name,
-};
-pub use const_text::{may_be_among, may_be_among_at};
-pub use convert::{
-    Checked, Conv, ConvertVia, FieldNames, FieldNamesOther, ResultOf, Returned, ReturnedVia,
-    TypeOf, Unmentioned, convert_document, convert_error, convert_json, is_other_version, never,
-    type_of,
-};
-pub use hooks::{
-    HooksFn, Probe, ProbeForeign, ReturnsErrors, Tree, computed_default, has_form, typed_check,
-};
-pub use keywords::{Bound, BoundOther, Keyword, apply_keywords, keyword_value};
-pub use record::{
-    FieldVisitor, Record, deserialize_record, read_required, read_value, serialize_record,
-};
 #[cfg(feature = "server")]
 pub use serving::main;
-pub use struct_schema::{FieldSchema, Presence, StructSchema, struct_schema};
-
-pub use crate::testing::check_conversion;
 
 /// The version of this interface. It changes whenever older generated code would not fit; generated files check it.
 pub const CONTRACT: u32 = 1;
-
-/// A path of JSON names without the empty names of flattened fields.
-pub fn path(names: &[&'static str]) -> JsonPath {
-    JsonPath::new(names.iter().copied().filter(|name| !name.is_empty()))
-}
-
-/// Parses a path that the user wrote as JSON names.
-pub fn json_path(text: &str) -> JsonPath {
-    JsonPath::new(text.strip_prefix('.').unwrap_or(text).split('.'))
-}
-
-/// The JSON name of a field.
-pub const fn name_of<T>(field: &Field<T>) -> &'static str {
-    Field::json_name(field)
-}
-
-/// Checks that a type is the `Option` that its spelling shows; an alias of another type does not compile.
-pub const fn is_option<T>(_: &std::marker::PhantomData<Option<T>>) {}
-
-/// Detects an option, a list or a map behind an alias.
-#[derive(Debug)]
-pub struct Shape<T>(std::marker::PhantomData<T>);
-
-impl<T> Shape<Option<T>> {
-    /// The type is an option.
-    pub const HIDES_CONTAINER: bool = true;
-}
-impl<T> Shape<Vec<T>> {
-    /// The type is a list.
-    pub const HIDES_CONTAINER: bool = true;
-}
-impl<K, T> Shape<std::collections::BTreeMap<K, T>> {
-    /// The type is a map.
-    pub const HIDES_CONTAINER: bool = true;
-}
-impl<K, T> Shape<std::collections::HashMap<K, T>> {
-    /// The type is a map.
-    pub const HIDES_CONTAINER: bool = true;
-}
-
-/// The constant of [`Shape`] for all other types: the inherent constants above take precedence where they exist.
-pub trait ShapeOther {
-    /// The type is not a hidden container.
-    const HIDES_CONTAINER: bool = false;
-}
-
-impl<T> ShapeOther for Shape<T> {}
-
-/// Whether a list or a map is empty, so that it is omitted.
-pub trait IsEmpty {
-    /// Whether it has no elements.
-    fn is_empty(&self) -> bool;
-}
-
-macro_rules! is_empty {
-    ($($container:ident<$($parameter:ident),+>),+) => { $(
-        impl<$($parameter),+> IsEmpty for std::collections::$container<$($parameter),+> {
-            fn is_empty(&self) -> bool { std::collections::$container::is_empty(self) }
-        }
-    )+ };
-}
-
-is_empty!(BTreeMap<K, V>, HashMap<K, V>, BTreeSet<T>, HashSet<T>, VecDeque<T>);
-
-impl<T> IsEmpty for Vec<T> {
-    fn is_empty(&self) -> bool {
-        Vec::is_empty(self)
-    }
-}
-
-/// Whether a list or a map is empty.
-pub fn is_empty<T: IsEmpty>(value: &T) -> bool {
-    value.is_empty()
-}

@@ -29,7 +29,6 @@
 pub mod codegen;
 pub mod guide;
 pub mod prelude;
-pub mod testing;
 
 #[doc = include_str!("docs/derive.md")]
 pub use apiloom_macros::Resource;
@@ -41,6 +40,8 @@ pub use apiloom_macros::group;
 pub use apiloom_macros::resource;
 #[doc(no_inline)]
 pub use apiloom_meta as meta;
+#[doc(no_inline)]
+pub use apiloom_meta::testing;
 #[doc(no_inline)]
 pub use apiloom_meta::{
     ApiError, ConvertError, ConvertFrom, FieldError, FieldErrorKind, FieldPath, GroupDef, Object,

@@ -10,6 +10,8 @@
 mod bytes;
 #[path = "macros/conversion.rs"]
 mod conversion;
+#[path = "macros/crate_path.rs"]
+mod crate_path;
 #[path = "macros/definition.rs"]
 mod definition;
 #[path = "macros/documentation.rs"]
@@ -26,8 +28,6 @@ mod json;
 mod keywords;
 #[path = "macros/newtypes.rs"]
 mod newtypes;
-#[path = "macros/records.rs"]
-mod records;
 #[path = "macros/recursion.rs"]
 mod recursion;
 #[path = "macros/served.rs"]

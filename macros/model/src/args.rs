@@ -339,6 +339,12 @@ fn ident_of(expr: &Expr) -> Option<Name> {
     }
 }
 
+/// Whether a path has no generic arguments.
+fn is_plain(path: &syn::Path) -> bool {
+    let mut segments = path.segments.iter();
+    segments.all(|segment| segment.arguments.is_none())
+}
+
 fn is_false(expr: &Expr) -> bool {
     matches!(peel(expr), Expr::Lit(ExprLit { lit: Lit::Bool(value), .. }) if !value.value)
 }
@@ -541,6 +547,19 @@ impl Arg {
     /// `key = EXPRESSION`, which only rustc interprets.
     pub(crate) fn code(&self, d: &mut Diagnostics) -> Option<Code> {
         self.expr(d, "@ = ..").map(|expr| Code::new(peel(expr)))
+    }
+
+    /// `key = a::path`.
+    pub(crate) fn path(&self, d: &mut Diagnostics) -> Option<Code> {
+        match self.expr(d, "@ = path").map(peel)? {
+            Expr::Path(path) if path.qself.is_none() && is_plain(&path.path) => {
+                Some(Code::new(path))
+            }
+            _ => {
+                self.bad_value(d, "the path of a crate or a module");
+                None
+            }
+        }
     }
 
     /// `key = (A, B)`.

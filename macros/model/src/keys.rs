@@ -109,6 +109,7 @@ const API: &[Target] = &[Struct, Enum, Field, Variant, Each, Keys];
 /// Every key. A name may be listed several times with different meanings in different positions.
 const KEYS: &[Key] = &[
     // #[resource] and group!
+    key("crate", &[Resource, Struct, Enum, Newtype, Group]),
     key("group", &[Resource]),
     key("version", &[Resource]),
     key("kind", &[Resource]),

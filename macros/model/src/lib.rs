@@ -19,6 +19,7 @@
 
 pub mod api;
 mod args;
+mod crate_path;
 pub mod diagnostics;
 pub mod group;
 mod item;
@@ -30,6 +31,7 @@ mod source;
 mod words;
 
 pub use api::{ApiEnum, ApiNewtype, ApiStruct, ApiType, Field, Rules, Variant, parse_api};
+pub use crate_path::{crate_path_of_group, crate_path_of_item};
 pub use diagnostics::{Diagnostic, DiagnosticId, Diagnostics};
 pub use group::{Group, parse_group};
 pub use item::is_attribute;

@@ -57,7 +57,6 @@ fn metadata_field(kind: &Kind) -> Ident {
 /// A flat table: one line per field of `ResourceDef`.
 fn definition(kind: &Kind) -> TokenStream {
     let Kind {
-        status,
         storage,
         served,
         unconditional_update,
@@ -87,6 +86,11 @@ fn definition(kind: &Kind) -> TokenStream {
     let selectable = kind.selectable.iter().map(|field| path_of(kind, field));
     let conversion = conversion(kind);
     let place = place(kind.root.name.span);
+    let status = kind
+        .status
+        .then(|| quote!(::apiloom::codegen::SubresourceDef::status()));
+    let subresources = quote!(::std::vec![#status]);
+    let deletion = variant("DeletionRule", "Object");
     let lifecycle = lifecycle(kind);
     let name_format = variant(
         "NameFormat",
@@ -112,7 +116,8 @@ fn definition(kind: &Kind) -> TokenStream {
             categories: ::std::vec![#(#categories),*],
             scope: #scope,
             verbs: ::std::vec![#(#verbs),*],
-            status: #status,
+            subresources: #subresources,
+            deletion: #deletion,
             storage: #storage,
             served: #served,
             conversion: #conversion,

@@ -4,7 +4,6 @@
 //! out unless the type says so.
 
 use std::collections::{BTreeMap, HashMap};
-use std::convert::Infallible;
 use std::fmt;
 use std::hash::Hash;
 
@@ -33,12 +32,6 @@ impl ConvertError {
         };
         self.path = format!("{field}{dot}{}", self.path);
         self
-    }
-}
-
-impl From<Infallible> for ConvertError {
-    fn from(never: Infallible) -> Self {
-        match never {}
     }
 }
 

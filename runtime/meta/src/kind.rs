@@ -4,11 +4,14 @@
 //! else reads it.
 
 mod api_type;
+mod deletion;
 mod hooks;
 mod name_format;
 pub mod names;
 mod place;
 mod scope;
+mod subresource;
+mod verb;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,12 +25,15 @@ use crate::path::JsonPath;
 use crate::query::JsonQuery;
 use crate::types::{ObjectMeta, OwnerReference};
 pub use api_type::ApiType;
+pub use deletion::DeletionRule;
 pub use hooks::{CheckFn, DefaultFn, Hooks};
 pub use name_format::NameFormat;
 pub use place::Place;
 pub use scope::Scope;
 /// The text of definitions: static in a compiled type, shared when it comes from a document. A clone copies no heap.
 pub use smol_str::SmolStr;
+pub use subresource::{SubresourceDef, Writes};
+pub use verb::Verb;
 
 /// A kind of one version, as a Rust type. Written by `#[apiloom::resource]` or `#[derive(Resource)]`.
 ///
@@ -74,48 +80,6 @@ impl OwnerReference {
             uid: metadata.uid.clone().unwrap_or_default(),
             controller: None,
             block_owner_deletion: None,
-        }
-    }
-}
-
-/// A verb of the API, spelled as RBAC and discovery spell it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "the names are the API's own verbs")]
-pub enum Verb {
-    Create,
-    Delete,
-    DeleteCollection,
-    Get,
-    List,
-    Patch,
-    Update,
-    Watch,
-}
-
-impl Verb {
-    /// Every verb, in the alphabetical order in which discovery lists them.
-    pub const ALL: [Verb; 8] = [
-        Verb::Create,
-        Verb::Delete,
-        Verb::DeleteCollection,
-        Verb::Get,
-        Verb::List,
-        Verb::Patch,
-        Verb::Update,
-        Verb::Watch,
-    ];
-
-    /// The spelling of discovery and RBAC.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Verb::Create => "create",
-            Verb::Delete => "delete",
-            Verb::DeleteCollection => "deletecollection",
-            Verb::Get => "get",
-            Verb::List => "list",
-            Verb::Patch => "patch",
-            Verb::Update => "update",
-            Verb::Watch => "watch",
         }
     }
 }
@@ -290,8 +254,10 @@ pub struct ResourceDef {
     pub scope: Scope,
     /// Served verbs, sorted.
     pub verbs: Vec<Verb>,
-    /// Whether there is a `status` subresource.
-    pub status: bool,
+    /// The subresources, sorted by name.
+    pub subresources: Vec<SubresourceDef>,
+    /// How objects are deleted.
+    pub deletion: DeletionRule,
     /// Whether objects are stored in this version.
     pub storage: bool,
     /// Whether the version is served at all.
@@ -349,6 +315,37 @@ impl ResourceDef {
     /// Whether the kind is served with this verb.
     pub fn has_verb(&self, verb: Verb) -> bool {
         self.verbs.contains(&verb)
+    }
+    /// The subresource with this name.
+    pub fn subresource(&self, name: &str) -> Option<&SubresourceDef> {
+        self.subresources.iter().find(|sub| sub.name == name)
+    }
+    /// The names of the subresources, sorted.
+    pub fn subresource_names(&self) -> impl Iterator<Item = &str> {
+        self.subresources.iter().map(|sub| &*sub.name)
+    }
+    /// Whether there is a `status` subresource.
+    pub fn has_status(&self) -> bool {
+        self.subresource(SubresourceDef::STATUS).is_some()
+    }
+    /// The fields that only a subresource writes and no new object can give.
+    pub fn fields_of_subresources(&self) -> impl Iterator<Item = &str> {
+        self.subresources
+            .iter()
+            .filter_map(|sub| match &sub.writes {
+                Writes::Only(field) => Some(field.as_str()),
+                Writes::Nothing | Writes::Also(_) => None,
+            })
+    }
+    /// The verbs of a subresource, sorted: a verb that the kind skips is skipped below its objects too.
+    pub fn verbs_of<'a>(&'a self, sub: &'a SubresourceDef) -> impl Iterator<Item = Verb> + 'a {
+        let verbs = sub.verbs.iter().copied();
+        verbs.filter(|verb| self.has_verb(*verb))
+    }
+    /// The subresources that have a verb, sorted by name.
+    pub fn served_subresources(&self) -> impl Iterator<Item = &SubresourceDef> {
+        let subresources = self.subresources.iter();
+        subresources.filter(|sub| self.verbs_of(sub).next().is_some())
     }
 }
 

@@ -5,6 +5,8 @@
 
 pub mod bytes;
 pub mod codec;
+#[doc(hidden)]
+pub mod codegen;
 pub mod convert;
 pub mod error;
 pub mod field;
@@ -18,6 +20,7 @@ pub mod path;
 pub mod query;
 pub mod schema;
 pub mod selector;
+pub mod testing;
 pub mod types;
 pub mod validation;
 

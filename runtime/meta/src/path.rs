@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A chain of JSON field names, such as `.spec.referenceType`.
 ///
@@ -45,6 +45,30 @@ impl JsonPath {
         self.0.iter().try_fold(root, |value, name| value.get(name))
     }
 
+    /// The value at this path below the fields of an object, `None` where a step is missing.
+    pub fn get_in<'a>(&self, fields: &'a Map<String, Value>) -> Option<&'a Value> {
+        let (first, rest) = self.0.split_first()?;
+        rest.iter()
+            .try_fold(fields.get(first)?, |value, name| value.get(name))
+    }
+
+    /// Sets the value at this path below the fields of an object. Missing objects on the way are added; a value that is
+    /// not an object stays.
+    pub fn put_in(&self, fields: &mut Map<String, Value>, value: Value) {
+        let Some((last, way)) = self.0.split_last() else {
+            return;
+        };
+        let mut inner = fields;
+        for name in way {
+            let next = inner
+                .entry(name)
+                .or_insert_with(|| Value::Object(Map::new()));
+            let Value::Object(next) = next else { return };
+            inner = next;
+        }
+        inner.insert(last.clone(), value);
+    }
+
     /// The path as field selectors write it: `spec.referenceType`.
     pub fn as_field(&self) -> String {
         self.0.join(".")
@@ -75,6 +99,23 @@ mod tests {
                 "spec.referenceType".to_owned()
             )
         );
+    }
+
+    #[test]
+    fn a_value_is_read_and_put_below_the_fields() {
+        let path = JsonPath::new(["status", "phase"]);
+        let mut fields = Map::new();
+        assert_eq!(path.get_in(&fields), None);
+        path.put_in(&mut fields, json!("Active"));
+        assert_eq!(
+            Value::Object(fields.clone()),
+            json!({"status": {"phase": "Active"}})
+        );
+        path.put_in(&mut fields, json!("Terminating"));
+        assert_eq!(path.get_in(&fields), Some(&json!("Terminating")));
+        fields["status"] = json!("none");
+        path.put_in(&mut fields, json!("Active"));
+        assert_eq!(Value::Object(fields), json!({"status": "none"}));
     }
 
     #[test]

@@ -34,7 +34,7 @@ fn a_bare_kind_follows_from_its_name() {
         (Scope::Cluster, Verb::ALL.as_slice())
     );
     assert!(def.served && def.unconditional_update);
-    assert!(!def.status && !def.storage && !def.create_on_update);
+    assert!(!def.has_status() && !def.storage && !def.create_on_update);
     assert!(
         def.conversion.is_none()
             && def.lifecycle.is_none()

@@ -14,4 +14,14 @@ pub struct Part {
     pub name: Option<String>,
 }
 
+#[apiloom::api(crate = "apiloom")]
+pub struct Text {
+    pub name: String,
+}
+
+#[apiloom::api(crate = Vec::<u8>::new())]
+pub struct Call {
+    pub name: String,
+}
+
 fn main() {}

@@ -12,6 +12,7 @@ use super::{
     Shape, Union, Variant,
 };
 use crate::args::{self, Arg};
+use crate::crate_path;
 use crate::diagnostics::DiagnosticId as Id;
 use crate::item::{self, Form, Place};
 use crate::keys::Target;
@@ -56,7 +57,7 @@ fn parse_newtype(item: &DeriveInput, fields: &Fields, d: &mut Diagnostics) -> Op
     }
     let mut rules = Rules::default();
     for arg in &args::of_attributes(&item.attrs, "api", Target::Newtype, d) {
-        read_rule(&mut rules, arg, d);
+        read_type_rule(&mut rules, arg, d);
     }
     Some(ApiNewtype {
         name: Name::from(&item.ident),
@@ -65,6 +66,14 @@ fn parse_newtype(item: &DeriveInput, fields: &Fields, d: &mut Diagnostics) -> Op
         inner: Code::new(&field.ty),
         derives: item::derives(&item.attrs),
     })
+}
+
+/// A key of a type that any kind of type may have.
+fn read_type_rule(rules: &mut Rules, arg: &Arg, d: &mut Diagnostics) {
+    match arg.key {
+        "crate" => crate_path::check(arg, d),
+        _ => read_rule(rules, arg, d),
+    }
 }
 
 fn inside_parentheses(arg: &Arg, help: &str, d: &mut Diagnostics) {
@@ -124,7 +133,7 @@ pub(crate) fn read_struct(item: &DeriveInput, form: Form, d: &mut Diagnostics) -
         match arg.key {
             "union" => union = read_union(arg, d),
             "convert" => conversions.extend(read_conversion(arg, d)),
-            _ => read_rule(&mut rules, arg, d),
+            _ => read_type_rule(&mut rules, arg, d),
         }
     }
     let rename_all = item::serde_text(&item.attrs, "rename_all");
@@ -490,7 +499,7 @@ fn parse_enum(item: &DeriveInput, d: &mut Diagnostics) -> Option<ApiEnum> {
     for arg in &args {
         match arg.key {
             "convert" => conversions.extend(read_conversion(arg, d)),
-            _ => read_rule(&mut rules, arg, d),
+            _ => read_type_rule(&mut rules, arg, d),
         }
     }
     if data.variants.is_empty() {

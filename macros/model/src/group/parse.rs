@@ -4,6 +4,7 @@ use proc_macro2::{Span, TokenStream};
 
 use super::Group;
 use crate::args;
+use crate::crate_path;
 use crate::diagnostics::DiagnosticId as Id;
 use crate::keys::Target;
 use crate::kind::{check_group, check_label, read_release};
@@ -24,6 +25,7 @@ pub fn parse_group(tokens: TokenStream, diagnostics: &mut Diagnostics) -> Option
     let args = args::of_tokens(tokens, Target::Group, d);
     for arg in &args {
         match arg.key {
+            "crate" => crate_path::check(arg, d),
             "name" => name = arg.string(d).inspect(|name| check_group(name, d)),
             "versions" => {
                 let before = d.errors().len();

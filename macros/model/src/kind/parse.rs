@@ -9,6 +9,7 @@ use super::{
 };
 use crate::api::{ApiStruct, Field, Shape, parse_api, parse_struct, read_struct};
 use crate::args::{self, Arg, Args, string_or_path};
+use crate::crate_path;
 use crate::diagnostics::DiagnosticId as Id;
 use crate::item::{self, Form};
 use crate::keys::Target;
@@ -216,6 +217,7 @@ impl Keys {
     /// A flat table of keys.
     fn read_one(&mut self, arg: &Arg, d: &mut Diagnostics) {
         match arg.key {
+            "crate" => crate_path::check(arg, d),
             "group" => self.group = arg.string(d).inspect(|name| check_group(name, d)),
             "version" => {
                 self.version = arg

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::openapi::{KindSource, Source, describe_root, forget_required_metadata};
 use super::table::type_name;
-use crate::registry::{Namespace, Registry, located};
+use crate::registry::{Registry, located};
 
 mod formats;
 
@@ -92,8 +92,7 @@ pub(crate) fn documents(sources: &[Source], unserved: &[KindSource]) -> Value {
 
 /// Whether a version has more than what every server has.
 fn is_the_users(source: &Source) -> bool {
-    let is_namespaces = |kind: &KindSource| Namespace::is_kind(&kind.def);
-    !source.group.is_empty() || !source.kinds.iter().all(is_namespaces)
+    source.kinds.iter().any(|kind| !kind.is_own)
 }
 
 /// The versions of each resource, in order of registration.
@@ -221,7 +220,7 @@ fn version(kind: &KindSource, versions: &[&KindSource]) -> Value {
         "storage": storage,
         "schema": { "openAPIV3Schema": schema(kind) },
     });
-    if def.status {
+    if def.has_status() {
         version["subresources"] = json!({ "status": {} });
     }
     let mut columns: Vec<Value> = def.columns.iter().filter_map(column).collect();

@@ -16,7 +16,6 @@ use tokio::time::Instant;
 
 use super::metrics::{Metrics, RequestLabels, RequestOutcome, Running};
 use super::route::Operation;
-use super::served::subresources;
 use super::{Body, CutOff, RequestInfo};
 
 /// A request that is being worked on; counted when this is dropped.
@@ -57,14 +56,14 @@ pub(super) fn resource_labels(
         _ if info.in_namespace => "namespace",
         _ => "cluster",
     };
-    let mut known = subresources(def);
+    let mut known = def.served_subresources();
     let subresource = known.find(|subresource| subresource.name == info.subresource);
     RequestLabels {
         verb,
         group: def.group.clone(),
         version: def.version.clone(),
         resource: def.plural.clone(),
-        subresource: subresource.map(|s| s.name.into()).unwrap_or_default(),
+        subresource: subresource.map(|sub| sub.name.clone()).unwrap_or_default(),
         scope,
         dry_run,
     }

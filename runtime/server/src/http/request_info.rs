@@ -3,13 +3,19 @@
 //! Everything is decided on the percent-decoded path. No resource is looked up here, so the answer is the same for
 //! resources that exist and for those that do not.
 
+use std::sync::LazyLock;
+
 use apiloom_meta::field::echoed;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
+use apiloom_meta::{Resource as _, ResourceDef};
 use http::{Method, Uri};
 
 use super::query::{Query, decode};
 use crate::auth::Attributes;
-use crate::registry::UserInfo;
+use crate::registry::{Namespace, UserInfo};
+
+/// What namespaces declare: they are part of the paths of other resources.
+static NAMESPACE: LazyLock<ResourceDef> = LazyLock::new(Namespace::definition);
 
 /// The attributes of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,10 +139,10 @@ impl RequestInfo {
             proxied = rest[0] == "proxy";
             rest = after;
         }
-        if let ["namespaces", namespace, after @ ..] = rest {
+        if let [Namespace::PLURAL, namespace, after @ ..] = rest {
             self.namespace = (*namespace).to_owned();
-            // Two words after the namespace are its own subresources, everything else is a resource in it.
-            if !after.is_empty() && !matches!(after[0], "status" | "finalize") {
+            // What follows the namespace is a subresource of it, or else a resource in it.
+            if !after.is_empty() && NAMESPACE.subresource(after[0]).is_none() {
                 self.in_namespace = true;
                 rest = after;
             }

@@ -10,7 +10,6 @@ use http::Method;
 use super::RequestInfo;
 use super::error::method_not_allowed;
 use super::metrics::RequestKind;
-use super::served::{Subresource, subresources};
 
 /// An operation of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,8 +106,8 @@ fn methods(def: &ResourceDef, shape: Shape<'_>) -> Vec<(Method, Operation)> {
         }
         Shape::Item => Verb::ALL.into_iter().filter_map(item).collect(),
         Shape::Subresource(name) => {
-            let subresource = subresources(def).find(|s| s.name == name);
-            let verbs = subresource.into_iter().flat_map(Subresource::verbs);
+            let subresource = def.subresource(name);
+            let verbs = subresource.into_iter().flat_map(|sub| def.verbs_of(sub));
             verbs.filter_map(item_operation).collect()
         }
     }
@@ -284,7 +283,7 @@ mod tests {
     fn a_path_takes_only_declared_verbs() {
         let mut def = flunder();
         def.verbs = vec![Verb::Get, Verb::List];
-        def.status = false;
+        def.subresources.clear();
         check(
             &def,
             "/apis/wardle.example.com/v1alpha1/namespaces/n/flunders",

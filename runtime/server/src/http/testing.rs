@@ -1,8 +1,11 @@
 //! What the tests of the documents share: requests, bodies, and two hand-written kinds.
 
-use apiloom_meta::kind::{CellSource, Column, ColumnType, GenerationRule, NameFormat, Scope, Verb};
+use apiloom_meta::kind::{
+    CellSource, Column, ColumnType, DeletionRule, GenerationRule, NameFormat, Scope,
+    SubresourceDef, Verb, Writes,
+};
 use apiloom_meta::schema::{CrdSchema, Metadata};
-use apiloom_meta::{JsonPath, ResourceDef};
+use apiloom_meta::{GroupVersionKind, JsonPath, ResourceDef};
 use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt;
@@ -64,7 +67,8 @@ pub(crate) fn flunder() -> ResourceDef {
         categories: vec!["all".into()],
         scope: Scope::Namespaced,
         verbs: Verb::ALL.to_vec(),
-        status: true,
+        subresources: vec![SubresourceDef::status()],
+        deletion: DeletionRule::Object,
         storage: true,
         served: true,
         conversion: None,
@@ -106,7 +110,7 @@ pub(crate) fn fischer() -> ResourceDef {
             Verb::Get,
             Verb::List,
         ],
-        status: false,
+        subresources: Vec::new(),
         columns: Vec::new(),
         selectable: Vec::new(),
         description: "Fischer lists names that Flunders may not have.".into(),
@@ -139,10 +143,28 @@ pub(crate) fn namespace() -> ResourceDef {
             .into_iter()
             .filter(|v| *v != Verb::DeleteCollection)
             .collect(),
+        subresources: vec![
+            SubresourceDef::new("finalize", &[Verb::Update], Writes::Also("spec".into())),
+            SubresourceDef::status(),
+        ],
+        deletion: DeletionRule::Container {
+            finalizers: JsonPath::new(["spec", "finalizers"]),
+            phase: JsonPath::new(["status", "phase"]),
+        },
         columns: Vec::new(),
         selectable: Vec::new(),
         description: "Namespace provides a scope for names.".into(),
         ..flunder()
+    }
+}
+
+/// A subresource with objects of another kind.
+pub(crate) fn scale() -> SubresourceDef {
+    let kind = Some(GroupVersionKind::new("autoscaling", "v1", "Scale"));
+    SubresourceDef {
+        input: kind.clone(),
+        output: kind,
+        ..SubresourceDef::new("scale", &[Verb::Get, Verb::Update], Writes::Nothing)
     }
 }
 
@@ -199,6 +221,7 @@ pub(crate) fn wardle_sources() -> Vec<Source> {
         kinds: kinds
             .into_iter()
             .map(|(def, schema)| KindSource {
+                is_own: def.group.is_empty(),
                 def,
                 schema: Box::new(move |metadata| with_metadata(schema(), metadata)),
                 in_crd: Box::new(move || CrdSchema {

@@ -131,6 +131,10 @@ impl Endpoint {
     pub fn def(&self) -> &ResourceDef {
         &self.version().def
     }
+    /// Whether every server serves the kind.
+    pub(crate) fn is_own(&self) -> bool {
+        self.kind.is_own
+    }
     /// The schema of this version, `apiVersion`, `kind` and metadata included.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.version().schema
@@ -150,16 +154,6 @@ impl Endpoint {
     pub fn deprecation_warning(&self) -> Option<&str> {
         self.deprecation_warning.as_deref()
     }
-    /// The names of the subresources, sorted. `status` is got, updated and patched as far as the kind's verbs allow;
-    /// namespaces also have `finalize`, which is only updated.
-    pub fn subresources(&self) -> &'static [&'static str] {
-        match (self.kind.is_namespace, self.def().status) {
-            (true, _) => &["finalize", "status"],
-            (false, true) => &["status"],
-            (false, false) => &[],
-        }
-    }
-
     /// Makes room for a document of this size; see [`LargeDocuments::reserve_for`].
     pub(crate) async fn reserve(&self, ctx: &RequestContext, bytes: usize) {
         self.shared.large.reserve_for(ctx, bytes).await;

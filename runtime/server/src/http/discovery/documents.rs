@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use apiloom_meta::ResourceDef;
-use apiloom_meta::kind::{Scope, SmolStr, Verb};
+use apiloom_meta::kind::{Scope, SmolStr, SubresourceDef, Verb};
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::http::served::{Group, Kind, Subresource, Version, sorted_verbs, subresources};
+use crate::http::served::{Group, Kind, Version, sorted_verbs};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -72,6 +72,10 @@ struct ApiResource<'a> {
     name: String,
     singular_name: &'a str,
     namespaced: bool,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    group: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    version: &'a str,
     kind: &'a str,
     verbs: Vec<&'static str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -129,16 +133,16 @@ struct ResourceDiscovery<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SubresourceDiscovery<'a> {
-    subresource: &'static str,
+    subresource: &'a str,
     response_kind: ResponseKind<'a>,
     verbs: Vec<&'static str>,
 }
 
-/// Group and version stay empty: they are those of the enclosing list.
-#[derive(Serialize)]
+/// Group and version are empty when they are those of the enclosing list.
+#[derive(Clone, Copy, Serialize)]
 struct ResponseKind<'a> {
-    group: &'static str,
-    version: &'static str,
+    group: &'a str,
+    version: &'a str,
     kind: &'a str,
 }
 
@@ -261,21 +265,32 @@ fn api_resources<'a>(kind: &Kind<'a>) -> Vec<ApiResource<'a>> {
         name: def.plural.to_string(),
         singular_name: &def.singular,
         namespaced: is_namespaced(def),
+        group: "",
+        version: "",
         kind: &def.kind,
         verbs: names(sorted_verbs(def)),
         short_names: &def.short_names,
         categories: &def.categories,
         storage_version_hash: storage_version_hash(kind),
     };
-    let below = subresources(def).map(|sub| ApiResource {
-        name: format!("{}/{}", def.plural, sub.name),
-        singular_name: "",
-        namespaced: is_namespaced(def),
-        kind: &def.kind,
-        verbs: names(sub.verbs()),
-        short_names: &[],
-        categories: &[],
-        storage_version_hash: String::new(),
+    let below = def.served_subresources().map(|sub| {
+        let ResponseKind {
+            group,
+            version,
+            kind,
+        } = response_kind(def, Some(sub));
+        ApiResource {
+            name: format!("{}/{}", def.plural, sub.name),
+            singular_name: "",
+            namespaced: is_namespaced(def),
+            group,
+            version,
+            kind,
+            verbs: names(def.verbs_of(sub)),
+            short_names: &[],
+            categories: &[],
+            storage_version_hash: String::new(),
+        }
     });
     std::iter::once(entry).chain(below).collect()
 }
@@ -294,19 +309,14 @@ fn group_discovery<'a>(group: &Group<'a>) -> GroupDiscovery<'a> {
 
 fn resource_discovery<'a>(kind: &Kind<'a>) -> ResourceDiscovery<'a> {
     let def = kind.def;
-    let response_kind = || ResponseKind {
-        group: "",
-        version: "",
-        kind: &def.kind,
-    };
-    let below = |sub: Subresource<'_>| SubresourceDiscovery {
-        subresource: sub.name,
-        response_kind: response_kind(),
-        verbs: names(sub.verbs()),
+    let below = |sub: &'a SubresourceDef| SubresourceDiscovery {
+        subresource: &sub.name,
+        response_kind: response_kind(def, Some(sub)),
+        verbs: names(def.verbs_of(sub)),
     };
     ResourceDiscovery {
         resource: &def.plural,
-        response_kind: response_kind(),
+        response_kind: response_kind(def, None),
         scope: if is_namespaced(def) {
             "Namespaced"
         } else {
@@ -316,7 +326,23 @@ fn resource_discovery<'a>(kind: &Kind<'a>) -> ResourceDiscovery<'a> {
         verbs: names(sorted_verbs(def)),
         short_names: &def.short_names,
         categories: &def.categories,
-        subresources: subresources(def).map(below).collect(),
+        subresources: def.served_subresources().map(below).collect(),
+    }
+}
+
+/// The kind of responses.
+fn response_kind<'a>(def: &'a ResourceDef, sub: Option<&'a SubresourceDef>) -> ResponseKind<'a> {
+    match sub.and_then(|sub| sub.output.as_ref()) {
+        Some(output) => ResponseKind {
+            group: &output.group,
+            version: &output.version,
+            kind: &output.kind,
+        },
+        None => ResponseKind {
+            group: "",
+            version: "",
+            kind: &def.kind,
+        },
     }
 }
 

@@ -3,7 +3,7 @@
 use http::Method;
 use http::StatusCode;
 
-use super::super::testing::{body, get, header, request, wardle, wardle_defs};
+use super::super::testing::{body, get, header, request, scale, wardle, wardle_defs};
 use super::*;
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -56,6 +56,21 @@ fn resources_keep_their_order_and_sort_their_verbs() {
         "/apis/wardle.example.com/v1alpha1",
         r#"{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"wardle.example.com/v1alpha1","resources":[{"name":"flunders","singularName":"flunder","namespaced":true,"kind":"Flunder","verbs":["create","delete","deletecollection","get","list","patch","update","watch"],"shortNames":["fl"],"categories":["all"],"storageVersionHash":"UHqNx5H3K7A="},{"name":"flunders/status","singularName":"","namespaced":true,"kind":"Flunder","verbs":["get","patch","update"]},{"name":"fischers","singularName":"fischer","namespaced":false,"kind":"Fischer","verbs":["create","delete","get","list","update","watch"],"storageVersionHash":"YS5qRiSxzNM="}]}"#,
     );
+}
+
+#[test]
+fn a_subresource_of_another_kind_says_which() {
+    let mut defs = wardle_defs();
+    defs[1].subresources = vec![scale()];
+    let groups = wardle(&defs);
+    let legacy = documents::legacy(&groups, "");
+    let text = std::str::from_utf8(&legacy["/apis/wardle.example.com/v1alpha1"]).unwrap();
+    let expected = r#"{"name":"fischers/scale","singularName":"","namespaced":false,"group":"autoscaling","version":"v1","kind":"Scale","verbs":["get","update"]}"#;
+    assert!(text.contains(expected), "{text}");
+    let [_, (_, rest)] = documents::aggregated(&groups);
+    let text = std::str::from_utf8(&rest).unwrap();
+    let expected = r#"{"subresource":"scale","responseKind":{"group":"autoscaling","version":"v1","kind":"Scale"},"verbs":["get","update"]}"#;
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]

@@ -55,6 +55,8 @@ pub(crate) type SchemaInCrd = dyn Fn() -> CrdSchema + Send + Sync;
 /// A kind's definition, and its schema as OpenAPI when it is wanted.
 pub(crate) struct KindSource {
     pub(crate) def: ResourceDef,
+    /// Whether every server serves it.
+    pub(crate) is_own: bool,
     pub(crate) schema: Box<SchemaAs>,
     pub(crate) in_crd: Box<SchemaInCrd>,
     /// The text of its deprecation warning, when one is due at this release.
@@ -66,6 +68,7 @@ impl KindSource {
         let (schema, in_crd) = (Arc::clone(schema), Arc::clone(schema));
         Self {
             def: def.clone(),
+            is_own: false,
             schema: Box::new(move |metadata| schema.to_openapi(metadata)),
             in_crd: Box::new(move || in_crd.to_crd()),
             deprecation_warning: warning.map(str::to_owned),
@@ -81,8 +84,10 @@ impl Source {
                 .endpoints()
                 .iter()
                 .filter(|e| e.def().group == group && e.def().version == version);
-            let kind =
-                |e: &Arc<Endpoint>| KindSource::new(e.def(), e.schema(), e.deprecation_warning());
+            let kind = |e: &Arc<Endpoint>| KindSource {
+                is_own: e.is_own(),
+                ..KindSource::new(e.def(), e.schema(), e.deprecation_warning())
+            };
             endpoints.map(kind).collect()
         };
         let versions = served(registry).into_iter().flat_map(|group| {

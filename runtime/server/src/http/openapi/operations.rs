@@ -3,14 +3,12 @@
 //! The deprecated `/watch/` prefix is left out, as upstream leaves it out for custom resources: a list with `watch=true`
 //! says the same.
 
-use apiloom_meta::ResourceDef;
-use apiloom_meta::kind::{Scope, Verb};
+use apiloom_meta::kind::{DeletionRule, Scope, SubresourceDef, Verb};
+use apiloom_meta::{GroupVersionKind, ResourceDef};
 use serde_json::{Map, Value, json};
 
 use super::names::{self, base_path, gvk, meta, operation_infix, reference, tag};
 use super::{components, parameters};
-use crate::http::served::subresources;
-use crate::registry::Namespace;
 
 const FORMATS: [&str; 2] = ["application/json", "application/yaml"];
 const WATCH_FORMAT: &str = "application/json;stream=watch";
@@ -46,24 +44,24 @@ pub(super) fn add(def: &ResourceDef, paths: &mut Map<String, Value>) {
     ];
     insert(paths, collection, def, on_collection);
     let on_item = [
-        (Verb::Get, ops.get("")),
-        (Verb::Update, ops.replace("")),
-        (Verb::Patch, ops.patch("")),
+        (Verb::Get, ops.get(None)),
+        (Verb::Update, ops.replace(None)),
+        (Verb::Patch, ops.patch(None)),
         (Verb::Delete, ops.delete()),
     ];
     insert(paths, item.clone(), def, on_item);
-    for sub in subresources(def) {
+    for sub in def.served_subresources() {
         let all = [
-            (Verb::Get, ops.get(sub.name)),
-            (Verb::Update, ops.replace(sub.name)),
-            (Verb::Patch, ops.patch(sub.name)),
+            (Verb::Get, ops.get(Some(sub))),
+            (Verb::Update, ops.replace(Some(sub))),
+            (Verb::Patch, ops.patch(Some(sub))),
         ];
         insert_path(
             paths,
             format!("{item}/{}", sub.name),
             def,
             all.into_iter()
-                .filter(|(verb, _)| sub.verbs().any(|served| served == *verb)),
+                .filter(|(verb, _)| def.verbs_of(sub).any(|served| served == *verb)),
         );
     }
 }
@@ -134,7 +132,7 @@ struct Operations<'a> {
 impl Operations<'_> {
     fn list(&self) -> Value {
         let text = format!("Lists the {} that match, or watches them.", self.objects());
-        self.operation("list", &self.id("list", ""), &text, self.list_responses())
+        self.operation("list", &self.id("list", None), &text, self.list_responses())
     }
 
     fn list_everywhere(&self) -> Value {
@@ -154,11 +152,11 @@ impl Operations<'_> {
         let answers = [("200", "OK"), ("201", "Created"), ("202", "Accepted")];
         let created = self.operation(
             "post",
-            &self.id("create", ""),
+            &self.id("create", None),
             &format!("Creates a {}.", self.def.kind),
-            self.objects_as(&answers),
+            self.objects_as(&answers, None),
         );
-        self.with_body(created)
+        self.with_body(created, None)
     }
 
     fn delete_collection(&self) -> Value {
@@ -170,48 +168,46 @@ impl Operations<'_> {
         delete_body(self.operation("deletecollection", &id, &text, answers))
     }
 
-    fn get(&self, subresource: &str) -> Value {
-        let text = format!("Reads {}a {}.", self.of(subresource), self.def.kind);
+    fn get(&self, sub: Option<&SubresourceDef>) -> Value {
+        let text = format!("Reads {}a {}.", self.of(sub), self.def.kind);
         self.operation(
             "get",
-            &self.id("read", subresource),
+            &self.id("read", sub),
             &text,
-            self.objects_as(&[("200", "OK")]),
+            self.objects_as(&[("200", "OK")], sub),
         )
     }
 
-    fn replace(&self, subresource: &str) -> Value {
-        let text = format!("Replaces {}a {}.", self.of(subresource), self.def.kind);
-        let answers = self.objects_as(&[("200", "OK"), ("201", "Created")]);
-        self.with_body(self.operation("put", &self.id("replace", subresource), &text, answers))
+    fn replace(&self, sub: Option<&SubresourceDef>) -> Value {
+        let text = format!("Replaces {}a {}.", self.of(sub), self.def.kind);
+        let answers = self.objects_as(&[("200", "OK"), ("201", "Created")], sub);
+        self.with_body(
+            self.operation("put", &self.id("replace", sub), &text, answers),
+            sub,
+        )
     }
 
-    fn patch(&self, subresource: &str) -> Value {
-        let text = format!(
-            "Changes {}a {} by a patch.",
-            self.of(subresource),
-            self.def.kind
-        );
-        let answers = self.objects_as(&[("200", "OK"), ("201", "Created")]);
-        let mut operation = self.operation("patch", &self.id("patch", subresource), &text, answers);
+    fn patch(&self, sub: Option<&SubresourceDef>) -> Value {
+        let text = format!("Changes {}a {} by a patch.", self.of(sub), self.def.kind);
+        let answers = self.objects_as(&[("200", "OK"), ("201", "Created")], sub);
+        let mut operation = self.operation("patch", &self.id("patch", sub), &text, answers);
         operation["requestBody"] = body(&reference(&meta("Patch")), &PATCHES, true);
         operation
     }
 
     fn delete(&self) -> Value {
         let text = format!("Deletes a {}.", self.def.kind);
-        // A namespace answers with itself, because it is still there while its content goes.
-        let answer = if Namespace::is_kind(self.def) {
-            components::name(self.def)
-        } else {
-            meta("Status")
+        // A container answers with itself, because it is still there while its content goes.
+        let answer = match self.def.deletion {
+            DeletionRule::Object => meta("Status"),
+            DeletionRule::Container { .. } => components::name(self.def),
         };
         let answers = responses(
             &[("200", "OK"), ("202", "Accepted")],
             &reference(&answer),
             &FORMATS,
         );
-        delete_body(self.operation("delete", &self.id("delete", ""), &text, answers))
+        delete_body(self.operation("delete", &self.id("delete", None), &text, answers))
     }
 
     fn operation(&self, action: &str, id: &str, description: &str, responses: Value) -> Value {
@@ -228,13 +224,13 @@ impl Operations<'_> {
     }
 
     /// `readWardleExampleComV1alpha1NamespacedFlunderStatus`.
-    fn id(&self, verb: &str, subresource: &str) -> String {
+    fn id(&self, verb: &str, sub: Option<&SubresourceDef>) -> String {
         let infix = operation_infix(&self.def.group, &self.def.version);
         let namespaced = if self.namespaced { "Namespaced" } else { "" };
         format!(
             "{verb}{infix}{namespaced}{}{}",
             self.def.kind,
-            names::capital(subresource)
+            names::capital(name_of(sub))
         )
     }
 
@@ -246,21 +242,27 @@ impl Operations<'_> {
         }
     }
 
-    fn of(&self, subresource: &str) -> String {
-        if subresource.is_empty() {
-            String::new()
-        } else {
-            format!("the {subresource} of ")
-        }
+    fn of(&self, sub: Option<&SubresourceDef>) -> String {
+        sub.map_or_else(String::new, |sub| format!("the {} of ", sub.name))
     }
 
-    fn with_body(&self, mut operation: Value) -> Value {
-        operation["requestBody"] = body(&reference(&components::name(self.def)), &FORMATS, true);
+    fn with_body(&self, mut operation: Value, sub: Option<&SubresourceDef>) -> Value {
+        let component = self.component(sub.and_then(|sub| sub.input.as_ref()));
+        operation["requestBody"] = body(&reference(&component), &FORMATS, true);
         operation
     }
 
-    fn objects_as(&self, answers: &[(&str, &str)]) -> Value {
-        responses(answers, &reference(&components::name(self.def)), &FORMATS)
+    fn objects_as(&self, answers: &[(&str, &str)], sub: Option<&SubresourceDef>) -> Value {
+        let component = self.component(sub.and_then(|sub| sub.output.as_ref()));
+        responses(answers, &reference(&component), &FORMATS)
+    }
+
+    /// The component of a kind, the object's own unless another is given.
+    fn component(&self, kind: Option<&GroupVersionKind>) -> String {
+        kind.map_or_else(
+            || components::name(self.def),
+            |kind| names::component(&kind.group, &kind.version, &kind.kind),
+        )
     }
 
     fn list_responses(&self) -> Value {
@@ -275,6 +277,10 @@ impl Operations<'_> {
         }
         all
     }
+}
+
+fn name_of(sub: Option<&SubresourceDef>) -> &str {
+    sub.map_or("", |sub| &sub.name)
 }
 
 fn delete_body(mut operation: Value) -> Value {

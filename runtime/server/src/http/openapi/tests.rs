@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use http::Method;
 
-use super::super::testing::{body, get, header, request, wardle_sources};
+use super::super::testing::{body, get, header, request, scale, wardle_sources};
 use super::*;
 
 const FLUNDER: &str = "com.example.wardle.v1alpha1.Flunder";
@@ -119,6 +119,23 @@ fn namespaces_can_be_finalized_and_answer_deletions_with_themselves() {
         answer["schema"]["$ref"],
         "#/components/schemas/io.k8s.api.core.v1.Namespace"
     );
+}
+
+#[test]
+fn a_subresource_of_another_kind_takes_and_answers_that() {
+    let mut source = wardle_sources().remove(2);
+    source.kinds[0].def.subresources = vec![scale()];
+    let document = source.v3();
+    let path = "/apis/wardle.example.com/v1alpha1/namespaces/{namespace}/flunders/{name}/scale";
+    let put = &document["paths"][path]["put"];
+    let expected = "#/components/schemas/autoscaling.v1.Scale";
+    for part in [&put["requestBody"], &put["responses"]["200"]] {
+        assert_eq!(
+            part["content"]["application/json"]["schema"]["$ref"],
+            expected
+        );
+    }
+    assert_eq!(document["paths"][path]["patch"], Value::Null);
 }
 
 #[test]

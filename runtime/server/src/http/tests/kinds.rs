@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use apiloom_meta::kind::{
-    ApiType, CellSource, Column, ColumnType, GenerationRule, Lifecycle, NameFormat, Release, Scope,
-    SmolStr, Verb,
+    ApiType, CellSource, Column, ColumnType, DeletionRule, GenerationRule, Lifecycle, NameFormat,
+    Release, Scope, SmolStr, SubresourceDef, Verb,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{GroupDef, GroupVersionKind, JsonPath, ObjectMeta, Resource, ResourceDef};
@@ -100,7 +100,7 @@ resource!(Flunder, "flunders", Scope::Namespaced, |def| {
     ResourceDef {
         columns: vec![reference],
         selectable: vec![JsonPath::new(["spec", "reference"])],
-        status: true,
+        subresources: vec![SubresourceDef::status()],
         ..def
     }
 });
@@ -122,7 +122,7 @@ resource!(Fischer, "fischers", Scope::Cluster, |def| {
 });
 resource!(Receipt, "receipts", Scope::Namespaced, |def| ResourceDef {
     verbs: vec![Verb::Create, Verb::Get, Verb::List, Verb::Watch],
-    status: true,
+    subresources: vec![SubresourceDef::status()],
     ..def
 });
 resource!(Feed, "feeds", Scope::Cluster, |def| ResourceDef {
@@ -145,7 +145,8 @@ fn definition<K: Resource>(
         categories: Vec::new(),
         scope,
         verbs: Verb::ALL.to_vec(),
-        status: false,
+        subresources: Vec::new(),
+        deletion: DeletionRule::Object,
         storage: true,
         served: true,
         conversion: None,

@@ -109,6 +109,7 @@ fn in_openapi(def: &ResourceDef) -> Served {
         group: def.group.to_string(),
         version: def.version.to_string(),
         kinds: vec![KindSource {
+            is_own: false,
             def: def.clone(),
             schema: Box::new(|_| json!({ "type": "object" })),
             in_crd: Box::new(CrdSchema::default),

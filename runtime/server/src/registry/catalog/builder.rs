@@ -38,7 +38,9 @@ pub struct RegistryBuilder {
     stores: Vec<(GroupResource, Arc<dyn Storage>)>,
     key_prefix: String,
     groups: Vec<GroupDef>,
+    /// The server's own kinds come first.
     defs: Vec<ResourceDef>,
+    own_kinds: usize,
     strategies: Vec<VersionStrategy>,
     admission: Vec<MakeAdmission>,
     disabled: Vec<String>,
@@ -81,6 +83,7 @@ impl RegistryBuilder {
             key_prefix: "/registry".to_owned(),
             groups: Vec::new(),
             defs: Vec::new(),
+            own_kinds: 0,
             strategies: Vec::new(),
             admission: Vec::new(),
             disabled: Vec::new(),
@@ -91,6 +94,7 @@ impl RegistryBuilder {
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
         };
         builder.kind::<Namespace>();
+        builder.own_kinds = builder.defs.len();
         builder.strategy::<Namespace>(NamespaceRules);
         builder.admission(|context| Box::new(NamespaceLifecycle::new(context.lister())));
         builder
@@ -167,7 +171,7 @@ impl RegistryBuilder {
     /// the places of the kinds and groups that it is about, as far as they have one: `src/v1.rs:3, src/v2.rs:5: ..`.
     pub fn build(mut self) -> Result<Registry, Vec<String>> {
         let mut problems = Vec::new();
-        refuse_namespaces(&mut self.defs, &mut problems);
+        refuse_own_kinds(self.own_kinds, &mut self.defs, &mut problems);
         let groups = complete_groups(self.groups, &self.defs, &mut problems);
         problems.extend(ambiguous_names(&self.defs));
         let mut registered: Vec<GroupVersionKind> =
@@ -183,7 +187,7 @@ impl RegistryBuilder {
             readers_bytes: self.history_bytes.unwrap_or(Budget::DEFAULT_BYTES),
             problems: &mut problems,
         };
-        let (order, kinds) = kinds.build(self.defs);
+        let (order, kinds) = kinds.build(self.defs, self.own_kinds);
         let context = AdmissionContext::new(kinds.clone());
         let plugins: Vec<Box<dyn Admission>> = self
             .admission
@@ -244,25 +248,25 @@ struct Group {
     place: Option<Place>,
 }
 
-/// Whether a kind takes the place of the namespaces that every server has.
-fn hides_namespaces(def: &ResourceDef) -> bool {
-    Namespace::is_kind(def) || def.group.is_empty() && def.kind == Namespace::KIND
-}
-
-/// Takes out kinds that the server's own namespaces leave no room for.
-fn refuse_namespaces(defs: &mut Vec<ResourceDef>, problems: &mut Vec<String>) {
-    // The first kind is the server's own.
-    let mut is_own = true;
-    defs.retain(|def| {
-        let stays = std::mem::take(&mut is_own) || !hides_namespaces(def);
-        if !stays {
-            problems.push(of_kind(
-                def,
-                "every server serves the kind Namespace and the resource namespaces of the core group itself",
-            ));
+/// Takes out kinds that the server's own kinds leave no room for.
+fn refuse_own_kinds(own: usize, defs: &mut Vec<ResourceDef>, problems: &mut Vec<String>) {
+    let mut others = defs.split_off(own);
+    others.retain(|def| {
+        let taken = defs.iter().find(|own| {
+            own.group == def.group && (own.plural == def.plural || own.kind == def.kind)
+        });
+        if let Some(own) = taken {
+            let why = format!(
+                "every server serves the kind {} and the resource {} of {} itself",
+                own.kind,
+                own.plural,
+                group_label(&own.group)
+            );
+            problems.push(of_kind(def, why));
         }
-        stays
+        taken.is_none()
     });
+    defs.append(&mut others);
 }
 
 /// A group's name in an error.
@@ -451,7 +455,10 @@ fn endpoints(
             .find(|group| group.name == kind.resource.group)
             .and_then(|group| group.release);
         for (version, known) in kind.versions.iter().enumerate() {
-            if known.def.served && is_in(&known.def, release) && config.allows(&known.def) {
+            if known.def.served
+                && is_in(&known.def, release)
+                && config.allows(&known.def, kind.is_own)
+            {
                 endpoints.push(Arc::new(Endpoint {
                     kind: Arc::clone(kind),
                     version,

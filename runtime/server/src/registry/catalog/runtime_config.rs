@@ -6,7 +6,6 @@ use std::sync::Arc;
 use apiloom_meta::{GroupResource, GroupVersionKind, ResourceDef};
 
 use crate::registry::objects::kind::Kind;
-use crate::registry::rules::namespace::Namespace;
 
 /// Checked settings. The more specific one wins: a resource, then its version, then its stability, then everything.
 pub(crate) struct RuntimeConfig {
@@ -35,12 +34,11 @@ impl RuntimeConfig {
         }
     }
 
-    /// Whether a kind of a version is served.
-    pub(crate) fn allows(&self, def: &ResourceDef) -> bool {
+    /// Whether a kind of a version is served. The server needs its own kinds: only their names turn them off.
+    pub(crate) fn allows(&self, def: &ResourceDef, is_own: bool) -> bool {
         let version = def.group_version().to_string();
         let mut keys = vec![resource_key(def), version];
-        // Namespaces are what the server itself needs; only their own name turns them off.
-        if !Namespace::is_kind(def) {
+        if !is_own {
             keys.extend([
                 format!("api/{}", stability(&def.version)),
                 "api/all".to_owned(),

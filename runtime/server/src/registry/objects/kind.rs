@@ -11,7 +11,7 @@ use apiloom_meta::codec::{Format, decode_value};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::kind::Scope;
 use apiloom_meta::schema::merge_difference;
-use apiloom_meta::{ApiError, GroupKind, GroupResource, Object};
+use apiloom_meta::{ApiError, GroupKind, GroupResource, Object, ResourceDef};
 use apiloom_storage::{Entry, Revision, Storage, StorageError};
 use bytes::Bytes;
 use serde_json::Value;
@@ -36,8 +36,8 @@ pub(crate) struct Kind {
     pub(crate) resource: GroupResource,
     pub(crate) group_kind: GroupKind,
     pub(crate) scope: Scope,
-    /// Whether this is core/v1 Namespace, whose life ends in two steps; see `namespace.rs`.
-    pub(crate) is_namespace: bool,
+    /// Whether every server serves it.
+    pub(crate) is_own: bool,
     pub(crate) store: Arc<dyn Storage>,
     /// What the keys of every kind begin with.
     pub(crate) key_prefix: String,
@@ -57,6 +57,11 @@ pub(crate) struct Kind {
 const KEY_BYTES: usize = 128;
 
 impl Kind {
+    /// What the kind declares in the version that is stored.
+    pub(crate) fn stored_def(&self) -> &ResourceDef {
+        &self.versions[self.storage_version].def
+    }
+
     /// The prefix below which objects of a namespace, or all of them, are stored; ends in `/`.
     pub(crate) fn prefix(&self, namespace: Option<&str>) -> String {
         let GroupResource { group, resource } = &self.resource;

@@ -7,25 +7,22 @@
 
 use apiloom_meta::error::MAX_CAUSES;
 use apiloom_meta::kind::{
-    ApiType, CellSource, Column, ColumnType, GenerationRule, NameFormat, Scope, Verb,
+    ApiType, CellSource, Column, ColumnType, DeletionRule, GenerationRule, NameFormat, Scope,
+    SubresourceDef, Verb, Writes,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::types::ObjectMeta;
 use apiloom_meta::{
-    ApiError, FieldError, FieldPath, GroupResource, JsonPath, Object, Resource, ResourceDef,
-    StatusCause,
+    ApiError, FieldError, FieldPath, GroupResource, JsonPath, Resource, ResourceDef, StatusCause,
 };
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::admission::{Admission, AdmissionRequest, Operation};
 use super::strategy::Strategy;
 use crate::registry::options::RequestContext;
 use crate::registry::reads::lister::Lister;
-use crate::registry::writes::stamp;
-use crate::registry::writes::stamp::put_field;
 
 /// The namespace that exists after the first start.
 pub(crate) const DEFAULT: &str = "default";
@@ -40,7 +37,7 @@ const KUBERNETES: &str = "kubernetes";
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 const ACTIVE: &str = "Active";
-const TERMINATING: &str = "Terminating";
+const TERMINATING: &str = DeletionRule::TERMINATING;
 
 /// Namespace provides a scope for names. Use of multiple namespaces is optional.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,13 +94,6 @@ pub struct NamespaceCondition {
 
 impl ApiType for Namespace {}
 
-impl Namespace {
-    /// Whether a kind is that of namespaces.
-    pub(crate) fn is_kind(def: &ResourceDef) -> bool {
-        def.group == Self::GROUP && def.plural == Self::PLURAL
-    }
-}
-
 impl Resource for Namespace {
     const GROUP: &'static str = "";
     const VERSION: &'static str = "v1";
@@ -125,7 +115,14 @@ impl Resource for Namespace {
                 .into_iter()
                 .filter(|verb| *verb != Verb::DeleteCollection)
                 .collect(),
-            status: true,
+            subresources: vec![
+                SubresourceDef::new("finalize", &[Verb::Update], Writes::Also("spec".into())),
+                SubresourceDef::status(),
+            ],
+            deletion: DeletionRule::Container {
+                finalizers: JsonPath::new(["spec", "finalizers"]),
+                phase: JsonPath::new(["status", "phase"]),
+            },
             storage: true,
             served: true,
             conversion: None,
@@ -242,47 +239,6 @@ fn label(object: &mut Namespace) {
     if let Some(name) = object.metadata.name.clone().filter(|name| !name.is_empty()) {
         object.metadata.labels.insert(NAME_LABEL.to_owned(), name);
     }
-}
-
-/// `spec.finalizers` of a namespace.
-pub(crate) fn finalizers(object: &Object) -> Vec<&str> {
-    let list = object
-        .fields()
-        .get("spec")
-        .and_then(|spec| spec.get("finalizers"))
-        .and_then(Value::as_array);
-    list.map(|list| list.iter().filter_map(Value::as_str).collect())
-        .unwrap_or_default()
-}
-
-/// Only `/finalize` writes `spec.finalizers`.
-pub(crate) fn isolate(subresource: &str, new: &mut Object, old: &Object) {
-    if subresource != "finalize" {
-        put_field(new, "spec", old.fields().get("spec").cloned());
-    }
-}
-
-/// The namespace as it stays behind while it terminates; `None` when nothing holds it back any more.
-pub(crate) fn marked_for_deletion(stored: &Object) -> Option<Object> {
-    let held = !finalizers(stored).is_empty() || !stored.finalizers().is_empty();
-    if stored.is_deleting() {
-        return held.then(|| stored.clone());
-    }
-    if !held {
-        return None;
-    }
-    let mut marked = stored.clone();
-    marked
-        .meta_mut()
-        .insert("deletionTimestamp".to_owned(), stamp::now());
-    let status = marked
-        .fields_mut()
-        .entry("status")
-        .or_insert_with(|| Value::Object(serde_json::Map::new()));
-    if let Some(status) = status.as_object_mut() {
-        status.insert("phase".to_owned(), Value::from(TERMINATING));
-    }
-    Some(marked)
 }
 
 /// Keeps objects out of namespaces that do not exist or are on their way out, and immortal namespaces alive.

@@ -22,6 +22,7 @@ mod registration;
 mod selected;
 mod size;
 mod slow_readers;
+mod subresources;
 mod turns;
 mod unfilled;
 mod update;
@@ -32,7 +33,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use apiloom_meta::kind::{
-    ApiType, Column, Conversion, GenerationRule, GroupDef, NameFormat, Scope, Verb,
+    ApiType, Column, Conversion, DeletionRule, GenerationRule, GroupDef, NameFormat, Scope,
+    SubresourceDef, Verb,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
@@ -137,7 +139,8 @@ fn definition<K: Resource>(
         categories: Vec::new(),
         scope: Scope::Namespaced,
         verbs: Verb::ALL.to_vec(),
-        status: true,
+        subresources: vec![SubresourceDef::status()],
+        deletion: DeletionRule::Object,
         storage: false,
         served: true,
         conversion: None,
@@ -197,7 +200,7 @@ resource!(AlphaWidget, "v1alpha1", "Widget", "widgets", |def| {
 resource!(Gadget, "v1", "Gadget", "gadgets", |def| ResourceDef {
     scope: Scope::Cluster,
     storage: true,
-    status: false,
+    subresources: Vec::new(),
     generation: GenerationRule::None,
     unconditional_update: false,
     create_on_update: true,

@@ -302,7 +302,7 @@ struct NewGadget {
 impl ApiType for NewGadget {}
 resource!(NewGadget, "v2", "Gadget", "gadgets", |def| ResourceDef {
     scope: Scope::Cluster,
-    status: false,
+    subresources: Vec::new(),
     short_names: vec!["gd".into()],
     conversion: Some(Conversion {
         hub_version: "v1".into(),

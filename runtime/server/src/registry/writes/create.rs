@@ -132,7 +132,12 @@ impl Endpoint {
         if self.def().generation == GenerationRule::Spec {
             stamp::set_meta_number(object, "generation", Some(1));
         }
-        if self.def().status && object.fields_mut().remove("status").is_some() {
+        let fields = self.def().fields_of_subresources();
+        if fields
+            .filter(|field| object.fields_mut().remove(*field).is_some())
+            .count()
+            > 0
+        {
             self.kind.default(object, self.version);
         }
         self.prepare(object, |strategy, object| {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use apiloom_meta::{ApiError, GroupResource, Object, StatusDetails};
+use apiloom_meta::kind::DeletionRule;
+use apiloom_meta::{ApiError, GroupResource, JsonPath, Object, ResourceDef, StatusDetails};
 use apiloom_storage::Revision;
 use serde_json::Value;
 
@@ -12,7 +13,6 @@ use super::target::Target;
 use crate::registry::endpoint::{Deleted, Endpoint};
 use crate::registry::objects::present::Present;
 use crate::registry::options::{DeleteOptions, Preconditions, PropagationPolicy, RequestContext};
-use crate::registry::rules::namespace;
 
 /// The finalizer with which the garbage collector lets dependents live on.
 const ORPHAN: &str = "orphan";
@@ -57,10 +57,11 @@ impl Endpoint {
             Ok(objects) => objects,
             Err(error) => return Ok(Attempt::Judged(Err(error))),
         };
-        let marked = if self.kind.is_namespace {
-            namespace::marked_for_deletion(&stored)
-        } else {
-            marked_for_deletion(&stored, options)
+        let marked = match &self.kind.stored_def().deletion {
+            DeletionRule::Object => marked_for_deletion(&stored, options),
+            DeletionRule::Container { finalizers, phase } => {
+                marked_container(&stored, finalizers, phase)
+            }
         };
         let revision = present.revision();
         match marked {
@@ -162,7 +163,7 @@ impl Endpoint {
     }
 
     fn gone(&self, mut old: Object, revision: Option<Revision>) -> Deleted {
-        if self.kind.is_namespace {
+        if let DeletionRule::Container { .. } = self.def().deletion {
             if let Some(revision) = revision {
                 old.set_meta_str("resourceVersion", &revision.to_string());
             }
@@ -200,6 +201,34 @@ fn marked_for_deletion(stored: &Object, options: &DeleteOptions) -> Option<Objec
     }
     // No kind is deleted gracefully yet, so no time is left to the object beyond what its finalizers take.
     stamp::set_meta_number(&mut marked, "deletionGracePeriodSeconds", Some(0));
+    Some(marked)
+}
+
+/// Whether the list of finalizers that a kind has besides metadata's holds an object back.
+pub(super) fn has_own_finalizers(def: &ResourceDef, object: &Object) -> bool {
+    let path = def.deletion.own_finalizers();
+    path.is_some_and(|path| is_nonempty_list(object, path))
+}
+
+fn is_nonempty_list(object: &Object, path: &JsonPath) -> bool {
+    let list = path.get_in(object.fields()).and_then(Value::as_array);
+    list.is_some_and(|list| list.iter().any(Value::is_string))
+}
+
+/// A container as it stays behind until its content is gone; `None` when nothing holds it back any more.
+fn marked_container(stored: &Object, finalizers: &JsonPath, phase: &JsonPath) -> Option<Object> {
+    let held = is_nonempty_list(stored, finalizers) || !stored.finalizers().is_empty();
+    if stored.is_deleting() {
+        return held.then(|| stored.clone());
+    }
+    if !held {
+        return None;
+    }
+    let mut marked = stored.clone();
+    marked
+        .meta_mut()
+        .insert("deletionTimestamp".to_owned(), stamp::now());
+    phase.put_in(marked.fields_mut(), DeletionRule::TERMINATING.into());
     Some(marked)
 }
 

@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
-use apiloom_meta::kind::GenerationRule;
+use apiloom_meta::kind::{GenerationRule, Writes};
 use apiloom_meta::patch::Patch;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
 use apiloom_storage::Revision;
 
 use super::attempt::Attempt;
 use super::create::Creation;
+use super::delete::has_own_finalizers;
 use super::draft::{Before, Draft, InHub};
 use super::stamp;
 use super::stamp::put_field;
@@ -21,7 +22,6 @@ use crate::registry::endpoint::{Endpoint, Written};
 use crate::registry::error;
 use crate::registry::objects::present::Present;
 use crate::registry::options::{FieldValidation, RequestContext, UpdateOptions};
-use crate::registry::rules::namespace;
 
 /// What a write does to the present object.
 pub(crate) enum Change<'a> {
@@ -94,7 +94,7 @@ impl Endpoint {
         target: Target<'_>,
         change: &Change<'_>,
     ) -> Result<(Written, bool), ApiError> {
-        if !target.subresource.is_empty() && !self.subresources().contains(&target.subresource) {
+        if !target.subresource.is_empty() && self.def().subresource(target.subresource).is_none() {
             return Err(ApiError::no_such_resource());
         }
         let key = self.kind.key(target.namespace, target.name)?;
@@ -343,26 +343,33 @@ impl Endpoint {
         Ok(self.draft(subresource, new, hub, before, comparable))
     }
 
-    /// Undoes what the endpoint does not write: status on the object itself, everything but status on `/status`.
+    /// Undoes what the path does not write: what belongs to a subresource on the others, and all else on one that writes
+    /// a field only.
     pub(crate) fn isolate(&self, subresource: &str, new: &mut Object, old: &Object) {
-        match subresource {
-            "status" => {
-                let status = new.fields_mut().remove("status");
+        let def = self.def();
+        let writes = def.subresource(subresource).map(|sub| &sub.writes);
+        match writes {
+            Some(Writes::Nothing) => *new = old.clone(),
+            Some(Writes::Only(field)) => {
+                let value = new.fields_mut().remove(field.as_str());
                 *new = old.clone();
-                put_field(new, "status", status);
+                put_field(new, field, value);
             }
-            _ if self.def().status => put_field(new, "status", old.fields().get("status").cloned()),
-            _ => {}
-        }
-        if self.kind.is_namespace {
-            namespace::isolate(subresource, new, old);
+            Some(Writes::Also(_)) | None => {
+                let own = writes.and_then(Writes::field);
+                let fields = def.subresources.iter().filter_map(|sub| sub.writes.field());
+                for field in fields.filter(|field| Some(*field) != own) {
+                    put_field(new, field, old.fields().get(field).cloned());
+                }
+            }
         }
     }
 
-    /// Whether anything but metadata and, where it is a subresource, status differs.
+    /// Whether anything but metadata and the fields of subresources differs.
     pub(crate) fn spec_differs(&self, new: &Object, old: &Object) -> bool {
-        let counts =
-            |name: &&String| *name != "metadata" && !(self.def().status && *name == "status");
+        let counts = |name: &&String| {
+            *name != "metadata" && !self.def().fields_of_subresources().any(|own| own == *name)
+        };
         let (new, old) = (new.fields(), old.fields());
         new.keys().filter(counts).count() != old.keys().filter(counts).count()
             || new
@@ -375,6 +382,6 @@ impl Endpoint {
         old.is_deleting()
             && stamp::meta_number(old, "deletionGracePeriodSeconds").unwrap_or(0) == 0
             && new.finalizers().is_empty()
-            && (!self.kind.is_namespace || namespace::finalizers(new).is_empty())
+            && !has_own_finalizers(self.def(), new)
     }
 }

@@ -1,6 +1,6 @@
 //! The kind of these tests, written by hand, and its rules.
 
-use apiloom_meta::kind::{ApiType, GenerationRule, NameFormat, Scope, Verb};
+use apiloom_meta::kind::{ApiType, DeletionRule, GenerationRule, NameFormat, Scope, Verb};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ObjectMeta, Resource, ResourceDef};
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
@@ -66,7 +66,8 @@ impl Resource for Pile {
             categories: Vec::new(),
             scope: Scope::Cluster,
             verbs: Verb::ALL.to_vec(),
-            status: false,
+            subresources: Vec::new(),
+            deletion: DeletionRule::Object,
             storage: true,
             served: true,
             conversion: None,

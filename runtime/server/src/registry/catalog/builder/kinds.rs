@@ -1,6 +1,6 @@
 //! From the registered versions of each resource to its [`Kind`], with every problem of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -15,7 +15,6 @@ use crate::registry::objects::prepared::Handed;
 use crate::registry::objects::read_counts::ReadCounts;
 use crate::registry::objects::readers::Readers;
 use crate::registry::objects::recent_conversions::RecentConversions;
-use crate::registry::rules::namespace::Namespace;
 use crate::registry::rules::strategy::ErasedStrategy;
 
 /// The rules of a kind in one version.
@@ -39,23 +38,33 @@ pub(super) struct Kinds<'a> {
 }
 
 impl Kinds<'_> {
-    /// The kinds that have no problem, and all ids in order of registration.
+    /// The kinds that have no problem, and all ids in order of registration. The first definitions are the server's own.
     pub(super) fn build(
         &mut self,
         defs: Vec<ResourceDef>,
+        own: usize,
     ) -> (Vec<GroupResource>, BTreeMap<GroupResource, Arc<Kind>>) {
         let mut order: Vec<GroupResource> = Vec::new();
         let mut versions: BTreeMap<GroupResource, Vec<ResourceDef>> = BTreeMap::new();
-        for def in defs {
+        let mut own_ids: BTreeSet<GroupResource> = BTreeSet::new();
+        for (index, def) in defs.into_iter().enumerate() {
             let id = def.group_resource();
             if !order.contains(&id) {
                 order.push(id.clone());
+            }
+            if index < own {
+                own_ids.insert(id.clone());
             }
             versions.entry(id).or_default().push(def);
         }
         let kinds = versions
             .into_iter()
-            .filter_map(|(id, defs)| Some((id.clone(), Arc::new(self.kind(&id, defs)?))))
+            .filter_map(|(id, defs)| {
+                Some((
+                    id.clone(),
+                    Arc::new(self.kind(&id, defs, own_ids.contains(&id))?),
+                ))
+            })
             .collect();
         for strategy in std::mem::take(&mut self.strategies) {
             let GroupResource { group, resource } = &strategy.of;
@@ -80,14 +89,14 @@ impl Kinds<'_> {
         Arc::clone(own.map_or(&self.store, |(_, store)| store))
     }
 
-    fn kind(&mut self, id: &GroupResource, defs: Vec<ResourceDef>) -> Option<Kind> {
+    fn kind(&mut self, id: &GroupResource, defs: Vec<ResourceDef>, is_own: bool) -> Option<Kind> {
         let consistent = self.check_versions(&defs);
+        self.check_subresources(&defs);
         let hub = self.hub(&defs);
         let storage_version = self.storage_version(&defs);
         let first = defs.first()?;
         let (resource, group_kind, scope) =
             (first.group_resource(), first.group_kind(), first.scope);
-        let is_namespace = Namespace::is_kind(first);
         let versions: Vec<Option<KindVersion>> =
             defs.into_iter().map(|def| self.version(id, def)).collect();
         let versions: Vec<KindVersion> = versions.into_iter().collect::<Option<_>>()?;
@@ -104,7 +113,7 @@ impl Kinds<'_> {
             resource,
             group_kind: GroupKind::new(group_kind.group, group_kind.kind),
             scope,
-            is_namespace,
+            is_own,
             store: self.store(id),
             key_prefix: self.key_prefix.clone(),
             newest_write: AtomicU64::new(0),
@@ -112,6 +121,21 @@ impl Kinds<'_> {
             handed: Handed::default(),
             readers: Readers::new(self.readers_bytes),
         })
+    }
+
+    /// Subresources with objects of another kind need code that reads and makes them, which no kind has yet.
+    fn check_subresources(&mut self, defs: &[ResourceDef]) {
+        for def in defs {
+            for sub in &def.subresources {
+                if let Some(other) = sub.input.as_ref().or(sub.output.as_ref()) {
+                    let problem = format!(
+                        "the subresource {} has objects of the kind {}, which no handler makes",
+                        sub.name, other.kind
+                    );
+                    self.problems.push(of_kind(def, problem));
+                }
+            }
+        }
     }
 
     /// Versions of one resource must be the same kind of thing.
@@ -127,8 +151,11 @@ impl Kinds<'_> {
             let Some(first) = earlier.first() else {
                 continue;
             };
-            if first.kind != def.kind || first.scope != def.scope || first.status != def.status {
-                let problem = "differ in kind, scope or status subresource";
+            if first.kind != def.kind
+                || first.scope != def.scope
+                || !first.subresource_names().eq(def.subresource_names())
+            {
+                let problem = "differ in kind, scope or subresources";
                 self.problems.push(of_two_kinds(first, def, problem));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use apiloom_meta::fields::{JsonName, JsonNames, Values};
+use crate::fields::{JsonName, JsonNames, Values};
 use schemars::JsonSchema;
 
 use super::const_text::{ConstText, same_text};

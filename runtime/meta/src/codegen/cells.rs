@@ -1,7 +1,7 @@
 //! Cells of printer columns.
 
-use apiloom_meta::fields::{ColumnValue, Field};
-use apiloom_meta::kind::{Cell, ColumnType};
+use crate::fields::{ColumnValue, Field};
+use crate::kind::{Cell, ColumnType};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

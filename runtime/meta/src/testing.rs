@@ -1,7 +1,7 @@
 //! Checks that packages run in their own tests.
 
-use apiloom_meta::kind::{Conversion, Resource};
-use apiloom_meta::schema::{Schema, merge_difference};
+use crate::kind::{Conversion, Resource};
+use crate::schema::{Schema, merge_difference};
 use serde_json::{Map, Value, json};
 
 /// Number of random documents of each version.

@@ -1,0 +1,122 @@
+//! The items that macro expansions use. Not a public API.
+//!
+//! Expansions are thin calls to this module, so that bug fixes do not change generated files.
+
+mod base64;
+mod cells;
+mod checked;
+mod const_text;
+mod convert;
+mod hooks;
+mod keywords;
+
+pub use crate::convert::{ConvertError, ConvertFrom};
+pub use crate::fields::{
+    CanBeAbsent, ColumnValue, Container, Field, HasFields, JsonName, JsonNames, List, Map, Number,
+    Text, Values,
+};
+pub use crate::gvk::GroupVersionKind;
+pub use crate::kind::{
+    ApiType, CellSource, Column, ColumnType, Conversion, DeletionRule, GenerationRule, GroupDef,
+    Hooks, JsonConversion, Lifecycle, NameFormat, Place, Release, Resource, ResourceDef, Scope,
+    SmolStr, SubresourceDef, Verb,
+};
+pub use crate::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
+pub use crate::schema::Schema;
+pub use crate::types::ObjectMeta;
+pub use crate::{FieldError, FieldPath, JsonPath};
+pub use schemars;
+pub use serde;
+pub use serde_json;
+
+pub use base64::{Base64, Bytes};
+pub use cells::{ColumnValueOf, cell_with, column_type_of, column_type_with};
+pub use checked::{
+    FieldType, FieldTypeProof, Flattened, Leaf, OtherFlattened, OtherLeaf, OtherTag, TagValues,
+    refuse, refuse_shared_name,
+};
+pub use const_text::may_be_among;
+pub use convert::{
+    Checked, Conv, ConvertVia, FieldNames, FieldNamesOther, ResultOf, Returned, ReturnedVia,
+    TypeOf, Unmentioned, convert_document, convert_json, is_other_version,
+};
+pub use hooks::{
+    Probe, ProbeApiType, ProbeForeign, ReturnsErrors, Tree, computed_default, has_form, typed_check,
+};
+pub use keywords::{Bound, BoundOther, Keywords, count};
+
+pub use crate::testing::check_conversion;
+
+/// A path of JSON names without the empty names of flattened fields.
+pub fn path(names: &[&'static str]) -> JsonPath {
+    JsonPath::new(names.iter().copied().filter(|name| !name.is_empty()))
+}
+
+/// Parses a path that the user wrote as JSON names.
+pub fn json_path(text: &str) -> JsonPath {
+    JsonPath::new(text.strip_prefix('.').unwrap_or(text).split('.'))
+}
+
+/// The JSON name of a field.
+pub const fn name_of<T>(field: &Field<T>) -> &'static str {
+    Field::json_name(field)
+}
+
+/// Checks that a type is the `Option` that its spelling shows; an alias of another type does not compile.
+pub const fn is_option<T>(_: &std::marker::PhantomData<Option<T>>) {}
+
+/// Detects an option, a list or a map behind an alias.
+#[derive(Debug)]
+pub struct Shape<T>(std::marker::PhantomData<T>);
+
+impl<T> Shape<Option<T>> {
+    /// The type is an option.
+    pub const HIDES_CONTAINER: bool = true;
+}
+impl<T> Shape<Vec<T>> {
+    /// The type is a list.
+    pub const HIDES_CONTAINER: bool = true;
+}
+impl<K, T> Shape<std::collections::BTreeMap<K, T>> {
+    /// The type is a map.
+    pub const HIDES_CONTAINER: bool = true;
+}
+impl<K, T> Shape<std::collections::HashMap<K, T>> {
+    /// The type is a map.
+    pub const HIDES_CONTAINER: bool = true;
+}
+
+/// The constant of [`Shape`] for all other types: the inherent constants above take precedence where they exist.
+pub trait ShapeOther {
+    /// The type is not a hidden container.
+    const HIDES_CONTAINER: bool = false;
+}
+
+impl<T> ShapeOther for Shape<T> {}
+
+/// Whether a list or a map is empty, so that it is omitted.
+pub trait IsEmpty {
+    /// Whether it has no elements.
+    fn is_empty(&self) -> bool;
+}
+
+macro_rules! is_empty {
+    ($($container:ident<$($parameter:ident),+>),+) => { $(
+        impl<$($parameter),+> IsEmpty for std::collections::$container<$($parameter),+> {
+            fn is_empty(&self) -> bool { std::collections::$container::is_empty(self) }
+        }
+    )+ };
+}
+
+is_empty!(BTreeMap<K, V>, HashMap<K, V>, BTreeSet<T>, HashSet<T>, VecDeque<T>);
+
+impl<T> IsEmpty for Vec<T> {
+    fn is_empty(&self) -> bool {
+        Vec::is_empty(self)
+    }
+}
+
+/// Whether a list or a map is empty.
+pub fn is_empty<T: IsEmpty>(value: &T) -> bool {
+    value.is_empty()
+}

@@ -1,0 +1,144 @@
+//! Subresources and deletion as data: what a definition says holds for a kind of any name.
+
+use apiloom_meta::GroupVersionKind;
+use apiloom_meta::kind::Writes;
+
+use super::*;
+
+/// A kind whose objects contain others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+struct Project {
+    metadata: ObjectMeta,
+    holds: BTreeMap<String, Vec<String>>,
+    state: BTreeMap<String, String>,
+    usage: BTreeMap<String, String>,
+}
+impl ApiType for Project {}
+resource!(Project, "v1", "Project", "projects", |def| ResourceDef {
+    storage: true,
+    subresources: vec![
+        SubresourceDef::new("peek", &[Verb::Update], Writes::Nothing),
+        SubresourceDef::new("release", &[Verb::Update], Writes::Also("holds".into())),
+        SubresourceDef::new("usage", &[Verb::Update], Writes::Only("usage".into())),
+    ],
+    deletion: DeletionRule::Container {
+        finalizers: JsonPath::new(["holds", "by"]),
+        phase: JsonPath::new(["state", "phase"]),
+    },
+    ..def
+});
+
+/// A kind with a subresource that another kind's objects are sent to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Scaled {
+    metadata: ObjectMeta,
+}
+impl ApiType for Scaled {}
+resource!(Scaled, "v1", "Scaled", "scaleds", |def| ResourceDef {
+    storage: true,
+    subresources: vec![SubresourceDef {
+        input: Some(GroupVersionKind::new("autoscaling", "v1", "Scale")),
+        ..SubresourceDef::new("scale", &[Verb::Update], Writes::Nothing)
+    }],
+    ..def
+});
+
+struct Projects {
+    fixture: Fixture,
+    endpoint: Arc<Endpoint>,
+}
+
+async fn projects() -> Projects {
+    let store = Memory::new();
+    let mut builder = builder(&store);
+    builder.kind::<Project>();
+    let fixture = started(builder, store).await;
+    let endpoint = Arc::clone(fixture.registry.endpoint(GROUP, "v1", "projects").unwrap());
+    Projects { fixture, endpoint }
+}
+
+impl Projects {
+    async fn create(&self, project: Value) -> Object {
+        let options = CreateOptions::default();
+        let created = self
+            .endpoint
+            .create(&self.fixture.ctx, NS, object(project), &options);
+        created.await.unwrap().object
+    }
+    async fn put(&self, subresource: &str, project: Object) -> Result<Object, ApiError> {
+        let (ctx, options) = (&self.fixture.ctx, UpdateOptions::default());
+        let written = self
+            .endpoint
+            .update(ctx, NS, "p", subresource, project, &options);
+        Ok(written.await?.0.object)
+    }
+    async fn delete(&self) -> Deleted {
+        let (ctx, options) = (&self.fixture.ctx, DeleteOptions::default());
+        self.endpoint.delete(ctx, NS, "p", &options).await.unwrap()
+    }
+}
+
+const CREATED: &str =
+    r#"{"metadata": {"name": "p"}, "holds": {"by": ["a"]}, "usage": {"cpu": "1"}}"#;
+
+#[tokio::test]
+async fn a_subresource_writes_what_it_declares() {
+    let f = projects().await;
+    let created = f.create(serde_json::from_str(CREATED).unwrap()).await;
+    assert_eq!(at(&created, "/holds/by"), json!(["a"]));
+    assert_eq!(at(&created, "/usage"), Value::Null);
+
+    let mut sent = created.clone();
+    sent.fields_mut().extend([
+        ("holds".to_owned(), json!({"by": ["b"]})),
+        ("state".to_owned(), json!({"phase": "New"})),
+        ("usage".to_owned(), json!({"cpu": "2"})),
+    ]);
+    sent.set_meta_str("resourceVersion", "");
+    let written = |object: &Object| {
+        let texts = ["/holds/by", "/state/phase", "/usage/cpu"].map(|path| at(object, path));
+        Value::from(texts.to_vec())
+    };
+    let peeked = f.put("peek", sent.clone()).await.unwrap();
+    assert_eq!(written(&peeked), json!([["a"], null, null]));
+    let used = f.put("usage", sent.clone()).await.unwrap();
+    assert_eq!(written(&used), json!([["a"], null, "2"]));
+    assert_eq!(at(&used, "/metadata/generation"), 1);
+    let put = f.put("", sent.clone()).await.unwrap();
+    assert_eq!(written(&put), json!([["a"], "New", "2"]));
+    sent.fields_mut().insert("usage".to_owned(), json!({}));
+    let released = f.put("release", sent.clone()).await.unwrap();
+    assert_eq!(written(&released), json!([["b"], "New", "2"]));
+    let unknown = f.put("status", sent).await.unwrap_err();
+    assert_eq!(unknown, ApiError::no_such_resource());
+}
+
+#[tokio::test]
+async fn a_container_of_any_name_waits_for_its_content() {
+    let f = projects().await;
+    f.create(serde_json::from_str(CREATED).unwrap()).await;
+    let Deleted::Pending(mut marked) = f.delete().await else {
+        panic!("it is held")
+    };
+    assert_eq!(at(&marked, "/state/phase"), "Terminating");
+    marked.fields_mut().insert("holds".to_owned(), json!({}));
+    f.put("", marked.clone()).await.unwrap();
+    assert!(matches!(f.delete().await, Deleted::Pending(_)));
+    marked.set_meta_str("resourceVersion", "");
+    f.put("release", marked).await.unwrap();
+
+    f.create(json!({"metadata": {"name": "p"}})).await;
+    let Deleted::Returned(last) = f.delete().await else {
+        panic!("nothing holds it, and it is answered with itself")
+    };
+    assert_eq!(last.name(), "p");
+}
+
+#[tokio::test]
+async fn objects_of_other_kinds_need_a_handler() {
+    let mut builder = Registry::builder(Memory::new());
+    builder.kind::<Scaled>();
+    let expected = "Scaled of test.example.com/v1: the subresource scale has objects of the kind Scale, which no handler makes";
+    assert_eq!(builder.build().err().unwrap(), [expected]);
+}
