@@ -12,6 +12,7 @@ mod fields;
 mod group;
 mod hooks;
 mod place;
+mod record;
 mod resource;
 mod schema;
 
@@ -49,7 +50,7 @@ pub(crate) fn kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
         return broken::kind(item);
     };
     let types = checked::field_types(item);
-    let item = derives::decorated_struct(item, &kind.root);
+    let item = struct_item(item, &kind.root);
     let impls = struct_impls(&kind.root);
     let conversion = convert::of_root(&kind);
     let resource = resource::impl_resource(&kind);
@@ -83,7 +84,7 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
     let expansion = match parsed {
         None => TokenStream::new(),
         Some(ApiType::Struct(model)) => {
-            let item = derives::decorated_struct(item, &model);
+            let item = struct_item(item, &model);
             let impls = struct_impls(&model);
             let conversions: TokenStream = model
                 .conversions
@@ -114,6 +115,16 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
         }
     };
     quote!(#types #expansion)
+}
+
+/// The struct, with what makes it JSON.
+fn struct_item(item: &DeriveInput, model: &ApiStruct) -> TokenStream {
+    if !record::is_record(item, model) {
+        return derives::decorated_struct(item, model);
+    }
+    let bare = derives::record(item, model);
+    let impls = record::impls(item, model);
+    quote!(#bare #impls)
 }
 
 fn struct_impls(model: &ApiStruct) -> TokenStream {

@@ -129,7 +129,7 @@ fn checks(model: &ApiStruct, conversion: &Conversion) -> TokenStream {
         let (ident, field) = (format_ident!("HAS_{index}"), &name.text);
         consts.extend(quote_spanned! {name.span=>
             const #ident: bool = {
-                ::core::assert!(::apiloom::codegen::may_be_among(NAMES, #field), #text);
+                ::core::assert!(::apiloom::codegen::may_be_among_at(NAMES, #index, #field), #text);
                 true
             };
         });
@@ -171,7 +171,11 @@ fn peer_only(conversion: &Conversion) -> Vec<&Name> {
 fn by_functions(this: &Ident, peer: &Code, (to, from): &(Code, Code)) -> TokenStream {
     let returned = |target: TokenStream, function: &Code| {
         let (span, called) = (function.span().start, quote!((#function)(value)));
-        quote_spanned!(span=> ::apiloom::codegen::Returned::<_, #target>::to_type(#called).value())
+        quote_spanned! {span=>
+            ::apiloom::codegen::Returned { value: #called, target: ::core::marker::PhantomData::<#target> }
+                .value("")
+                .map_err(::apiloom::codegen::convert_error)
+        }
     };
     let (to, from) = (returned(quote!(#peer), to), returned(quote!(#this), from));
     quote! {
@@ -205,7 +209,7 @@ fn peer_field(field: &Field) -> Ident {
 }
 
 /// A local variable that cannot conflict with the user's names.
-fn local(name: &Name) -> Ident {
+pub(super) fn local(name: &Name) -> Ident {
     Ident::new(
         &format!("__apiloom_{}", name.text),
         Span::mixed_site().located_at(name.span),
@@ -227,20 +231,16 @@ fn to_peer(this: &Ident, model: &ApiStruct, conversion: &Conversion) -> TokenStr
             quote!(#name: #local)
         }
     });
-    let given = model
-        .fields
-        .iter()
-        .filter(|field| !field.convert.drop)
-        .map(|field| {
-            let target = peer_field(field);
-            let value = converted(
-                field,
-                &quote!(#peer),
-                &target,
-                field.convert.with.as_ref().map(|(to, _)| to),
-            );
-            quote!(#target: #value)
-        });
+    let kept = || model.fields.iter().filter(|field| !field.convert.drop);
+    let targets = targets(
+        &quote!(#peer),
+        kept().map(|field| (field, peer_field(field))),
+    );
+    let given = kept().map(|field| {
+        let name = peer_field(field);
+        let value = converted(field, field.convert.with.as_ref().map(|(to, _)| to));
+        quote!(#name: #value)
+    });
     let hub_only = conversion.hub_only.iter().map(|(name, value)| {
         let name = name.to_ident();
         quote!(#name: #value)
@@ -256,6 +256,7 @@ fn to_peer(this: &Ident, model: &ApiStruct, conversion: &Conversion) -> TokenStr
     let span = conversion.peer.span().start;
     let literal = quote_spanned!(span=> { #(#given,)* #(#hub_only,)* #(#lossy,)* });
     quote! {
+        #targets
         let #this { #(#taken,)* } = value;
         ::core::result::Result::Ok(#peer #literal)
     }
@@ -280,45 +281,82 @@ fn from_peer(this: &Ident, model: &ApiStruct, conversion: &Conversion) -> TokenS
         let value = match (&field.convert.default, field.convert.drop) {
             (Some(default), _) => quote!(#default),
             (None, true) => quote!(::core::default::Default::default()),
-            (None, false) => converted(
-                field,
-                &quote!(#this),
-                &name,
-                field.convert.with.as_ref().map(|(_, from)| from),
-            ),
+            (None, false) => converted(field, field.convert.with.as_ref().map(|(_, from)| from)),
         };
         quote!(#name: #value)
     });
     // The braces need the user's span: rustc names a missing field only in a pattern of the user's context.
     let span = conversion.peer.span().start;
     let pattern = quote_spanned!(span=> { #(#taken,)* #(#lost,)* });
+    let kept = model
+        .fields
+        .iter()
+        .filter(|field| field.convert.default.is_none() && !field.convert.drop);
+    let targets = targets(
+        &quote!(#this),
+        kept.map(|field| (field, field.name.to_ident())),
+    );
     quote! {
+        #targets
         let #peer #pattern = value;
         ::core::result::Result::Ok(#this { #(#given,)* })
     }
 }
 
-/// The field's value, converted to the type of the target field.
-fn converted(
-    field: &Field,
+/// A variable for each field whose type is that of its target. Their values take no space, and there is no code that
+/// makes them.
+fn targets<'a>(
     target: &TokenStream,
-    target_field: &Ident,
-    with: Option<&Code>,
+    fields: impl Iterator<Item = (&'a Field, Ident)>,
 ) -> TokenStream {
-    let (local, json, span) = (local(&field.name), &field.json_name, field.name.span);
-    if let Some(function) = with {
-        // Not the user's span: clippy would lint the call of a closure as the user's code.
-        let (span, called) = (function.span().start, quote!((#function)(#local)));
-        return quote_spanned! {span=>
-            ::apiloom::codegen::Returned::to_field(#called, |target: &#target| &target.#target_field)
-                .value()
-                .map_err(|error| error.inside(#json))?
+    let (mut names, mut taken, mut types, mut none) = (vec![], vec![], vec![], vec![]);
+    for (field, ident) in fields {
+        let (name, span) = (target_local(field), field.name.span);
+        taken.push(quote_spanned!(span=> #ident: #name));
+        types.push(quote!(::apiloom::codegen::type_of(#name)));
+        none.push(quote!(::core::marker::PhantomData));
+        names.push(name);
+    }
+    quote! {
+        let (#(#names,)*) = match ::apiloom::codegen::never::<#target>() {
+            ::core::option::Option::Some((#target { #(#taken,)* .. }, _)) => (#(#types,)*),
+            ::core::option::Option::None => (#(#none,)*),
         };
     }
+}
+
+/// The variable with the type of a field's target.
+fn target_local(field: &Field) -> Ident {
+    let span = Span::mixed_site().located_at(field.name.span);
+    Ident::new(&format!("__apiloom_to_{}", field.name.text), span)
+}
+
+/// The field's value, converted to the type of the target field.
+fn converted(field: &Field, with: Option<&Code>) -> TokenStream {
+    let (local, json, target) = (local(&field.name), &field.json_name, target_local(field));
+    // Without `?`: its calls are half of the machine code of a conversion.
+    let (span, result) = match with {
+        None => {
+            let span = field.name.span;
+            let result = quote_spanned! {span=>
+                (::apiloom::codegen::Conv { value: #local, target: #target }).convert(#json)
+            };
+            (span, result)
+        }
+        // Not the user's span: clippy would lint the call of a closure as the user's code.
+        Some(function) => {
+            let (span, called) = (function.span().start, quote!((#function)(#local)));
+            let result = quote_spanned! {span=>
+                (::apiloom::codegen::Returned { value: #called, target: #target }).value(#json)
+            };
+            (span, result)
+        }
+    };
     quote_spanned! {span=>
-        ::apiloom::codegen::Conv::to_field(#local, |target: &#target| &target.#target_field)
-            .convert()
-            .map_err(|error| error.inside(#json))?
+        match #result {
+            ::core::result::Result::Ok(value) => value,
+            ::core::result::Result::Err(error) => return ::core::result::Result::Err(::apiloom::codegen::convert_error(error)),
+        }
     }
 }
 

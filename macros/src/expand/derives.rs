@@ -9,7 +9,7 @@ use syn::{Attribute, Data, DeriveInput, Fields, parse_quote};
 use super::schema;
 
 /// Derives that every API type has, and their paths.
-fn added_derives(present: &[String]) -> Attribute {
+fn added_derives(present: &[&str]) -> Attribute {
     let all = [
         ("Clone", quote!(::core::clone::Clone)),
         ("PartialEq", quote!(::core::cmp::PartialEq)),
@@ -26,7 +26,7 @@ fn added_derives(present: &[String]) -> Attribute {
     ];
     let missing = all
         .into_iter()
-        .filter(|(name, _)| !present.iter().any(|p| p == name))
+        .filter(|(name, _)| !present.contains(name))
         .map(|(_, path)| path);
     parse_quote!(#[derive(#(#missing),*)])
 }
@@ -37,6 +37,18 @@ fn crate_paths() -> [Attribute; 2] {
         parse_quote!(#[serde(crate = "::apiloom::codegen::serde")]),
         parse_quote!(#[schemars(crate = "::apiloom::codegen::schemars")]),
     ]
+}
+
+/// The traits of which a struct has written-out impls: see [`super::record`].
+pub(super) const WRITTEN_OUT: [&str; 3] = ["Serialize", "Deserialize", "JsonSchema"];
+
+/// The struct with the other derives.
+pub(crate) fn record(item: &DeriveInput, model: &ApiStruct) -> TokenStream {
+    let mut item = stripped(item);
+    let present = model.derives.iter().map(String::as_str);
+    let present: Vec<&str> = present.chain(WRITTEN_OUT).collect();
+    item.attrs.insert(0, added_derives(&present));
+    quote!(#item)
 }
 
 /// The struct with our additions.
@@ -97,7 +109,8 @@ pub(crate) fn decorated_enum(item: &DeriveInput, model: &ApiEnum) -> TokenStream
 
 fn decorate(item: &mut DeriveInput, present: &[String], keywords: &TokenStream) {
     // Derives come first: their helper attributes must be below them.
-    item.attrs.insert(0, added_derives(present));
+    let present: Vec<&str> = present.iter().map(String::as_str).collect();
+    item.attrs.insert(0, added_derives(&present));
     item.attrs.extend(crate_paths());
     item.attrs.push(transform(keywords));
 }
@@ -107,7 +120,7 @@ fn transform(keywords: &TokenStream) -> Attribute {
     parse_quote!(#[schemars(transform = |schema: &mut ::apiloom::codegen::schemars::Schema| {
         #[allow(unused_imports)]
         use ::apiloom::codegen::BoundOther as _;
-        #keywords.apply(schema)
+        ::apiloom::codegen::apply_keywords(#keywords, schema)
     })])
 }
 

@@ -21,10 +21,10 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
             }
         })
     });
-    let fields = model.fields.iter().map(of_field);
+    let fields = of_fields(&model.fields);
     impl_api_type(
         &model.name.to_ident().into_token_stream(),
-        &quote!(#checks #(#defaults)* #(#fields)*),
+        &quote!(#checks #(#defaults)* #fields),
     )
 }
 
@@ -37,11 +37,11 @@ pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
         let json = &variant.json_name;
         match &variant.content {
             Content::Value(ty) if !variant.unknown => {
-                Some(quote!(.field(#json, ::apiloom::codegen::Tree::part((&&::apiloom::codegen::Probe::<#ty>::new()).hooks()))))
+                Some(quote!(.field(#json, ::apiloom::codegen::Tree::part((::apiloom::codegen::Probe::<#ty>::HOOKS)()))))
             }
             Content::Fields(fields) => {
-                let fields = fields.iter().map(of_field);
-                Some(quote!(.field(#json, ::apiloom::codegen::Tree::default() #(#fields)*)))
+                let fields = of_fields(fields);
+                Some(quote!(.field(#json, ::apiloom::codegen::Tree::default() #fields)))
             }
             _ => None,
         }
@@ -54,7 +54,8 @@ pub(crate) fn of_newtype(model: &ApiNewtype) -> TokenStream {
     let (this, inner) = (model.name.to_ident().into_token_stream(), &model.inner);
     let checks = checks(&this, &model.rules, false);
     let each = each(&inner.to_token_stream(), &model.rules, holds_bytes(inner));
-    let part = quote!(::apiloom::codegen::Tree::part((&&::apiloom::codegen::Probe::<#inner>::new()).hooks()));
+    let part =
+        quote!(::apiloom::codegen::Tree::part((::apiloom::codegen::Probe::<#inner>::HOOKS)()));
     impl_api_type(&this, &quote!(.value(#part) #checks #each))
 }
 
@@ -64,34 +65,47 @@ fn impl_api_type(this: &TokenStream, calls: &TokenStream) -> TokenStream {
         impl ::apiloom::codegen::ApiType for #this {
             fn hooks() -> ::apiloom::codegen::Hooks {
                 #[allow(unused_imports)]
-                use ::apiloom::codegen::{ProbeApiType as _, ProbeForeign as _};
+                use ::apiloom::codegen::ProbeForeign as _;
                 ::apiloom::codegen::Tree::of::<#this>(|tree| tree #calls)
             }
         }
     }
 }
 
-fn of_field(field: &Field) -> TokenStream {
-    let (json, ty) = (&field.json_name, &field.ty);
+/// The hooks of fields. Those that follow from the types alone are a table.
+fn of_fields(fields: &[Field]) -> TokenStream {
+    let (mut table, mut calls) = (Vec::new(), TokenStream::new());
+    for field in fields {
+        let (json, ty, further) = (&field.json_name, &field.ty, further(field));
+        let own = if field.rules.opaque {
+            quote!(::apiloom::codegen::Hooks::default())
+        } else {
+            quote!((::apiloom::codegen::Probe::<#ty>::HOOKS)())
+        };
+        if field.flatten {
+            calls.extend(quote!(.flatten(::apiloom::codegen::Tree::part(#own) #further)));
+        } else if !further.is_empty() {
+            calls.extend(quote!(.field(#json, ::apiloom::codegen::Tree::part(#own) #further)));
+        } else if !field.rules.opaque {
+            table.push(quote!((#json, ::apiloom::codegen::Probe::<#ty>::HOOKS)));
+        }
+    }
+    let table = (!table.is_empty()).then(|| quote!(.fields(&[#(#table),*])));
+    quote!(#table #calls)
+}
+
+/// The hooks of a field beside those of its type.
+fn further(field: &Field) -> TokenStream {
     let inner = match &field.shape {
         Shape::Option(inner) => inner,
-        _ => ty,
+        _ => &field.ty,
     };
-    let own = if field.rules.opaque {
-        quote!(::apiloom::codegen::Hooks::default())
-    } else {
-        quote!((&&::apiloom::codegen::Probe::<#ty>::new()).hooks())
-    };
-    let in_base64 = holds_bytes(ty);
-    let form = (!field.flatten).then(|| form(&quote!(#inner), &field.rules, in_base64));
-    let checks = checks(&quote!(#inner), &field.rules, in_base64);
-    let each = each(&quote!(#inner), &field.rules, in_base64);
-    let part = quote!(::apiloom::codegen::Tree::part(#own) #form #checks #each);
-    if field.flatten {
-        quote!(.flatten(#part))
-    } else {
-        quote!(.field(#json, #part))
-    }
+    let inner = quote!(#inner);
+    let in_base64 = holds_bytes(&field.ty);
+    let form = (!field.flatten).then(|| form(&inner, &field.rules, in_base64));
+    let checks = checks(&inner, &field.rules, in_base64);
+    let each = each(&inner, &field.rules, in_base64);
+    quote!(#form #checks #each)
 }
 
 fn each(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {

@@ -1,5 +1,7 @@
 //! The schema keywords of `#[api(..)]`, and the checks that a rule fits the type of its field.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use apiloom_model::api::{
     Bounds, Field, ListTopology, MapTopology, Rules, Shape, Union, holds_bytes,
 };
@@ -7,7 +9,7 @@ use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Code, Name, SourceSpan};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 
-/// Keywords of a struct: field order, union, rules of the whole value.
+/// Keywords of a struct, a table: field order, union, rules of the whole value.
 pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
     let this = model.name.to_ident();
     let order = model
@@ -24,8 +26,36 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
         .union
         .as_ref()
         .map(|union| union_keyword(union, &model.fields));
+    let optional: Vec<&String> = optional.collect();
+    let optional = (!optional.is_empty()).then(|| keyword("Optional", &quote!(&[#(#optional),*])));
     let rules = keywords(&quote!(#this), &model.rules, &[], false);
-    quote!(::apiloom::codegen::Keywords::new().order(&[#(#order),*]).optional(&[#(#optional),*]) #union #rules)
+    let order = order_keyword(order);
+    quote!(&[#order #optional #union #rules])
+}
+
+/// The names in declared order, which a JSON object does not keep.
+fn order_keyword<'a>(names: impl Iterator<Item = &'a String>) -> TokenStream {
+    named("Texts", "x-apiloom-order", &quote!(&[#(#names),*]))
+}
+
+/// An element of a table of keywords.
+fn keyword(variant: &str, content: &TokenStream) -> TokenStream {
+    let variant = format_ident!("{variant}");
+    quote!(::apiloom::codegen::Keyword::#variant(#content),)
+}
+
+/// An element of a table of keywords with the name of a JSON keyword.
+fn named(variant: &str, name: &str, value: &TokenStream) -> TokenStream {
+    keyword(variant, &quote!(#name, #value))
+}
+
+/// An element of a table of keywords whose value is an expression of the user.
+fn computed(name: &str, value: &TokenStream) -> TokenStream {
+    named(
+        "Value",
+        name,
+        &quote!(|| ::apiloom::codegen::keyword_value(#value)),
+    )
 }
 
 /// Keywords of a struct of one value.
@@ -36,7 +66,7 @@ pub(crate) fn of_newtype(model: &ApiNewtype) -> TokenStream {
         &[],
         holds_bytes(&model.inner),
     );
-    quote!(::apiloom::codegen::Keywords::new() #rules)
+    quote!(&[#rules])
 }
 
 /// Keywords of an enum: the known values of an open one.
@@ -49,13 +79,12 @@ pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
         .map(|variant| &variant.json_name);
     let order = model.variants.iter().map(|variant| &variant.json_name);
     // An open enum already lists its known values in order.
-    let order = model
+    let order = model.unknown().is_none().then(|| order_keyword(order));
+    let open = model
         .unknown()
-        .is_none()
-        .then(|| quote!(.order(&[#(#order),*])));
-    let open = model.unknown().map(|_| quote!(.open_enum(&[#(#known),*])));
+        .map(|_| keyword("OpenEnum", &quote!(&[#(#known),*])));
     let rules = keywords(&quote!(#this), &model.rules, &[], false);
-    quote!(::apiloom::codegen::Keywords::new() #order #open #rules)
+    quote!(&[#order #open #rules])
 }
 
 /// Keywords of a field, `None` when it has no rules.
@@ -63,15 +92,15 @@ pub(crate) fn of_field(field: &Field, siblings: &[Field]) -> Option<TokenStream>
     let ty = inner_type(field);
     let in_base64 = holds_bytes(&field.ty);
     let rules = keywords(&ty, &field.rules, siblings, in_base64);
-    let default = field.default.as_ref().map(|default| {
-        let value = typed(&ty, default, in_base64);
-        quote!(.set("x-apiloom-default", #value))
-    });
-    let omits_empty = omits_empty(field).then(|| quote!(.set("x-apiloom-omit-empty", true)));
+    let default = field
+        .default
+        .as_ref()
+        .map(|default| computed("x-apiloom-default", &typed(&ty, default, in_base64)));
+    let omits_empty = omits_empty(field).then(|| keyword("Flag", &quote!("x-apiloom-omit-empty")));
     if rules.is_empty() && default.is_none() && omits_empty.is_none() {
         None
     } else {
-        Some(quote!(::apiloom::codegen::Keywords::new() #default #omits_empty #rules))
+        Some(quote!(&[#default #omits_empty #rules]))
     }
 }
 
@@ -127,11 +156,14 @@ fn union_keyword(union: &Union, fields: &[Field]) -> TokenStream {
         (!field.members.is_empty()).then(|| quote!(#json: [#(#members),*]))
     });
     let allow_none = union.allow_none;
-    quote! {
-        .set("x-apiloom-union", ::apiloom::codegen::serde_json::json!({
-            "discriminator": #tag, "members": { #(#members),* }, "allowNone": #allow_none
-        }))
-    }
+    computed(
+        "x-apiloom-union",
+        &quote! {
+            ::apiloom::codegen::serde_json::json!({
+                "discriminator": #tag, "members": { #(#members),* }, "allowNone": #allow_none
+            })
+        },
+    )
 }
 
 fn json_name_of(name: &Name, fields: &[Field]) -> String {
@@ -142,10 +174,9 @@ fn json_name_of(name: &Name, fields: &[Field]) -> String {
     )
 }
 
-/// The chain of `.set(..)` calls for these rules. A flat table.
+/// The elements of a table of keywords for these rules. A flat list.
 fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field], in_base64: bool) -> TokenStream {
     let mut out = TokenStream::new();
-    let mut set = |keyword: &str, value: TokenStream| out.extend(quote!(.set(#keyword, #value)));
     for (keyword, bound) in [
         ("minimum", &rules.min),
         ("maximum", &rules.max),
@@ -153,13 +184,12 @@ fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field], in_base64: bool
         ("exclusiveMaximum", &rules.lt),
         ("multipleOf", &rules.multiple_of),
     ] {
-        if let Some(bound) = bound {
-            let span = bound.span().start;
-            set(
-                keyword,
-                quote_spanned!(span=> ::apiloom::codegen::Bound::<#ty>::of(#bound)),
-            );
-        }
+        let Some(bound) = bound else { continue };
+        // Literals are data; `prove_rules` makes rustc check their type.
+        out.extend(match integer(bound) {
+            Some(number) => named("Integer", keyword, &quote!(#number)),
+            None => computed(keyword, &typed_bound(ty, bound)),
+        });
     }
     for (least, most, Bounds { min, max }) in [
         ("minLength", "maxLength", &rules.len),
@@ -168,9 +198,11 @@ fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field], in_base64: bool
         ("minProperties", "maxProperties", &rules.props),
     ] {
         for (keyword, bound) in [(least, min), (most, max)] {
-            if let Some(bound) = bound {
-                set(keyword, quote!(::apiloom::codegen::count(#bound)));
-            }
+            let Some(bound) = bound else { continue };
+            out.extend(match integer(bound) {
+                Some(number) => named("Integer", keyword, &quote!(#number)),
+                None => computed(keyword, &typed_count(bound)),
+            });
         }
     }
     for (keyword, said) in [
@@ -186,12 +218,12 @@ fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field], in_base64: bool
         ("x-kubernetes-int-or-string", rules.int_or_string),
     ] {
         if said {
-            set(keyword, quote!(true));
+            out.extend(self::keyword("Flag", &quote!(#keyword)));
         }
     }
     for (keyword, text) in [("pattern", &rules.pattern), ("format", &rules.format)] {
         if let Some(text) = text {
-            set(keyword, text.value.to_token_stream());
+            out.extend(named("Text", keyword, &text.value.to_token_stream()));
         }
     }
     for (keyword, names) in [
@@ -200,48 +232,92 @@ fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field], in_base64: bool
     ] {
         if !names.is_empty() {
             let names = names.iter().map(|name| json_name_of(name, siblings));
-            set(keyword, quote!([#(#names),*]));
+            out.extend(named("Texts", keyword, &quote!(&[#(#names),*])));
         }
     }
     if let Some(neq) = &rules.neq {
-        set("x-apiloom-not-equal", typed(ty, neq, in_base64));
+        out.extend(computed("x-apiloom-not-equal", &typed(ty, neq, in_base64)));
     }
     if let Some(example) = &rules.example {
-        set("example", typed(ty, example, in_base64));
+        out.extend(computed("example", &typed(ty, example, in_base64)));
     }
     if let Some(title) = &rules.title {
-        set("title", title.to_token_stream());
+        out.extend(named("Text", "title", &title.to_token_stream()));
     }
     if !rules.update.is_empty() {
         let transitions = rules.update.iter().map(|transition| transition.as_str());
-        set("x-apiloom-update", quote!([#(#transitions),*]));
+        out.extend(named(
+            "Texts",
+            "x-apiloom-update",
+            &quote!(&[#(#transitions),*]),
+        ));
     }
     out.extend(topology(ty, rules));
     if let Some(note) = &rules.deprecated {
-        out.extend(quote!(.deprecated(#note)));
+        out.extend(keyword("Deprecated", &note.to_token_stream()));
     }
     out.extend(nested(ty, rules, in_base64));
     out
 }
 
+/// A bound of a number, with the type of the number.
+fn typed_bound(ty: &TokenStream, bound: &Code) -> TokenStream {
+    let span = bound.span().start;
+    quote_spanned!(span=> ::apiloom::codegen::Bound::<#ty>::of(#bound))
+}
+
+/// A number of characters, bytes, elements or entries.
+fn typed_count(bound: &Code) -> TokenStream {
+    quote!({ let count: usize = #bound; count })
+}
+
+/// The value of an integer literal.
+fn integer(code: &Code) -> Option<i128> {
+    let (negative, literal) = match syn::parse2::<syn::Expr>(code.to_token_stream()).ok()? {
+        syn::Expr::Unary(syn::ExprUnary {
+            op: syn::UnOp::Neg(_),
+            expr,
+            ..
+        }) => (true, *expr),
+        other => (false, other),
+    };
+    let syn::Expr::Lit(syn::ExprLit {
+        lit: syn::Lit::Int(literal),
+        ..
+    }) = literal
+    else {
+        return None;
+    };
+    // With the suffix of a floating-point type it is no integer.
+    let number: i128 = literal.base10_parse().ok()?;
+    let is_integer = !literal.suffix().starts_with('f');
+    is_integer.then_some(if negative { -number } else { number })
+}
+
 fn topology(ty: &TokenStream, rules: &Rules) -> TokenStream {
+    let text = |keyword: &str, text: &str| named("Text", keyword, &quote!(#text));
+    let list_type = |name: &str| text("x-kubernetes-list-type", name);
     let list = rules.list.as_ref().map(|list| match list {
-        ListTopology::Atomic => quote!(.set("x-kubernetes-list-type", "atomic")),
-        ListTopology::Set => quote!(.set("x-kubernetes-list-type", "set")),
+        ListTopology::Atomic => list_type("atomic"),
+        ListTopology::Set => list_type("set"),
         ListTopology::Map(keys) => {
             let element = element_of(ty);
             let keys = keys.iter().map(|key| {
                 let chain = super::fields::chain(&element, std::slice::from_ref(key));
                 quote_spanned!(key.span=> ::apiloom::codegen::name_of(&#chain))
             });
-            quote!(.set("x-kubernetes-list-type", "map").set("x-kubernetes-list-map-keys", [#(#keys),*]))
+            let keys = computed("x-kubernetes-list-map-keys", &quote!([#(#keys),*]));
+            let list_type = list_type("map");
+            quote!(#list_type #keys)
         }
     });
     let map = rules.map.map(|map| match map {
-        MapTopology::Atomic => quote!(.set("x-kubernetes-map-type", "atomic")),
-        MapTopology::Granular => quote!(.set("x-kubernetes-map-type", "granular")),
+        MapTopology::Atomic => text("x-kubernetes-map-type", "atomic"),
+        MapTopology::Granular => text("x-kubernetes-map-type", "granular"),
     });
-    let atomic = rules.atomic.then(|| quote!(.atomic()));
+    let atomic = rules
+        .atomic
+        .then(|| quote!(::apiloom::codegen::Keyword::Atomic,));
     quote!(#list #map #atomic)
 }
 
@@ -258,42 +334,36 @@ fn key_of(ty: &TokenStream) -> TokenStream {
 }
 
 fn nested(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {
-    let part = |method: &str, ty: TokenStream, rules: &Rules, in_base64: bool| {
+    let part = |variant: &str, ty: TokenStream, rules: &Rules, in_base64: bool| {
         let keywords = keywords(&ty, rules, &[], in_base64);
-        let method = format_ident!("{method}");
-        quote!(.#method(::apiloom::codegen::Keywords::new() #keywords))
+        keyword(variant, &quote!(&[#keywords]))
     };
     let each = rules
         .each
         .as_ref()
-        .map(|rules| part("each", element_of(ty), rules, in_base64));
+        .map(|rules| part("Each", element_of(ty), rules, in_base64));
     let keys = rules
         .keys
         .as_ref()
-        .map(|rules| part("keys", key_of(ty), rules, false));
+        .map(|rules| part("Keys", key_of(ty), rules, false));
     quote!(#each #keys)
 }
 
 /// Trait bounds that hold only if each rule fits the type of the value.
 pub(crate) fn newtype_proofs(model: &ApiNewtype) -> TokenStream {
-    let mut proofs = TokenStream::new();
+    let mut proofs = Proofs::default();
     prove_rules(&mut proofs, &model.inner.to_token_stream(), &model.rules);
-    quote! {
-        const _: () = {
-            #[allow(dead_code)]
-            fn proofs() { #proofs }
-        };
-    }
+    proofs.item()
 }
 
 /// Trait bounds that hold only if each rule fits its field's type and the type has the shape that its tokens show.
 pub(crate) fn proofs<'a>(fields: impl Iterator<Item = &'a Field>) -> TokenStream {
-    let mut proofs = TokenStream::new();
+    let (mut proofs, mut types) = (Proofs::default(), BTreeSet::new());
     for field in fields {
         let ty = &field.ty;
         prove_rules(&mut proofs, &inner_type(field), &field.rules);
         if field.rules.forbidden || !field.members.is_empty() || field.default_with.is_some() {
-            prove(&mut proofs, "CanBeAbsent", &ty.to_token_stream());
+            proofs.bound("CanBeAbsent", &ty.to_token_stream());
         }
         if matches!(field.shape, Shape::Other) && !field.flatten {
             let text = format!(
@@ -301,33 +371,56 @@ pub(crate) fn proofs<'a>(fields: impl Iterator<Item = &'a Field>) -> TokenStream
                 field.name.text
             );
             let span = ty.span().start;
-            proofs.extend(quote_spanned!(span=> const _: () = ::core::assert!(!::apiloom::codegen::Shape::<#ty>::HIDES_CONTAINER, #text);));
+            // One error for each type is enough, and constants are expensive.
+            if types.insert(ty.to_token_stream().to_string()) {
+                proofs.checks.extend(quote_spanned!(span=> const _: () = ::core::assert!(!::apiloom::codegen::Shape::<#ty>::HIDES_CONTAINER, #text);));
+            }
         }
     }
-    quote! {
-        const _: () = {
-            #[allow(unused_imports)]
-            use ::apiloom::codegen::ShapeOther as _;
-            #[allow(dead_code)]
-            fn proofs() { #proofs }
-        };
+    proofs.item()
+}
+
+/// Checks that rustc evaluates.
+#[derive(Default)]
+struct Proofs {
+    /// The functions that the checks call, by the names of their bounds.
+    functions: BTreeMap<&'static str, TokenStream>,
+    checks: TokenStream,
+}
+
+impl Proofs {
+    /// A function that is never called.
+    fn item(self) -> TokenStream {
+        let (functions, checks) = (self.functions.into_values(), self.checks);
+        if checks.is_empty() {
+            return TokenStream::new();
+        }
+        quote! {
+            const _: () = {
+                #[allow(unused_imports)]
+                use ::apiloom::codegen::{BoundOther as _, ShapeOther as _};
+                #[allow(dead_code)]
+                fn proofs() { #(#functions)* #checks }
+            };
+        }
+    }
+
+    /// A trait bound of a type.
+    fn bound(&mut self, bound: &'static str, ty: &TokenStream) {
+        let (function, name) = (
+            format_ident!("{}", bound.to_lowercase()),
+            format_ident!("{bound}"),
+        );
+        self.functions.entry(bound).or_insert_with(
+            || quote!(const fn #function<T: ::apiloom::codegen::#name + ?Sized>() {}),
+        );
+        let span = SourceSpan::of(ty).start;
+        self.checks
+            .extend(quote_spanned!(span=> #function::<#ty>();));
     }
 }
 
-fn prove(proofs: &mut TokenStream, bound: &str, ty: &TokenStream) {
-    let (function, bound) = (
-        format_ident!("{}", bound.to_lowercase()),
-        format_ident!("{bound}"),
-    );
-    let span = SourceSpan::of(ty).start;
-    let called = quote_spanned!(span=> #function::<#ty>());
-    proofs.extend(quote! {{
-        const fn #function<T: ::apiloom::codegen::#bound + ?Sized>() {}
-        #called;
-    }});
-}
-
-fn prove_rules(proofs: &mut TokenStream, ty: &TokenStream, rules: &Rules) {
+fn prove_rules(proofs: &mut Proofs, ty: &TokenStream, rules: &Rules) {
     let said = |bounds: &Bounds| bounds.min.is_some() || bounds.max.is_some();
     let changes_items = |name: &str| {
         rules
@@ -366,8 +459,31 @@ fn prove_rules(proofs: &mut TokenStream, ty: &TokenStream, rules: &Rules) {
         ("Map", rules.keys.is_some()),
     ] {
         if needed {
-            prove(proofs, bound, ty);
+            proofs.bound(bound, ty);
         }
+    }
+    let numbers = [
+        &rules.min,
+        &rules.max,
+        &rules.gt,
+        &rules.lt,
+        &rules.multiple_of,
+    ];
+    let counts = [&rules.len, &rules.bytes, &rules.items, &rules.props];
+    let counts = counts
+        .into_iter()
+        .flat_map(|bounds| [&bounds.min, &bounds.max]);
+    for bound in numbers
+        .into_iter()
+        .flatten()
+        .filter(|b| integer(b).is_some())
+    {
+        let bound = typed_bound(ty, bound);
+        proofs.checks.extend(quote!(let _ = #bound;));
+    }
+    for count in counts.flatten().filter(|count| integer(count).is_some()) {
+        let count = typed_count(count);
+        proofs.checks.extend(quote!(let _ = #count;));
     }
     if let Some(each) = &rules.each {
         prove_rules(proofs, &element_of(ty), each);

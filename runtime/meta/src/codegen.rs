@@ -9,6 +9,8 @@ mod const_text;
 mod convert;
 mod hooks;
 mod keywords;
+mod record;
+mod struct_schema;
 
 pub use crate::convert::{ConvertError, ConvertFrom};
 pub use crate::fields::{
@@ -35,15 +37,20 @@ pub use checked::{
     FieldType, FieldTypeProof, Flattened, Leaf, OtherFlattened, OtherLeaf, OtherTag, TagValues,
     refuse, refuse_shared_name,
 };
-pub use const_text::may_be_among;
+pub use const_text::{may_be_among, may_be_among_at};
 pub use convert::{
     Checked, Conv, ConvertVia, FieldNames, FieldNamesOther, ResultOf, Returned, ReturnedVia,
-    TypeOf, Unmentioned, convert_document, convert_json, is_other_version,
+    TypeOf, Unmentioned, convert_document, convert_error, convert_json, is_other_version, never,
+    type_of,
 };
 pub use hooks::{
-    Probe, ProbeApiType, ProbeForeign, ReturnsErrors, Tree, computed_default, has_form, typed_check,
+    HooksFn, Probe, ProbeForeign, ReturnsErrors, Tree, computed_default, has_form, typed_check,
 };
-pub use keywords::{Bound, BoundOther, Keywords, count};
+pub use keywords::{Bound, BoundOther, Keyword, apply_keywords, keyword_value};
+pub use record::{
+    FieldVisitor, Record, deserialize_record, read_required, read_value, serialize_record,
+};
+pub use struct_schema::{FieldSchema, Presence, StructSchema, struct_schema};
 
 pub use crate::testing::check_conversion;
 

@@ -4,6 +4,7 @@
 //! out unless the type says so.
 
 use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
 use std::fmt;
 use std::hash::Hash;
 
@@ -32,6 +33,12 @@ impl ConvertError {
         };
         self.path = format!("{field}{dot}{}", self.path);
         self
+    }
+}
+
+impl From<Infallible> for ConvertError {
+    fn from(never: Infallible) -> Self {
+        match never {}
     }
 }
 

@@ -3,14 +3,45 @@
 /// Maximum length of a text; longer ones are cut.
 const MAX_LEN: usize = 1024;
 
-/// `==` for strings.
+/// `==` for strings. Names of fields differ in length or at their end more often than at their start.
 pub(super) const fn same_text(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut index = 0;
-    while index < a.len() && index < b.len() && a[index] == b[index] {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut index = a.len();
+    while index > 0 && a[index - 1] == b[index - 1] {
+        index -= 1;
+    }
+    index == 0
+}
+
+/// Whether a list contains a text, most likely at this index.
+const fn is_among_at(texts: &[&str], index: usize, text: &str) -> bool {
+    index < texts.len() && same_text(texts[index], text) || is_among(texts, text)
+}
+
+/// Whether a list contains a text, most likely at this index; or is unknown.
+pub const fn may_be_among_at(texts: Option<&[&str]>, index: usize, text: &str) -> bool {
+    match texts {
+        Some(texts) => is_among_at(texts, index, text),
+        None => true,
+    }
+}
+
+/// The first text of a list that another list does not contain, from an index on. The lists are equal in most cases.
+pub(super) const fn next_not_among(
+    texts: &[&str],
+    mut index: usize,
+    others: &[&str],
+) -> Option<usize> {
+    while index < texts.len() {
+        if !is_among_at(others, index, texts[index]) {
+            return Some(index);
+        }
         index += 1;
     }
-    a.len() == b.len() && index == a.len()
+    None
 }
 
 /// Whether a list contains a text.
@@ -45,10 +76,6 @@ impl ConstText {
             bytes: [0; MAX_LEN],
             len: 0,
         }
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     pub(super) const fn push(&mut self, part: &str) {

@@ -1,6 +1,7 @@
 //! Converts values between versions: moves values of the same type, converts others with `ConvertFrom`.
 
 use std::any::Any;
+use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -13,108 +14,109 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::const_text::{ConstText, is_among, same_text};
+use super::const_text::{ConstText, next_not_among, same_text};
 
 /// A value to be converted to another type. The inherent `convert` exists where both types are the same and takes
 /// precedence over [`ConvertVia`], so that no blanket impl is needed and types of other crates are moved too.
 #[derive(Debug)]
 pub struct Conv<A, B> {
-    value: A,
-    target: PhantomData<fn() -> B>,
-}
-
-impl<A, B> Conv<A, B> {
-    /// A value for a field; the function is used only for the field's type.
-    pub fn to_field<P>(value: A, _field: fn(&P) -> &B) -> Self {
-        Self {
-            value,
-            target: PhantomData,
-        }
-    }
+    /// The value.
+    pub value: A,
+    /// The type that it is converted to.
+    pub target: PhantomData<B>,
 }
 
 impl<T> Conv<T, T> {
     /// Moves the value.
     ///
     /// # Errors
-    /// Never; the signature is that of [`ConvertVia::convert`].
-    pub fn convert(self) -> Result<T, ConvertError> {
+    /// Never; the form is that of [`ConvertVia::convert`].
+    #[inline]
+    pub fn convert(self, _field: &'static str) -> Result<T, Infallible> {
         Ok(self.value)
     }
 }
 
 /// The conversion between different types.
 pub trait ConvertVia<A, B> {
-    /// Converts the value.
+    /// Converts the value of a field.
     ///
     /// # Errors
     /// The errors of the [`ConvertFrom`] impl.
     // The bound is on the method so that a missing impl is reported with the text of `ConvertFrom`.
-    fn convert(self) -> Result<B, ConvertError>
+    fn convert(self, field: &'static str) -> Result<B, ConvertError>
     where
         B: ConvertFrom<A>;
 }
 
 impl<A, B> ConvertVia<A, B> for Conv<A, B> {
-    fn convert(self) -> Result<B, ConvertError>
+    fn convert(self, field: &'static str) -> Result<B, ConvertError>
     where
         B: ConvertFrom<A>,
     {
-        B::convert_from(self.value)
+        match B::convert_from(self.value) {
+            Ok(value) => Ok(value),
+            Err(error) => Err(error.inside(field)),
+        }
     }
+}
+
+/// The error of [`Conv`] or [`Returned`].
+pub fn convert_error(error: impl Into<ConvertError>) -> ConvertError {
+    error.into()
+}
+
+/// Stands for a value of a type where only the types of its fields matter; there is never one.
+pub const fn never<T>() -> Option<(&'static T, Infallible)> {
+    None
+}
+
+/// The type of a field.
+pub const fn type_of<T>(_: &T) -> PhantomData<T> {
+    PhantomData
 }
 
 /// The result of a user's function for a value of type `B`: the value, or a `Result` of it. The inherent `value` exists
 /// where it is the value itself.
 #[derive(Debug)]
 pub struct Returned<A, B> {
-    value: A,
-    target: PhantomData<fn() -> B>,
-}
-
-impl<A, B> Returned<A, B> {
-    /// The result for a field; the function is used only for the field's type.
-    pub fn to_field<P>(value: A, _field: fn(&P) -> &B) -> Self {
-        Self::to_type(value)
-    }
-
-    /// The result for a whole value.
-    pub fn to_type(value: A) -> Self {
-        Self {
-            value,
-            target: PhantomData,
-        }
-    }
+    /// What the function returned.
+    pub value: A,
+    /// The type that is needed.
+    pub target: PhantomData<B>,
 }
 
 impl<T> Returned<T, T> {
     /// The value.
     ///
     /// # Errors
-    /// Never; the signature is that of [`ReturnedVia::value`].
-    pub fn value(self) -> Result<T, ConvertError> {
+    /// Never; the form is that of [`ReturnedVia::value`].
+    pub fn value(self, _field: &'static str) -> Result<T, Infallible> {
         Ok(self.value)
     }
 }
 
 /// The value of a function that may fail.
 pub trait ReturnedVia<A, B> {
-    /// The value.
+    /// The value of a field; without a name, the whole value.
     ///
     /// # Errors
     /// The errors of the function.
     // On the method as in `ConvertVia`, so that another type is reported with the text of `ResultOf`.
-    fn value(self) -> Result<B, ConvertError>
+    fn value(self, field: &'static str) -> Result<B, ConvertError>
     where
         A: ResultOf<B>;
 }
 
 impl<A, B> ReturnedVia<A, B> for Returned<A, B> {
-    fn value(self) -> Result<B, ConvertError>
+    fn value(self, field: &'static str) -> Result<B, ConvertError>
     where
         A: ResultOf<B>,
     {
-        self.value.into_result()
+        match self.value.into_result() {
+            Err(error) if !field.is_empty() => Err(error.inside(field)),
+            result => result,
+        }
     }
 }
 
@@ -174,17 +176,17 @@ impl Unmentioned {
         peer: &str,
         advice: &str,
     ) -> Option<Self> {
-        let Some(mut names) = names else { return None };
-        let mut text = ConstText::new();
-        while let [name, rest @ ..] = names {
-            if !is_among(mentioned, name) {
-                text.push(if text.is_empty() { LEAVES_OUT } else { "`, `" });
-                text.push(name);
-            }
-            names = rest;
-        }
-        if text.is_empty() {
+        let Some(names) = names else { return None };
+        let Some(mut index) = next_not_among(names, 0, mentioned) else {
             return None;
+        };
+        let mut text = ConstText::new();
+        text.push(LEAVES_OUT);
+        text.push(names[index]);
+        while let Some(next) = next_not_among(names, index + 1, mentioned) {
+            index = next;
+            text.push("`, `");
+            text.push(names[index]);
         }
         text.push("` of `");
         text.push(peer);

@@ -10,42 +10,26 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Finds the hooks of a type, which may have none: `(&&Probe::<T>::new()).hooks()` selects [`ProbeApiType`] first and
-/// [`ProbeForeign`] for types of other crates.
+/// Builds the hooks of a type.
+pub type HooksFn = fn() -> Hooks;
+
+/// Finds the hooks of a type, which may have none. The inherent constant exists for API types and takes precedence over
+/// [`ProbeForeign`].
 #[derive(Debug)]
 pub struct Probe<T>(PhantomData<T>);
 
-impl<T> Probe<T> {
-    /// A probe of the type.
-    #[allow(clippy::new_without_default, reason = "only expansions make probes")]
-    pub const fn new() -> Self {
-        Self(PhantomData)
-    }
+impl<T: ApiType> Probe<T> {
+    /// The hooks of the type.
+    pub const HOOKS: HooksFn = T::hooks;
 }
 
-/// The hooks of a type that has some.
-pub trait ProbeApiType {
-    /// Its hooks.
-    fn hooks(&self) -> Hooks;
-}
-
-impl<T: ApiType> ProbeApiType for &Probe<T> {
-    fn hooks(&self) -> Hooks {
-        T::hooks()
-    }
-}
-
-/// The hooks of any other type: none.
+/// The constant of [`Probe`] for types of other crates.
 pub trait ProbeForeign {
     /// No hooks.
-    fn hooks(&self) -> Hooks;
+    const HOOKS: HooksFn = Hooks::default;
 }
 
-impl<T> ProbeForeign for Probe<T> {
-    fn hooks(&self) -> Hooks {
-        Hooks::default()
-    }
-}
+impl<T> ProbeForeign for Probe<T> {}
 
 thread_local! {
     /// Types whose hooks are being built: it stops the recursion of a type that contains itself, as in its schema.
@@ -59,7 +43,10 @@ pub struct Tree(Hooks);
 impl Tree {
     /// The hooks of a type, built by a function of its expansion.
     pub fn of<T: 'static>(build: fn(Tree) -> Tree) -> Hooks {
-        let id = TypeId::of::<T>();
+        Self::of_id(TypeId::of::<T>(), build)
+    }
+
+    fn of_id(id: TypeId, build: fn(Tree) -> Tree) -> Hooks {
         if BUILDING.with_borrow(|building| building.contains(&id)) {
             return Hooks::default();
         }
@@ -85,6 +72,15 @@ impl Tree {
     #[must_use]
     pub fn default_of(mut self, field: &'static str, default: DefaultFn) -> Self {
         self.0.defaults.push((field, default));
+        self
+    }
+
+    /// The fields that have the hooks of their types alone.
+    #[must_use]
+    pub fn fields(mut self, fields: &[(&'static str, HooksFn)]) -> Self {
+        for (name, hooks) in fields {
+            self = self.field(name, Self::part(hooks()));
+        }
         self
     }
 

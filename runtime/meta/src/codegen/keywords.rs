@@ -1,4 +1,4 @@
-//! Adds the keywords of `#[api(..)]` to the schema that schemars derived.
+//! The keywords of `#[api(..)]` as data, and what adds them to the schema that schemars derived.
 
 use std::marker::PhantomData;
 
@@ -7,117 +7,100 @@ use schemars::Schema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Keywords of a schema and of its parts.
-#[derive(Clone, Debug, Default)]
-pub struct Keywords {
-    own: Map<String, Value>,
-    optional: &'static [&'static str],
-    each: Option<Box<Keywords>>,
-    keys: Option<Box<Keywords>>,
-    open: Option<&'static [&'static str]>,
-    atomic: bool,
-    deprecated: Option<&'static str>,
+/// A keyword of a schema or of its parts.
+#[derive(Clone, Copy, Debug)]
+pub enum Keyword {
+    /// `true`.
+    Flag(&'static str),
+    /// A whole number.
+    Integer(&'static str, i128),
+    /// A string.
+    Text(&'static str, &'static str),
+    /// A list of strings.
+    Texts(&'static str, &'static [&'static str]),
+    /// The value of an expression of the user.
+    Value(&'static str, fn() -> Value),
+    /// Properties that schemars lists as required and that are optional, because they have a default.
+    Optional(&'static [&'static str]),
+    /// Keywords of every list element or map value.
+    Each(&'static [Keyword]),
+    /// Keywords of every map key.
+    Keys(&'static [Keyword]),
+    /// The known values of a string type.
+    OpenEnum(&'static [&'static str]),
+    /// The list, map or struct is replaced as a whole by server-side apply.
+    Atomic,
+    /// The value is deprecated; the note may be empty.
+    Deprecated(&'static str),
 }
 
-impl Keywords {
-    /// No keywords.
-    pub fn new() -> Self {
-        Self::default()
-    }
-    /// Adds a keyword. A value that is not JSON (a map with keys that are not strings) becomes null, which the schema
-    /// engine refuses when the server is built.
-    #[must_use]
-    pub fn set(mut self, name: &'static str, value: impl Serialize) -> Self {
-        self.own.insert(
-            name.to_owned(),
-            serde_json::to_value(value).unwrap_or_default(),
-        );
-        self
-    }
-    /// The properties of a struct in declared order, which a JSON object does not keep.
-    #[must_use]
-    pub fn order(self, properties: &'static [&'static str]) -> Self {
-        self.set("x-apiloom-order", properties)
-    }
-    /// Properties that schemars lists as required and that are optional, because they have a default.
-    #[must_use]
-    pub fn optional(mut self, properties: &'static [&'static str]) -> Self {
-        self.optional = properties;
-        self
-    }
-    /// Keywords of every list element or map value.
-    #[must_use]
-    pub fn each(mut self, keywords: Keywords) -> Self {
-        self.each = Some(Box::new(keywords));
-        self
-    }
-    /// Keywords of every map key.
-    #[must_use]
-    pub fn keys(mut self, keywords: Keywords) -> Self {
-        self.keys = Some(Box::new(keywords));
-        self
-    }
-    /// The known values of a string type.
-    #[must_use]
-    pub fn open_enum(mut self, known: &'static [&'static str]) -> Self {
-        self.open = Some(known);
-        self
-    }
+/// The value of a keyword. A value that is not JSON (a map with keys that are not strings) becomes null, which the
+/// schema engine refuses when the server is built.
+pub fn keyword_value(value: impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
 
-    /// The list, map or struct is replaced as a whole by server-side apply.
-    #[must_use]
-    pub fn atomic(mut self) -> Self {
-        self.atomic = true;
-        self
+/// Writes keywords into a schema.
+pub fn apply_keywords(keywords: &[Keyword], schema: &mut Schema) {
+    let known = keywords.iter().find_map(|keyword| match keyword {
+        Keyword::OpenEnum(known) => Some(known),
+        _ => None,
+    });
+    if let Some(known) = known {
+        let description = schema.get("description").cloned();
+        *schema = schemars::json_schema!({ "type": "string", "x-apiloom-open-enum": known });
+        if let Some(text) = description {
+            schema.insert("description".to_owned(), text);
+        }
     }
-    /// The value is deprecated; the note may be empty.
-    #[must_use]
-    pub fn deprecated(mut self, note: &'static str) -> Self {
-        self.deprecated = Some(note);
-        self
-    }
+    write(keywords, schema.ensure_object());
+}
 
-    /// Writes the keywords into a schema.
-    pub fn apply(self, schema: &mut Schema) {
-        if let Some(known) = self.open {
-            let description = schema.get("description").cloned();
-            *schema = schemars::json_schema!({ "type": "string", "x-apiloom-open-enum": known });
-            if let Some(text) = description {
-                schema.insert("description".to_owned(), text);
+fn write(keywords: &[Keyword], schema: &mut Map<String, Value>) {
+    for keyword in keywords {
+        let (name, value) = match *keyword {
+            Keyword::Flag(name) => (name, Value::Bool(true)),
+            Keyword::Integer(name, number) => (name, keyword_value(number)),
+            Keyword::Text(name, text) => (name, Value::from(text)),
+            Keyword::Texts(name, texts) => (name, Value::from(texts)),
+            Keyword::Value(name, value) => (name, value()),
+            Keyword::Atomic => {
+                let name = if schema.contains_key("items") {
+                    "x-kubernetes-list-type"
+                } else {
+                    "x-kubernetes-map-type"
+                };
+                (name, Value::from("atomic"))
             }
-        }
-        self.write(schema.ensure_object());
-    }
-
-    fn write(self, schema: &mut Map<String, Value>) {
-        schema.extend(self.own);
-        if self.atomic {
-            let keyword = if schema.contains_key("items") {
-                "x-kubernetes-list-type"
-            } else {
-                "x-kubernetes-map-type"
-            };
-            schema.insert(keyword.to_owned(), Value::from("atomic"));
-        }
-        if let Some(note) = self.deprecated {
-            deprecate(schema, note);
-        }
-        if let Some(Value::Array(required)) = schema.get_mut("required") {
-            required.retain(|name| {
-                !name
-                    .as_str()
-                    .is_some_and(|name| self.optional.contains(&name))
-            });
-            if required.is_empty() {
-                schema.remove("required");
+            Keyword::Deprecated(note) => {
+                deprecate(schema, note);
+                continue;
             }
-        }
-        if let Some(each) = self.each {
-            each.write(inside(schema));
-        }
-        if let Some(keys) = self.keys {
-            keys.write(object(schema, "propertyNames"));
-        }
+            Keyword::Optional(optional) => {
+                make_optional(schema, optional);
+                continue;
+            }
+            Keyword::Each(keywords) => {
+                write(keywords, inside(schema));
+                continue;
+            }
+            Keyword::Keys(keywords) => {
+                write(keywords, object(schema, "propertyNames"));
+                continue;
+            }
+            Keyword::OpenEnum(_) => continue,
+        };
+        schema.insert(name.to_owned(), value);
+    }
+}
+
+fn make_optional(schema: &mut Map<String, Value>, optional: &[&str]) {
+    let Some(Value::Array(required)) = schema.get_mut("required") else {
+        return;
+    };
+    required.retain(|name| !name.as_str().is_some_and(|name| optional.contains(&name)));
+    if required.is_empty() {
+        schema.remove("required");
     }
 }
 
@@ -178,8 +161,3 @@ pub trait BoundOther {
 }
 
 impl<T> BoundOther for Bound<T> {}
-
-/// A number of characters, bytes, elements or entries.
-pub fn count(bound: usize) -> usize {
-    bound
-}
