@@ -9,6 +9,7 @@ use apiloom::server::auth::{
     Decision, UserInfo,
 };
 use apiloom::server::http::Body;
+use apiloom::server::registry::Registry;
 use apiloom::server::{Backend, Builder, Config, InProcess, Loopback, Server};
 use bytes::{Buf, Bytes};
 use http::{Request, Response};
@@ -21,8 +22,9 @@ use tower::{Service as _, ServiceExt};
 use super::{KETTLES, Kettle, Stove, kettle};
 
 /// A server in process that is being served.
-struct Served {
-    loopback: Loopback,
+pub(super) struct Served {
+    pub(super) registry: Arc<Registry>,
+    pub(super) loopback: Loopback,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
 }
@@ -36,10 +38,11 @@ async fn start(configure: impl FnOnce(Builder) -> Builder) -> InProcess {
     server.start().await.unwrap()
 }
 
-async fn serve(configure: impl FnOnce(Builder) -> Builder) -> Served {
+pub(super) async fn serve(configure: impl FnOnce(Builder) -> Builder) -> Served {
     let server = start(configure).await;
     let (stop, stopped) = oneshot::channel();
     Served {
+        registry: server.registry(),
         loopback: server.loopback(),
         stop,
         serving: tokio::spawn(server.serve(async { drop(stopped.await) })),
@@ -47,13 +50,18 @@ async fn serve(configure: impl FnOnce(Builder) -> Builder) -> Served {
 }
 
 impl Served {
-    async fn stop(self) {
+    pub(super) async fn stop(self) {
         self.stop.send(()).unwrap();
         self.serving.await.unwrap();
     }
 }
 
-async fn open(loopback: &Loopback, method: &str, url: &str, body: &str) -> Response<Body> {
+pub(super) async fn open(
+    loopback: &Loopback,
+    method: &str,
+    url: &str,
+    body: &str,
+) -> Response<Body> {
     open_as(loopback, "", method, url, body).await
 }
 
@@ -73,7 +81,7 @@ async fn open_as(
     loopback.send(request.body(body).unwrap()).await
 }
 
-async fn read(response: Response<Body>) -> (u16, String) {
+pub(super) async fn read(response: Response<Body>) -> (u16, String) {
     let code = response.status().as_u16();
     let body = response.into_body().collect().await.unwrap().to_bytes();
     (code, String::from_utf8(body.to_vec()).unwrap())
@@ -88,7 +96,7 @@ async fn answer(loopback: &Loopback, token: &str, method: &str, url: &str) -> (u
 }
 
 /// The next piece of a watch; `None` when it has ended.
-async fn event(watch: &mut Body) -> Option<Value> {
+pub(super) async fn event(watch: &mut Body) -> Option<Value> {
     let frame = watch.frame().await?.unwrap();
     let data = frame.into_data().unwrap();
     Some(serde_json::from_slice(&data).unwrap())

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
+mod changes;
 mod in_process;
 
 use apiloom::prelude::*;

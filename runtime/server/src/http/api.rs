@@ -1,11 +1,12 @@
 //! The API as a tower service: what each path leads to, and what every answer has in common.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use apiloom_meta::ApiError;
 use apiloom_meta::kind::SmolStr;
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -37,7 +38,7 @@ use super::{
     websocket,
 };
 use crate::auth::BoxError;
-use crate::registry::{Endpoint, OffThread, Registry, RequestContext, UserInfo};
+use crate::registry::{Catalog, Endpoint, OffThread, Registry, RequestContext, UserInfo};
 
 /// The API as one function from request to response. Cheap to clone.
 ///
@@ -45,13 +46,18 @@ use crate::registry::{Endpoint, OffThread, Registry, RequestContext, UserInfo};
 /// [`Deadline`]. What is missing it finds out itself; without a user the request is nobody's.
 #[derive(Clone, Debug)]
 pub struct Api {
-    inner: Arc<Inner>,
+    /// The API of the catalog that was served when it was last looked at.
+    last: Arc<ArcSwap<Inner>>,
 }
+
+/// The API of one catalog. A request is answered by one of these, whole.
 
 #[derive(Clone, Debug)]
 struct Inner {
     registry: Arc<Registry>,
-    discovery: Arc<Discovery>,
+    catalog: Arc<Catalog>,
+    info: Arc<ServerInfo>,
+    discovery: Arc<OnceLock<Discovery>>,
     openapi: Arc<OpenApi>,
     version: Arc<Version>,
     health: Health,
@@ -61,65 +67,80 @@ struct Inner {
 }
 
 impl Api {
-    /// The API of this registry, with these health checks. Discovery documents are made here, once; OpenAPI when it is
-    /// first asked for.
+    /// The API of this registry, with these health checks. Documents are made when they are first asked for, once for each
+    /// catalog.
     pub fn new(registry: Arc<Registry>, info: &ServerInfo, health: Health) -> Self {
-        let openapi = OpenApi::new(&registry);
-        let others = health
-            .paths()
-            .chain(openapi.paths())
-            .chain(["/version".to_owned(), "/metrics".to_owned()]);
-        let discovery = Discovery::new(&registry, info).with_paths(others);
-        let version = Arc::new(Version::new(info));
-        let (discovery, openapi) = (Arc::new(discovery), Arc::new(openapi));
+        let catalog = registry.catalog();
+        Self::of(Inner {
+            metrics: Arc::new(Metrics::of_registry(info, Arc::clone(&registry))),
+            registry,
+            discovery: Arc::default(),
+            openapi: Arc::new(OpenApi::new(&catalog)),
+            catalog,
+            version: Arc::new(Version::new(info)),
+            info: Arc::new(info.clone()),
+            health,
+            rendered: Arc::default(),
+            stopping: Stopping::default(),
+        })
+    }
+
+    fn of(inner: Inner) -> Self {
         Self {
-            inner: Arc::new(Inner {
-                metrics: Arc::new(Metrics::of_registry(info, Arc::clone(&registry))),
-                registry,
-                discovery,
-                openapi,
-                version,
-                health,
-                rendered: Arc::default(),
-                stopping: Stopping::default(),
-            }),
+            last: Arc::new(ArcSwap::from_pointee(inner)),
         }
     }
 
+    /// The API of the catalog that is served now.
+    fn current(&self) -> Arc<Inner> {
+        let last = self.last.load();
+        if last.catalog.generation() == last.registry.generation() {
+            return Arc::clone(&last);
+        }
+        let catalog = last.registry.catalog();
+        let current = Arc::new(Inner {
+            discovery: Arc::default(),
+            openapi: Arc::new(OpenApi::new(&catalog)),
+            catalog,
+            ..Inner::clone(&last)
+        });
+        self.last.store(Arc::clone(&current));
+        current
+    }
+
     /// What is counted; `/metrics` prints it.
-    pub fn metrics(&self) -> &Arc<Metrics> {
-        &self.inner.metrics
+    pub fn metrics(&self) -> Arc<Metrics> {
+        Arc::clone(&self.last.load().metrics)
     }
 
     /// Completes what is known of a request by its query, of which a long one holds up no other request.
     pub(crate) async fn read_query(&self, info: &mut RequestInfo, uri: &Uri) {
         let bytes = uri.query().map_or(0, str::len);
         let read = || info.read_query(uri);
-        self.inner.registry.read_query(bytes, read).await;
+        let registry = Arc::clone(&self.last.load().registry);
+        registry.read_query(bytes, read).await;
     }
 
     /// Counts a request that was refused because too many are in flight.
     pub(crate) fn count_refused(&self, info: &RequestInfo, request: &Parts) {
-        let labels = self.inner.labels(info, request);
+        let inner = self.current();
+        let labels = inner.labels(info, request);
         let code = StatusCode::TOO_MANY_REQUESTS.as_u16();
-        self.inner.metrics.refused(&labels, code);
+        inner.metrics.refused(&labels, code);
     }
 
     /// Counts a request whose time ran out before it was authorized.
     pub(crate) fn count_out_of_time(&self, info: &RequestInfo, request: &Parts) {
-        self.inner.count_out_of_time(info, request);
+        self.current().count_out_of_time(info, request);
     }
 
     /// Ends watches, cleanly, when this becomes true.
     #[must_use]
     pub fn stopping(self, stopping: impl Into<Stopping>) -> Self {
-        let inner = Inner {
+        Self::of(Inner {
             stopping: stopping.into(),
-            ..Inner::clone(&self.inner)
-        };
-        Self {
-            inner: Arc::new(inner),
-        }
+            ..Inner::clone(&self.last.load())
+        })
     }
 }
 
@@ -137,7 +158,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let inner = Arc::clone(&self.inner);
+        let inner = self.current();
         let (parts, body) = request.into_parts();
         let body = body.map_err(Into::into).boxed_unsync();
         async move { Ok(inner.serve(parts, body).await) }.boxed()
@@ -145,6 +166,17 @@ where
 }
 
 impl Inner {
+    fn discovery(&self) -> &Discovery {
+        self.discovery.get_or_init(|| {
+            let others = self
+                .health
+                .paths()
+                .chain(self.openapi.paths())
+                .chain(["/version".to_owned(), "/metrics".to_owned()]);
+            Discovery::new(&self.catalog, &self.info).with_paths(others)
+        })
+    }
+
     async fn serve(&self, mut request: Parts, body: RequestBody) -> Response<Body> {
         let info = match request.extensions.remove::<RequestInfo>() {
             Some(info) => info,
@@ -180,7 +212,7 @@ impl Inner {
         body: RequestBody,
     ) -> Response<Body> {
         let known_group = self
-            .registry
+            .catalog
             .groups()
             .iter()
             .any(|group| group.name == info.api_group);
@@ -205,7 +237,7 @@ impl Inner {
     /// What a request is counted under that ends before it is answered. Holds nothing that a client made up.
     fn labels(&self, info: &RequestInfo, request: &Parts) -> RequestLabels {
         if !info.is_resource_request {
-            let is_known = self.discovery.lists(&info.path);
+            let is_known = self.discovery().lists(&info.path);
             return RequestLabels {
                 verb: verb_label(request.method.as_str()),
                 subresource: if is_known {
@@ -217,7 +249,7 @@ impl Inner {
             };
         }
         let endpoint = self
-            .registry
+            .catalog
             .endpoint(&info.api_group, &info.api_version, &info.resource);
         let found = endpoint.and_then(|endpoint| {
             let operation = route(endpoint.def(), &request.method, info).ok()?;
@@ -259,7 +291,7 @@ impl Inner {
 
     /// Discovery, version, OpenAPI, metrics and health.
     async fn known_document(&self, request: &Parts) -> Option<Result<Response<Body>, ApiError>> {
-        let discovery = self.discovery.respond(request);
+        let discovery = self.discovery().respond(request);
         let answer = discovery.or_else(|| self.version.respond(request));
         if answer.is_some() {
             return answer;
@@ -291,7 +323,7 @@ impl Inner {
             _ => None,
         };
         group.is_some_and(|group| {
-            self.registry
+            self.catalog
                 .groups()
                 .iter()
                 .any(|served| served.name == group)
@@ -321,7 +353,7 @@ impl Inner {
         request: &Parts,
     ) -> Result<(&Arc<Endpoint>, Operation), ApiError> {
         let endpoint = self
-            .registry
+            .catalog
             .endpoint(&info.api_group, &info.api_version, &info.resource)
             .ok_or_else(ApiError::no_such_resource)?;
         let operation = route(endpoint.def(), &request.method, info)?;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::openapi::{KindSource, Source, describe_root, forget_required_metadata};
 use super::table::type_name;
-use crate::registry::{Registry, located};
+use crate::registry::{Catalog, located};
 
 mod formats;
 
@@ -21,8 +21,8 @@ mod formats;
 ///
 /// # Errors
 /// What kube-apiserver would refuse or ignore in the definitions.
-pub fn dump(registry: &Registry) -> Result<Value, Vec<String>> {
-    let (sources, unserved) = (Source::all(registry), unserved(registry));
+pub fn dump(catalog: &Catalog) -> Result<Value, Vec<String>> {
+    let (sources, unserved) = (Source::all(catalog), unserved(catalog));
     let files = documents(&sources, &unserved);
     let problems = problems(&files, &sources, &unserved);
     if problems.is_empty() {
@@ -52,8 +52,8 @@ fn problems(files: &Value, sources: &[Source], unserved: &[KindSource]) -> Vec<S
 }
 
 /// Versions that are known and not served. A definition lists them all the same: one may be the stored one.
-fn unserved(registry: &Registry) -> Vec<KindSource> {
-    let endpoints = registry.endpoints();
+fn unserved(catalog: &Catalog) -> Vec<KindSource> {
+    let endpoints = catalog.endpoints();
     let mut seen: Vec<GroupVersionKind> = endpoints.iter().map(|e| e.def().gvk()).collect();
     let mut unserved = Vec::new();
     for (def, schema) in endpoints.iter().flat_map(|endpoint| endpoint.versions()) {

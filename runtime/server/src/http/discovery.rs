@@ -1,7 +1,7 @@
 //! Discovery: which groups, versions and resources there are. `/api`, `/apis` and below (legacy, one document per
 //! group and version), the aggregated lists at `/api` and `/apis`, and the list of paths at `/`.
 //!
-//! Every document is made once, at the start, from what is served; equal servers give equal bytes.
+//! Every document is made once for a catalog; equal catalogs give equal bytes.
 
 mod documents;
 
@@ -21,7 +21,7 @@ use super::response::ok;
 use super::served::{Group, served};
 use super::static_doc::{StaticDoc, conditional};
 use super::{Body, ServerInfo};
-use crate::registry::Registry;
+use crate::registry::Catalog;
 
 /// The discovery documents of a server.
 #[derive(Debug)]
@@ -59,9 +59,9 @@ struct Wanted {
 }
 
 impl Discovery {
-    /// The documents of what this registry serves.
-    pub fn new(registry: &Registry, info: &ServerInfo) -> Self {
-        Self::of(&served(registry), &info.address)
+    /// The documents of what this catalog serves.
+    pub fn new(catalog: &Catalog, info: &ServerInfo) -> Self {
+        Self::of(&served(catalog), &info.address)
     }
 
     pub(crate) fn of(groups: &[Group<'_>], server_address: &str) -> Self {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::negotiate::Target;
 use super::params::IncludeObject;
 use crate::recent::Recent;
-use crate::registry::{Encoded, StateId, WatchEventKind};
+use crate::registry::{Encoded, EndpointId, StateId, WatchEventKind};
 
 /// For how long they are kept: tables say how old objects are, in seconds.
 const KEPT_FOR: Duration = Duration::from_millis(500);
@@ -17,8 +17,8 @@ const KEPT_FOR: Duration = Duration::from_millis(500);
 /// What makes two events of one state of an object the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// The resource and its version, by where the endpoint is.
-    pub(super) endpoint: usize,
+    /// The resource and its version.
+    pub(super) endpoint: EndpointId,
     pub(super) kind: WatchEventKind,
     pub(super) target: Target,
     pub(super) include: IncludeObject,
@@ -76,10 +76,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_form_is_made_once_and_again_when_it_is_old() {
         let rendered = Rendered::default();
-        let mut made = 0;
+        let (mut made, endpoint) = (0, EndpointId::next());
         let mut get = |document: &Encoded, columns| {
             let shape = Shape {
-                endpoint: 1,
+                endpoint,
                 kind: WatchEventKind::Modified,
                 target: Target::Table(MetaVersion::V1),
                 include: IncludeObject::Metadata,

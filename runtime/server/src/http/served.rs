@@ -5,7 +5,7 @@
 use apiloom_meta::ResourceDef;
 use apiloom_meta::kind::Verb;
 
-use crate::registry::Registry;
+use crate::registry::Catalog;
 
 /// A group with its served versions, preferred first.
 #[derive(Clone, Debug)]
@@ -35,10 +35,10 @@ pub(crate) fn sorted_verbs(def: &ResourceDef) -> impl Iterator<Item = Verb> {
     Verb::ALL.into_iter().filter(|verb| def.has_verb(*verb))
 }
 
-/// The view of a registry.
-pub(crate) fn served(registry: &Registry) -> Vec<Group<'_>> {
+/// The view of a catalog.
+pub(crate) fn served(catalog: &Catalog) -> Vec<Group<'_>> {
     let kinds_of = |group: &str, version: &str| {
-        let endpoints = registry
+        let endpoints = catalog
             .endpoints()
             .iter()
             .filter(|e| e.def().group == group && e.def().version == version);
@@ -49,7 +49,7 @@ pub(crate) fn served(registry: &Registry) -> Vec<Group<'_>> {
             })
             .collect()
     };
-    registry
+    catalog
         .groups()
         .iter()
         .map(|group| Group {

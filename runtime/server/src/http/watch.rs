@@ -77,7 +77,14 @@ pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
     } else {
         FRAME_BYTES
     };
-    Ok(respond(frames(events, writer, call.stopping, frame_bytes)))
+    let ended = Stopping::from(call.endpoint.ended());
+    let stopping = async move {
+        tokio::select! {
+            () = call.stopping.wait() => {}
+            () = ended.wait() => {}
+        }
+    };
+    Ok(respond(frames(events, writer, stopping, frame_bytes)))
 }
 
 fn respond(
@@ -110,16 +117,16 @@ fn select_name(options: &mut ListOptions, name: &str) -> Result<(), ApiError> {
     ))
 }
 
-/// Events as pieces of the body, of about `frame_bytes` and one event at least. They end with an ERROR event, and when the
-/// server stops.
+/// Events as pieces of the body, of about `frame_bytes` and one event at least. They end with an ERROR event, and when
+/// `stopping` returns: the server stops, or the resource is no longer served.
 fn frames(
     events: WatchEvents,
     writer: EventWriter,
-    stopping: Stopping,
+    stopping: impl Future<Output = ()> + Send,
     frame_bytes: usize,
 ) -> impl Stream<Item = Result<Frame<Bytes>, CutOff>> {
     // In one box, because a stream moves its state for each item.
-    let running = Box::new((events, writer, Box::pin(stopping.wait())));
+    let running = Box::new((events, writer, Box::pin(stopping)));
     let state = (VecDeque::new(), Some(running));
     futures_util::stream::unfold(state, move |(mut made, running)| async move {
         if let Some(bytes) = made.pop_front() {
@@ -244,7 +251,7 @@ impl EventWriter {
         };
         let target = self.reply.accepted.target;
         let shape = Shape {
-            endpoint: Arc::as_ptr(&self.reply.endpoint).addr(),
+            endpoint: self.reply.endpoint.id,
             kind: event.kind,
             target,
             include: self.reply.include,

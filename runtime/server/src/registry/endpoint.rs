@@ -2,18 +2,22 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use apiloom_meta::kind::Scope;
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, GroupVersionKind, Object, ResourceDef, StatusDetails};
 use apiloom_storage::cache::WatchCache;
 use apiloom_storage::{Revision, StorageError};
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
 
 use crate::registry::large::LargeDocuments;
 use crate::registry::objects::document::Document;
 use crate::registry::objects::items::Items;
 use crate::registry::objects::json::Json;
 use crate::registry::objects::kind::Kind;
+use crate::registry::objects::kind_cache::{CacheTask, KindCache};
 use crate::registry::objects::kind_version::{KindVersion, VersionIndex};
 use crate::registry::objects::prepared::Prepared;
 use crate::registry::objects::served::Served;
@@ -29,12 +33,29 @@ pub struct Endpoint {
     pub(super) version: VersionIndex,
     pub(super) shared: Arc<Shared>,
     pub(super) deprecation_warning: Option<String>,
+    /// What tells this endpoint from every other one of the process.
+    pub(crate) id: EndpointId,
     /// `None` when reads go to storage.
     pub(super) cache: Option<Arc<WatchCache<Served>>>,
+    /// Keeps the task of the cache running.
+    _cache_task: Option<Arc<CacheTask>>,
+    /// Becomes true when the endpoint is no longer served.
+    ended: watch::Sender<bool>,
     /// How much was left behind the pages given lately.
     pub(super) remaining: Remaining,
     /// What lists by a selectable field ask for, when this version is not stored.
     pub(super) field_values: FieldValues,
+}
+
+/// The number of an endpoint; none is used twice in a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct EndpointId(u64);
+
+impl EndpointId {
+    pub(crate) fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// What every endpoint of a registry uses.
@@ -48,7 +69,7 @@ pub(super) struct Shared {
     /// The most bytes of an object as it is stored.
     pub(super) max_object_bytes: usize,
     /// Every registered kind in every version, for the texts about bodies of another kind.
-    pub(super) registered: Vec<GroupVersionKind>,
+    pub(super) registered: ArcSwap<Vec<GroupVersionKind>>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -127,6 +148,39 @@ pub struct WatchEvent {
 }
 
 impl Endpoint {
+    /// A version of a kind. Without a cache, reads go to storage.
+    pub(super) fn new(
+        kind: Arc<Kind>,
+        version: VersionIndex,
+        shared: Arc<Shared>,
+        cache: Option<KindCache>,
+        deprecation_warning: Option<String>,
+    ) -> Self {
+        let (cache, task) = cache.map(|of| (of.cache, of.task)).unzip();
+        Self {
+            kind,
+            version,
+            shared,
+            deprecation_warning,
+            id: EndpointId::next(),
+            cache,
+            _cache_task: task,
+            ended: watch::Sender::new(false),
+            remaining: Remaining::default(),
+            field_values: FieldValues::default(),
+        }
+    }
+
+    /// Ends the watches of the endpoint: it is no longer served.
+    pub(super) fn end(&self) {
+        self.ended.send_replace(true);
+    }
+
+    /// Becomes true when the endpoint is no longer served.
+    pub(crate) fn ended(&self) -> watch::Receiver<bool> {
+        self.ended.subscribe()
+    }
+
     /// What the kind declares.
     pub fn def(&self) -> &ResourceDef {
         &self.version().def

@@ -15,8 +15,11 @@ mod writes;
 
 pub(crate) use catalog::builder::DEFAULT_MAX_OBJECT_BYTES;
 pub use catalog::builder::RegistryBuilder;
+pub use catalog::change::CatalogChange;
 pub(crate) use catalog::located::located;
-pub use catalog::resources::{Registry, ServedGroup};
+pub use catalog::resources::Registry;
+pub use catalog::snapshot::{Catalog, ServedGroup};
+pub(crate) use endpoint::EndpointId;
 pub use endpoint::{Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, Written};
 pub(crate) use error::{refused_patch, unrecognized};
 pub(crate) use large::OffThread;

@@ -158,7 +158,7 @@ impl Builder {
     pub fn dump(self) -> Result<serde_json::Value, ServerError> {
         let stores = Stores::one(Memory::new());
         let registry = Self::registry(&self.config, self.steps, &stores)?;
-        crate::http::crd::dump(&registry).map_err(ServerError::Invalid)
+        crate::http::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
     }
 }
 
@@ -312,6 +312,11 @@ impl Ready {
     /// The kubeconfig of its administrator.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
+    }
+
+    /// What it serves, which can be changed: see [`Registry::change`].
+    pub fn registry(&self) -> Arc<Registry> {
+        self.running.registry()
     }
 
     /// Sends requests to it without a connection.

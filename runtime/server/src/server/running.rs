@@ -40,7 +40,7 @@ impl Running {
         let (stop, stopped) = watch::channel(false);
         let health = health::checks(&stores, Arc::clone(&registry), stopped.clone());
         let api = Api::new(Arc::clone(&registry), &info, health).stopping(stopped);
-        let metrics = Arc::clone(api.metrics());
+        let metrics = api.metrics();
         let in_flight = InFlight::new(
             config.max_requests_inflight,
             config.max_mutating_requests_inflight,
@@ -56,6 +56,10 @@ impl Running {
             stores,
             stop,
         })
+    }
+
+    pub(super) fn registry(&self) -> Arc<Registry> {
+        Arc::clone(&self.registry)
     }
 
     /// Serves until `shutdown` is done, then ends watches, lets other requests finish and closes the store. `listen` is given
@@ -99,6 +103,11 @@ impl Running {
 pub struct InProcess(pub(super) Running);
 
 impl InProcess {
+    /// What it serves, which can be changed: see [`Registry::change`].
+    pub fn registry(&self) -> Arc<Registry> {
+        self.0.registry()
+    }
+
     /// Sends requests to it.
     pub fn loopback(&self) -> Loopback {
         self.0.loopback.clone()

@@ -120,8 +120,8 @@ fn a_registry_is_discovered() {
         address: "127.0.0.1:6443".into(),
         version: "0.1.0".into(),
     };
-    let discovery =
-        Discovery::new(&super::super::testing::bare_registry(), &info).with_paths(["/version"]);
+    let discovery = Discovery::new(&super::super::testing::bare_registry().catalog(), &info)
+        .with_paths(["/version"]);
     let text = |path: &str| body(discovery.respond(&get(path, &[])).unwrap().unwrap());
     assert_eq!(
         text("/api/v1"),

@@ -34,7 +34,7 @@ use super::query::Query;
 use super::response::{ok, status};
 use super::served::served;
 use super::static_doc::{PackedDoc, is_fresh, quoted};
-use crate::registry::{Endpoint, Registry};
+use crate::registry::{Catalog, Endpoint};
 
 use components::Described;
 pub(in crate::http) use components::{describe_root, forget_required_metadata};
@@ -77,10 +77,10 @@ impl KindSource {
 }
 
 impl Source {
-    /// What this registry serves.
-    pub(crate) fn all(registry: &Registry) -> Vec<Self> {
+    /// What this catalog serves.
+    pub(crate) fn all(catalog: &Catalog) -> Vec<Self> {
         let kinds_of = |group: &str, version: &str| {
-            let endpoints = registry
+            let endpoints = catalog
                 .endpoints()
                 .iter()
                 .filter(|e| e.def().group == group && e.def().version == version);
@@ -90,7 +90,7 @@ impl Source {
             };
             endpoints.map(kind).collect()
         };
-        let versions = served(registry).into_iter().flat_map(|group| {
+        let versions = served(catalog).into_iter().flat_map(|group| {
             group
                 .versions
                 .into_iter()
@@ -171,8 +171,8 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl OpenApi {
     /// The documents of what this registry serves; nothing is built yet.
-    pub fn new(registry: &Registry) -> Self {
-        Self::of(Source::all(registry))
+    pub fn new(catalog: &Catalog) -> Self {
+        Self::of(Source::all(catalog))
     }
 
     pub(crate) fn of(sources: Vec<Source>) -> Self {

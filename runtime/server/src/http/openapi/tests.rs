@@ -422,7 +422,7 @@ fn client_go_gets_v2_as_protobuf() {
 
 #[test]
 fn a_registry_documents_its_namespaces() {
-    let openapi = OpenApi::new(&super::super::testing::bare_registry());
+    let openapi = OpenApi::new(&super::super::testing::bare_registry().catalog());
     let document: Value = serde_json::from_str(&body(
         openapi.respond(&get("/openapi/v3/api/v1", &[])).unwrap(),
     ))

@@ -1,6 +1,10 @@
 //! From registered kinds, stores and settings to the endpoints that are served.
 
 pub(super) mod builder;
+pub(super) mod change;
+mod groups;
+mod kinds;
 pub(super) mod located;
 pub(super) mod resources;
-pub(super) mod runtime_config;
+mod runtime_config;
+pub(super) mod snapshot;

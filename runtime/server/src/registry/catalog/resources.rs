@@ -1,19 +1,17 @@
 //! Every resource of a server, and the tasks that serve them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_meta::{ApiError, GroupResource, Object, StatusReason};
+use apiloom_meta::{ApiError, Object, StatusReason};
 use apiloom_storage::StorageError;
-use apiloom_storage::cache::WatchCache;
+use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
+use super::snapshot::{Catalog, Settings};
 use crate::registry::endpoint::Endpoint;
-use crate::registry::large::LargeDocuments;
-use crate::registry::objects::served::Served;
 use crate::registry::options::{CreateOptions, RequestContext};
 use crate::registry::reads::lister::ListerCore;
 use crate::registry::rules::namespace;
@@ -24,66 +22,94 @@ const FILL_PATIENCE: Duration = Duration::from_secs(2);
 /// How often it is looked whether clients that read slowly keep too much alive.
 const LOOK_AT_READERS: Duration = Duration::from_secs(1);
 
-/// Every resource of a server over one store.
+/// The resources of a server over their stores: the catalog of the moment, and what outlives it.
 #[derive(Debug)]
 pub struct Registry {
-    pub(crate) endpoints: Vec<Arc<Endpoint>>,
-    /// By plural, then group and version: lookups by borrowed parts of a path.
-    by_plural: HashMap<String, Vec<Arc<Endpoint>>>,
-    groups: Vec<ServedGroup>,
-    listers: Vec<Arc<ListerCore>>,
-    pub(crate) caches: Vec<(GroupResource, Arc<WatchCache<Served>>)>,
+    catalog: Arc<ArcSwap<Catalog>>,
+    pub(super) settings: Settings,
+    /// Held while the catalog is changed.
+    pub(super) changing: tokio::sync::Mutex<()>,
+    pub(super) listers: Vec<Arc<ListerCore>>,
     /// Namespaces without admission, for the server's own.
     namespaces: Option<Endpoint>,
-    /// Room for large documents and long queries, the same as the endpoints'.
-    large: LargeDocuments,
     /// Ended when this is dropped.
     tasks: Mutex<JoinSet<()>>,
 }
 
 impl Registry {
     pub(crate) fn new(
-        endpoints: Vec<Arc<Endpoint>>,
-        groups: Vec<ServedGroup>,
+        catalog: Catalog,
+        settings: Settings,
         listers: Vec<Arc<ListerCore>>,
-        caches: Vec<(GroupResource, Arc<WatchCache<Served>>)>,
         namespaces: Option<Endpoint>,
-        large: LargeDocuments,
     ) -> Self {
-        let mut by_plural: HashMap<String, Vec<Arc<Endpoint>>> = HashMap::new();
-        for endpoint in &endpoints {
-            by_plural
-                .entry(endpoint.def().plural.to_string())
-                .or_default()
-                .push(Arc::clone(endpoint));
-        }
+        settings
+            .shared
+            .registered
+            .store(Arc::new(catalog.registered()));
         Self {
-            endpoints,
-            by_plural,
-            groups,
+            catalog: Arc::new(ArcSwap::from_pointee(catalog)),
+            settings,
+            changing: tokio::sync::Mutex::default(),
             listers,
-            caches,
             namespaces,
-            large,
             tasks: Mutex::default(),
         }
     }
 
+    /// What is served now.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.load_full()
+    }
+
+    /// The number of the catalog that is served now; see [`Catalog::generation`].
+    pub fn generation(&self) -> u64 {
+        self.catalog.load().generation()
+    }
+
     /// The resource at a path, in the version asked for. `None` for what is not served.
-    pub fn endpoint(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Endpoint>> {
-        self.by_plural
-            .get(plural)?
+    pub fn endpoint(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Endpoint>> {
+        self.catalog
+            .load()
+            .endpoint(group, version, plural)
+            .cloned()
+    }
+
+    /// Serves another catalog from now on. Watches of endpoints that it does not have end.
+    pub(super) fn publish(&self, catalog: Catalog) {
+        self.settings
+            .shared
+            .registered
+            .store(Arc::new(catalog.registered()));
+        let catalog = Arc::new(catalog);
+        let left = self.catalog.swap(Arc::clone(&catalog));
+        let stays = |endpoint: &Arc<Endpoint>| {
+            catalog
+                .endpoints()
+                .iter()
+                .any(|other| other.id == endpoint.id)
+        };
+        left.endpoints()
             .iter()
-            .find(|e| e.def().group == group && e.def().version == version)
+            .filter(|endpoint| !stays(endpoint))
+            .for_each(|endpoint| endpoint.end());
     }
-    /// Every served resource, in order of registration; what discovery and OpenAPI read.
-    pub fn endpoints(&self) -> &[Arc<Endpoint>] {
-        &self.endpoints
+
+    /// Runs the watch caches of a catalog that do not run yet, if the registry has started; says whether it has.
+    pub(super) fn run_caches(&self, catalog: &Catalog) -> bool {
+        let mut tasks = self.tasks.lock();
+        if tasks.is_empty() {
+            return false;
+        }
+        // The tasks of caches that are no longer served.
+        while tasks.try_join_next().is_some() {}
+        for (_, cache) in catalog.caches().filter(|(_, c)| !c.task.is_started()) {
+            let task = tasks.spawn(Arc::clone(&cache.cache).run());
+            cache.task.started(task);
+        }
+        true
     }
-    /// The groups in order of registration, core first; each with its served versions in order of preference.
-    pub fn groups(&self) -> &[ServedGroup] {
-        &self.groups
-    }
+
     /// Fills caches, makes the `default` namespace, and returns when reads may begin: when the caches are filled, or do not
     /// fill at once. Then reads go to the store as far as it can bear them, and [`Registry::not_filled`] says so. The caches
     /// are kept up to date until [`Registry::stop`].
@@ -97,23 +123,16 @@ impl Registry {
                 for lister in &self.listers {
                     tasks.spawn(Arc::clone(lister).run());
                 }
-                for (_, cache) in &self.caches {
-                    tasks.spawn(Arc::clone(cache).run());
-                }
-                tasks.spawn(cut_off_slow_readers(self.endpoints.clone()));
+                tasks.spawn(cut_off_slow_readers(Arc::clone(&self.catalog)));
             }
         }
+        let catalog = self.catalog();
+        self.run_caches(&catalog);
         self.make_default_namespace().await?;
         for lister in &self.listers {
             lister.ready().await?;
         }
-        let filled = async {
-            for (_, cache) in &self.caches {
-                // Ends when the cache does, and then so does the registry.
-                let _ = cache.fill().wait_for(|fill| fill.is_filled()).await;
-            }
-        };
-        if tokio::time::timeout(FILL_PATIENCE, filled).await.is_err() {
+        if !fill(&catalog).await {
             tracing::warn!(missing = ?self.not_filled(), "begins to serve before every watch cache is filled");
         }
         Ok(())
@@ -128,13 +147,13 @@ impl Registry {
 
     /// Does what takes a query of this size; a long one holds up no other request.
     pub(crate) async fn read_query<T>(&self, bytes: usize, read: impl FnOnce() -> T) -> T {
-        self.large.read_query(bytes, read).await
+        self.settings.shared.large.read_query(bytes, read).await
     }
 
     /// Takes all the room that there is for large documents.
     #[cfg(test)]
     pub(crate) async fn take_room(&self) -> Option<tokio::sync::OwnedSemaphorePermit> {
-        self.large.reserve(usize::MAX).await
+        self.settings.shared.large.reserve(usize::MAX).await
     }
 
     async fn make_default_namespace(&self) -> Result<(), StorageError> {
@@ -163,26 +182,26 @@ impl Registry {
     }
 }
 
+/// Waits until the watch caches of a catalog are filled, and says whether they are: some may not fill at once.
+pub(super) async fn fill(catalog: &Catalog) -> bool {
+    let filled = async {
+        for (_, cache) in catalog.caches() {
+            // Ends when the cache does, and then so does the registry.
+            let _ = cache.cache.fill().wait_for(|fill| fill.is_filled()).await;
+        }
+    };
+    tokio::time::timeout(FILL_PATIENCE, filled).await.is_ok()
+}
+
 /// Cuts off readers that keep too much alive, and drops values that lists no longer ask for; never returns.
-async fn cut_off_slow_readers(endpoints: Vec<Arc<Endpoint>>) {
+async fn cut_off_slow_readers(catalog: Arc<ArcSwap<Catalog>>) {
     let mut looks = tokio::time::interval(LOOK_AT_READERS);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         looks.tick().await;
-        for endpoint in &endpoints {
+        for endpoint in catalog.load_full().endpoints() {
             endpoint.cut_off_slow_readers();
             endpoint.field_values.forget_unused();
         }
     }
-}
-
-/// A group and its served versions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServedGroup {
-    /// The group's name; empty for core.
-    pub name: String,
-    /// Served versions, preferred first.
-    pub versions: Vec<String>,
-    /// The release that lifecycles compare with.
-    pub release: Option<apiloom_meta::kind::Release>,
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use apiloom_meta::{GroupResource, GroupVersionKind, ResourceDef};
+use apiloom_meta::{GroupResource, ResourceDef};
 
 use crate::registry::objects::kind::Kind;
 
 /// Checked settings. The more specific one wins: a resource, then its version, then its stability, then everything.
+#[derive(Debug)]
 pub(crate) struct RuntimeConfig {
     settings: BTreeMap<String, bool>,
 }
@@ -16,14 +17,16 @@ impl RuntimeConfig {
     /// Checks that every setting names something.
     pub(crate) fn new(
         settings: &[(String, bool)],
-        registered: &[GroupVersionKind],
         kinds: &BTreeMap<GroupResource, Arc<Kind>>,
         problems: &mut Vec<String>,
     ) -> Self {
-        let versions = registered.iter().map(|gvk| gvk.group_version().to_string());
-        let resources = kinds
-            .values()
-            .flat_map(|kind| kind.versions.iter().map(|v| resource_key(&v.def)));
+        let defs = || {
+            kinds
+                .values()
+                .flat_map(|kind| kind.versions.iter().map(|version| &version.def))
+        };
+        let versions = defs().map(|def| def.group_version().to_string());
+        let resources = defs().map(resource_key);
         let wide = ["api/all", "api/ga", "api/beta", "api/alpha"].map(str::to_owned);
         let known: Vec<String> = wide.into_iter().chain(versions).chain(resources).collect();
         for (key, _) in settings.iter().filter(|(key, _)| !known.contains(key)) {

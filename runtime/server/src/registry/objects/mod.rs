@@ -8,6 +8,7 @@ pub(super) mod items;
 pub(super) mod json;
 pub(super) mod key;
 pub(super) mod kind;
+pub(super) mod kind_cache;
 pub(super) mod kind_version;
 pub(super) mod prepared;
 pub(super) mod present;

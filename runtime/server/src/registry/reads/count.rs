@@ -12,7 +12,8 @@ impl Registry {
     /// How many bytes each store takes, the one of most resources first; those are left out that have no such number.
     pub async fn store_sizes(&self) -> Vec<Result<u64, StorageError>> {
         let mut stores: Vec<&Arc<dyn Storage>> = Vec::new();
-        for endpoint in &self.endpoints {
+        let catalog = self.catalog();
+        for endpoint in catalog.endpoints() {
             let store = &endpoint.kind.store;
             if !stores.iter().any(|known| Arc::ptr_eq(known, store)) {
                 stores.push(store);
@@ -29,7 +30,8 @@ impl Registry {
     pub async fn count_objects(&self) -> Vec<(GroupResource, Result<u64, StorageError>)> {
         let mut counted = HashSet::new();
         let mut counts = Vec::new();
-        for endpoint in &self.endpoints {
+        let catalog = self.catalog();
+        for endpoint in catalog.endpoints() {
             let kind = &endpoint.kind;
             if counted.insert(&kind.resource) {
                 let count = kind.store.count(&kind.prefix(None)).await;

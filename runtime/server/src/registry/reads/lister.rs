@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use apiloom_meta::{ApiError, Object, Resource};
+use apiloom_meta::{ApiError, GroupResource, Object, Resource};
 use apiloom_storage::{EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart};
 use futures_util::StreamExt as _;
 use parking_lot::RwLock;
@@ -128,6 +128,11 @@ impl fmt::Debug for ListerCore {
 }
 
 impl ListerCore {
+    /// What it lists; `None` for a kind that is not registered.
+    pub(crate) fn resource(&self) -> Option<&GroupResource> {
+        self.source.as_ref().map(|source| &source.kind.resource)
+    }
+
     pub(crate) fn new<K: Resource>(kind: Arc<Kind>, version: VersionIndex) -> Self {
         let decode = |object: &Object| Ok(Arc::new(typed::<K>(object)?) as Typed);
         Self {

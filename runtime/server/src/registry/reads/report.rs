@@ -43,7 +43,8 @@ impl Registry {
     pub fn report(&self) -> Vec<ResourceReport> {
         let mut reported = HashSet::new();
         let mut reports = Vec::new();
-        for endpoint in &self.endpoints {
+        let catalog = self.catalog();
+        for endpoint in catalog.endpoints() {
             if reported.insert(&endpoint.kind.resource) {
                 reports.push(endpoint.resource_report());
             }
@@ -53,10 +54,11 @@ impl Registry {
 
     /// Why the server should not be sent requests yet, one line for each resource whose watch cache is not filled.
     pub fn not_filled(&self) -> Vec<String> {
+        let catalog = self.catalog();
         let lines =
-            self.caches
-                .iter()
-                .filter_map(|(resource, cache)| match &*cache.fill().borrow() {
+            catalog
+                .caches()
+                .filter_map(|(resource, cache)| match &*cache.cache.fill().borrow() {
                     Fill::Following | Fill::Behind(_) => None,
                     Fill::Pending { error: None, .. } => Some(format!("{resource} is being read")),
                     Fill::Pending {

@@ -364,14 +364,12 @@ pub(super) async fn forgetful() -> Fixture {
 pub(super) async fn started(builder: RegistryBuilder, store: Arc<Memory>) -> Fixture {
     let registry = builder.build().unwrap();
     registry.start().await.unwrap();
-    let endpoint = |version: &str, plural: &str| {
-        Arc::clone(registry.endpoint(GROUP, version, plural).unwrap())
-    };
+    let endpoint = |version: &str, plural: &str| registry.endpoint(GROUP, version, plural).unwrap();
     Fixture {
         widgets: endpoint("v1", "widgets"),
         alpha: endpoint("v1alpha1", "widgets"),
         gadgets: endpoint("v1", "gadgets"),
-        namespaces: Arc::clone(registry.endpoint("", "v1", "namespaces").unwrap()),
+        namespaces: registry.endpoint("", "v1", "namespaces").unwrap(),
         ctx: RequestContext::default(),
         registry,
         store,
@@ -386,7 +384,7 @@ pub(super) async fn two_versions<A: Resource, B: Resource>() -> (Fixture, [Arc<E
     builder.kind::<B>();
     let f = started(builder, store).await;
     let endpoints = [(A::VERSION, A::PLURAL), (B::VERSION, B::PLURAL)]
-        .map(|(version, plural)| Arc::clone(f.registry.endpoint(GROUP, version, plural).unwrap()));
+        .map(|(version, plural)| f.registry.endpoint(GROUP, version, plural).unwrap());
     (f, endpoints)
 }
 

@@ -134,8 +134,7 @@ async fn the_hubs_strategy_sees_and_sets_what_only_the_hub_has() {
     builder.kind::<PlainSketch>();
     builder.strategy::<Sketch>(SketchRules);
     let f = started(builder, store).await;
-    let endpoint =
-        |version: &str| Arc::clone(f.registry.endpoint(GROUP, version, "sketches").unwrap());
+    let endpoint = |version: &str| f.registry.endpoint(GROUP, version, "sketches").unwrap();
     let (full, plain) = (endpoint("v1"), endpoint("v1alpha1"));
     let s = Sketches { f, full, plain };
     s.create(&s.plain, json!({"size": 2})).await.unwrap();

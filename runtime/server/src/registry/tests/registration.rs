@@ -11,7 +11,7 @@ fn release(major: u32, minor: u32) -> Option<Release> {
 
 fn served(registry: &Registry) -> Vec<String> {
     let name = |e: &Arc<Endpoint>| format!("{}/{}", e.def().api_version(), e.def().plural);
-    registry.endpoints().iter().map(name).collect()
+    registry.catalog().endpoints().iter().map(name).collect()
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,14 +58,14 @@ async fn a_version_is_deprecated_and_removed_by_release() {
     assert_eq!(warning(release(1, 3)).await, Some(Some(text.to_owned())));
     assert_eq!(warning(release(1, 9)).await, Some(Some(text.to_owned())));
     assert_eq!(warning(release(1, 10)).await, None);
-    assert_eq!(aged_at(release(1, 10)).await.groups().len(), 1);
+    assert_eq!(aged_at(release(1, 10)).await.catalog().groups().len(), 1);
 }
 
 #[tokio::test]
 async fn groups_list_core_first_and_versions_as_declared() {
     let f = fixture().await;
-    let groups: Vec<(&str, &[String])> = f
-        .registry
+    let catalog = f.registry.catalog();
+    let groups: Vec<(&str, &[String])> = catalog
         .groups()
         .iter()
         .map(|g| (g.name.as_str(), &g.versions[..]))
@@ -238,8 +238,8 @@ async fn kinds_of_the_core_group_stand_beside_namespaces() {
             served(&registry),
             ["v1/namespaces", "v2beta1/options", "v1/settings"]
         );
-        assert_eq!(registry.groups().len(), 1);
-        assert_eq!(registry.groups()[0].versions, versions);
+        assert_eq!(registry.catalog().groups().len(), 1);
+        assert_eq!(registry.catalog().groups()[0].versions, versions);
     };
     check(None, &["v1", "v2beta1"]);
     check(Some(core(&["v2beta1", "v1"])), &["v2beta1", "v1"]);
@@ -249,7 +249,7 @@ async fn kinds_of_the_core_group_stand_beside_namespaces() {
     builder.group(core(&["v2beta1"]));
     builder.kind::<Options>();
     let registry = builder.build().unwrap();
-    assert_eq!(registry.groups()[0].versions, ["v2beta1", "v1"]);
+    assert_eq!(registry.catalog().groups()[0].versions, ["v2beta1", "v1"]);
 }
 
 // Issue 10, point 1.

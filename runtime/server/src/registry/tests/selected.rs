@@ -171,7 +171,7 @@ impl World {
         registry.start().await.unwrap();
         let endpoints = ["v1", "v1alpha1"].map(|version| {
             let endpoint = registry.endpoint(GROUP, version, "widgets");
-            Arc::clone(endpoint.unwrap())
+            endpoint.unwrap()
         });
         let revision = store.current_revision().await.unwrap().0;
         Self {

@@ -54,7 +54,7 @@ async fn projects() -> Projects {
     let mut builder = builder(&store);
     builder.kind::<Project>();
     let fixture = started(builder, store).await;
-    let endpoint = Arc::clone(fixture.registry.endpoint(GROUP, "v1", "projects").unwrap());
+    let endpoint = fixture.registry.endpoint(GROUP, "v1", "projects").unwrap();
     Projects { fixture, endpoint }
 }
 

@@ -79,7 +79,6 @@ async fn widgets(store: &Arc<Ailing>, has_cache: bool) -> (Registry, Arc<Endpoin
     let registry = builder.build().unwrap();
     registry.start().await.unwrap();
     let endpoint = registry.endpoint(GROUP, "v1alpha1", "widgets").unwrap();
-    let endpoint = Arc::clone(endpoint);
     (registry, endpoint)
 }
 

@@ -135,7 +135,7 @@ impl Endpoint {
         let registered = |k: &apiloom_meta::GroupVersionKind| {
             k.group == gv.group && k.version == gv.version && k.kind == kind
         };
-        if !self.shared.registered.iter().any(registered) {
+        if !self.shared.registered.load().iter().any(registered) {
             let scheme = "in scheme \"apiloom\"";
             let text = format!(
                 "no kind {} is registered for version {} {scheme}",

@@ -64,11 +64,9 @@ impl Server {
         let registry = builder.build().unwrap();
         registry.start().await.unwrap();
         let endpoint = |version: &Version| {
-            Arc::clone(
-                registry
-                    .endpoint(&GROUP.name, version.name(), "balancers")
-                    .unwrap(),
-            )
+            registry
+                .endpoint(&GROUP.name, version.name(), "balancers")
+                .unwrap()
         };
         Self {
             endpoints: VERSIONS.iter().map(endpoint).collect(),

@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use apiloom_meta::kind::{CellSource, Place, ResourceDef, SmolStr};
+use apiloom_meta::kind::{CellSource, Place, Resource, ResourceDef, SmolStr};
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
 use apiloom_storage::Storage;
 
-use crate::registry::catalog::located::{label, located, of_kind, of_two_kinds};
+use super::located::{label, located, of_kind, of_two_kinds};
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::kind_version::KindVersion;
 use crate::registry::objects::prepared::Handed;
 use crate::registry::objects::read_counts::ReadCounts;
 use crate::registry::objects::readers::Readers;
 use crate::registry::objects::recent_conversions::RecentConversions;
-use crate::registry::rules::strategy::ErasedStrategy;
+use crate::registry::rules::strategy::{ErasedStrategy, Strategy, Typed};
 
 /// The rules of a kind in one version.
 pub(super) struct VersionStrategy {
@@ -26,11 +26,23 @@ pub(super) struct VersionStrategy {
     pub(super) rules: Box<dyn ErasedStrategy>,
 }
 
+impl VersionStrategy {
+    pub(super) fn new<K: Resource>(strategy: impl Strategy<K>) -> Self {
+        Self {
+            of: GroupResource::new(K::GROUP, K::PLURAL),
+            version: SmolStr::new_static(K::VERSION),
+            place: K::definition().place,
+            rules: Box::new(Typed::<K, _>::new(strategy)),
+        }
+    }
+}
+
 /// The makings of kinds.
 pub(super) struct Kinds<'a> {
-    pub(super) store: Arc<dyn Storage>,
-    pub(super) stores: Vec<(GroupResource, Arc<dyn Storage>)>,
-    pub(super) key_prefix: String,
+    pub(super) store: &'a Arc<dyn Storage>,
+    /// Stores of single resources.
+    pub(super) stores: &'a [(GroupResource, Arc<dyn Storage>)],
+    pub(super) key_prefix: &'a str,
     pub(super) strategies: Vec<VersionStrategy>,
     /// How many bytes slow readers of a kind may keep: as many as its history.
     pub(super) readers_bytes: usize,
@@ -40,7 +52,7 @@ pub(super) struct Kinds<'a> {
 impl Kinds<'_> {
     /// The kinds that have no problem, and all ids in order of registration. The first definitions are the server's own.
     pub(super) fn build(
-        &mut self,
+        mut self,
         defs: Vec<ResourceDef>,
         own: usize,
     ) -> (Vec<GroupResource>, BTreeMap<GroupResource, Arc<Kind>>) {
@@ -74,19 +86,13 @@ impl Kinds<'_> {
             );
             self.problems.push(located([strategy.place], problem));
         }
-        for (resource, _) in &self.stores {
-            if !order.contains(resource) {
-                self.problems
-                    .push(format!("a store for {resource}, which is not registered"));
-            }
-        }
         (order, kinds)
     }
 
     /// Where a kind is kept.
     fn store(&self, id: &GroupResource) -> Arc<dyn Storage> {
         let own = self.stores.iter().find(|(owner, _)| owner == id);
-        Arc::clone(own.map_or(&self.store, |(_, store)| store))
+        Arc::clone(own.map_or(self.store, |(_, store)| store))
     }
 
     fn kind(&mut self, id: &GroupResource, defs: Vec<ResourceDef>, is_own: bool) -> Option<Kind> {
@@ -115,7 +121,7 @@ impl Kinds<'_> {
             scope,
             is_own,
             store: self.store(id),
-            key_prefix: self.key_prefix.clone(),
+            key_prefix: self.key_prefix.to_owned(),
             newest_write: AtomicU64::new(0),
             reads,
             handed: Handed::default(),

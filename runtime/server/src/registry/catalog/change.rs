@@ -1,0 +1,175 @@
+//! Changes of what a registry serves while it serves: kinds that come, change and go.
+
+use std::fmt;
+
+use apiloom_meta::GroupResource;
+use apiloom_meta::kind::{GroupDef, Resource, ResourceDef};
+
+use super::builder::refuse_own_kinds;
+use super::groups::{ambiguous_names, complete_groups};
+use super::kinds::{Kinds, VersionStrategy};
+use super::resources::{Registry, fill};
+use super::snapshot::{Catalog, Parts};
+use crate::registry::rules::strategy::Strategy;
+
+/// Kinds and groups to add, to replace and to remove in one step; see [`Registry::change`].
+#[derive(Default)]
+pub struct CatalogChange {
+    groups: Vec<GroupDef>,
+    defs: Vec<ResourceDef>,
+    strategies: Vec<VersionStrategy>,
+    removed: Vec<GroupResource>,
+}
+
+impl fmt::Debug for CatalogChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds: Vec<_> = self.defs.iter().map(ResourceDef::gvk).collect();
+        f.debug_struct("CatalogChange")
+            .field("kinds", &kinds)
+            .field("removed", &self.removed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CatalogChange {
+    /// A change of nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Declares a group, or replaces its declaration.
+    #[must_use]
+    pub fn group(mut self, group: GroupDef) -> Self {
+        self.groups.push(group);
+        self
+    }
+
+    /// Adds a version of a kind that is a Rust type. The versions of one resource in a change are all that it has
+    /// afterwards.
+    #[must_use]
+    pub fn kind<K: Resource>(self) -> Self {
+        self.definition(K::definition())
+    }
+
+    /// Adds a version of a kind by its definition, as [`CatalogChange::kind`] does.
+    #[must_use]
+    pub fn definition(mut self, def: ResourceDef) -> Self {
+        self.defs.push(def);
+        self
+    }
+
+    /// Adds rules for a version of a kind of this change. Rules that a replaced kind had are gone.
+    #[must_use]
+    pub fn strategy<K: Resource>(mut self, strategy: impl Strategy<K>) -> Self {
+        self.strategies.push(VersionStrategy::new::<K>(strategy));
+        self
+    }
+
+    /// Removes a resource in all its versions. Its objects stay in the store.
+    #[must_use]
+    pub fn remove(mut self, resource: GroupResource) -> Self {
+        self.removed.push(resource);
+        self
+    }
+
+    fn touches(&self, resource: &GroupResource) -> bool {
+        self.removed.contains(resource)
+            || self
+                .defs
+                .iter()
+                .any(|def| def.group_resource() == *resource)
+    }
+}
+
+impl Registry {
+    /// Changes what is served, in one step: later requests see all of the change, requests that began before it none.
+    /// Watches of resources that it replaces or removes end; those of other resources go on. New kinds are served when
+    /// their watch caches are filled, or do not fill at once (see [`Registry::start`]).
+    ///
+    /// # Errors
+    /// As [`RegistryBuilder::build`](super::builder::RegistryBuilder::build), and one line for each resource that cannot be
+    /// changed: those of the server itself, those that an admission plugin lists, and the removal of one that is not registered.
+    /// Then nothing changes.
+    pub async fn change(&self, change: CatalogChange) -> Result<(), Vec<String>> {
+        let _one_at_a_time = self.changing.lock().await;
+        let present = self.catalog();
+        let mut problems = Vec::new();
+        problems.extend(self.unchangeable(&present, &change));
+        let own = present
+            .defs
+            .iter()
+            .filter(|def| present.is_own(def))
+            .count();
+        let kept =
+            |def: &&ResourceDef| present.is_own(def) || !change.touches(&def.group_resource());
+        let mut defs: Vec<ResourceDef> = present.defs.iter().filter(kept).cloned().collect();
+        defs.extend(change.defs.iter().cloned());
+        refuse_own_kinds(own, &mut defs, &mut problems);
+        let is_declared_anew =
+            |group: &&GroupDef| !change.groups.iter().any(|other| other.name == group.name);
+        let mut declared: Vec<GroupDef> = present
+            .declared
+            .iter()
+            .filter(is_declared_anew)
+            .cloned()
+            .collect();
+        declared.extend(change.groups.iter().cloned());
+        let groups = complete_groups(&declared, &defs, &mut problems);
+        problems.extend(ambiguous_names(&defs));
+        let mut kinds = present.kinds.clone();
+        kinds.retain(|resource, of| of.kind.is_own || !change.touches(resource));
+        let settings = &self.settings;
+        let made = Kinds {
+            store: &settings.store,
+            stores: &settings.stores,
+            key_prefix: &settings.key_prefix,
+            strategies: change.strategies,
+            readers_bytes: settings.readers_bytes,
+            problems: &mut problems,
+        };
+        let (_, made) = made.build(change.defs, 0);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        kinds.extend(made.into_iter().map(|(resource, kind)| {
+            let kind = settings.with_cache(&resource, kind);
+            (resource, kind)
+        }));
+        let parts = Parts {
+            declared,
+            groups,
+            defs,
+            kinds,
+        };
+        let catalog = Catalog::new(parts, settings, Some(&present));
+        if self.run_caches(&catalog) && !fill(&catalog).await {
+            tracing::warn!("serves changed kinds before every watch cache is filled");
+        }
+        self.publish(catalog);
+        Ok(())
+    }
+
+    /// One line for each resource of a change that has to stay as it is.
+    fn unchangeable(&self, present: &Catalog, change: &CatalogChange) -> Vec<String> {
+        let unknown = change.removed.iter().filter_map(|resource| {
+            let why = match present.kinds.get(resource) {
+                None => "it is not registered",
+                Some(of) if of.kind.is_own => "every server serves it",
+                Some(_) => return None,
+            };
+            Some(format!("{resource} cannot be removed: {why}"))
+        });
+        let listed = self
+            .listers
+            .iter()
+            .filter_map(|lister| lister.resource())
+            .filter(|resource| {
+                let is_own = present.kinds.get(resource).is_some_and(|of| of.kind.is_own);
+                change.touches(resource) && !is_own
+            })
+            .map(|resource| {
+                format!("{resource} cannot be changed: an admission plugin lists its objects")
+            });
+        unknown.chain(listed).collect()
+    }
+}

@@ -1,0 +1,125 @@
+//! The groups of a catalog with their versions, and the names that kinds of a group may not share.
+
+use apiloom_meta::kind::{GroupDef, Place, Release, Resource, ResourceDef, SmolStr};
+
+use super::located::{label, located, of_two_kinds};
+use crate::registry::rules::namespace::Namespace;
+
+/// A group with its versions in order of preference.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub(super) name: SmolStr,
+    pub(super) versions: Vec<SmolStr>,
+    pub(super) release: Option<Release>,
+    place: Option<Place>,
+}
+
+/// A group's name in an error.
+pub(super) fn group_label(name: &str) -> String {
+    if name.is_empty() {
+        "the core group".to_owned()
+    } else {
+        format!("group {name}")
+    }
+}
+
+/// The declared groups, and those that only their kinds name, in order of registration; core first.
+pub(super) fn complete_groups(
+    declared: &[GroupDef],
+    defs: &[ResourceDef],
+    problems: &mut Vec<String>,
+) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for group in declared {
+        if let Some(known) = groups.iter().find(|known| known.name == group.name) {
+            let problem = format!("{} is declared twice", group_label(&group.name));
+            problems.push(located([known.place, group.place], problem));
+            continue;
+        }
+        groups.push(Group {
+            name: group.name.clone(),
+            versions: group.versions.to_vec(),
+            release: group.release,
+            place: group.place,
+        });
+    }
+    complete_core(&mut groups);
+    for def in defs {
+        let is_declared = declared.iter().any(|group| group.name == def.group);
+        match groups.iter_mut().find(|group| group.name == def.group) {
+            None => groups.push(Group {
+                name: def.group.clone(),
+                versions: vec![def.version.clone()],
+                release: None,
+                place: None,
+            }),
+            Some(group) if group.versions.contains(&def.version) => {}
+            Some(group) if !is_declared => group.versions.push(def.version.clone()),
+            Some(group) => {
+                let versions = group.versions.join(", ");
+                let problem = format!(
+                    "{}: {} declares the versions {versions}",
+                    label(def),
+                    group_label(&group.name)
+                );
+                problems.push(located([def.place, group.place], problem));
+            }
+        }
+    }
+    groups
+}
+
+/// Puts the core group first, declared or not, with the version in which namespaces are served.
+fn complete_core(groups: &mut Vec<Group>) {
+    let position = groups.iter().position(|group| group.name.is_empty());
+    let mut core = match position {
+        Some(position) => groups.remove(position),
+        None => Group {
+            name: SmolStr::default(),
+            versions: Vec::new(),
+            release: None,
+            place: None,
+        },
+    };
+    let version = SmolStr::new_static(Namespace::VERSION);
+    if !core.versions.contains(&version) {
+        core.versions.push(version);
+    }
+    groups.insert(0, core);
+}
+
+/// One line for each name that two kinds of a group share, and for what the versions of a kind are called differently.
+pub(super) fn ambiguous_names(defs: &[ResourceDef]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut told = Vec::new();
+    for (index, def) in defs.iter().enumerate() {
+        let names = def.names();
+        let earlier = defs[..index]
+            .iter()
+            .filter(|other| other.group == def.group);
+        let (versions, others): (Vec<_>, Vec<_>) =
+            earlier.partition(|other| other.plural == def.plural);
+        // Versions that are different kinds are told apart elsewhere.
+        if let Some(first) = versions.first().filter(|first| first.kind == def.kind) {
+            let differences = first.names().differences(&names);
+            lines.extend(differences.iter().map(|difference| {
+                let what = format!(
+                    "differ in their {}: {} and {}",
+                    difference.what, difference.first, difference.second
+                );
+                of_two_kinds(first, def, what)
+            }));
+        }
+        for other in others {
+            for name in names.shared(&other.names()) {
+                let resources = (name, other.plural.clone(), def.plural.clone());
+                // Of several versions it is told once.
+                if !told.contains(&resources) {
+                    told.push(resources);
+                    lines.push(of_two_kinds(other, def, format!("share the name {name}")));
+                }
+            }
+        }
+    }
+    lines
+}

@@ -1,0 +1,48 @@
+//! The watch cache of a kind, which runs as long as a catalog or a request uses it.
+
+use std::sync::{Arc, OnceLock};
+
+use apiloom_storage::cache::WatchCache;
+use tokio::task::AbortHandle;
+
+use super::served::Served;
+
+/// The watch cache of a kind, and the task that follows the store for it.
+#[derive(Clone, Debug)]
+pub(crate) struct KindCache {
+    pub(crate) cache: Arc<WatchCache<Served>>,
+    pub(crate) task: Arc<CacheTask>,
+}
+
+impl KindCache {
+    pub(crate) fn new(cache: Arc<WatchCache<Served>>) -> Self {
+        Self {
+            cache,
+            task: Arc::default(),
+        }
+    }
+}
+
+/// The task of a watch cache once it runs. Dropping this ends it: the last catalog or request that uses the cache does.
+#[derive(Debug, Default)]
+pub(crate) struct CacheTask(OnceLock<AbortHandle>);
+
+impl CacheTask {
+    pub(crate) fn started(&self, task: AbortHandle) {
+        if let Err(second) = self.0.set(task) {
+            second.abort();
+        }
+    }
+
+    pub(crate) fn is_started(&self) -> bool {
+        self.0.get().is_some()
+    }
+}
+
+impl Drop for CacheTask {
+    fn drop(&mut self) {
+        if let Some(task) = self.0.get() {
+            task.abort();
+        }
+    }
+}

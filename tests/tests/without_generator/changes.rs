@@ -1,0 +1,275 @@
+//! Kinds that come, change and go while the server runs; clients of other kinds notice nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use apiloom::meta::GroupResource;
+use apiloom::prelude::*;
+use apiloom::server::Loopback;
+use apiloom::server::registry::CatalogChange;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+
+use super::in_process::{event, open, read, serve};
+use super::{KETTLES, STOVES};
+
+/// Pot cooks soup.
+#[apiloom::resource(
+    group = "kitchen.example.com",
+    version = "v1",
+    namespaced,
+    shortname = "po"
+)]
+pub struct Pot {
+    pub metadata: ObjectMeta,
+    pub spec: PotSpec,
+}
+
+#[apiloom::api]
+pub struct PotSpec {
+    #[api(min = 1)]
+    pub litres: i32,
+}
+
+/// The same kind as it is later: with a lid.
+mod later {
+    use super::*;
+
+    #[apiloom::resource(group = "kitchen.example.com", version = "v1", namespaced)]
+    pub struct Pot {
+        pub metadata: ObjectMeta,
+        pub spec: PotSpec,
+    }
+
+    #[apiloom::api]
+    pub struct PotSpec {
+        #[api(min = 2)]
+        pub litres: i32,
+        #[api(default = "glass")]
+        pub lid: String,
+    }
+}
+
+const POTS: &str = "/apis/kitchen.example.com/v1/namespaces/default/pots";
+
+const DISCOVERY: &str = "/apis/kitchen.example.com/v1";
+
+fn pots() -> GroupResource {
+    GroupResource::new("kitchen.example.com", "pots")
+}
+
+fn named(kind: &str, name: &str, spec: &Value) -> String {
+    let api_version = "kitchen.example.com/v1";
+    json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec})
+        .to_string()
+}
+
+async fn get(loopback: &Loopback, url: &str) -> (u16, Value) {
+    let (code, text) = read(open(loopback, "GET", url, "").await).await;
+    (
+        code,
+        serde_json::from_str(&text).unwrap_or(Value::String(text)),
+    )
+}
+
+async fn post(loopback: &Loopback, url: &str, body: &str) -> (u16, Value) {
+    let (code, text) = read(open(loopback, "POST", url, body).await).await;
+    (code, serde_json::from_str(&text).unwrap())
+}
+
+async fn resources(loopback: &Loopback) -> Vec<String> {
+    let (_, list) = get(loopback, DISCOVERY).await;
+    let names = list["resources"].as_array().unwrap().iter();
+    names
+        .map(|resource| resource["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kind_comes_changes_and_goes_while_others_are_served() {
+    let server = serve(|builder| builder).await;
+    let loopback = server.loopback.privileged();
+
+    // Clients of kettles, all the time: a list after the other, and a watch that must see every kettle.
+    let done = Arc::new(AtomicBool::new(false));
+    let lists = tokio::spawn({
+        let (loopback, done) = (loopback.clone(), Arc::clone(&done));
+        async move {
+            let mut answers = 0;
+            while !done.load(Ordering::Acquire) {
+                let (code, list) = get(&loopback, KETTLES).await;
+                assert_eq!(code, 200, "{list}");
+                answers += 1;
+                // A failed assertion of the test can end this loop only where it waits.
+                tokio::task::yield_now().await;
+            }
+            answers
+        }
+    });
+    let watch = open(&loopback, "GET", &format!("{KETTLES}?watch=1"), "").await;
+    let mut kettles = watch.into_body();
+    let mut expected = Vec::new();
+    let mut put_kettle = async |name: &str| {
+        let (code, _) = post(
+            &loopback,
+            KETTLES,
+            &named("Kettle", name, &json!({"litres": 2})),
+        )
+        .await;
+        assert_eq!(code, 201);
+        expected.push(name.to_owned());
+    };
+
+    assert_eq!(get(&loopback, POTS).await.0, 404);
+    assert_eq!(
+        resources(&loopback).await,
+        ["kettles", "stoves", "stoves/status"]
+    );
+    put_kettle("before").await;
+
+    let added = server.registry.change(CatalogChange::new().kind::<Pot>());
+    added.await.unwrap();
+    assert_eq!(
+        resources(&loopback).await,
+        ["kettles", "stoves", "stoves/status", "pots"]
+    );
+    let (_, openapi) = get(&loopback, "/openapi/v3/apis/kitchen.example.com/v1").await;
+    let schema = "com.example.kitchen.v1.Pot";
+    assert!(openapi["components"]["schemas"][schema].is_object());
+    let (code, small) = post(
+        &loopback,
+        POTS,
+        &named("Pot", "small", &json!({"litres": 1})),
+    )
+    .await;
+    assert_eq!((code, &small["spec"]), (201, &json!({"litres": 1})));
+    let watch = open(&loopback, "GET", &format!("{POTS}?watch=1"), "").await;
+    let mut watch = watch.into_body();
+    assert_eq!(event(&mut watch).await.unwrap()["type"], "ADDED");
+    put_kettle("with-pots").await;
+
+    let changed = server
+        .registry
+        .change(CatalogChange::new().kind::<later::Pot>());
+    changed.await.unwrap();
+    assert_eq!(
+        event(&mut watch).await,
+        None,
+        "a watch of the old kind ends"
+    );
+    let url = format!("{POTS}/small");
+    let (code, small) = get(&loopback, &url).await;
+    let spec = json!({"litres": 1, "lid": "glass"});
+    assert_eq!(
+        (code, &small["spec"]),
+        (200, &spec),
+        "stored objects are read by the new schema"
+    );
+    let (code, refused) = post(
+        &loopback,
+        POTS,
+        &named("Pot", "tiny", &json!({"litres": 1})),
+    )
+    .await;
+    assert_eq!(code, 422, "{refused}");
+    let watch = open(&loopback, "GET", &format!("{POTS}?watch=1"), "").await;
+    let mut watch = watch.into_body();
+    assert_eq!(event(&mut watch).await.unwrap()["object"]["spec"], spec);
+    put_kettle("with-lids").await;
+
+    let removed = server.registry.change(CatalogChange::new().remove(pots()));
+    removed.await.unwrap();
+    assert_eq!(event(&mut watch).await, None);
+    assert_eq!(get(&loopback, &url).await.0, 404);
+    assert_eq!(
+        resources(&loopback).await,
+        ["kettles", "stoves", "stoves/status"]
+    );
+    let (_, openapi) = get(&loopback, "/openapi/v3/apis/kitchen.example.com/v1").await;
+    assert!(openapi["components"]["schemas"].get(schema).is_none());
+    let (code, _) = get(&loopback, STOVES).await;
+    assert_eq!(code, 200);
+    put_kettle("after").await;
+
+    let again = server.registry.change(CatalogChange::new().kind::<Pot>());
+    again.await.unwrap();
+    let (_, list) = get(&loopback, POTS).await;
+    assert_eq!(
+        list["items"][0]["metadata"]["name"], "small",
+        "its objects stay in the store"
+    );
+
+    let mut seen = Vec::new();
+    while seen.len() < expected.len() {
+        // Events that wait come in one piece.
+        let frame = kettles.frame().await.unwrap().unwrap();
+        let events = serde_json::Deserializer::from_slice(frame.data_ref().unwrap()).into_iter();
+        let name = |event: Value| {
+            event["object"]["metadata"]["name"]
+                .as_str()
+                .map(str::to_owned)
+        };
+        seen.extend(events.filter_map(|event| name(event.unwrap())));
+    }
+    assert_eq!(seen, expected);
+    done.store(true, Ordering::Release);
+    assert!(lists.await.unwrap() > 0);
+    drop(kettles);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_change_that_cannot_be_made_changes_nothing() {
+    let server = serve(|builder| builder).await;
+    let loopback = server.loopback.privileged();
+    let before = server.registry.generation();
+    let namespaces = GroupResource::new("", "namespaces");
+    let refused = server
+        .registry
+        .change(CatalogChange::new().remove(pots()).remove(namespaces))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        [
+            "pots.kitchen.example.com cannot be removed: it is not registered",
+            "namespaces cannot be removed: every server serves it"
+        ]
+    );
+    let twice = CatalogChange::new().kind::<Pot>().kind::<Pot>();
+    let refused = server.registry.change(twice).await.unwrap_err();
+    assert!(refused[0].ends_with("is registered twice"), "{refused:?}");
+    assert_eq!(server.registry.generation(), before);
+    assert_eq!(get(&loopback, POTS).await.0, 404);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn watches_that_open_while_a_kind_goes_end_too() {
+    let server = serve(|builder| builder).await;
+    let loopback = server.loopback.privileged();
+    for _ in 0..20 {
+        let change = CatalogChange::new().kind::<Pot>();
+        server.registry.change(change).await.unwrap();
+        let watches = (0..8).map(|_| {
+            let loopback = loopback.clone();
+            tokio::spawn(async move {
+                let watch = open(&loopback, "GET", &format!("{POTS}?watch=1"), "").await;
+                if watch.status() == 404 {
+                    return;
+                }
+                assert_eq!(watch.status(), 200);
+                assert_eq!(event(&mut watch.into_body()).await, None);
+            })
+        });
+        let watches: Vec<_> = watches.collect();
+        let change = CatalogChange::new().remove(pots());
+        server.registry.change(change).await.unwrap();
+        for watch in watches {
+            watch.await.unwrap();
+        }
+    }
+    let (code, _) = get(&loopback, KETTLES).await;
+    assert_eq!(code, 200);
+    server.stop().await;
+}
