@@ -1,6 +1,6 @@
 //! What an object is: metadata, kinds, selectors, Status, Quantity, schema, patch, codecs.
 //!
-//! No I/O, no async, no HTTP: everything here is a pure function of its input. The one invariant: whatever the
+//! No I/O, no async, no HTTP: everything here is a pure function of its input. The one invariant: for any
 //! bytes that come in, the answer is a value or an error that names the field, never a panic.
 
 pub mod bytes;

@@ -1,7 +1,7 @@
 //! JSON patch (RFC 6902) and JSON merge patch (RFC 7386) over an erased object.
 //!
 //! What Kubernetes allows beyond RFC 6902: an index below zero counts from the end, and a `test` for null holds where
-//! there is nothing. A patch is applied whole or not at all, and whatever it says, the document stays one that can be
+//! there is nothing. A patch is applied whole or not at all, and after every patch the document stays one that can be
 //! stored and read again.
 
 use std::io;

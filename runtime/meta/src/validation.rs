@@ -1,4 +1,4 @@
-//! What is checked of every object's metadata, whatever its kind (`ValidateObjectMeta`, `ValidateObjectMetaUpdate`).
+//! Checks of the metadata of objects of every kind (`ValidateObjectMeta`, `ValidateObjectMetaUpdate`).
 //!
 //! Works on the erased object: the schema refused values of the wrong type before, so here such a value counts as absent.
 

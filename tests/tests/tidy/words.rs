@@ -10,9 +10,6 @@ const REASON: &str = "One file, because";
 /// Pronouns that hide what a sentence is about: name the caller, the client or the value instead.
 const BANNED: [&str; 5] = ["whoever", "whatever", "nobody", "somebody", "anybody"];
 
-/// Folders whose comments are still to be revised; only their words are not checked.
-const TO_COME: [&str; 2] = ["runtime/meta", "runtime/server"];
-
 /// Doc comments that are descriptions in published OpenAPI documents and CRDs.
 const PUBLISHED: [&str; 1] = ["/// Greeting says hello to somebody."];
 
@@ -117,9 +114,7 @@ fn files_have_a_head_and_plain_words() {
         if is_rust(path) {
             found.extend(problems_of_form(text));
         }
-        if !TO_COME.iter().any(|folder| path.starts_with(folder)) {
-            found.extend(problems_of_words(text, is_rust(path)));
-        }
+        found.extend(problems_of_words(text, is_rust(path)));
         problems.extend(
             found
                 .iter()

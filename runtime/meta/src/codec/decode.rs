@@ -649,7 +649,7 @@ impl<'de> Visitor<'de> for YamlKeyVisitor {
     }
 }
 
-/// Reads over a value that nobody wants, but not deeper than one that is wanted.
+/// Skips a value that is not wanted, to the same depth limit as one that is.
 struct Skip {
     depth: usize,
 }

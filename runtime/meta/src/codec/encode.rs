@@ -36,7 +36,7 @@ pub(super) fn append(value: &impl Serialize, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the key of a map, which JSON spells as a string whatever its type is.
+/// Appends the key of a map, which JSON spells as a string for every type.
 pub(super) fn append_key(
     key: &(impl Serialize + ?Sized),
     out: &mut Vec<u8>,

@@ -188,7 +188,7 @@ fn string_end(json: &[u8], at: usize) -> Option<usize> {
         at += memchr2(b'"', b'\\', rest)?;
         match json[at] {
             b'"' => return Some(at + 1),
-            // Whatever is escaped, its first byte does not end the string.
+            // The first byte of an escape does not end the string.
             _ => at += 2,
         }
     }

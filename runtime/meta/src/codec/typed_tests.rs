@@ -1,4 +1,4 @@
-//! Typed values come out as their documents do, whatever shapes they have.
+//! Typed values of every shape are encoded as their documents are.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,7 +1,7 @@
-//! Recognizes stored documents that reading would give back byte for byte, so that nobody has to decode them.
+//! Recognizes stored documents that reading would give back byte for byte, so that they need not be decoded.
 //!
 //! Most of what a store holds was written by the same schema that reads it. One look over the bytes, against the schema,
-//! tells: whatever is not certain at a glance counts as different, and is decoded, pruned, defaulted and encoded.
+//! tells: a document that is not certain at a glance counts as different, and is decoded, pruned, defaulted and encoded.
 
 use serde_json::Value;
 

@@ -137,7 +137,7 @@ fn is_block(text: &str) -> bool {
     text.trim_end_matches('\n').contains('\n')
         && !text.starts_with([' ', '\n', '\t'])
         && text.chars().all(|c| c == '\n' || (is_printable(c) && c != '\u{feff}'))
-        // A line of blanks, or blanks at the end of one, are easily lost by whoever edits it.
+        // A line of blanks, or blanks at the end of one, are easily lost when it is edited.
         && text.split('\n').all(|line| !line.ends_with([' ', '\t']))
 }
 
@@ -225,7 +225,7 @@ fn is_word(text: &str) -> bool {
 pub(super) fn first_document(text: &str) -> &str {
     let mut begun = false;
     let mut start = 0;
-    // A carriage return ends a line too, whatever follows it.
+    // A carriage return ends a line too, before any character.
     for line in text.split_inclusive(['\n', '\r']) {
         let bare = line.trim_end_matches(['\n', '\r']);
         let rest = bare

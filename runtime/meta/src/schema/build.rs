@@ -117,7 +117,7 @@ impl<'a> Builder<'a> {
             }
             root::add_type_and_metadata(&mut node, object_meta());
         }
-        // The rules of a CRD are the business of whoever wrote it.
+        // The rules of a CRD are its author's, and are not checked here.
         if self.source == Source::Types {
             super::fit::check(&mut self.problems, &node, path);
         }

@@ -1,5 +1,5 @@
-//! Rules that stand where no value could ever break them: a bound of numbers on a string, a map type on a list. Somebody
-//! counts on such a rule, so it is refused when the server is built instead of never being enforced.
+//! Rules that stand where no value could ever break them: a bound of numbers on a string, a map type on a list. Its
+//! author relies on such a rule, so it is refused when the server is built instead of never being enforced.
 
 use super::node::{ListType, Node, Types};
 use super::problems::Problems;

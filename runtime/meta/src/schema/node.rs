@@ -229,7 +229,7 @@ pub(crate) struct Rules {
     /// Allowed values; empty allows all.
     pub(crate) values: Vec<Value>,
     pub(crate) not_equal: Option<Value>,
-    /// Items differ from each other, whatever the list type.
+    /// Items differ from each other, for every list type.
     pub(crate) unique: bool,
     /// The field must be there and not empty, though its type is optional.
     pub(crate) required: bool,

@@ -34,7 +34,7 @@ pub enum QuantityFormat {
 
 /// A quantity; keeps the suffix family it was written in.
 ///
-/// Quantities are equal when their amounts are, whatever their families. Amounts have up to 38 digits.
+/// Quantities are equal when their amounts are, in any family. Amounts have up to 38 digits.
 ///
 /// ```
 /// use apiloom_meta::Quantity;

@@ -87,7 +87,7 @@ impl<'a> Credentials<'a> {
         self.headers
     }
 
-    /// The header `Authorization`, whatever its scheme.
+    /// The header `Authorization`, of any scheme.
     pub fn authorization(&self) -> Option<&HeaderValue> {
         self.authorization.as_ref()
     }

@@ -43,7 +43,7 @@ use crate::registry::{Catalog, Endpoint, OffThread, Registry, RequestContext, Us
 /// The API as one function from request to response. Cheap to clone.
 ///
 /// It reads from a request's extensions what the filters before it found out: [`UserInfo`], [`RequestInfo`] and
-/// [`Deadline`]. What is missing it finds out itself; without a user the request is nobody's.
+/// [`Deadline`]. What is missing it finds out itself; without a user the request has none.
 #[derive(Clone, Debug)]
 pub struct Api {
     /// The API of the catalog that was served when it was last looked at.

@@ -12,7 +12,7 @@ use super::negotiate::MEDIA_TYPES;
 use super::protobuf;
 use crate::auth::BoxError;
 
-/// The body of a request, whatever carried it here.
+/// The body of a request, from a connection or from the same process.
 pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// The most bytes of a body, as kube-apiserver has it: what fits into etcd twice, so every object that can be stored fits.
@@ -210,7 +210,7 @@ mod tests {
             format(&headers("application/json; a=b; c=\"d;\\\"\" ;")),
             Ok(BodyFormat::Plain(Format::Json))
         );
-        // Issue 9, point 19: what is malformed is no media type, whatever it begins with.
+        // Issue 9, point 19: what is malformed is no media type, even if it begins like one.
         let malformed = [
             ";;;",
             ";",

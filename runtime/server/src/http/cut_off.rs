@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::response::{Body, CutOff};
 
-/// Cuts the answer off at the deadline. An answer whose bytes are all here is left alone: it is nobody's work any more.
+/// Cuts the answer off at the deadline. An answer whose bytes are all here is left alone: no work remains for it.
 pub(super) fn until(deadline: Instant, response: Response<Body>) -> Response<Body> {
     if response.body().size_hint().exact().is_some() {
         return response;

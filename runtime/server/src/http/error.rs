@@ -100,7 +100,7 @@ pub fn respond(error: &ApiError, request: &Parts) -> Response<Body> {
     response
 }
 
-/// The answer for a path that nobody serves: plain text, as Go's mux gives it.
+/// The answer for a path that is not served: plain text, as Go's mux gives it.
 pub fn page_not_found() -> Response<Body> {
     let mut response = plain(StatusCode::NOT_FOUND, "404 page not found\n");
     response

@@ -55,7 +55,7 @@ pub struct Check {
     group: Option<&'static str>,
     probes: Vec<Probe>,
     run: Arc<Run>,
-    /// Whether it failed last: the log tells when that changes, however often anybody asks.
+    /// Whether it failed last: the log tells when that changes, not at each request.
     is_failing: Arc<AtomicBool>,
 }
 

@@ -1,7 +1,7 @@
 //! `/metrics`: what the server did and is doing, by the names and labels that dashboards and alerts for Kubernetes use.
 //!
 //! Counting a request allocates nothing in steady state: the handles of a combination of labels are looked up by
-//! borrowed strings and made once. The number of combinations is bounded, whatever clients send.
+//! borrowed strings and made once. The number of combinations is bounded for all requests.
 
 mod exposition;
 mod process;

@@ -26,8 +26,7 @@ pub(super) struct Observed {
     begun: Instant,
     /// The length of the request's body, when it is known and not zero.
     request_bytes: Option<u64>,
-    /// What became of it so far. Without an answer its time ran out, or its client went away, which is no different to
-    /// whoever watches the server.
+    /// What became of it so far. Without an answer its time ran out, or its client went away; both count as 504.
     code: StatusCode,
     response_bytes: u64,
     _running: Option<Running>,

@@ -13,7 +13,7 @@ impl From<watch::Receiver<bool>> for Stopping {
 }
 
 impl Stopping {
-    /// Returns when the server stops; never, when nobody is left who could say so.
+    /// Returns when the server stops; never, when the sender is gone.
     pub(super) async fn wait(self) {
         if let Some(mut receiver) = self.0 {
             let told = receiver.wait_for(|stopping| *stopping).await.is_ok();

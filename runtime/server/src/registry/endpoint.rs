@@ -235,8 +235,8 @@ impl Endpoint {
         object.set_type(&self.version().api_version, &self.def().kind);
     }
 
-    /// Checks the namespace of a body against the URL's and fills it in. A cluster-scoped kind has none, whatever the
-    /// body says.
+    /// Checks the namespace of a body against the URL's and fills it in. A cluster-scoped kind has none, also when
+    /// the body names one.
     pub(super) fn match_namespace(
         &self,
         object: &mut Object,

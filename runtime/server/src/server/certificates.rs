@@ -254,7 +254,7 @@ fn names(bind_address: IpAddr) -> Vec<SanType> {
 }
 
 /// A certificate for these names and this key, signed by an authority whose key is thrown away: clients that insist on the
-/// difference between an authority and a server accept it, and nobody can sign another with it.
+/// difference between an authority and a server accept it, and it cannot sign another one.
 fn make(key_pem: &str, names: &[SanType], now: jiff::Timestamp) -> Result<String, rcgen::Error> {
     let key = KeyPair::from_pem(key_pem)?;
     let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();

@@ -217,7 +217,7 @@ where
             && let Poll::Ready(ended) = connection.as_mut().poll(cx)
         {
             self.ended = Some(ended);
-            // With its end of the stream, unless somebody else has that now.
+            // With its end of the stream, unless another handle has that now.
             self.connection = None;
         }
         if let Some(Ok(())) = &self.ended {
@@ -226,8 +226,8 @@ where
                 return stream.poll_upgraded(cx).map_err(E::from);
             }
         }
-        // An answer wakes its connection before the next one is made, although that may be ready to be made: whoever is
-        // ready now gets a turn first.
+        // An answer wakes its connection before the next one is made, although that may be ready to be made: tasks that
+        // are ready now get a turn first.
         let is_collecting = !self.stream.lock().collected.is_empty();
         if self.ended.is_none() && is_collecting && !self.has_waited {
             self.has_waited = true;

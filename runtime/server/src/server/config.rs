@@ -173,7 +173,7 @@ impl FromStr for GoawayChance {
         if !(0.0..=0.02).contains(&chance) {
             return Err("--goaway-chance can not be less than 0 or greater than 0.02".to_owned());
         }
-        // At most 20,000, so nothing is cut off but digits that nobody needs.
+        // At most 20,000, so only digits without a meaning are cut off.
         let per_million = (chance * 1e6).round() as u32;
         Ok(Self { per_million })
     }

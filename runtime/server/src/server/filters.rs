@@ -254,7 +254,7 @@ fn scattered(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Doing as the administrator what was meant to be done as somebody else would be worse than not doing it.
+/// Impersonation is refused: ignoring the headers would run the request with the administrator's rights.
 fn refuse_impersonation(headers: &HeaderMap) -> Result<(), ApiError> {
     match headers
         .keys()

@@ -26,7 +26,7 @@ pub(super) fn checks(
     };
     let own = [
         Check::new("watch-cache", filled).on(&[Probe::Readyz]),
-        // Whoever can ask finds the registry started: the socket is read only from then on.
+        // A client that can ask finds the registry started: the socket is read only from then on.
         Check::new("poststarthook/start-registry", || Ok(())),
         Check::new("shutdown", is_stopping).on(&[Probe::Readyz]),
     ];
@@ -38,7 +38,7 @@ fn of_stores(stores: &Stores) -> [Check; 2] {
     if stores.is_etcd() {
         let answers = |store: Arc<dyn Storage>| async move {
             store.current_revision().await.map(drop).map_err(|error| {
-                // Where etcd is concerns nobody but the operator.
+                // Only the operator is told where etcd is.
                 tracing::warn!(%error, "etcd does not answer");
                 StorageError::Unavailable("etcd does not answer".to_owned())
             })

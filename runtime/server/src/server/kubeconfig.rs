@@ -27,7 +27,7 @@ pub(super) fn load_or_make_token(config: &Config) -> Result<String, ServerError>
             // Another process has made it just now.
             checked(present()?.unwrap_or_default(), &path)
         }
-        // An emptied file must not become an empty token that anybody could present.
+        // An emptied file must not become an empty token that any client could present.
         Some(token) if token.is_empty() => {
             let token = random_token()?;
             private_file::write(&path, &token)?;

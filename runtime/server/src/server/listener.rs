@@ -93,7 +93,7 @@ pub(super) async fn serve(
             drop(place);
         });
     }
-    // Nobody new gets in while the others finish.
+    // No new client is accepted while the others finish.
     drop(listener);
     // An error means that there is no connection.
     let _ = shutdown.send(());

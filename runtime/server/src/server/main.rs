@@ -58,7 +58,7 @@ fn run(work: impl Future<Output = Result<(), Outcome>>) -> Result<(), Outcome> {
         .build()
         .map_err(Outcome::Runtime)?;
     let outcome = runtime.block_on(work);
-    // A second signal means now: whatever still runs is not waited for.
+    // A second signal means now: running requests are not waited for.
     runtime.shutdown_background();
     outcome
 }

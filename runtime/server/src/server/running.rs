@@ -87,7 +87,7 @@ impl Running {
                 stop.send_replace(true);
             }
             () = shutdown => {
-                // From here on /readyz fails, watches end and nobody new is let in.
+                // From here on /readyz fails, watches end and no new client is accepted.
                 stop.send_replace(true);
                 listening.await;
             }

@@ -102,7 +102,7 @@ async fn discard(mut body: Incoming, in_progress: InProgress) {
             }
         }
     };
-    // An error means that it takes too long, and there is nobody to tell.
+    // An error means that it takes too long, and no client waits for it.
     let _ = tokio::time::timeout(REQUEST_TIMEOUT, all).await;
     drop(in_progress);
 }

@@ -110,7 +110,7 @@ async fn c_124_scans_wait_for_the_watch_cache_and_the_rest_does_not() {
 }
 
 /// Reads of what the cache should have wait for it for 3 s, in which the store is asked for its progress every 100 ms; then
-/// the store answers, except for a state that somebody says there is.
+/// the store answers, except for a state that a request names.
 #[tokio::test(start_paused = true)]
 async fn a_cache_that_stays_behind_is_passed_over() {
     let store = Arc::new(Gate::silent());

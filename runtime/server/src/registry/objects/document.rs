@@ -1,4 +1,4 @@
-//! Objects on their way out: as the bytes that a client reads, when nobody has to look inside, or decoded.
+//! Objects on their way out: as the bytes that a client reads, or decoded when the server must look inside.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! The objects of a list, one after the other while the client reads: a list that nobody reads holds no more than the
+//! The objects of a list, one after the other while the client reads: a list that is not read holds no more than the
 //! state it shows.
 //!
-//! The invariant: whatever could be in the way of an object was tried before the list began, so that a list is answered
+//! The invariant: every step that can fail for an object was tried before the list began, so that a list is answered
 //! whole or with an error. A list of which a part cannot be made after all says so by an error, never by ending early.
 
 use std::fmt;

@@ -64,7 +64,7 @@ impl<'a> Json<'a> {
 
     /// Where the resourceVersion is, without its quotes.
     pub(crate) fn version_digits(&self) -> Option<Range<usize>> {
-        // Whatever stands in front of it in the metadata holds no quotes that JSON would not escape.
+        // The fields in front of it in the metadata hold no quotes that JSON would not escape.
         let mark = b"\"resourceVersion\":\"";
         let start = self.metadata.0 + find(self.metadata(), mark)? + mark.len();
         let digits = self.bytes[start..].iter();

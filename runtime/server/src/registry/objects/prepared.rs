@@ -1,7 +1,7 @@
 //! An object as it is stored, encoded once for all who get it: the store, the client and the watch cache.
 //!
 //! What is stored is what is served, without its resourceVersion, which only the store can give. So the bytes are made
-//! once, and whoever wants to show the object puts the number into its place. Bytes that come out of the store are looked
+//! once, and a reader that shows the object puts the number into its place. Bytes that come out of the store are looked
 //! at, and only decoded when today's schema would serve something else.
 
 use std::collections::HashMap;

@@ -25,7 +25,7 @@ const CATCH_UP: Duration = Duration::from_secs(3);
 pub(crate) enum Wanted {
     /// Everything that was acknowledged before the read.
     Present,
-    /// This revision or a later one; 0 for whatever there is.
+    /// This revision or a later one; 0 for the present state of the cache.
     AtLeast(u64),
     /// Exactly this one.
     Exactly(Revision),

@@ -40,7 +40,7 @@ pub(crate) fn encode(prefix: &str, last: &str, revision: u64) -> String {
     )
 }
 
-/// The token that goes on from `start`, a key below `prefix`, at whatever state there is then.
+/// The token that goes on from `start`, a key below `prefix`, at the newest state then.
 pub(crate) fn encode_inconsistent(prefix: &str, start: &str) -> String {
     token(
         LATEST,

@@ -1,4 +1,4 @@
-//! How many objects are stored, for whoever watches the server.
+//! How many objects are stored, for metrics.
 
 use std::collections::HashSet;
 use std::sync::Arc;

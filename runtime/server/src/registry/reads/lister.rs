@@ -75,7 +75,7 @@ impl<K: Resource> Lister<K> {
             .collect())
     }
     /// One object, as new as in [`Lister::list`]; `namespace` is empty for cluster-scoped kinds. `None` only when the
-    /// store, which is asked about what is not in memory, does not have it now, whoever writes to it.
+    /// store, which is asked about what is not in memory, does not have it now, written by this server or another.
     ///
     /// # Errors
     /// As [`Lister::list`]; when the store cannot be read.

@@ -49,8 +49,8 @@ pub struct AdmissionRequest<'a> {
     pub ctx: &'a RequestContext,
 }
 
-/// The new object of a request, to read or to change. It knows whether somebody took hold of it for a change: what
-/// nobody touched need not be defaulted again.
+/// The new object of a request, to read or to change. It knows whether it was borrowed mutably: what
+/// was not need not be defaulted again.
 #[derive(Debug)]
 pub struct AdmittedObject<'a> {
     object: &'a mut Object,

@@ -295,7 +295,7 @@ impl Admission for NamespaceLifecycle {
             }
             return Ok(());
         }
-        // Whatever is left in a namespace may always be deleted.
+        // Objects that are left in a namespace may always be deleted.
         if request.namespace.is_empty() || request.operation == Operation::Delete {
             return Ok(());
         }
