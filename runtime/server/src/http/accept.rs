@@ -2,6 +2,7 @@
 //! against what they can produce.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use http::HeaderMap;
 use http::header::ACCEPT;
@@ -64,6 +65,33 @@ fn lower_case(text: &str) -> Cow<'_, str> {
     match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
         true => Cow::Owned(text.to_ascii_lowercase()),
         false => Cow::Borrowed(text),
+    }
+}
+
+/// What a request accepts: read when it is first asked for, and once.
+#[derive(Debug)]
+pub(crate) struct Accepts<'a> {
+    headers: &'a HeaderMap,
+    clauses: OnceLock<Vec<Clause<'a>>>,
+}
+
+impl<'a> Accepts<'a> {
+    /// What these headers say.
+    pub(crate) fn new(headers: &'a HeaderMap) -> Self {
+        Self {
+            headers,
+            clauses: OnceLock::new(),
+        }
+    }
+
+    /// The headers themselves.
+    pub(crate) fn headers(&self) -> &'a HeaderMap {
+        self.headers
+    }
+
+    /// The clauses, best first.
+    pub(crate) fn clauses(&self) -> &[Clause<'a>] {
+        self.clauses.get_or_init(|| accepted(self.headers))
     }
 }
 

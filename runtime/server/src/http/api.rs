@@ -1,57 +1,46 @@
-//! The API as a tower service: what each path leads to, and what every answer has in common.
+//! The API as one function: what each path leads to, and what every answer has in common.
 
-use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 
 use apiloom_meta::ApiError;
-use apiloom_meta::kind::SmolStr;
+use apiloom_meta::kind::{SmolStr, Verb};
 use arc_swap::ArcSwap;
-use bytes::Bytes;
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use http::request::Parts;
-use http::{Request, Response, StatusCode, Uri};
-use http_body_util::BodyExt;
-use tokio::time::Instant;
+use http::{Response, StatusCode};
 
 use super::body::{self, RequestBody};
-use super::call::Call;
+use super::call::{Arrival, Call, ResourceCall};
 use super::compress::compress;
 use super::cut_off::until;
 use super::definitions;
 use super::discovery::Discovery;
-use super::error::{page_not_found, respond};
+use super::error::page_not_found;
 use super::health::Health;
-use super::metrics::{Metrics, RequestLabels, verb_label};
+use super::metrics::{Metrics, RequestKind, RequestLabels, verb_label};
 use super::negotiate::check_route;
 use super::observe::{Observed, resource_labels};
 use super::openapi::OpenApi;
 use super::query::Query;
 use super::rendered::Rendered;
-use super::route::{Operation, route};
+use super::route::route;
 use super::stopping::Stopping;
-use super::timeout::{Deadline, MUTATING_TIMEOUT, handler_timeout, out_of_time, request_timeout};
+use super::timeout::{MUTATING_TIMEOUT, handler_timeout, out_of_time};
 use super::version::Version;
 use super::{
     Body, RequestInfo, ServerInfo, create, delete, get, list, patch, update, warning, watch,
     websocket,
 };
-use crate::auth::BoxError;
-use crate::registry::{Catalog, Endpoint, OffThread, Registry, RequestContext, UserInfo};
+use crate::auth::Authenticated;
+use crate::registry::{Catalog, Endpoint, OffThread, Registry, RequestContext};
 
-/// The API as one function from request to response. Cheap to clone.
-///
-/// It reads from a request's extensions what the filters before it found out: [`UserInfo`], [`RequestInfo`] and
-/// [`Deadline`]. What is missing it finds out itself; without a user the request has none.
+/// The API as one function from a [`Call`] to its response. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Api {
+pub(crate) struct Api {
     /// The API of the catalog that was served when it was last looked at.
     last: Arc<ArcSwap<Inner>>,
 }
 
 /// The API of one catalog. A request is answered by one of these, whole.
-
 #[derive(Clone, Debug)]
 struct Inner {
     registry: Arc<Registry>,
@@ -69,7 +58,7 @@ struct Inner {
 impl Api {
     /// The API of this registry, with these health checks. Documents are made when they are first asked for, once for each
     /// catalog.
-    pub fn new(registry: Arc<Registry>, info: &ServerInfo, health: Health) -> Self {
+    pub(crate) fn new(registry: Arc<Registry>, info: &ServerInfo, health: Health) -> Self {
         let catalog = registry.catalog();
         Self::of(Inner {
             metrics: Arc::new(Metrics::of_registry(info, Arc::clone(&registry))),
@@ -109,59 +98,54 @@ impl Api {
     }
 
     /// What is counted; `/metrics` prints it.
-    pub fn metrics(&self) -> Arc<Metrics> {
+    pub(crate) fn metrics(&self) -> Arc<Metrics> {
         Arc::clone(&self.last.load().metrics)
     }
 
     /// Completes what is known of a request by its query, of which a long one holds up no other request.
-    pub(crate) async fn read_query(&self, info: &mut RequestInfo, uri: &Uri) {
-        let bytes = uri.query().map_or(0, str::len);
-        let read = || info.read_query(uri);
+    pub(crate) async fn read<'r>(
+        &self,
+        arrival: Arrival<'r>,
+        request: &'r Parts,
+        mut info: RequestInfo,
+        user: Authenticated,
+    ) -> Call<'r> {
+        let bytes = request.uri.query().map_or(0, str::len);
+        let read = || {
+            let query = Query::of(&request.uri);
+            info.read_query(&query);
+            query
+        };
         let registry = Arc::clone(&self.last.load().registry);
-        registry.read_query(bytes, read).await;
+        let query = registry.read_query(bytes, read).await;
+        Call::new(arrival, request, info, query, user)
+    }
+
+    /// Answers a request that is authorized, by its deadline.
+    pub(crate) async fn answer(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
+        self.current().serve(call, body).await
     }
 
     /// Counts a request that was refused because too many are in flight.
-    pub(crate) fn count_refused(&self, info: &RequestInfo, request: &Parts) {
+    pub(crate) fn count_refused(&self, call: &Call<'_>) {
         let inner = self.current();
-        let labels = inner.labels(info, request);
+        let labels = inner.labels(call);
         let code = StatusCode::TOO_MANY_REQUESTS.as_u16();
         inner.metrics.refused(&labels, code);
     }
 
     /// Counts a request whose time ran out before it was authorized.
-    pub(crate) fn count_out_of_time(&self, info: &RequestInfo, request: &Parts) {
-        self.current().count_out_of_time(info, request);
+    pub(crate) fn count_out_of_time(&self, call: &Call<'_>) {
+        self.current().count_out_of_time(call);
     }
 
     /// Ends watches, cleanly, when this becomes true.
     #[must_use]
-    pub fn stopping(self, stopping: impl Into<Stopping>) -> Self {
+    pub(crate) fn stopping(self, stopping: impl Into<Stopping>) -> Self {
         Self::of(Inner {
             stopping: stopping.into(),
             ..Inner::clone(&self.last.load())
         })
-    }
-}
-
-impl<B> tower::Service<Request<B>> for Api
-where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
-
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let inner = self.current();
-        let (parts, body) = request.into_parts();
-        let body = body.map_err(Into::into).boxed_unsync();
-        async move { Ok(inner.serve(parts, body).await) }.boxed()
     }
 }
 
@@ -177,27 +161,13 @@ impl Inner {
         })
     }
 
-    async fn serve(&self, mut request: Parts, body: RequestBody) -> Response<Body> {
-        let info = match request.extensions.remove::<RequestInfo>() {
-            Some(info) => info,
-            None => match RequestInfo::parse(&request.method, &request.uri) {
-                Ok(info) => info,
-                Err(error) => return respond(&ApiError::from(&error), &request),
-            },
-        };
-        let deadline = match request.extensions.get::<Deadline>() {
-            Some(Deadline(at)) => Some(*at),
-            None => match request_timeout(&info, &request.uri) {
-                Ok(timeout) => timeout.map(|timeout| Instant::now() + timeout),
-                Err(error) => return respond(&error, &request),
-            },
-        };
-        let answer = self.answer(&info, &request, body);
-        match deadline {
+    async fn serve(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
+        let answer = self.answer(call, body);
+        match call.deadline {
             Some(at) => match tokio::time::timeout_at(at, answer).await {
                 Ok(response) => until(at, response),
                 Err(_) => {
-                    self.count_out_of_time(&info, &request);
+                    self.count_out_of_time(call);
                     out_of_time()
                 }
             },
@@ -205,37 +175,34 @@ impl Inner {
         }
     }
 
-    async fn answer(
-        &self,
-        info: &RequestInfo,
-        request: &Parts,
-        body: RequestBody,
-    ) -> Response<Body> {
+    async fn answer(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
+        let info = &call.info;
         let known_group = self
             .catalog
             .groups()
             .iter()
             .any(|group| group.name == info.api_group);
-        if !known_group && let Some(answer) = definitions::none(info, request) {
+        if !known_group && let Some(answer) = definitions::none(info, call.request) {
             return answer;
         }
         if info.path.starts_with("//") || (info.is_resource_request && !known_group) {
             return page_not_found();
         }
         if !info.is_resource_request {
-            return self.document(info, request).await;
+            return self.document(call).await;
         }
-        self.resource(info, request, body).await
+        self.resource(call, body).await
     }
 
-    fn count_out_of_time(&self, info: &RequestInfo, request: &Parts) {
-        let labels = self.labels(info, request);
+    fn count_out_of_time(&self, call: &Call<'_>) {
+        let labels = self.labels(call);
         let code = StatusCode::GATEWAY_TIMEOUT.as_u16();
         self.metrics.terminated(&labels, code);
     }
 
     /// What a request is counted under that ends before it is answered. Holds nothing that a client made up.
-    fn labels(&self, info: &RequestInfo, request: &Parts) -> RequestLabels {
+    fn labels(&self, call: &Call<'_>) -> RequestLabels {
+        let (info, request) = (&call.info, call.request);
         if !info.is_resource_request {
             let is_known = self.discovery().lists(&info.path);
             return RequestLabels {
@@ -252,13 +219,12 @@ impl Inner {
             .catalog
             .endpoint(&info.api_group, &info.api_version, &info.resource);
         let found = endpoint.and_then(|endpoint| {
-            let operation = route(endpoint.def(), &request.method, info).ok()?;
-            Some((endpoint.def(), operation))
+            let verb = route(endpoint.def(), &request.method, info).ok()?;
+            Some((endpoint.def(), verb))
         });
         match found {
-            Some((def, operation)) => {
-                let query = Query::of_parameter(&request.uri, "dryRun");
-                resource_labels(def, operation, info, query.first("dryRun").is_some())
+            Some((def, verb)) => {
+                resource_labels(def, verb, info, call.query.first("dryRun").is_some())
             }
             None => RequestLabels {
                 verb: verb_label(request.method.as_str()),
@@ -268,7 +234,8 @@ impl Inner {
     }
 
     /// Everything that is not about a resource.
-    async fn document(&self, info: &RequestInfo, request: &Parts) -> Response<Body> {
+    async fn document(&self, call: &Call<'_>) -> Response<Body> {
+        let (info, request) = (&call.info, call.request);
         let labels = RequestLabels {
             verb: verb_label(request.method.as_str()),
             subresource: SmolStr::new(&info.path),
@@ -278,12 +245,12 @@ impl Inner {
         let Some(answer) = self.known_document(request).await else {
             observed.leads_nowhere();
             return if self.is_inside_a_group(&info.path) {
-                respond(&ApiError::no_such_resource(), request)
+                call.respond(&ApiError::no_such_resource())
             } else {
                 page_not_found()
             };
         };
-        let answer = answer.unwrap_or_else(|error| respond(&error, request));
+        let answer = answer.unwrap_or_else(|error| call.respond(&error));
         let answer = compress(&request.headers, answer);
         observed.answered(&answer);
         answer
@@ -330,55 +297,40 @@ impl Inner {
         })
     }
 
-    async fn resource(
-        &self,
-        info: &RequestInfo,
-        request: &Parts,
-        body: RequestBody,
-    ) -> Response<Body> {
-        match self.find(info, request) {
-            Ok((endpoint, operation)) => {
-                self.answer_resource(endpoint, operation, info, request, body)
-                    .await
-            }
-            Err(error) => respond(&error, request),
+    async fn resource(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
+        match self.find(call) {
+            Ok((endpoint, verb)) => self.answer_resource(endpoint, verb, call, body).await,
+            Err(error) => call.respond(&error),
         }
     }
 
-    /// What the router does: the resource and its operation, or why there is none. In the router's order of refusals:
+    /// What the router does: the resource and the verb on it, or why there is none. In the router's order of refusals:
     /// path, method, what is given, what is asked for.
-    fn find(
-        &self,
-        info: &RequestInfo,
-        request: &Parts,
-    ) -> Result<(&Arc<Endpoint>, Operation), ApiError> {
+    fn find(&self, call: &Call<'_>) -> Result<(&Arc<Endpoint>, Verb), ApiError> {
+        let (info, request) = (&call.info, call.request);
         let endpoint = self
             .catalog
             .endpoint(&info.api_group, &info.api_version, &info.resource)
             .ok_or_else(ApiError::no_such_resource)?;
-        let operation = route(endpoint.def(), &request.method, info)?;
-        if operation == Operation::Patch {
+        let verb = route(endpoint.def(), &request.method, info)?;
+        if verb == Verb::Patch {
             body::patch_format(&request.headers)?;
         }
-        check_route(&request.headers)?;
-        Ok((endpoint, operation))
+        check_route(&call.accepts)?;
+        Ok((endpoint, verb))
     }
 
     async fn answer_resource(
         &self,
         endpoint: &Arc<Endpoint>,
-        operation: Operation,
-        info: &RequestInfo,
-        request: &Parts,
+        verb: Verb,
+        call: &Call<'_>,
         body: RequestBody,
     ) -> Response<Body> {
-        let user = request.extensions.get::<Arc<UserInfo>>().cloned();
-        let ctx = RequestContext::new(user.unwrap_or_default());
-        let bytes = request.uri.query().map_or(0, str::len);
-        let query = || Query::of(&request.uri);
-        let query = self.registry.read_query(bytes, query).await;
-        let dry_run = query.first("dryRun").is_some();
-        let labels = resource_labels(endpoint.def(), operation, info, dry_run);
+        let (info, request) = (&call.info, call.request);
+        let ctx = RequestContext::new(Arc::clone(call.user.user()));
+        let dry_run = call.query.first("dryRun").is_some();
+        let labels = resource_labels(endpoint.def(), verb, info, dry_run);
         if let Some(text) = endpoint.deprecation_warning() {
             ctx.warn(text);
             let removed = endpoint.def().lifecycle.as_ref().and_then(|l| l.removed);
@@ -386,18 +338,22 @@ impl Inner {
             self.metrics
                 .requested_deprecated(&labels, &removed.unwrap_or_default());
         }
-        let running = match operation.kind() {
-            _ if labels.verb == "WATCH" => self.metrics.begin_long_running(&labels),
-            kind => self.metrics.begin(kind),
+        let running = match verb {
+            Verb::Watch => self.metrics.begin_long_running(&labels),
+            Verb::Get | Verb::List => self.metrics.begin(RequestKind::ReadOnly),
+            Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => {
+                self.metrics.begin(RequestKind::Mutating)
+            }
         };
         let request_bytes = http_body::Body::size_hint(&body).exact().filter(|n| *n > 0);
         let observed = Observed::new(&self.metrics, labels, request_bytes, Some(running));
         let part = |index: usize| info.parts.get(index).map_or("", String::as_str);
-        let call = Call {
+        let resource_call = ResourceCall {
             endpoint,
             ctx: &ctx,
             request,
-            query,
+            query: &call.query,
+            accepts: &call.accepts,
             namespace: info.in_namespace.then_some(info.namespace.as_str()),
             name: part(1),
             subresource: part(2),
@@ -406,8 +362,8 @@ impl Inner {
             metrics: &self.metrics,
             rendered: &self.rendered,
         };
-        let answer = perform(operation, call).await;
-        let mut response = answer.unwrap_or_else(|error| respond(&error, request));
+        let answer = perform(verb, resource_call).await;
+        let mut response = answer.unwrap_or_else(|error| call.respond(&error));
         warning::add(response.headers_mut(), &ctx.take_warnings());
         websocket::upgrade(
             request,
@@ -417,22 +373,17 @@ impl Inner {
 }
 
 /// All but the cheapest are boxed, so that a get does not carry around the room that the largest of them needs.
-async fn perform(operation: Operation, call: Call<'_>) -> Result<Response<Body>, ApiError> {
+async fn perform(verb: Verb, call: ResourceCall<'_, '_>) -> Result<Response<Body>, ApiError> {
     let ctx = call.ctx;
-    match operation {
-        Operation::Get => get::get(call).await,
-        Operation::ListOrWatch if call.query.boolean("watch") == Some(true) => {
-            Box::pin(watch::watch(call)).await
-        }
-        Operation::ListOrWatch => Box::pin(list::list(call)).await,
-        Operation::Watch => Box::pin(watch::watch(call)).await,
-        Operation::Create => in_time(ctx, Box::pin(create::create(call))).await,
-        Operation::Update => in_time(ctx, Box::pin(update::update(call))).await,
-        Operation::Patch => in_time(ctx, Box::pin(patch::patch(call))).await,
-        Operation::Delete => in_time(ctx, Box::pin(delete::delete(call))).await,
-        Operation::DeleteCollection => {
-            in_time(ctx, Box::pin(delete::delete_collection(call))).await
-        }
+    match verb {
+        Verb::Get => get::get(call).await,
+        Verb::List => Box::pin(list::list(call)).await,
+        Verb::Watch => Box::pin(watch::watch(call)).await,
+        Verb::Create => in_time(ctx, Box::pin(create::create(call))).await,
+        Verb::Update => in_time(ctx, Box::pin(update::update(call))).await,
+        Verb::Patch => in_time(ctx, Box::pin(patch::patch(call))).await,
+        Verb::Delete => in_time(ctx, Box::pin(delete::delete(call))).await,
+        Verb::DeleteCollection => in_time(ctx, Box::pin(delete::delete_collection(call))).await,
     }
 }
 

@@ -5,17 +5,17 @@ use http::{Response, StatusCode};
 
 use super::Body;
 use super::body;
-use super::call::Call;
+use super::call::ResourceCall;
 use super::params::{WriteUse, write_options};
 
 /// Answers 201 with the object as stored.
-pub(super) async fn create(call: Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn create(call: ResourceCall<'_, '_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply()?;
     let format = body::format(&call.request.headers)?;
     let bytes = body::read(call.body).await?;
     call.endpoint.reserve(call.ctx, bytes.len()).await;
     let (bytes, format) = format.document(bytes)?;
-    let options = write_options(&call.query, &call.request.headers, WriteUse::Create)?;
+    let options = write_options(call.query, &call.request.headers, WriteUse::Create)?;
     let object = call
         .endpoint
         .decode(call.ctx, &bytes, format, options.field_validation)?;

@@ -4,18 +4,19 @@
 //! list failed. The group is not part of discovery: nothing can be done with it but this.
 
 use apiloom_meta::Object;
+use apiloom_meta::kind::Verb;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Response};
 use serde_json::json;
 
 use super::response::ok;
-use super::{Body, RequestInfo};
+use super::{Body, RequestInfo, RequestVerb};
 
 /// The empty list, for who asks for it.
 pub(super) fn none(info: &RequestInfo, request: &Parts) -> Option<Response<Body>> {
     let asked = request.method == Method::GET
-        && info.verb == "list"
+        && info.verb == RequestVerb::Api(Verb::List)
         && info.api_group == "apiextensions.k8s.io"
         && info.api_version == "v1"
         && info.resource == "customresourcedefinitions";

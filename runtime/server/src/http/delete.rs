@@ -7,18 +7,18 @@ use http::{Response, StatusCode};
 
 use super::Body;
 use super::body;
-use super::call::Call;
+use super::call::ResourceCall;
 use super::params::{ListUse, delete_options_of_body, delete_options_of_query, list_options};
 use super::query::Query;
 use crate::registry::{DeleteOptions, Deleted};
 
 /// Answers with a Status when the object is gone, with the object while it is not.
-pub(super) async fn delete(call: Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn delete(call: ResourceCall<'_, '_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply()?;
     let own = call.endpoint.def().gvk().group_version();
     let bytes = body::read(call.body).await?;
     call.endpoint.reserve(call.ctx, bytes.len()).await;
-    let options = options(call.request, &call.query, &own, bytes)?;
+    let options = options(call.request, call.query, &own, bytes)?;
     match call
         .endpoint
         .delete(call.ctx, call.namespace, call.name, &options)
@@ -42,15 +42,17 @@ pub(super) async fn delete(call: Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// Answers with the list of what was deleted.
-pub(super) async fn delete_collection(call: Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn delete_collection(
+    call: ResourceCall<'_, '_>,
+) -> Result<Response<Body>, ApiError> {
     let reply = call.reply()?;
-    let read = || list_options(&call.query, ListUse::List);
+    let read = || list_options(call.query, ListUse::List);
     let bytes = call.query.bytes();
     let list = call.endpoint.read_query(call.ctx, bytes, read).await?;
     let own = call.endpoint.def().gvk().group_version();
     let bytes = body::read(call.body).await?;
     call.endpoint.reserve(call.ctx, bytes.len()).await;
-    let options = options(call.request, &call.query, &own, bytes)?;
+    let options = options(call.request, call.query, &own, bytes)?;
     let listed = call
         .endpoint
         .delete_collection(call.ctx, call.namespace, &list, &options)

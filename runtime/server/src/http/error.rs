@@ -7,7 +7,8 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 
-use super::negotiate::negotiate_error;
+use super::accept::Accepts;
+use super::negotiate::{Accepted, negotiate_error};
 use super::query::Query;
 use super::response::{Body, full, plain};
 
@@ -77,14 +78,13 @@ pub fn status(error: &ApiError) -> Status {
 
 /// The answer to a request that failed. What the client accepts decides the format; a client that accepts nothing we
 /// have gets indented JSON with the failure's own code, because hiding the failure would be worse.
-pub fn respond(error: &ApiError, request: &Parts) -> Response<Body> {
+pub(super) fn respond_as(error: &ApiError, accepted: Option<Accepted>) -> Response<Body> {
     let json = encode_json(&status(error));
-    let (content_type, body) =
-        match negotiate_error(request, &Query::of_parameter(&request.uri, "pretty")) {
-            Some(accepted) if accepted.format == Format::Yaml => ("application/yaml", yaml(&json)),
-            Some(accepted) if !accepted.pretty => ("application/json", line(&json)),
-            _ => ("application/json", indent_json(&json)),
-        };
+    let (content_type, body) = match accepted {
+        Some(accepted) if accepted.format == Format::Yaml => ("application/yaml", yaml(&json)),
+        Some(accepted) if !accepted.pretty => ("application/json", line(&json)),
+        _ => ("application/json", indent_json(&json)),
+    };
     let mut response = Response::new(full(body));
     *response.status_mut() = code(error.reason);
     let headers = response.headers_mut();
@@ -98,6 +98,13 @@ pub fn respond(error: &ApiError, request: &Parts) -> Response<Body> {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
+}
+
+/// The answer to a request that failed before its query was read, of which only `pretty` is.
+pub(crate) fn respond(error: &ApiError, request: &Parts) -> Response<Body> {
+    let accepts = Accepts::new(&request.headers);
+    let query = Query::of_parameter(&request.uri, "pretty");
+    respond_as(error, negotiate_error(&accepts, &query))
 }
 
 /// The answer for a path that is not served: plain text, as Go's mux gives it.

@@ -4,13 +4,13 @@ use apiloom_meta::ApiError;
 use http::{Response, StatusCode};
 
 use super::Body;
-use super::call::Call;
+use super::call::ResourceCall;
 use super::params::get_options;
 
 /// Answers 200 with the object; `watch` means nothing here.
-pub(super) async fn get(call: Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn get(call: ResourceCall<'_, '_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply()?;
-    let options = get_options(&call.query)?;
+    let options = get_options(call.query)?;
     let object = call
         .endpoint
         .get(call.ctx, call.namespace, call.name, &options)

@@ -49,14 +49,14 @@ pub mod timeout;
 mod turns;
 mod warning;
 
-pub use api::Api;
+pub(crate) use api::Api;
 pub(crate) use body::RequestBody;
+pub(crate) use call::{Arrival, Call};
 pub use query::Query;
-pub use request_info::{RequestInfo, RequestInfoError};
+pub use request_info::{RequestInfo, RequestInfoError, RequestVerb};
 pub(crate) use response::plain;
 pub use response::{Body, CutOff};
 pub use stopping::Stopping;
-pub use timeout::Deadline;
 
 /// What answers say about the server itself.
 #[derive(Clone, Debug, Default)]

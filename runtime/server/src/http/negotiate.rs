@@ -7,9 +7,8 @@ use apiloom_meta::codec::Format;
 use apiloom_meta::{ApiError, StatusDetails, StatusReason};
 use http::HeaderMap;
 use http::header::USER_AGENT;
-use http::request::Parts;
 
-use super::accept::{Clause, accepted};
+use super::accept::{Accepts, Clause};
 use super::query::Query;
 
 /// What the router says is available; the stream form is never matched by a bare type but is listed.
@@ -76,16 +75,16 @@ enum Offer {
 ///
 /// # Errors
 /// NotAcceptable.
-pub(super) fn negotiate(request: &Parts, query: &Query) -> Result<Accepted, ApiError> {
-    choose(request, query, Offer::Objects).ok_or_else(|| not_acceptable(MEDIA_TYPES))
+pub(super) fn negotiate(accepts: &Accepts<'_>, query: &Query) -> Result<Accepted, ApiError> {
+    choose(accepts, query, Offer::Objects).ok_or_else(|| not_acceptable(MEDIA_TYPES))
 }
 
 /// The representation of a watch.
 ///
 /// # Errors
 /// NotAcceptable, also for YAML, which has no stream form.
-pub(super) fn negotiate_stream(request: &Parts, query: &Query) -> Result<Accepted, ApiError> {
-    match negotiate(request, query)? {
+pub(super) fn negotiate_stream(accepts: &Accepts<'_>, query: &Query) -> Result<Accepted, ApiError> {
+    match negotiate(accepts, query)? {
         Accepted {
             format: Format::Yaml,
             ..
@@ -98,22 +97,22 @@ pub(super) fn negotiate_stream(request: &Parts, query: &Query) -> Result<Accepte
 }
 
 /// The representation of an error; `None` when nothing offered suits, and it is then written as indented JSON.
-pub(super) fn negotiate_error(request: &Parts, query: &Query) -> Option<Accepted> {
-    choose(request, query, Offer::Errors)
+pub(super) fn negotiate_error(accepts: &Accepts<'_>, query: &Query) -> Option<Accepted> {
+    choose(accepts, query, Offer::Errors)
 }
 
 /// The router's look at `Accept`: some clause must name a produced type exactly, or be `*/*`.
 ///
 /// # Errors
 /// NotAcceptable with the router's text.
-pub(super) fn check_route(headers: &HeaderMap) -> Result<(), ApiError> {
+pub(super) fn check_route(accepts: &Accepts<'_>) -> Result<(), ApiError> {
     let exact = |clause: &Clause<'_>| match (&*clause.main, &*clause.sub) {
         ("*", "*") => true,
         (main, sub) => FORMATS
             .iter()
             .any(|(_, name)| name.split_once('/') == Some((main, sub))),
     };
-    if accepted(headers).iter().any(exact) {
+    if accepts.clauses().iter().any(exact) {
         return Ok(());
     }
     let message = format!("406: Not Acceptable\n\nAvailable representations: {AVAILABLE}");
@@ -125,15 +124,14 @@ fn not_acceptable(types: &str) -> ApiError {
     ApiError::new(StatusReason::NotAcceptable, message)
 }
 
-fn choose(request: &Parts, query: &Query, offer: Offer) -> Option<Accepted> {
-    let clauses = accepted(&request.headers);
-    let (clause, format, target) = clauses.iter().find_map(|clause| {
+fn choose(accepts: &Accepts<'_>, query: &Query, offer: Offer) -> Option<Accepted> {
+    let (clause, format, target) = accepts.clauses().iter().find_map(|clause| {
         let (format, _) = FORMATS
             .iter()
             .find(|(format, name)| clause.matches(name) && is_acceptable(clause, *format, offer))?;
         Some((clause, *format, target_of(clause)?))
     })?;
-    let pretty = clause.param("pretty") == Some("1") || wants_pretty(&request.headers, query);
+    let pretty = clause.param("pretty") == Some("1") || wants_pretty(accepts.headers(), query);
     Some(Accepted {
         format,
         target,
@@ -193,6 +191,8 @@ pub(super) fn wants_pretty(headers: &HeaderMap, query: &Query) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use http::request::Parts;
+
     use super::*;
     use crate::http::testing;
 
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn the_best_clause_that_is_offered_wins() {
         let check = |accept: &str, expected: Accepted| {
-            let got = negotiate(&parts(accept), &Query::default());
+            let got = negotiate(&Accepts::new(&parts(accept).headers), &Query::default());
             assert_eq!(got, Ok(expected), "{accept}");
         };
         check("", JSON);
@@ -260,7 +260,8 @@ mod tests {
     #[test]
     fn nothing_acceptable_names_what_is() {
         let check = |accept: &str| {
-            let error = negotiate(&parts(accept), &Query::default()).expect_err(accept);
+            let error = negotiate(&Accepts::new(&parts(accept).headers), &Query::default())
+                .expect_err(accept);
             assert_eq!(
                 error.message,
                 "only the following media types are accepted: application/json, application/yaml"
@@ -279,13 +280,19 @@ mod tests {
 
     #[test]
     fn a_watch_has_no_yaml_form() {
-        let error =
-            negotiate_stream(&parts("application/yaml"), &Query::default()).expect_err("refused");
+        let error = negotiate_stream(
+            &Accepts::new(&parts("application/yaml").headers),
+            &Query::default(),
+        )
+        .expect_err("refused");
         assert_eq!(
             error.message,
             "only the following media types are accepted: application/json;stream=watch"
         );
-        let pretty = negotiate_stream(&parts("application/json"), &Query::parse("pretty=1"));
+        let pretty = negotiate_stream(
+            &Accepts::new(&parts("application/json").headers),
+            &Query::parse("pretty=1"),
+        );
         assert_eq!(pretty, Ok(JSON));
     }
 
@@ -293,7 +300,7 @@ mod tests {
     fn errors_are_never_converted() {
         let check = |accept: &str, expected: Option<Accepted>| {
             assert_eq!(
-                negotiate_error(&parts(accept), &Query::default()),
+                negotiate_error(&Accepts::new(&parts(accept).headers), &Query::default()),
                 expected,
                 "{accept}"
             );
@@ -310,7 +317,7 @@ mod tests {
 
     #[test]
     fn the_router_compares_bare_types() {
-        let accepts = |accept: &str| check_route(&parts(accept).headers);
+        let accepts = |accept: &str| check_route(&Accepts::new(&parts(accept).headers));
         for fine in [
             "",
             "*/*",
@@ -338,7 +345,8 @@ mod tests {
     fn people_get_indented_json_unless_they_say_otherwise() {
         let check = |agent: &str, query: &str, expected: bool| {
             let request = testing::get("/x", &[("user-agent", agent)]);
-            let got = negotiate(&request, &Query::parse(query)).map(|a| a.pretty);
+            let got =
+                negotiate(&Accepts::new(&request.headers), &Query::parse(query)).map(|a| a.pretty);
             assert_eq!(got, Ok(expected), "{agent} {query}");
         };
         check("kubectl/v1.36.0", "", false);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use apiloom_meta::ResourceDef;
+use apiloom_meta::kind::Verb;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use http_body::{Body as _, Frame, SizeHint};
@@ -15,7 +16,6 @@ use http_body_util::BodyExt;
 use tokio::time::Instant;
 
 use super::metrics::{Metrics, RequestLabels, RequestOutcome, Running};
-use super::route::Operation;
 use super::{Body, CutOff, RequestInfo};
 
 /// A request that is being worked on; counted when this is dropped.
@@ -35,22 +35,22 @@ pub(super) struct Observed {
 /// What a request for a resource is counted under. Holds nothing that a client made up.
 pub(super) fn resource_labels(
     def: &ResourceDef,
-    operation: Operation,
+    verb: Verb,
     info: &RequestInfo,
     dry_run: bool,
 ) -> RequestLabels {
-    let verb = match operation {
-        Operation::Create => "POST",
-        Operation::Get => "GET",
-        Operation::ListOrWatch if info.verb == "list" => "LIST",
-        Operation::ListOrWatch | Operation::Watch => "WATCH",
-        Operation::Update => "PUT",
-        Operation::Patch => "PATCH",
-        Operation::Delete => "DELETE",
-        Operation::DeleteCollection => "DELETECOLLECTION",
+    let label = match verb {
+        Verb::Create => "POST",
+        Verb::Get => "GET",
+        Verb::List => "LIST",
+        Verb::Watch => "WATCH",
+        Verb::Update => "PUT",
+        Verb::Patch => "PATCH",
+        Verb::Delete => "DELETE",
+        Verb::DeleteCollection => "DELETECOLLECTION",
     };
-    let scope = match operation {
-        Operation::Create => "resource",
+    let scope = match verb {
+        Verb::Create => "resource",
         _ if !info.name.is_empty() => "resource",
         _ if info.in_namespace => "namespace",
         _ => "cluster",
@@ -58,7 +58,7 @@ pub(super) fn resource_labels(
     let mut known = def.served_subresources();
     let subresource = known.find(|subresource| subresource.name == info.subresource);
     RequestLabels {
-        verb,
+        verb: label,
         group: def.group.clone(),
         version: def.version.clone(),
         resource: def.plural.clone(),

@@ -3,9 +3,11 @@
 //! Everything is decided on the percent-decoded path. No resource is looked up here, so the answer is the same for
 //! resources that exist and for those that do not.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use apiloom_meta::field::echoed;
+use apiloom_meta::kind::Verb;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
 use apiloom_meta::{Resource as _, ResourceDef};
 use http::{Method, Uri};
@@ -25,7 +27,7 @@ pub struct RequestInfo {
     /// The decoded path.
     pub path: String,
     /// The API's verb for resources, the lower-case method for everything else.
-    pub verb: String,
+    pub verb: RequestVerb,
     /// `api` or `apis`.
     pub api_prefix: String,
     /// Group; empty for core.
@@ -50,6 +52,59 @@ pub struct RequestInfo {
     pub(super) in_namespace: bool,
     /// Whether the path has the deprecated prefix `watch/`.
     pub(super) watch_prefix: bool,
+}
+
+/// What a request does. It is decided here, and nowhere again: what is authorized is what is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestVerb {
+    /// A verb of the API, on a resource.
+    Api(Verb),
+    /// What the deprecated prefix `proxy/` stands before.
+    Proxy,
+    /// The method in lower case, of what is not for a resource; empty for a resource when no verb has the method.
+    Method(Cow<'static, str>),
+}
+
+impl RequestVerb {
+    /// The verb as authorizers and metrics read it.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Api(verb) => verb.as_str(),
+            Self::Proxy => "proxy",
+            Self::Method(method) => method,
+        }
+    }
+
+    /// Of a request that is not for a resource.
+    fn of_method(method: &Method) -> Self {
+        Self::Method(match *method {
+            Method::GET => "get".into(),
+            Method::HEAD => "head".into(),
+            Method::POST => "post".into(),
+            Method::PUT => "put".into(),
+            Method::PATCH => "patch".into(),
+            Method::DELETE => "delete".into(),
+            _ => method.as_str().to_ascii_lowercase().into(),
+        })
+    }
+
+    /// Of a request for a resource, as far as its method says.
+    fn on_resource(method: &Method) -> Self {
+        Self::Api(match *method {
+            Method::POST => Verb::Create,
+            Method::GET | Method::HEAD => Verb::Get,
+            Method::PUT => Verb::Update,
+            Method::PATCH => Verb::Patch,
+            Method::DELETE => Verb::Delete,
+            _ => return Self::default(),
+        })
+    }
+}
+
+impl Default for RequestVerb {
+    fn default() -> Self {
+        Self::Method(Cow::Borrowed(""))
+    }
 }
 
 /// Why a URL says nothing about a request.
@@ -79,7 +134,7 @@ impl RequestInfo {
     /// [`RequestInfoError`].
     pub fn parse(method: &Method, uri: &Uri) -> Result<Self, RequestInfoError> {
         let mut info = Self::of_path(method, uri)?;
-        info.read_query(uri);
+        info.read_query(&Query::of(uri));
         Ok(info)
     }
 
@@ -92,7 +147,7 @@ impl RequestInfo {
         let path = decode(uri.path())
             .ok_or_else(|| RequestInfoError::Escape(echoed(uri.path()).into_owned()))?;
         let mut info = Self {
-            verb: method.as_str().to_ascii_lowercase(),
+            verb: RequestVerb::of_method(method),
             ..Self::default()
         };
         info.read_path(&path, method, uri)?;
@@ -101,9 +156,9 @@ impl RequestInfo {
     }
 
     /// Reads what the query says of a request for a resource: the verb of a GET, and what is selected.
-    pub fn read_query(&mut self, uri: &Uri) {
+    pub fn read_query(&mut self, query: &Query) {
         if self.is_resource_request {
-            self.read_pairs(&Query::of(uri));
+            self.read_pairs(query);
         }
     }
 
@@ -125,7 +180,7 @@ impl RequestInfo {
         self.api_prefix = prefix.to_owned();
         self.api_group = group.to_owned();
         self.api_version = version.to_owned();
-        self.verb = verb_of(method).to_owned();
+        self.verb = RequestVerb::on_resource(method);
 
         let mut proxied = false;
         if let ["watch" | "proxy", after @ ..] = rest {
@@ -134,9 +189,13 @@ impl RequestInfo {
                     echoed(&uri.to_string()).into_owned(),
                 ));
             }
-            self.verb = rest[0].to_owned();
             self.watch_prefix = rest[0] == "watch";
             proxied = rest[0] == "proxy";
+            self.verb = if proxied {
+                RequestVerb::Proxy
+            } else {
+                RequestVerb::Api(Verb::Watch)
+            };
             rest = after;
         }
         if let [Namespace::PLURAL, namespace, after @ ..] = rest {
@@ -162,20 +221,22 @@ impl RequestInfo {
     }
 
     fn read_pairs(&mut self, query: &Query) {
-        if self.name.is_empty() && self.verb == "get" {
-            self.verb = if query.boolean("watch") == Some(true) {
-                "watch"
+        if self.name.is_empty() && self.verb == RequestVerb::Api(Verb::Get) {
+            self.verb = RequestVerb::Api(if query.boolean("watch") == Some(true) {
+                Verb::Watch
             } else {
-                "list"
-            }
-            .to_owned();
+                Verb::List
+            });
             self.name = selected_name(query).unwrap_or_default();
         }
-        if self.name.is_empty() && self.verb == "delete" {
-            self.verb = "deletecollection".to_owned();
+        if self.name.is_empty() && self.verb == RequestVerb::Api(Verb::Delete) {
+            self.verb = RequestVerb::Api(Verb::DeleteCollection);
         }
-        if !self.watch_prefix && matches!(self.verb.as_str(), "list" | "watch" | "deletecollection")
-        {
+        let selects = matches!(
+            self.verb,
+            RequestVerb::Api(Verb::List | Verb::Watch | Verb::DeleteCollection)
+        );
+        if selects && !self.watch_prefix {
             self.field_selector = query.text("fieldSelector").to_owned();
             self.label_selector = query.text("labelSelector").to_owned();
         }
@@ -191,7 +252,7 @@ impl RequestInfo {
             subresource: &self.subresource,
             namespace: &self.namespace,
             name: &self.name,
-            ..Attributes::of_path(user, &self.verb, &self.path)
+            ..Attributes::of_path(user, self.verb.as_str(), &self.path)
         }
     }
 
@@ -200,22 +261,13 @@ impl RequestInfo {
         if !self.is_resource_request {
             return self.path.starts_with("/debug/pprof/");
         }
-        matches!(self.verb.as_str(), "watch" | "proxy")
-            || matches!(
-                self.subresource.as_str(),
-                "attach" | "exec" | "proxy" | "log" | "portforward"
-            )
-    }
-}
-
-fn verb_of(method: &Method) -> &'static str {
-    match *method {
-        Method::POST => "create",
-        Method::GET | Method::HEAD => "get",
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE => "delete",
-        _ => "",
+        matches!(
+            self.verb,
+            RequestVerb::Api(Verb::Watch) | RequestVerb::Proxy
+        ) || matches!(
+            self.subresource.as_str(),
+            "attach" | "exec" | "proxy" | "log" | "portforward"
+        )
     }
 }
 

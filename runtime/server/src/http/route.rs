@@ -1,4 +1,4 @@
-//! From a path to an operation of a resource: which shapes of paths a kind has, and which methods each takes.
+//! From a path to a verb of a resource: which shapes of paths a kind has, and which methods each takes.
 //!
 //! Reads only what the kind declares. Paths without any method do not exist (404); a method that the path does not
 //! take is refused (405).
@@ -7,36 +7,8 @@ use apiloom_meta::kind::{Scope, Verb};
 use apiloom_meta::{ApiError, ResourceDef};
 use http::Method;
 
-use super::RequestInfo;
 use super::error::method_not_allowed;
-use super::metrics::RequestKind;
-
-/// An operation of a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
-    Create,
-    Get,
-    /// List, or watch when the query says so.
-    ListOrWatch,
-    /// Watch by the deprecated prefix.
-    Watch,
-    Update,
-    Patch,
-    Delete,
-    DeleteCollection,
-}
-
-impl Operation {
-    /// Whether it changes something.
-    pub(super) fn kind(self) -> RequestKind {
-        match self {
-            Self::Get | Self::ListOrWatch | Self::Watch => RequestKind::ReadOnly,
-            Self::Create | Self::Update | Self::Patch | Self::Delete | Self::DeleteCollection => {
-                RequestKind::Mutating
-            }
-        }
-    }
-}
+use super::{RequestInfo, RequestVerb};
 
 /// What a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +21,7 @@ enum Shape<'a> {
     Subresource(&'a str),
 }
 
-/// The operation of a request on this kind.
+/// The verb of a request on this kind: that of the request's info, by which it was authorized, if the path takes it.
 ///
 /// # Errors
 /// NotFound when the kind has no such path, MethodNotAllowed when the path does not take the method.
@@ -57,24 +29,27 @@ pub(super) fn route(
     def: &ResourceDef,
     method: &Method,
     info: &RequestInfo,
-) -> Result<Operation, ApiError> {
-    if info.verb == "proxy" {
+) -> Result<Verb, ApiError> {
+    if info.verb == RequestVerb::Proxy {
         // The prefix is understood for authorization only; nothing was ever served under it again.
         return Err(ApiError::no_such_resource());
     }
     let shape = shape(def.scope, info).ok_or_else(ApiError::no_such_resource)?;
-    let methods = if info.watch_prefix {
-        watch_methods(def, shape)
-    } else {
-        methods(def, shape)
+    let is_served = |verb: Verb| {
+        if info.watch_prefix {
+            is_watched(def, shape, verb)
+        } else {
+            is_served(def, shape, verb)
+        }
     };
-    if methods.is_empty() {
+    if !Verb::ALL.into_iter().any(is_served) {
         return Err(ApiError::no_such_resource());
     }
-    let found = methods.iter().find(|(allowed, _)| allowed == method);
-    found
-        .map(|(_, operation)| *operation)
-        .ok_or_else(method_not_allowed)
+    match info.verb {
+        // A HEAD reads as a GET does for authorization, but is not served.
+        RequestVerb::Api(verb) if *method == method_of(verb) && is_served(verb) => Ok(verb),
+        _ => Err(method_not_allowed()),
+    }
 }
 
 fn shape(scope: Scope, info: &RequestInfo) -> Option<Shape<'_>> {
@@ -91,44 +66,36 @@ fn shape(scope: Scope, info: &RequestInfo) -> Option<Shape<'_>> {
     }
 }
 
-fn methods(def: &ResourceDef, shape: Shape<'_>) -> Vec<(Method, Operation)> {
+fn is_served(def: &ResourceDef, shape: Shape<'_>, verb: Verb) -> bool {
     let has = |verb: Verb| def.has_verb(verb);
-    let read =
-        (has(Verb::List) || has(Verb::Watch)).then_some((Method::GET, Operation::ListOrWatch));
-    let item = |verb: Verb| item_operation(verb).filter(|_| has(verb));
-    match shape {
-        Shape::AllNamespaces => read.into_iter().collect(),
-        Shape::Collection => {
-            let create = has(Verb::Create).then_some((Method::POST, Operation::Create));
-            let delete = has(Verb::DeleteCollection)
-                .then_some((Method::DELETE, Operation::DeleteCollection));
-            [read, create, delete].into_iter().flatten().collect()
+    match (shape, verb) {
+        // They share a path, where the handler of the one that is not served refuses it by name.
+        (Shape::Collection | Shape::AllNamespaces, Verb::List | Verb::Watch) => {
+            has(Verb::List) || has(Verb::Watch)
         }
-        Shape::Item => Verb::ALL.into_iter().filter_map(item).collect(),
-        Shape::Subresource(name) => {
+        (Shape::Collection, Verb::Create | Verb::DeleteCollection) => has(verb),
+        (Shape::Item, Verb::Get | Verb::Update | Verb::Patch | Verb::Delete) => has(verb),
+        (Shape::Subresource(name), Verb::Get | Verb::Update | Verb::Patch | Verb::Delete) => {
             let subresource = def.subresource(name);
-            let verbs = subresource.into_iter().flat_map(|sub| def.verbs_of(sub));
-            verbs.filter_map(item_operation).collect()
+            subresource.is_some_and(|found| def.verbs_of(found).any(|served| served == verb))
         }
+        _ => false,
     }
 }
 
-fn item_operation(verb: Verb) -> Option<(Method, Operation)> {
+/// By the deprecated prefix `watch/`.
+fn is_watched(def: &ResourceDef, shape: Shape<'_>, verb: Verb) -> bool {
+    verb == Verb::Watch && def.has_verb(verb) && !matches!(shape, Shape::Subresource(_))
+}
+
+fn method_of(verb: Verb) -> Method {
     match verb {
-        Verb::Get => Some((Method::GET, Operation::Get)),
-        Verb::Update => Some((Method::PUT, Operation::Update)),
-        Verb::Patch => Some((Method::PATCH, Operation::Patch)),
-        Verb::Delete => Some((Method::DELETE, Operation::Delete)),
-        Verb::Create | Verb::DeleteCollection | Verb::List | Verb::Watch => None,
+        Verb::Get | Verb::List | Verb::Watch => Method::GET,
+        Verb::Create => Method::POST,
+        Verb::Update => Method::PUT,
+        Verb::Patch => Method::PATCH,
+        Verb::Delete | Verb::DeleteCollection => Method::DELETE,
     }
-}
-
-fn watch_methods(def: &ResourceDef, shape: Shape<'_>) -> Vec<(Method, Operation)> {
-    let watchable = def.has_verb(Verb::Watch) && !matches!(shape, Shape::Subresource(_));
-    watchable
-        .then_some((Method::GET, Operation::Watch))
-        .into_iter()
-        .collect()
 }
 
 #[cfg(test)]
@@ -136,13 +103,13 @@ mod tests {
     use super::*;
     use crate::http::testing::{fischer, flunder, namespace};
 
-    fn of(def: &ResourceDef, method: &str, url: &str) -> Result<Operation, ApiError> {
+    fn of(def: &ResourceDef, method: &str, url: &str) -> Result<Verb, ApiError> {
         let method: Method = method.parse().expect("a method");
         let info = RequestInfo::parse(&method, &url.parse().expect("a URL")).expect("resolves");
         route(def, &method, &info)
     }
 
-    fn check(def: &ResourceDef, url: &str, expected: &[(&str, Operation)]) {
+    fn check(def: &ResourceDef, url: &str, expected: &[(&str, Verb)]) {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] {
             let got = of(def, method, url);
             match expected.iter().find(|(m, _)| *m == method) {
@@ -155,21 +122,21 @@ mod tests {
         }
     }
 
-    const COLLECTION: &[(&str, Operation)] = &[
-        ("GET", Operation::ListOrWatch),
-        ("POST", Operation::Create),
-        ("DELETE", Operation::DeleteCollection),
+    const COLLECTION: &[(&str, Verb)] = &[
+        ("GET", Verb::List),
+        ("POST", Verb::Create),
+        ("DELETE", Verb::DeleteCollection),
     ];
-    const ITEM: &[(&str, Operation)] = &[
-        ("GET", Operation::Get),
-        ("PUT", Operation::Update),
-        ("PATCH", Operation::Patch),
-        ("DELETE", Operation::Delete),
+    const ITEM: &[(&str, Verb)] = &[
+        ("GET", Verb::Get),
+        ("PUT", Verb::Update),
+        ("PATCH", Verb::Patch),
+        ("DELETE", Verb::Delete),
     ];
-    const STATUS: &[(&str, Operation)] = &[
-        ("GET", Operation::Get),
-        ("PUT", Operation::Update),
-        ("PATCH", Operation::Patch),
+    const STATUS: &[(&str, Verb)] = &[
+        ("GET", Verb::Get),
+        ("PUT", Verb::Update),
+        ("PATCH", Verb::Patch),
     ];
 
     #[test]
@@ -194,7 +161,7 @@ mod tests {
         check(
             &def,
             "/apis/wardle.example.com/v1alpha1/flunders",
-            &[("GET", Operation::ListOrWatch)],
+            &[("GET", Verb::List)],
         );
         check(&def, "/apis/wardle.example.com/v1alpha1/flunders/a", &[]);
         check(
@@ -233,7 +200,7 @@ mod tests {
         check(
             &def,
             "/api/v1/namespaces/x/finalize",
-            &[("PUT", Operation::Update)],
+            &[("PUT", Verb::Update)],
         );
         check(&def, "/api/v1/namespaces/x/namespaces", &[]);
     }
@@ -256,7 +223,7 @@ mod tests {
     #[test]
     fn the_watch_prefix_takes_get_on_collections_and_items() {
         let def = flunder();
-        let watch: &[(&str, Operation)] = &[("GET", Operation::Watch)];
+        let watch: &[(&str, Verb)] = &[("GET", Verb::Watch)];
         check(
             &def,
             "/apis/wardle.example.com/v1alpha1/watch/flunders",
@@ -287,12 +254,12 @@ mod tests {
         check(
             &def,
             "/apis/wardle.example.com/v1alpha1/namespaces/n/flunders",
-            &[("GET", Operation::ListOrWatch)],
+            &[("GET", Verb::List)],
         );
         check(
             &def,
             "/apis/wardle.example.com/v1alpha1/namespaces/n/flunders/a",
-            &[("GET", Operation::Get)],
+            &[("GET", Verb::Get)],
         );
         check(
             &def,

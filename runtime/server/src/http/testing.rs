@@ -1,5 +1,7 @@
 //! What the tests of the documents share: requests, bodies, and two hand-written kinds.
 
+use std::sync::{Arc, LazyLock};
+
 use apiloom_meta::kind::{
     CellSource, Column, ColumnType, DeletionRule, GenerationRule, NameFormat, Scope,
     SubresourceDef, Verb, Writes,
@@ -7,15 +9,19 @@ use apiloom_meta::kind::{
 use apiloom_meta::schema::{CrdSchema, Metadata};
 use apiloom_meta::{GroupVersionKind, JsonPath, ResourceDef};
 use http::request::Parts;
-use http::{Method, Request, Response};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::BodyExt;
-
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use super::Body;
+use super::error::respond;
 use super::openapi::{KindSource, Source};
 use super::served::{Group, Kind, Version};
-use crate::registry::Registry;
+use super::{Api, Arrival, Body, Call, RequestInfo};
+use crate::auth::{
+    Answer, Authenticated, Authentication, Authenticator, Authenticators, Connection, Credentials,
+};
+use crate::registry::{Registry, UserInfo};
 
 /// A registry with nothing but what every server has.
 pub(crate) fn bare_registry() -> Registry {
@@ -36,6 +42,48 @@ pub(crate) fn request(method: Method, uri: &str, headers: &[(&'static str, &str)
 /// A GET.
 pub(crate) fn get(uri: &str, headers: &[(&'static str, &str)]) -> Parts {
     request(Method::GET, uri, headers)
+}
+
+/// A request as the filters hand it on: of a user whom an authenticator knows.
+///
+/// # Errors
+/// The answer when it is about nothing, or has a bad deadline.
+pub(crate) async fn call<'r>(api: &Api, request: &'r Parts) -> Result<Call<'r>, Response<Body>> {
+    static CONNECTION: LazyLock<Connection> = LazyLock::new(Connection::in_process);
+    static AUDIT_ID: HeaderValue = HeaderValue::from_static("test");
+    let info = RequestInfo::of_path(&request.method, &request.uri);
+    let info = info.map_err(|error| respond(&(&error).into(), request))?;
+    let arrival = Arrival {
+        connection: &CONNECTION,
+        audit_id: &AUDIT_ID,
+        at: Instant::now(),
+    };
+    let mut call = api.read(arrival, request, info, user().await).await;
+    match call.set_deadline() {
+        Ok(()) => Ok(call),
+        Err(error) => Err(call.respond(&error)),
+    }
+}
+
+/// Makes every request one of the same user.
+struct OneUser;
+
+impl Authenticator for OneUser {
+    fn authenticate<'a>(&'a self, _: &'a Credentials<'a>) -> Answer<'a, Authentication> {
+        let user = UserInfo {
+            name: "tester".to_owned(),
+            ..UserInfo::default()
+        };
+        Answer::Now(Ok(Some(Arc::new(user))))
+    }
+}
+
+async fn user() -> Authenticated {
+    let mut authenticators = Authenticators::default();
+    authenticators.push(OneUser);
+    let (connection, mut headers) = (Connection::in_process(), HeaderMap::new());
+    let user = authenticators.authenticate(&connection, &mut headers, Instant::now());
+    user.await.unwrap()
 }
 
 /// The whole body as text.

@@ -20,10 +20,10 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::Value;
-use tower::Service;
 
 use super::health::Health;
-use super::{Api, Body, ServerInfo};
+use super::{Api, Body, ServerInfo, testing};
+use crate::auth::BoxError;
 use crate::registry::{Registry, RegistryBuilder};
 use kinds::{Fischer, Flunder, GROUP};
 
@@ -106,11 +106,24 @@ async fn open(
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    let request = request
-        .body(Full::new(Bytes::from(body.to_owned())))
-        .unwrap();
-    let Ok(response) = api.clone().call(request).await;
-    response
+    let body = Full::new(Bytes::from(body.to_owned()));
+    open_with(api, request.body(body).unwrap()).await
+}
+
+/// The same, with any body.
+async fn open_with<B>(api: &Api, request: Request<B>) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let (request, body) = request.into_parts();
+    match testing::call(api, &request).await {
+        Ok(call) => {
+            let body = body.map_err(Into::into).boxed_unsync();
+            api.answer(&call, body).await
+        }
+        Err(response) => response,
+    }
 }
 
 /// Sends a request with headers.

@@ -16,19 +16,14 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// A mutating handler gives up a good deal before the request does, so that a webhook's 30 s fit.
 pub(super) const MUTATING_TIMEOUT: Duration = Duration::from_secs(34);
 
-/// When a request must be answered; put into its extensions by the filter that knows when it arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deadline(pub tokio::time::Instant);
-
 /// How long this request may take; `None` for a long-running one.
 ///
 /// # Errors
 /// BadRequest for a `timeout` that is no duration.
-pub fn request_timeout(info: &RequestInfo, uri: &http::Uri) -> Result<Option<Duration>, ApiError> {
+pub fn request_timeout(info: &RequestInfo, query: &Query) -> Result<Option<Duration>, ApiError> {
     if info.is_long_running() {
         return Ok(None);
     }
-    let query = Query::of_parameter(uri, "timeout");
     let text = query.text("timeout");
     if text.is_empty() {
         return Ok(Some(REQUEST_TIMEOUT));
@@ -77,7 +72,7 @@ mod tests {
     fn timeout(url: &str) -> Result<Option<Duration>, ApiError> {
         let uri: http::Uri = url.parse().expect("a URL");
         let info = RequestInfo::parse(&http::Method::GET, &uri).expect("resolves");
-        request_timeout(&info, &uri)
+        request_timeout(&info, &Query::of(&uri))
     }
 
     #[test]

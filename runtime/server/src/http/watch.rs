@@ -18,7 +18,7 @@ use http::{HeaderValue, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 
-use super::call::Call;
+use super::call::ResourceCall;
 use super::encode::{Form, Reply};
 use super::error::status;
 use super::metrics;
@@ -40,10 +40,10 @@ const SHARED_BYTES: usize = 16 * 1024;
 const ENVELOPE_BYTES: usize = 64;
 
 /// Answers 200 and then events. `name` is the item's, for the deprecated prefix.
-pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn watch(call: ResourceCall<'_, '_>) -> Result<Response<Body>, ApiError> {
     // Order of refusals: no representation at all, bad options, then what a watch in particular cannot do.
     let mut reply = call.reply()?;
-    let read = || list_options(&call.query, ListUse::Watch);
+    let read = || list_options(call.query, ListUse::Watch);
     let bytes = call.query.bytes();
     let mut options = call.endpoint.read_query(call.ctx, bytes, read).await?;
     if !call.name.is_empty() {
@@ -56,7 +56,7 @@ pub(super) async fn watch(call: Call<'_>) -> Result<Response<Body>, ApiError> {
             "watch",
         ));
     }
-    reply.accepted = negotiate_stream(call.request, &call.query)?;
+    reply.accepted = negotiate_stream(call.accepts, call.query)?;
     let events = call
         .endpoint
         .watch(call.ctx, call.namespace, &options)

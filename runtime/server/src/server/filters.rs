@@ -2,27 +2,25 @@
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
 
 use apiloom_meta::ApiError;
 use apiloom_meta::field::{MAX_ECHOED_BYTES, echoed, go_quote};
 use futures_util::FutureExt as _;
 use http::header::{CACHE_CONTROL, CONNECTION, USER_AGENT, X_CONTENT_TYPE_OPTIONS};
-use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version,
 };
 use tokio::time::Instant;
-use tower::Service as _;
 
 use super::GoawayChance;
 use super::in_flight::{InFlight, too_many};
-use crate::auth::{Authenticated, Authenticators, Authorizers, Connection, Refusal};
+use crate::auth::{Authenticators, Authorizers, Connection, Refusal};
 use crate::http::error::respond;
-use crate::http::timeout::{REQUEST_TIMEOUT, out_of_time, request_timeout};
-use crate::http::{Api, Body, Deadline, RequestBody, RequestInfo, plain};
+use crate::http::timeout::{REQUEST_TIMEOUT, out_of_time};
+use crate::http::{Api, Arrival, Body, Call, RequestBody, RequestInfo, plain};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
@@ -63,20 +61,23 @@ impl Filters {
         request: Request<RequestBody>,
     ) -> Response<Body> {
         let id = request_id(request.headers());
+        let arrival = Arrival {
+            connection,
+            audit_id: &id,
+            at: Instant::now(),
+        };
         let line = tracing::enabled!(tracing::Level::DEBUG).then(|| RequestLine::new(&request));
         // What a panic leaves behind is this request's own: the state it shares with others is behind locks that do not
         // poison and is changed in one step.
-        let mut response = match AssertUnwindSafe(self.guarded(connection, request))
-            .catch_unwind()
-            .await
-        {
+        let answer = AssertUnwindSafe(self.guarded(arrival, request)).catch_unwind();
+        let mut response = match answer.await {
             Ok(response) => response,
-            Err(_) => panicked(),
+            Err(_) => panicked(&id),
         };
         let response_code = response.status();
         let headers = response.headers_mut();
         if let Some(line) = line {
-            line.log(&id, response_code);
+            line.log(arrival, response_code);
         }
         headers.insert(AUDIT_ID, id);
         headers
@@ -87,12 +88,7 @@ impl Filters {
 
     /// Request info and authentication, before which nothing but the path is read. Clients without credentials are told to
     /// connect anew over HTTP/2, so that they cannot ask for much on one connection.
-    async fn guarded(
-        &self,
-        connection: &Connection,
-        request: Request<RequestBody>,
-    ) -> Response<Body> {
-        let arrived = Instant::now();
+    async fn guarded(&self, arrival: Arrival<'_>, request: Request<RequestBody>) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         let version = parts.version;
         let info = match RequestInfo::of_path(&parts.method, &parts.uri) {
@@ -100,12 +96,13 @@ impl Filters {
             Err(error) => return respond(&ApiError::from(&error), &parts),
         };
         let authenticators = &self.auth.authenticators;
-        let deadline = arrived + REQUEST_TIMEOUT;
-        let user = authenticators.authenticate(connection, &mut parts.headers, deadline);
+        let deadline = arrival.at + REQUEST_TIMEOUT;
+        let user = authenticators.authenticate(arrival.connection, &mut parts.headers, deadline);
         match user.await {
             Ok(user) => {
                 let is_last = user.is_anonymous() || hits(self.goaway_chance);
-                let response = self.authenticated(user, info, parts, body, arrived).await;
+                let call = self.api.read(arrival, &parts, info, user).await;
+                let response = self.authenticated(call, body).await;
                 if is_last {
                     last(version, response)
                 } else {
@@ -117,47 +114,52 @@ impl Filters {
     }
 
     /// Deadline, impersonation, requests in flight, authorization, and the API, which keeps to the deadline.
-    async fn authenticated(
-        &self,
-        user: Authenticated,
-        mut info: RequestInfo,
-        mut parts: Parts,
-        body: RequestBody,
-        arrived: Instant,
-    ) -> Response<Body> {
-        self.api.read_query(&mut info, &parts.uri).await;
-        let timeout = match request_timeout(&info, &parts.uri) {
-            Ok(timeout) => timeout,
-            Err(error) => return respond(&error, &parts),
-        };
-        if let Some(timeout) = timeout {
-            parts.extensions.insert(Deadline(arrived + timeout));
+    async fn authenticated(&self, mut call: Call<'_>, body: RequestBody) -> Response<Body> {
+        if let Err(error) = call.set_deadline() {
+            return call.respond(&error);
         }
-        if let Err(error) = refuse_impersonation(&parts.headers) {
-            return respond(&error, &parts);
+        if let Err(error) = refuse_impersonation(&call.request.headers) {
+            return call.respond(&error);
         }
-        let Ok(permit) = self.in_flight.admit(&info) else {
-            self.api.count_refused(&info, &parts);
+        let Ok(permit) = self.in_flight.admit(&call.info) else {
+            self.api.count_refused(&call);
             return too_many();
         };
-        // A request without a deadline has one until it is let in.
-        let deadline = arrived + timeout.unwrap_or(REQUEST_TIMEOUT);
-        let attributes = info.attributes(user.user());
-        let authorized = self.auth.authorizers.authorize(&attributes, deadline).await;
-        if let Err(refusal) = authorized {
-            if let Refusal::OutOfTime = refusal {
-                self.api.count_out_of_time(&info, &parts);
-            }
-            return refused(refusal, &parts);
+        if let Err(refusal) = self.authorize(&call).await {
+            return self.refuse(refusal, &call);
         }
-        parts.extensions.insert(Arc::clone(user.user()));
-        parts.extensions.insert(info);
-        let Ok(response) = self
-            .api
-            .clone()
-            .call(Request::from_parts(parts, body))
-            .await;
-        permit.hold(response)
+        permit.hold(self.api.answer(&call, body).await)
+    }
+
+    async fn authorize(&self, call: &Call<'_>) -> Result<(), Refusal> {
+        let attributes = call.info.attributes(call.user.user());
+        // A request without a deadline has one until it is let in.
+        let deadline = call.deadline.unwrap_or(call.arrival.at + REQUEST_TIMEOUT);
+        self.auth.authorizers.authorize(&attributes, deadline).await
+    }
+
+    /// The answer to a request that is not authorized.
+    fn refuse(&self, refusal: Refusal, call: &Call<'_>) -> Response<Body> {
+        let mut response = match refusal {
+            Refusal::Forbidden(error) => call.respond(&error),
+            Refusal::Failed(error) => {
+                let audit_id = text(Some(call.arrival.audit_id));
+                tracing::error!(error = ?echoed(&error), ?audit_id, "unable to authorize the request");
+                let path = call.request.uri.path_and_query();
+                let path = echoed(path.map_or("", PathAndQuery::as_str));
+                let text = format!("Internal Server Error: {}: {error}\n", go_quote(&path));
+                plain(StatusCode::INTERNAL_SERVER_ERROR, text)
+            }
+            Refusal::OutOfTime => {
+                self.api.count_out_of_time(call);
+                return out_of_time();
+            }
+        };
+        let nosniff = HeaderValue::from_static("nosniff");
+        response
+            .headers_mut()
+            .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
+        response
     }
 }
 
@@ -177,7 +179,6 @@ fn last(version: Version, mut response: Response<Body>) -> Response<Body> {
 
 /// What the log says of a request, from `-v 2` on: one line when its answer begins.
 struct RequestLine {
-    began: Instant,
     method: Method,
     uri: Uri,
     user_agent: Option<HeaderValue>,
@@ -186,22 +187,22 @@ struct RequestLine {
 impl RequestLine {
     fn new(request: &Request<RequestBody>) -> Self {
         Self {
-            began: Instant::now(),
             method: request.method().clone(),
             uri: request.uri().clone(),
             user_agent: request.headers().get(USER_AGENT).cloned(),
         }
     }
 
-    fn log(self, audit_id: &HeaderValue, code: StatusCode) {
+    fn log(self, arrival: Arrival<'_>, code: StatusCode) {
         let path = self.uri.path_and_query().map_or("", PathAndQuery::as_str);
         tracing::debug!(
             method = %echoed(self.method.as_str()),
             uri = &*echoed(path),
             code = code.as_u16(),
-            latency_ms = self.began.elapsed().as_millis() as u64,
+            latency_ms = arrival.at.elapsed().as_millis() as u64,
             user_agent = ?echoed(&text(self.user_agent.as_ref())),
-            audit_id = ?text(Some(audit_id)),
+            audit_id = ?text(Some(arrival.audit_id)),
+            src_ip = arrival.connection.peer.map(|peer| tracing::field::display(peer.ip())),
             "HTTP"
         );
     }
@@ -268,28 +269,12 @@ fn refuse_impersonation(headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// The answer to a request that is not authorized.
-fn refused(refusal: Refusal, request: &Parts) -> Response<Body> {
-    let mut response = match refusal {
-        Refusal::Forbidden(error) => respond(&error, request),
-        Refusal::Failed(error) => {
-            tracing::error!(error = ?echoed(&error), "unable to authorize the request");
-            let path = request.uri.path_and_query();
-            let path = echoed(path.map_or("", PathAndQuery::as_str));
-            let text = format!("Internal Server Error: {}: {error}\n", go_quote(&path));
-            plain(StatusCode::INTERNAL_SERVER_ERROR, text)
-        }
-        Refusal::OutOfTime => return out_of_time(),
-    };
-    let nosniff = HeaderValue::from_static("nosniff");
-    response
-        .headers_mut()
-        .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
-    response
-}
-
-fn panicked() -> Response<Body> {
-    tracing::error!("a request panicked; the panic message above says where");
+fn panicked(audit_id: &HeaderValue) -> Response<Body> {
+    let audit_id = text(Some(audit_id));
+    tracing::error!(
+        ?audit_id,
+        "a request panicked; the panic message above says where"
+    );
     let text = "This request caused apiserver to panic. Look in the logs for details.\n";
     plain(StatusCode::INTERNAL_SERVER_ERROR, text)
 }

@@ -68,18 +68,16 @@ async fn what_clients_make_up_is_not_counted() {
 #[tokio::test]
 async fn requests_that_are_refused_in_self_defense_are_counted() {
     let api = api().await;
-    let refuse = |method: &str, uri: &str| {
-        let request = Request::builder().method(method).uri(uri).body(()).unwrap();
-        let (parts, ()) = request.into_parts();
-        let info = crate::http::RequestInfo::parse(&parts.method, &parts.uri).unwrap();
-        api.count_refused(&info, &parts);
+    let refuse = async |method: &str, uri: &str| {
+        let request = testing::request(method.parse().unwrap(), uri, &[]);
+        api.count_refused(&testing::call(&api, &request).await.unwrap());
     };
-    refuse("GET", FLUNDERS);
-    refuse("GET", FLUNDERS);
-    refuse("POST", &format!("{FLUNDERS}?dryRun=All"));
-    refuse("GET", "/version");
-    refuse("GET", "/made-up");
-    refuse("BREW", "/apis/wardle.example.com/v1alpha1/made-up");
+    refuse("GET", FLUNDERS).await;
+    refuse("GET", FLUNDERS).await;
+    refuse("POST", &format!("{FLUNDERS}?dryRun=All")).await;
+    refuse("GET", "/version").await;
+    refuse("GET", "/made-up").await;
+    refuse("BREW", "/apis/wardle.example.com/v1alpha1/made-up").await;
     let text = get(&api, "/metrics").await.expect(200).body;
     let flunders =
         r#"group="wardle.example.com",version="v1alpha1",resource="flunders",subresource="""#;
@@ -152,7 +150,7 @@ async fn a_request_whose_time_runs_out_is_counted() {
     let never = http_body_util::StreamBody::new(futures_util::stream::pending::<
         Result<http_body::Frame<Bytes>, std::io::Error>,
     >());
-    let Ok(response) = api.clone().call(request.body(never).unwrap()).await;
+    let response = open_with(&api, request.body(never).unwrap()).await;
     assert_eq!(response.status(), 504);
     let labels = ["verb=\"POST\"", "resource=\"flunders\"", "code=\"504\""];
     for name in [

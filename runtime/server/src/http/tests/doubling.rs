@@ -57,7 +57,7 @@ impl Request {
         }
         let request = request.body(Full::new(self.body.clone())).unwrap();
         let before = thread_time();
-        let Ok(response) = api.clone().call(request).await;
+        let response = open_with(api, request).await;
         let (parts, body) = response.into_parts();
         let answer = body.collect().await.unwrap().to_bytes();
         let took = thread_time() - before;

@@ -8,7 +8,7 @@ use apiloom_meta::FieldError;
 use futures_util::FutureExt as _;
 
 use super::*;
-use crate::http::RequestInfo;
+use crate::http::testing;
 use crate::registry::{RequestContext, Strategy};
 
 /// Rules that count what they judge and, while the gate is closed, take as long as it is.
@@ -186,9 +186,8 @@ async fn whatever_reads_a_long_query_waits_for_room() {
         assert_eq!(watch.0, expected, "{query:.30}: {:?}", watch.1.code);
         // What comes before authorization.
         let room = registry.take_room().await;
-        let uri = url.parse().unwrap();
-        let mut info = RequestInfo::of_path(&http::Method::GET, &uri).unwrap();
-        let has_read = api.read_query(&mut info, &uri).now_or_never();
+        let request = testing::get(&url, &[]);
+        let has_read = testing::call(&api, &request).now_or_never();
         assert_eq!(has_read.is_none(), expected > 0, "{query:.30}");
         drop(room);
     };

@@ -118,7 +118,7 @@ async fn a_request_whose_body_never_comes_ends_with_504() {
     let never = http_body_util::StreamBody::new(futures_util::stream::pending::<
         Result<http_body::Frame<Bytes>, std::io::Error>,
     >());
-    let Ok(response) = api().await.call(request.body(never).unwrap()).await;
+    let response = open_with(&api().await, request.body(never).unwrap()).await;
     assert_eq!(response.status(), 504);
     let body = response.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(
@@ -132,10 +132,7 @@ async fn a_write_gives_up_before_its_request_does() {
     let never = http_body_util::StreamBody::new(futures_util::stream::pending::<
         Result<http_body::Frame<Bytes>, std::io::Error>,
     >());
-    let Ok(response) = api()
-        .await
-        .call(Request::post(FLUNDERS).body(never).unwrap())
-        .await;
+    let response = open_with(&api().await, Request::post(FLUNDERS).body(never).unwrap()).await;
     let body = response.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(
         String::from_utf8_lossy(&body),
