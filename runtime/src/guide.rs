@@ -10,3 +10,7 @@ pub mod strategy {}
 #[cfg(feature = "server")]
 #[doc = include_str!("docs/admission.md")]
 pub mod admission {}
+
+#[cfg(feature = "server")]
+#[doc = include_str!("docs/auth.md")]
+pub mod auth {}

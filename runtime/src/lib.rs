@@ -23,7 +23,7 @@
 //!
 //! This crate is the facade that users and generated code name. What is behind it: [`meta`] (objects, schemas, codecs)
 //! and, with the feature `server`, `storage` (bytes with revisions) and `server` (registry, HTTP, options). What one writes
-//! by hand beside the types (conversion, rules of a kind, admission) is explained in the [`guide`].
+//! by hand beside the types (conversion, rules of a kind, admission, users and permissions) is explained in the [`guide`].
 
 #[doc(hidden)]
 pub mod codegen;
