@@ -7,11 +7,9 @@ mod large;
 
 use std::error::Error;
 use std::io::{self, Write as _};
-use std::path::Path;
 use std::time::Instant;
 
-use apiloom_cli::{Console, execute};
-use large::{Package, VERSIONS};
+use large::{Package, VERSIONS, generate};
 
 const RUNS: usize = 5;
 
@@ -33,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut out = io::stdout();
     for run in 1..=RUNS {
         let start = Instant::now();
-        generate(dir.path())?;
+        generate(dir.path(), &["--fast"])?;
         let took = start.elapsed();
         writeln!(
             out,
@@ -42,27 +40,4 @@ fn main() -> Result<(), Box<dyn Error>> {
         )?;
     }
     Ok(())
-}
-
-fn generate(package: &Path) -> Result<(), Box<dyn Error>> {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let arguments = [
-        "apiloom".into(),
-        "generate".into(),
-        "--fast".into(),
-        package.as_os_str().to_owned(),
-    ];
-    let code = execute(
-        arguments,
-        &mut Console {
-            out: &mut out,
-            err: &mut err,
-            terminal: false,
-        },
-    );
-    if code == 0 {
-        Ok(())
-    } else {
-        Err(String::from_utf8_lossy(&err).into())
-    }
 }

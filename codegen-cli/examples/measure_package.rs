@@ -14,8 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use apiloom_cli::{Console, execute};
-use large::Package;
+use large::{Package, generate};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -250,26 +249,6 @@ impl Drop for Server {
         // It has ended already when this fails.
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-fn generate(package: &Path, flags: &[&str]) -> Outcome<()> {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut arguments = vec!["apiloom".into(), "generate".into()];
-    arguments.extend(flags.iter().map(Into::into));
-    arguments.push(package.as_os_str().to_owned());
-    let code = execute(
-        arguments,
-        &mut Console {
-            out: &mut out,
-            err: &mut err,
-            terminal: false,
-        },
-    );
-    if code == 0 {
-        Ok(())
-    } else {
-        Err(String::from_utf8_lossy(&err).into())
     }
 }
 

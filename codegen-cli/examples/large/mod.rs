@@ -1,9 +1,12 @@
 //! Writes packages of many kinds, one file per kind and version, as users would.
 
+use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::Path;
+
+use apiloom_cli::{Console, execute};
 
 /// The versions of each kind; the first one is the hub.
 pub(crate) const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
@@ -110,5 +113,26 @@ impl Package<'_> {
         }
         text.push_str("}\n");
         text
+    }
+}
+
+/// Runs `apiloom generate` in this process; an error is the text that the command prints.
+pub(crate) fn generate(package: &Path, flags: &[&str]) -> Result<(), Box<dyn Error>> {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut arguments = vec!["apiloom".into(), "generate".into()];
+    arguments.extend(flags.iter().map(Into::into));
+    arguments.push(package.as_os_str().to_owned());
+    let code = execute(
+        arguments,
+        &mut Console {
+            out: &mut out,
+            err: &mut err,
+            terminal: false,
+        },
+    );
+    if code == 0 {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&err).into())
     }
 }

@@ -198,9 +198,10 @@ async fn the_first_authenticator_that_knows_the_user_decides() {
                 counts.push(Arc::clone(&fixed.asked));
                 authenticators.push(fixed);
             }
-            let mut headers = match token {
-                true => authorization("Bearer x"),
-                false => HeaderMap::new(),
+            let mut headers = if token {
+                authorization("Bearer x")
+            } else {
+                HeaderMap::new()
             };
             let user = authenticate(&authenticators, &mut headers).await;
             let user = user.as_ref().map(|user| user.user().name.as_str());
