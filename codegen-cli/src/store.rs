@@ -11,7 +11,7 @@ use crate::console::{Console, Failure};
 /// What to do with a store.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Store {
-    /// Prove every checksum and structure; exit with 1 if anything is damaged
+    /// Verify every checksum and structure; exit with 1 if anything is damaged
     Check(Folder),
     /// Write every object to standard output, one JSON line each, and a last line that says that it is all
     Export(Folder),

@@ -185,7 +185,7 @@ fn keywords(ty: &TokenStream, rules: &Rules, siblings: &[Field], in_base64: bool
         ("multipleOf", &rules.multiple_of),
     ] {
         let Some(bound) = bound else { continue };
-        // Literals are data; `prove_rules` makes rustc check their type.
+        // Literals are data; `check_rules` makes rustc check their type.
         out.extend(match integer(bound) {
             Some(number) => named("Integer", keyword, &quote!(#number)),
             None => computed(keyword, &typed_bound(ty, bound)),
@@ -352,7 +352,7 @@ fn nested(ty: &TokenStream, rules: &Rules, in_base64: bool) -> TokenStream {
 /// Trait bounds that hold only if each rule fits the type of the value.
 pub(crate) fn newtype_proofs(model: &ApiNewtype) -> TokenStream {
     let mut proofs = Proofs::default();
-    prove_rules(&mut proofs, &model.inner.to_token_stream(), &model.rules);
+    check_rules(&mut proofs, &model.inner.to_token_stream(), &model.rules);
     proofs.item()
 }
 
@@ -361,7 +361,7 @@ pub(crate) fn proofs<'a>(fields: impl Iterator<Item = &'a Field>) -> TokenStream
     let (mut proofs, mut types) = (Proofs::default(), BTreeSet::new());
     for field in fields {
         let ty = &field.ty;
-        prove_rules(&mut proofs, &inner_type(field), &field.rules);
+        check_rules(&mut proofs, &inner_type(field), &field.rules);
         if field.rules.forbidden || !field.members.is_empty() || field.default_with.is_some() {
             proofs.bound("CanBeAbsent", &ty.to_token_stream());
         }
@@ -420,7 +420,7 @@ impl Proofs {
     }
 }
 
-fn prove_rules(proofs: &mut Proofs, ty: &TokenStream, rules: &Rules) {
+fn check_rules(proofs: &mut Proofs, ty: &TokenStream, rules: &Rules) {
     let said = |bounds: &Bounds| bounds.min.is_some() || bounds.max.is_some();
     let changes_items = |name: &str| {
         rules
@@ -486,9 +486,9 @@ fn prove_rules(proofs: &mut Proofs, ty: &TokenStream, rules: &Rules) {
         proofs.checks.extend(quote!(let _ = #count;));
     }
     if let Some(each) = &rules.each {
-        prove_rules(proofs, &element_of(ty), each);
+        check_rules(proofs, &element_of(ty), each);
     }
     if let Some(keys) = &rules.keys {
-        prove_rules(proofs, &key_of(ty), keys);
+        check_rules(proofs, &key_of(ty), keys);
     }
 }

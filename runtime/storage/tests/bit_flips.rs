@@ -47,7 +47,7 @@ fn damage_is_noticed() {
 #[test]
 fn damage_is_served_without_proofs() {
     let mut config = EmbeddedConfig::default();
-    config.safety.proves = false;
+    config.safety.verifies_reads = false;
     let summary = damage_all(config, IMAGES / 2);
     assert!(
         summary.wrong.len() > IMAGES as usize / 10,

@@ -131,7 +131,7 @@ mod tests {
         overwrite(dir.path(), value, "what was nowhere");
 
         let config = EmbeddedConfig {
-            prove_interval: Duration::from_millis(1),
+            verify_interval: Duration::from_millis(1),
             ..EmbeddedConfig::default()
         };
         let health = over(Embedded::open(dir.path(), config).unwrap());

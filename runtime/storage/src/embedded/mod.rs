@@ -61,7 +61,7 @@ pub struct EmbeddedConfig {
     /// that clients remember from an earlier store in this place are too old instead of in the future.
     pub begin_after: Option<Revision>,
     /// How often all checksums are verified in the background, the first time soon after the start.
-    pub prove_interval: Duration,
+    pub verify_interval: Duration,
     #[doc(hidden)]
     pub safety: Safety,
 }
@@ -71,7 +71,7 @@ pub struct EmbeddedConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Safety {
     /// Whether checksums are verified when data is read.
-    pub proves: bool,
+    pub verifies_reads: bool,
     /// Whether commits are synced.
     pub syncs: bool,
 }
@@ -79,7 +79,7 @@ pub struct Safety {
 impl Default for Safety {
     fn default() -> Self {
         Self {
-            proves: true,
+            verifies_reads: true,
             syncs: true,
         }
     }
@@ -91,7 +91,7 @@ impl Default for EmbeddedConfig {
             retention: Retention::default(),
             max_bytes: None,
             begin_after: None,
-            prove_interval: Duration::from_secs(24 * 3600),
+            verify_interval: Duration::from_secs(24 * 3600),
             safety: Safety::default(),
         }
     }
@@ -141,7 +141,7 @@ impl Embedded {
         let (queue, requests) = mpsc::channel();
         let upkeep = upkeep::start(
             &place,
-            config.prove_interval,
+            config.verify_interval,
             queue.clone(),
             Arc::clone(&damage),
         )

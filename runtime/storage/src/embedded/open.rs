@@ -188,7 +188,7 @@ fn open_once(dir: &Path, config: &EmbeddedConfig) -> Result<Opened, OpenError> {
         .read()
         .map_err(|error| OpenError::io(&Mark::path(dir), &error))?;
     make_file(dir, &path, marked, config)?;
-    let place = Place::new(path, config.safety.proves);
+    let place = Place::new(path, config.safety.verifies_reads);
     let connection = connect_first(&place, config).map_err(|error| match error {
         // The mark shows that a store was here.
         OpenError::Foreign { path, found } if marked.is_some() => {

@@ -791,7 +791,7 @@ fn proof_in_the_background_names_what_is_damaged() {
             .execute_batch(damage)
             .unwrap();
         let config = EmbeddedConfig {
-            prove_interval: Duration::from_millis(1),
+            verify_interval: Duration::from_millis(1),
             ..EmbeddedConfig::default()
         };
         let store = Embedded::open(dir.path(), config).unwrap();

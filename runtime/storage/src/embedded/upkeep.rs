@@ -62,7 +62,7 @@ impl Upkeep {
 
 pub(super) fn start(
     place: &Place,
-    prove_interval: Duration,
+    verify_interval: Duration,
     writer: Sender<Request>,
     damage: Arc<Mutex<Vec<String>>>,
 ) -> io::Result<Upkeep> {
@@ -75,7 +75,7 @@ pub(super) fn start(
     let place = place.clone();
     let thread = std::thread::Builder::new()
         .name("apiloom-upkeep".into())
-        .spawn(move || run(&place, prove_interval, &asked, &writer, verification))?;
+        .spawn(move || run(&place, verify_interval, &asked, &writer, verification))?;
     Ok(Upkeep {
         checkpoints,
         thread,
