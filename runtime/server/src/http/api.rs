@@ -36,6 +36,7 @@ use crate::registry::{Catalog, Endpoint, OffThread, Registry, RequestContext};
 /// The API as one function from a [`Call`] to its response. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Api {
+    registry: Arc<Registry>,
     /// The API of the catalog that was served when it was last looked at.
     last: Arc<ArcSwap<Inner>>,
 }
@@ -43,7 +44,6 @@ pub(crate) struct Api {
 /// The API of one catalog. A request is answered by one of these, whole.
 #[derive(Clone, Debug)]
 struct Inner {
-    registry: Arc<Registry>,
     catalog: Arc<Catalog>,
     info: Arc<ServerInfo>,
     discovery: Arc<OnceLock<Discovery>>,
@@ -60,9 +60,8 @@ impl Api {
     /// catalog.
     pub(crate) fn new(registry: Arc<Registry>, info: &ServerInfo, health: Health) -> Self {
         let catalog = registry.catalog();
-        Self::of(Inner {
+        let inner = Inner {
             metrics: Arc::new(Metrics::of_registry(info, Arc::clone(&registry))),
-            registry,
             discovery: Arc::default(),
             openapi: Arc::new(OpenApi::new(&catalog)),
             catalog,
@@ -71,11 +70,13 @@ impl Api {
             health,
             rendered: Arc::default(),
             stopping: Stopping::default(),
-        })
+        };
+        Self::of(registry, inner)
     }
 
-    fn of(inner: Inner) -> Self {
+    fn of(registry: Arc<Registry>, inner: Inner) -> Self {
         Self {
+            registry,
             last: Arc::new(ArcSwap::from_pointee(inner)),
         }
     }
@@ -83,10 +84,10 @@ impl Api {
     /// The API of the catalog that is served now.
     fn current(&self) -> Arc<Inner> {
         let last = self.last.load();
-        if last.catalog.generation() == last.registry.generation() {
+        if last.catalog.generation() == self.registry.generation() {
             return Arc::clone(&last);
         }
-        let catalog = last.registry.catalog();
+        let catalog = self.registry.catalog();
         let current = Arc::new(Inner {
             discovery: Arc::default(),
             openapi: Arc::new(OpenApi::new(&catalog)),
@@ -116,8 +117,7 @@ impl Api {
             info.read_query(&query);
             query
         };
-        let registry = Arc::clone(&self.last.load().registry);
-        let query = registry.read_query(bytes, read).await;
+        let query = self.registry.read_query(bytes, read).await;
         Call::new(arrival, request, info, query, user)
     }
 
@@ -142,10 +142,11 @@ impl Api {
     /// Ends watches, cleanly, when this becomes true.
     #[must_use]
     pub(crate) fn stopping(self, stopping: impl Into<Stopping>) -> Self {
-        Self::of(Inner {
+        let inner = Inner {
             stopping: stopping.into(),
             ..Inner::clone(&self.last.load())
-        })
+        };
+        Self::of(self.registry, inner)
     }
 }
 

@@ -7,7 +7,7 @@ use apiloom_meta::kind::{
     SubresourceDef, Verb, Writes,
 };
 use apiloom_meta::schema::{CrdSchema, Metadata};
-use apiloom_meta::{GroupVersionKind, JsonPath, ResourceDef};
+use apiloom_meta::{GroupVersionKind, JsonPath, Resource as _, ResourceDef};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::BodyExt;
@@ -21,7 +21,7 @@ use super::{Api, Arrival, Body, Call, RequestInfo};
 use crate::auth::{
     Answer, Authenticated, Authentication, Authenticator, Authenticators, Connection, Credentials,
 };
-use crate::registry::{Registry, UserInfo};
+use crate::registry::{Namespace, Registry, UserInfo};
 
 /// A registry with nothing but what every server has.
 pub(crate) fn bare_registry() -> Registry {
@@ -175,34 +175,13 @@ pub(crate) fn flunder_beta() -> ResourceDef {
     }
 }
 
-/// core/v1 Namespace.
+/// core/v1 Namespace, without columns and selectable fields.
 pub(crate) fn namespace() -> ResourceDef {
     ResourceDef {
-        group: "".into(),
-        version: "v1".into(),
-        kind: "Namespace".into(),
-        list_kind: "NamespaceList".into(),
-        plural: "namespaces".into(),
-        singular: "namespace".into(),
-        short_names: vec!["ns".into()],
-        categories: Vec::new(),
-        scope: Scope::Cluster,
-        verbs: Verb::ALL
-            .into_iter()
-            .filter(|v| *v != Verb::DeleteCollection)
-            .collect(),
-        subresources: vec![
-            SubresourceDef::new("finalize", &[Verb::Update], Writes::Also("spec".into())),
-            SubresourceDef::status(),
-        ],
-        deletion: DeletionRule::Container {
-            finalizers: JsonPath::new(["spec", "finalizers"]),
-            phase: JsonPath::new(["status", "phase"]),
-        },
         columns: Vec::new(),
         selectable: Vec::new(),
         description: "Namespace provides a scope for names.".into(),
-        ..flunder()
+        ..Namespace::definition()
     }
 }
 

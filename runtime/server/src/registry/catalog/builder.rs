@@ -143,8 +143,7 @@ impl RegistryBuilder {
     /// Bounds how many changes the watch cache of a resource keeps, 102,400 unless said; with 0 it has no cache. A resource
     /// that is not registered is an error of [`RegistryBuilder::build`].
     pub fn watch_cache_size(&mut self, resource: &GroupResource, changes: usize) {
-        let id = resource.clone();
-        self.cache_sizes.push((id, changes));
+        self.cache_sizes.push((resource.clone(), changes));
     }
     /// Bounds the JSON of each object, as it would be stored after patch, defaults, rules and admission; 3 MiB unless said,
     /// 0 for no bound. What is larger already stays readable, and can be made smaller and deleted.
@@ -211,15 +210,11 @@ impl RegistryBuilder {
         let namespaces = kinds
             .get(&GroupResource::new(Namespace::GROUP, Namespace::PLURAL))
             .map(own_namespaces);
-        let with_cache = |(id, kind)| {
-            let kind = settings.with_cache(&id, kind);
-            (id, kind)
-        };
         let parts = Parts {
             declared: self.groups,
             groups,
             defs: self.defs,
-            kinds: kinds.into_iter().map(with_cache).collect(),
+            kinds: settings.with_caches(kinds).collect(),
         };
         let catalog = Catalog::new(parts, &settings, None);
         Ok(Registry::new(catalog, settings, listers, namespaces))

@@ -93,8 +93,7 @@ impl Registry {
     pub async fn change(&self, change: CatalogChange) -> Result<(), Vec<String>> {
         let _one_at_a_time = self.changing.lock().await;
         let present = self.catalog();
-        let mut problems = Vec::new();
-        problems.extend(self.unchangeable(&present, &change));
+        let mut problems = self.unchangeable(&present, &change);
         let own = present
             .defs
             .iter()
@@ -131,10 +130,7 @@ impl Registry {
         if !problems.is_empty() {
             return Err(problems);
         }
-        kinds.extend(made.into_iter().map(|(resource, kind)| {
-            let kind = settings.with_cache(&resource, kind);
-            (resource, kind)
-        }));
+        kinds.extend(settings.with_caches(made));
         let parts = Parts {
             declared,
             groups,

@@ -84,10 +84,10 @@ impl Registry {
         let catalog = Arc::new(catalog);
         let left = self.catalog.swap(Arc::clone(&catalog));
         let stays = |endpoint: &Arc<Endpoint>| {
+            let def = endpoint.def();
             catalog
-                .endpoints()
-                .iter()
-                .any(|other| other.id == endpoint.id)
+                .endpoint(&def.group, &def.version, &def.plural)
+                .is_some_and(|served| served.id == endpoint.id)
         };
         left.endpoints()
             .iter()

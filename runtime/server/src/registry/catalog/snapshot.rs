@@ -3,7 +3,7 @@
 //! A request keeps the catalog that it began with. A new catalog shares the endpoints of kinds that did not change, so their
 //! ids, caches and watches go on.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -73,8 +73,19 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// The kinds with their watch caches.
+    pub(super) fn with_caches(
+        &self,
+        kinds: BTreeMap<GroupResource, Arc<Kind>>,
+    ) -> impl Iterator<Item = (GroupResource, CatalogKind)> {
+        kinds.into_iter().map(|(resource, kind)| {
+            let kind = self.with_cache(&resource, kind);
+            (resource, kind)
+        })
+    }
+
     /// A kind with a watch cache, unless the settings leave it out.
-    pub(super) fn with_cache(&self, resource: &GroupResource, kind: Arc<Kind>) -> CatalogKind {
+    fn with_cache(&self, resource: &GroupResource, kind: Arc<Kind>) -> CatalogKind {
         let cache = self.limits(resource).map(|limits| {
             let served = Served(Arc::clone(&kind));
             let store = Arc::clone(&kind.store);
@@ -115,13 +126,12 @@ impl Catalog {
             mut kinds,
         } = parts;
         let mut endpoints: Vec<Arc<Endpoint>> = Vec::new();
-        let mut seen: Vec<GroupResource> = Vec::new();
+        let mut seen = HashSet::new();
         for resource in defs.iter().map(ResourceDef::group_resource) {
-            if !seen.contains(&resource) {
-                if let Some(kind) = kinds.get_mut(&resource) {
-                    endpoints_of(kind, &groups, settings, previous, &mut endpoints);
-                }
-                seen.push(resource);
+            if let Some(kind) = kinds.get_mut(&resource)
+                && seen.insert(resource)
+            {
+                endpoints_of(kind, &groups, settings, previous, &mut endpoints);
             }
         }
         let mut by_plural: HashMap<SmolStr, Vec<Arc<Endpoint>>> = HashMap::new();
