@@ -8,7 +8,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request};
+use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
@@ -286,11 +286,12 @@ impl Client {
     ///
     /// # Errors
     /// The error of the connection, or another status than 200.
-    pub async fn try_watch_as(&self, path: &str, accept: &str) -> Result<Watch, String> {
+    pub async fn try_watch_as(&self, path: &str, accept: &str) -> Result<Watch, NoWatch> {
         let headers = [("accept", accept)];
-        let response = self.send(Method::GET, path, &headers, Bytes::new()).await?;
+        let response = self.send(Method::GET, path, &headers, Bytes::new()).await;
+        let response = response.map_err(NoWatch::Disconnected)?;
         if response.status() != 200 {
-            return Err(format!("{path}: {}", response.status()));
+            return Err(NoWatch::Refused(response.status()));
         }
         let (parts, body) = response.into_parts();
         Ok(Watch {
@@ -299,6 +300,15 @@ impl Client {
             buffer: Vec::new(),
         })
     }
+}
+
+/// Why a watch was not opened.
+#[derive(Debug)]
+pub enum NoWatch {
+    /// The connection failed.
+    Disconnected(String),
+    /// The server answered with an error.
+    Refused(StatusCode),
 }
 
 /// A WebSocket connection.

@@ -15,7 +15,7 @@ mod server;
 pub mod transcript;
 pub mod wardle;
 
-pub use client::{Access, Answer, Client, Watch, WebSocket, created, revision};
+pub use client::{Access, Answer, Client, NoWatch, Watch, WebSocket, created, revision};
 pub use cluster::{Backend, Cluster};
 pub use kubectl::{Kubectl, Output};
 pub use progress::Progress;

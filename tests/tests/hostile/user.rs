@@ -244,5 +244,6 @@ async fn open_watch(client: &Client) -> Result<Watch, String> {
     let list = client.try_call("GET", WRITTEN, &[], "").await?;
     let version = apiloom_tests::revision(&list.json());
     let path = format!("{WRITTEN}?watch=1&resourceVersion={version}");
-    client.try_watch_as(&path, "application/json").await
+    let watch = client.try_watch_as(&path, "application/json").await;
+    watch.map_err(|error| format!("{error:?}"))
 }

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use apiloom_storage::{Event, EventKind, Revision, Storage, WatchItem, WatchStart};
 use apiloom_tests::wardle::{ALL_FLUNDERS, FLUNDERS, FLUNDERS_BETA, flunder};
-use apiloom_tests::{Answer, Client, Cluster, Progress, revision};
+use apiloom_tests::{Answer, Client, Cluster, NoWatch, Progress, Watch, revision};
 use futures_util::StreamExt as _;
+use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// Timeout for expected events.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The pause between writes of each writer: more load would not show more.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -145,6 +146,8 @@ impl Load {
             acknowledged.extend(written.unwrap());
         }
         let client = cluster.client();
+        let ready = async { while client.get("/readyz").await.code != 200 {} };
+        timeout(PATIENCE, ready).await.expect("it gets ready");
         let patch = json!({"metadata": {"labels": {"end": "yes"}}});
         let last = client.merge(&format!("{FLUNDERS}/{HOT}"), &patch).await;
         assert_eq!(last.code, 200, "{}", last.text());
@@ -304,6 +307,23 @@ async fn write(writer: usize, mut pen: Pen, stop: watch::Receiver<bool>) -> Vec<
     pen.acknowledged
 }
 
+/// Opens a watch. A server that has just started refuses it while its caches are not filled, and is asked again.
+async fn open(client: &Client, path: &str) -> Result<Watch, NoWatch> {
+    let opened = async {
+        loop {
+            match client.try_watch_as(path, "application/json").await {
+                Err(NoWatch::Refused(StatusCode::TOO_MANY_REQUESTS)) => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                opened => return opened,
+            }
+        }
+    };
+    timeout(PATIENCE, opened)
+        .await
+        .expect("the caches of the server are filled")
+}
+
 /// Watches until the end of the load.
 async fn follow(
     selection: Selection,
@@ -320,8 +340,7 @@ async fn follow(
             "{}?watch=1&resourceVersion={last}{}",
             selection.path, selection.query
         );
-        let watch = client_of(&at).try_watch_as(&path, "application/json").await;
-        let why = match watch {
+        let why = match open(&client_of(&at), &path).await {
             Ok(mut watch) => loop {
                 match watch.try_line().await {
                     Ok(Some(line)) => {
@@ -347,7 +366,7 @@ async fn follow(
                     Err(why) => break why,
                 }
             },
-            Err(why) => why,
+            Err(why) => format!("{why:?}"),
         };
         assert!(resumes, "{selection:?} is to stay: {why}");
         let next = place.wait_for(|place| place.0 > at.0);
