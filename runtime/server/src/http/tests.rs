@@ -12,6 +12,7 @@ mod routing;
 mod slow;
 mod verbs;
 mod watching;
+mod yaml;
 
 use std::sync::Arc;
 
