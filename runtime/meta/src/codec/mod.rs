@@ -22,6 +22,7 @@ pub use decoded::{DecodeError, Decoded, Format, MAX_EXPANDED_BYTES};
 pub use encode::Indenter;
 pub use peek::{Finder, value_end};
 pub use verbatim::VersionPlace;
+pub use yaml::{NotWritten, YamlWriter};
 
 /// Decodes a body against a schema in one walk. Of several YAML documents the first one counts.
 ///
@@ -125,7 +126,7 @@ pub fn indent_json(json: &[u8]) -> Bytes {
 }
 
 /// Encodes a value as YAML, keys sorted, with a newline at the end. Strings that a reader of YAML 1.1 or 1.2 would take
-/// for something else are quoted.
+/// for something else are quoted. A value that nests deeper than a body may comes out as JSON, which is YAML too.
 pub fn encode_yaml(value: &Value) -> Bytes {
     yaml::encode(value)
 }

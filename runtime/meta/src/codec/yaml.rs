@@ -1,123 +1,64 @@
-//! YAML out, and finding the first of several documents in it.
+//! YAML out, and finding the first of several documents in it. The blocks are `writer`'s, the texts in them are here.
+
+mod writer;
 
 use bytes::Bytes;
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+pub use writer::{NotWritten, YamlWriter};
 
 /// A value as a YAML document.
 pub(super) fn encode(value: &Value) -> Bytes {
-    let mut out = String::new();
-    match value {
-        Value::Object(fields) if !fields.is_empty() => write_fields(&mut out, fields, 0, false),
-        Value::Array(items) if !items.is_empty() => write_items(&mut out, items, 0),
-        scalar => {
-            write_scalar(&mut out, scalar, 0);
-            out.push('\n');
-        }
-    }
-    out.into()
-}
-
-/// The fields, each on its own line; the first one goes on with the line that is open.
-fn write_fields(out: &mut String, fields: &Map<String, Value>, indent: usize, first_inline: bool) {
-    // serde_json's map keeps its keys sorted.
-    for (at, (key, value)) in fields.iter().enumerate() {
-        if at > 0 || !first_inline {
-            pad(out, indent);
-        }
-        write_text(out, key);
-        out.push(':');
-        write_below(out, value, indent);
-    }
-}
-
-/// A value behind `key:`.
-fn write_below(out: &mut String, value: &Value, indent: usize) {
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
-            out.push('\n');
-            write_fields(out, fields, indent + 2, false);
-        }
-        // Lists stand at the indentation of their key, as Kubernetes prints them.
-        Value::Array(items) if !items.is_empty() => {
-            out.push('\n');
-            write_items(out, items, indent);
-        }
-        scalar => {
-            out.push(' ');
-            write_scalar(out, scalar, indent + 2);
-            out.push('\n');
+    let mut out = Vec::new();
+    let mut writer = YamlWriter::document(&mut out);
+    writer.value(value);
+    match writer.finish() {
+        Ok(_) => out.into(),
+        // JSON is YAML too.
+        Err(NotWritten) => {
+            let mut json = Vec::new();
+            super::encode::append(value, &mut json);
+            json.push(b'\n');
+            json.into()
         }
     }
 }
 
-fn write_items(out: &mut String, items: &[Value], indent: usize) {
-    for item in items {
-        pad(out, indent);
-        out.push_str("- ");
-        write_item(out, item, indent);
-    }
+fn pad(out: &mut Vec<u8>, indent: usize) {
+    out.resize(out.len() + indent, b' ');
 }
 
-/// A value behind `- `.
-fn write_item(out: &mut String, item: &Value, indent: usize) {
-    match item {
-        Value::Object(fields) if !fields.is_empty() => write_fields(out, fields, indent + 2, true),
-        Value::Array(items) if !items.is_empty() => {
-            let (first, rest) = (&items[0], &items[1..]);
-            out.push_str("- ");
-            write_item(out, first, indent + 2);
-            write_items(out, rest, indent + 2);
-        }
-        scalar => {
-            write_scalar(out, scalar, indent + 2);
-            out.push('\n');
-        }
-    }
-}
-
-fn pad(out: &mut String, indent: usize) {
-    out.extend(std::iter::repeat_n(' ', indent));
-}
-
-fn write_scalar(out: &mut String, value: &Value, indent: usize) {
-    match value {
-        Value::Object(_) => out.push_str("{}"),
-        Value::Array(_) => out.push_str("[]"),
-        Value::String(text) if is_block(text) => write_block(out, text, indent),
-        Value::String(text) => write_text(out, text),
-        // The integer -0 is 0 in YAML.
-        Value::Number(number)
-            if number
-                .as_f64()
-                .is_some_and(|n| n == 0.0 && n.is_sign_negative()) =>
-        {
-            out.push_str("-0.0");
-        }
-        other => out.push_str(&String::from_utf8_lossy(&super::encode::json(other))),
+/// A number that is no integer.
+fn write_float(out: &mut Vec<u8>, value: f64) {
+    // The integer -0 is 0 in YAML.
+    if value == 0.0 && value.is_sign_negative() {
+        out.extend_from_slice(b"-0.0");
+    } else {
+        super::encode::append(&value, out);
     }
 }
 
 /// Text on one line, quoted where it must be.
-fn write_text(out: &mut String, text: &str) {
+fn write_text(out: &mut Vec<u8>, text: &str) {
     if is_plain(text) {
-        out.push_str(text);
+        out.extend_from_slice(text.as_bytes());
     } else {
         write_quoted(out, text);
     }
 }
 
 /// A double-quoted string; what is not printable is escaped.
-fn write_quoted(out: &mut String, text: &str) {
-    use std::fmt::Write;
-    out.push('"');
+fn write_quoted(out: &mut Vec<u8>, text: &str) {
+    use std::io::Write;
+    out.push(b'"');
     for c in text.chars() {
         match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if is_printable(c) => out.push(c),
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\n' => out.extend_from_slice(b"\\n"),
+            '\r' => out.extend_from_slice(b"\\r"),
+            '\t' => out.extend_from_slice(b"\\t"),
+            c if is_printable(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
             c if (c as u32) < 0x100 => {
                 let _ = write!(out, "\\x{:02x}", c as u32);
             }
@@ -129,7 +70,7 @@ fn write_quoted(out: &mut String, text: &str) {
             }
         }
     }
-    out.push('"');
+    out.push(b'"');
 }
 
 /// Text of several lines that a literal block keeps as it is.
@@ -141,19 +82,19 @@ fn is_block(text: &str) -> bool {
         && text.split('\n').all(|line| !line.ends_with([' ', '\t']))
 }
 
-fn write_block(out: &mut String, text: &str, indent: usize) {
+fn write_block(out: &mut Vec<u8>, text: &str, indent: usize) {
     let body = text.trim_end_matches('\n');
-    out.push('|');
+    out.push(b'|');
     match text.len() - body.len() {
-        0 => out.push('-'),
+        0 => out.push(b'-'),
         1 => {}
-        _ => out.push('+'),
+        _ => out.push(b'+'),
     }
     for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
-        out.push('\n');
+        out.push(b'\n');
         if !line.is_empty() {
             pad(out, indent);
-            out.push_str(line);
+            out.extend_from_slice(line.as_bytes());
         }
     }
 }
