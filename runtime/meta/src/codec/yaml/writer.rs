@@ -11,8 +11,9 @@ use serde::de::{
 };
 use serde_json::{Number, Value};
 
+use super::super::encode::append;
 use super::super::limits::MAX_DEPTH;
-use super::{is_block, pad, write_block, write_float, write_text};
+use super::text::{is_block, pad, write_block, write_text};
 
 /// Writes one value as a YAML document or as an item of a list, with sorted keys. Of fields of the same name the last one
 /// counts.
@@ -190,11 +191,11 @@ impl<'o> YamlWriter<'o> {
 
     /// An integer.
     pub fn integer(&mut self, value: i64) {
-        self.scalar(|out, _| super::super::encode::append(&value, out));
+        self.scalar(|out, _| append(&value, out));
     }
 
     fn unsigned(&mut self, value: u64) {
-        self.scalar(|out, _| super::super::encode::append(&value, out));
+        self.scalar(|out, _| append(&value, out));
     }
 
     fn float(&mut self, value: f64) {
@@ -503,5 +504,15 @@ impl Visitor<'_> for Key<'_, '_, '_> {
             self.writer.key(name);
         }
         Ok(is_copied)
+    }
+}
+
+/// A number that is no integer.
+fn write_float(out: &mut Vec<u8>, value: f64) {
+    // The integer -0 is 0 in YAML.
+    if value == 0.0 && value.is_sign_negative() {
+        out.extend_from_slice(b"-0.0");
+    } else {
+        append(&value, out);
     }
 }
