@@ -14,10 +14,11 @@ use super::compress::compress;
 use super::cut_off::until;
 use super::definitions;
 use super::discovery::Discovery;
+use super::encode::Reply;
 use super::error::page_not_found;
 use super::health::Health;
 use super::metrics::{Metrics, RequestKind, RequestLabels, verb_label};
-use super::negotiate::check_route;
+use super::negotiate::{Answer, Framing, check_route};
 use super::observe::{Observed, resource_labels};
 use super::openapi::OpenApi;
 use super::query::Query;
@@ -243,7 +244,7 @@ impl Inner {
             ..RequestLabels::default()
         };
         let observed = Observed::new(&self.metrics, labels, None, None);
-        let Some(answer) = self.known_document(request).await else {
+        let Some(answer) = self.known_document(call).await else {
             observed.leads_nowhere();
             return if self.is_inside_a_group(&info.path) {
                 call.respond(&ApiError::no_such_resource())
@@ -258,8 +259,11 @@ impl Inner {
     }
 
     /// Discovery, version, OpenAPI, metrics and health.
-    async fn known_document(&self, request: &Parts) -> Option<Result<Response<Body>, ApiError>> {
-        let discovery = self.discovery().respond(request);
+    async fn known_document(&self, call: &Call<'_>) -> Option<Result<Response<Body>, ApiError>> {
+        let request = call.request;
+        let discovery = self
+            .discovery()
+            .respond(request, (&call.accepts, &call.query));
         let answer = discovery.or_else(|| self.version.respond(request));
         if answer.is_some() {
             return answer;
@@ -349,12 +353,17 @@ impl Inner {
         let request_bytes = http_body::Body::size_hint(&body).exact().filter(|n| *n > 0);
         let observed = Observed::new(&self.metrics, labels, request_bytes, Some(running));
         let part = |index: usize| info.parts.get(index).map_or("", String::as_str);
-        let resource_call = ResourceCall {
+        let framing = Framing::of(verb);
+        let negotiated = Answer::negotiate(&call.accepts, &call.query, framing);
+        let resource_call = |answer| ResourceCall {
             endpoint,
             ctx: &ctx,
             request,
             query: &call.query,
-            accepts: &call.accepts,
+            reply: Reply {
+                endpoint: Arc::clone(endpoint),
+                answer,
+            },
             namespace: info.in_namespace.then_some(info.namespace.as_str()),
             name: part(1),
             subresource: part(2),
@@ -363,7 +372,10 @@ impl Inner {
             metrics: &self.metrics,
             rendered: &self.rendered,
         };
-        let answer = perform(verb, resource_call).await;
+        let answer = match negotiated {
+            Ok(answer) => perform(verb, resource_call(answer)).await,
+            Err(error) => Err(error),
+        };
         let mut response = answer.unwrap_or_else(|error| call.respond(&error));
         warning::add(response.headers_mut(), &ctx.take_warnings());
         websocket::upgrade(
@@ -374,7 +386,7 @@ impl Inner {
 }
 
 /// All but the cheapest are boxed, so that a get does not carry around the room that the largest of them needs.
-async fn perform(verb: Verb, call: ResourceCall<'_, '_>) -> Result<Response<Body>, ApiError> {
+async fn perform(verb: Verb, call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let ctx = call.ctx;
     match verb {
         Verb::Get => get::get(call).await,

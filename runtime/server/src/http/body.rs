@@ -1,6 +1,6 @@
 //! The body of a request: read with a limit, in a format that is known.
 
-use apiloom_meta::codec::Format;
+use apiloom_meta::codec;
 use apiloom_meta::{ApiError, StatusDetails, StatusReason};
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
@@ -8,8 +8,7 @@ use http::header::CONTENT_TYPE;
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 
-use super::negotiate::MEDIA_TYPES;
-use super::protobuf;
+use super::format::{FORMATS, Format, listed, media_types};
 use crate::auth::BoxError;
 
 /// The body of a request, from a connection or from the same process.
@@ -46,51 +45,37 @@ fn too_large() -> ApiError {
     ApiError::too_large(MAX_BODY_BYTES)
 }
 
-/// How an object or options are written in a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BodyFormat {
-    Plain(Format),
-    Protobuf,
-}
-
 /// The format of an object or of options; JSON when the request does not say.
 ///
 /// # Errors
 /// UnsupportedMediaType.
-pub(super) fn format(headers: &HeaderMap) -> Result<BodyFormat, ApiError> {
+pub(super) fn format(headers: &HeaderMap) -> Result<&'static dyn Format, ApiError> {
     let Some(given) = headers.get(CONTENT_TYPE).filter(|given| !given.is_empty()) else {
-        return Ok(BodyFormat::Plain(Format::Json));
+        return Ok(FORMATS[0]);
     };
     let given = given.to_str().ok().and_then(parse_media_type);
-    match given.ok_or_else(unsupported)?.as_str() {
-        "application/json" => Ok(BodyFormat::Plain(Format::Json)),
-        "application/yaml" => Ok(BodyFormat::Plain(Format::Yaml)),
-        "application/vnd.kubernetes.protobuf" => Ok(BodyFormat::Protobuf),
-        _ => Err(unsupported()),
-    }
+    let given = given.ok_or_else(unsupported)?;
+    let known = FORMATS.iter().find(|format| format.media_type() == given);
+    known.copied().ok_or_else(unsupported)
 }
 
 fn unsupported() -> ApiError {
     let message = format!(
-        "the body of the request was in an unknown format - accepted media types include: {MEDIA_TYPES}"
+        "the body of the request was in an unknown format - accepted media types include: {}",
+        listed(media_types())
     );
     ApiError::new(StatusReason::UnsupportedMediaType, message)
 }
 
-impl BodyFormat {
-    /// The document in a body, in a format that every kind can be read from.
-    ///
-    /// # Errors
-    /// UnsupportedMediaType for protobuf of a kind that has no such form, BadRequest for protobuf that is none.
-    pub(super) fn document(self, body: Bytes) -> Result<(Bytes, Format), ApiError> {
-        match self {
-            Self::Plain(format) => Ok((body, format)),
-            Self::Protobuf => {
-                let json = protobuf::to_json(&body)?.ok_or_else(unsupported)?;
-                Ok((json, Format::Json))
-            }
-        }
-    }
+/// The document in a body, in a format that every kind can be decoded from.
+///
+/// # Errors
+/// UnsupportedMediaType for a kind that has no form in the format, BadRequest for a body in another format.
+pub(super) fn document(
+    format: &dyn Format,
+    body: Bytes,
+) -> Result<(Bytes, codec::Format), ApiError> {
+    format.read(body)?.ok_or_else(unsupported)
 }
 
 /// The patch formats that are served.
@@ -191,24 +176,28 @@ mod tests {
         testing::get("/x", &[("content-type", content_type)]).headers
     }
 
+    const JSON: &str = "application/json";
+    const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+    fn format_of(headers: &HeaderMap) -> Result<&'static str, ApiError> {
+        format(headers).map(Format::media_type)
+    }
+
     #[test]
     fn content_types_are_compared_without_parameters() {
         for (given, expected) in [
-            ("", Format::Json),
-            ("application/json", Format::Json),
-            ("Application/JSON; charset=utf-8", Format::Json),
-            ("application/yaml", Format::Yaml),
+            ("", JSON),
+            ("application/json", JSON),
+            ("Application/JSON; charset=utf-8", JSON),
+            ("application/yaml", "application/yaml"),
+            (PROTOBUF, PROTOBUF),
         ] {
-            let expected = Ok(BodyFormat::Plain(expected));
-            assert_eq!(format(&headers(given)), expected, "{given}");
+            assert_eq!(format_of(&headers(given)), Ok(expected), "{given}");
         }
+        assert_eq!(format_of(&HeaderMap::new()), Ok(JSON));
         assert_eq!(
-            format(&HeaderMap::new()),
-            Ok(BodyFormat::Plain(Format::Json))
-        );
-        assert_eq!(
-            format(&headers("application/json; a=b; c=\"d;\\\"\" ;")),
-            Ok(BodyFormat::Plain(Format::Json))
+            format_of(&headers("application/json; a=b; c=\"d;\\\"\" ;")),
+            Ok(JSON)
         );
         // Issue 9, point 19: what is malformed is no media type, even if it begins like one.
         let malformed = [
@@ -223,7 +212,7 @@ mod tests {
             "application/json; =b",
         ];
         for given in ["application/xml", "json"].into_iter().chain(malformed) {
-            let error = format(&headers(given)).expect_err(given);
+            let error = format_of(&headers(given)).expect_err(given);
             assert_eq!(
                 error.message,
                 "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml"

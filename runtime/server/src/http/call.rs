@@ -15,8 +15,7 @@ use super::body::RequestBody;
 use super::encode::Reply;
 use super::error::respond_as;
 use super::metrics::Metrics;
-use super::negotiate::{Target, negotiate, negotiate_error};
-use super::params::{IncludeObject, include_object};
+use super::negotiate::negotiate_error;
 use super::query::Query;
 use super::rendered::Rendered;
 use super::stopping::Stopping;
@@ -86,12 +85,13 @@ impl<'r> Call<'r> {
 }
 
 /// A request for a resource that exists, by a path and a method that it has.
-pub(super) struct ResourceCall<'a, 'r> {
+pub(super) struct ResourceCall<'a> {
     pub(super) endpoint: &'a Arc<Endpoint>,
     pub(super) ctx: &'a RequestContext,
     pub(super) request: &'a Parts,
     pub(super) query: &'a Query,
-    pub(super) accepts: &'a Accepts<'r>,
+    /// What the client wants its answer to be.
+    pub(super) reply: Reply,
     /// The namespace in the path; `None` for cluster-scoped kinds and for all namespaces.
     pub(super) namespace: Option<&'a str>,
     /// The name in the path; empty for collections.
@@ -104,24 +104,4 @@ pub(super) struct ResourceCall<'a, 'r> {
     pub(super) metrics: &'a Metrics,
     /// What watchers were sent lately.
     pub(super) rendered: &'a Arc<Rendered>,
-}
-
-impl ResourceCall<'_, '_> {
-    /// What the client wants its answer to be.
-    ///
-    /// # Errors
-    /// NotAcceptable, and BadRequest for a bad `includeObject`.
-    pub(super) fn reply(&self) -> Result<Reply, ApiError> {
-        let accepted = negotiate(self.accepts, self.query)?;
-        let include = match accepted.target {
-            // Checked before anything is done, so that a bad word has no effect.
-            Target::Table(_) => include_object(self.query)?,
-            Target::Object | Target::Partial(_) | Target::PartialList(_) => IncludeObject::Metadata,
-        };
-        Ok(Reply {
-            endpoint: Arc::clone(self.endpoint),
-            accepted,
-            include,
-        })
-    }
 }

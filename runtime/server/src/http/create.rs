@@ -9,12 +9,12 @@ use super::call::ResourceCall;
 use super::params::{WriteUse, write_options};
 
 /// Answers 201 with the object as stored.
-pub(super) async fn create(call: ResourceCall<'_, '_>) -> Result<Response<Body>, ApiError> {
-    let reply = call.reply()?;
+pub(super) async fn create(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+    let reply = call.reply;
     let format = body::format(&call.request.headers)?;
     let bytes = body::read(call.body).await?;
     call.endpoint.reserve(call.ctx, bytes.len()).await;
-    let (bytes, format) = format.document(bytes)?;
+    let (bytes, format) = body::document(format, bytes)?;
     let options = write_options(call.query, &call.request.headers, WriteUse::Create)?;
     let object = call
         .endpoint

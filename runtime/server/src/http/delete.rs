@@ -13,8 +13,8 @@ use super::query::Query;
 use crate::registry::{DeleteOptions, Deleted};
 
 /// Answers with a Status when the object is gone, with the object while it is not.
-pub(super) async fn delete(call: ResourceCall<'_, '_>) -> Result<Response<Body>, ApiError> {
-    let reply = call.reply()?;
+pub(super) async fn delete(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+    let reply = call.reply;
     let own = call.endpoint.def().gvk().group_version();
     let bytes = body::read(call.body).await?;
     call.endpoint.reserve(call.ctx, bytes.len()).await;
@@ -42,10 +42,8 @@ pub(super) async fn delete(call: ResourceCall<'_, '_>) -> Result<Response<Body>,
 }
 
 /// Answers with the list of what was deleted.
-pub(super) async fn delete_collection(
-    call: ResourceCall<'_, '_>,
-) -> Result<Response<Body>, ApiError> {
-    let reply = call.reply()?;
+pub(super) async fn delete_collection(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+    let reply = call.reply;
     let read = || list_options(call.query, ListUse::List);
     let bytes = call.query.bytes();
     let list = call.endpoint.read_query(call.ctx, bytes, read).await?;
@@ -70,6 +68,7 @@ fn options(
     if bytes.is_empty() {
         return delete_options_of_query(query);
     }
-    let (bytes, format) = body::format(&request.headers)?.document(bytes)?;
+    let format = body::format(&request.headers)?;
+    let (bytes, format) = body::document(format, bytes)?;
     delete_options_of_body(&bytes, format, own)
 }

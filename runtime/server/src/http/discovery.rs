@@ -7,17 +7,18 @@ mod documents;
 
 use std::collections::BTreeMap;
 
-use apiloom_meta::{ApiError, StatusReason, codec};
+use apiloom_meta::{ApiError, codec};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, VARY};
 use http::request::Parts;
 use http::{HeaderValue, Response};
 
-use super::accept::{Clause, accepted};
+use super::accept::{Accepts, Clause};
 use super::error::only_get;
-use super::negotiate::{MEDIA_TYPES, wants_pretty};
+use super::format::Writer;
+use super::negotiate::{choose, not_acceptable};
 use super::query::Query;
-use super::response::ok;
+use super::response::{ok, ok_as};
 use super::served::{Group, served};
 use super::static_doc::{StaticDoc, conditional};
 use super::{Body, ServerInfo};
@@ -34,28 +35,26 @@ pub struct Discovery {
     other_paths: Vec<String>,
 }
 
-/// The two media types of discovery, in order of registration, and their aggregated forms.
-const FORMATS: [(&str, &str, codec::Format); 2] = [
-    (
-        "application/json",
-        "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-        codec::Format::Json,
-    ),
-    (
-        "application/yaml",
-        "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-        codec::Format::Yaml,
-    ),
-];
+/// The parameters that the media type of an aggregated document has.
+const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// What a request for discovery asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Wanted {
     aggregated: bool,
+    format: &'static dyn Writer,
+}
+
+impl Wanted {
     /// The `Content-Type` of the answer.
-    content_type: &'static str,
-    format: codec::Format,
-    pretty: bool,
+    fn content_type(self) -> HeaderValue {
+        let media_type = self.format.media_type();
+        if !self.aggregated {
+            return HeaderValue::from_static(media_type);
+        }
+        let text = format!("{media_type}{AGGREGATED}");
+        HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(media_type))
+    }
 }
 
 impl Discovery {
@@ -86,7 +85,11 @@ impl Discovery {
     ///
     /// # Errors
     /// MethodNotAllowed for anything but GET, NotAcceptable for an `Accept` that names neither JSON nor YAML.
-    pub fn respond(&self, request: &Parts) -> Option<Result<Response<Body>, ApiError>> {
+    pub(super) fn respond(
+        &self,
+        request: &Parts,
+        (accepts, query): (&Accepts<'_>, &Query),
+    ) -> Option<Result<Response<Body>, ApiError>> {
         let path = request.uri.path();
         if path == "/" {
             return Some(only_get(request).map(|()| ok("application/json", self.paths())));
@@ -94,29 +97,10 @@ impl Discovery {
         // One trailing slash is accepted; a second one makes another, unknown path.
         let path = path.strip_suffix('/').unwrap_or(path);
         let legacy = self.legacy.get(path)?;
-        Some(self.document(request, legacy, self.aggregated.get(path)))
-    }
-
-    fn document(
-        &self,
-        request: &Parts,
-        legacy: &Bytes,
-        aggregated: Option<&StaticDoc>,
-    ) -> Result<Response<Body>, ApiError> {
-        only_get(request)?;
-        let wanted = negotiate(request, aggregated.is_some())?;
-        Ok(match aggregated {
-            Some(doc) if wanted.aggregated => conditional(
-                &request.headers,
-                doc.hash(),
-                wanted.content_type,
-                "public",
-                || encode(doc.bytes(), wanted),
-            ),
-            // The same path has two kinds of answer, so caches must look at Accept.
-            Some(_) => varying(ok(wanted.content_type, encode(legacy, wanted))),
-            None => ok(wanted.content_type, encode(legacy, wanted)),
-        })
+        let aggregated = self.aggregated.get(path);
+        let wanted = || negotiate(accepts, query, aggregated.is_some());
+        let wanted = only_get(request).and_then(|()| wanted());
+        Some(wanted.map(|wanted| document(request, wanted, legacy, aggregated)))
     }
 
     /// Whether a path is in the list at `/`.
@@ -147,32 +131,33 @@ fn varying(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-/// The first clause and format that go together; clauses that ask for another conversion are passed over.
-fn negotiate(request: &Parts, has_aggregated: bool) -> Result<Wanted, ApiError> {
-    let query = Query::of(&request.uri);
-    for clause in accepted(&request.headers) {
-        let Some(aggregated) = asks_for_aggregated(&clause, has_aggregated) else {
-            continue;
-        };
-        for (media_type, aggregated_type, format) in FORMATS {
-            if clause.matches(media_type) {
-                let content_type = if aggregated {
-                    aggregated_type
-                } else {
-                    media_type
-                };
-                return Ok(Wanted {
-                    aggregated,
-                    content_type,
-                    format,
-                    pretty: clause.param("pretty") == Some("1")
-                        || wants_pretty(&request.headers, &query),
-                });
-            }
+fn document(
+    request: &Parts,
+    wanted: Wanted,
+    legacy: &Bytes,
+    aggregated: Option<&StaticDoc>,
+) -> Response<Body> {
+    let content_type = wanted.content_type();
+    match aggregated {
+        Some(doc) if wanted.aggregated => {
+            let body = || encode(doc.bytes(), wanted.format);
+            conditional(&request.headers, doc.hash(), content_type, "public", body)
         }
+        // The same path has two kinds of answer, so caches must look at Accept.
+        Some(_) => varying(ok_as(content_type, encode(legacy, wanted.format))),
+        None => ok_as(content_type, encode(legacy, wanted.format)),
     }
-    let text = format!("only the following media types are accepted: {MEDIA_TYPES}");
-    Err(ApiError::new(StatusReason::NotAcceptable, text))
+}
+
+/// What is asked for; clauses that ask for another conversion are passed over.
+fn negotiate(
+    accepts: &Accepts<'_>,
+    query: &Query,
+    has_aggregated: bool,
+) -> Result<Wanted, ApiError> {
+    let fits = |clause: &Clause<'_>, _: &dyn Writer| asks_for_aggregated(clause, has_aggregated);
+    let (format, aggregated) = choose(accepts, query, fits).ok_or_else(not_acceptable)?;
+    Ok(Wanted { aggregated, format })
 }
 
 /// Whether a clause asks for the aggregated list (`Some(true)`) or the legacy document; `None` for what is not served.
@@ -189,14 +174,11 @@ fn asks_for_aggregated(clause: &Clause<'_>, has_aggregated: bool) -> Option<bool
 }
 
 /// The document as asked for; documents are kept as compact JSON with its newline.
-fn encode(json: &Bytes, wanted: Wanted) -> Bytes {
-    match wanted.format {
-        codec::Format::Yaml => {
-            codec::encode_yaml(&serde_json::from_slice(json).unwrap_or_default())
-        }
-        codec::Format::Json if wanted.pretty => codec::indent_json(json.trim_ascii_end()),
-        codec::Format::Json => json.clone(),
+fn encode(json: &Bytes, format: &dyn Writer) -> Bytes {
+    if format.end_of_json().is_some() {
+        return json.clone();
     }
+    format.document(&|out| out.json(json.trim_ascii_end()), json.len())
 }
 
 #[cfg(test)]

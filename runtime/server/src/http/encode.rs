@@ -1,4 +1,4 @@
-//! Objects and lists on their way out: as they are, as a Table, as PartialObjectMetadata; as JSON, indented JSON or YAML.
+//! Answers in the form and format agreed on, in the framings of one object and of a list; `watch` has that of a stream.
 //!
 //! Lists are encoded item by item while the client reads, in every form and format, so that a long list is never held
 //! twice.
@@ -8,22 +8,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use apiloom_meta::codec::{Format, Indenter, append_json, encode_json, encode_yaml, indent_json};
-use apiloom_meta::{ApiError, ListMeta, Object, ResourceDef, Status, StatusDetails, StatusReason};
+use apiloom_meta::codec::encode_json;
+use apiloom_meta::{ApiError, ListMeta, Object, Status, StatusDetails, StatusReason};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt, StreamBody};
-use serde_json::Value;
 
 use super::compress::THRESHOLD_BYTES;
-use super::error::yaml;
-use super::negotiate::{Accepted, MetaVersion, Target};
-use super::params::IncludeObject;
+use super::form::Form;
+use super::form_writer::FormWriter;
+use super::format::{ListWriter, Show};
+use super::negotiate::Answer;
 use super::response::full;
-use super::table::{Tables, write_partial};
 use super::turns::take_turn;
 use super::{Body, CutOff};
 use crate::registry::{Document, Endpoint, Items, Json, Listed, Written};
@@ -43,8 +42,7 @@ const LOOKED_AT_BYTES: usize = 256 * 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Reply {
     pub(super) endpoint: Arc<Endpoint>,
-    pub(super) accepted: Accepted,
-    pub(super) include: IncludeObject,
+    pub(super) answer: Answer,
 }
 
 impl Reply {
@@ -86,18 +84,17 @@ impl Reply {
     ) -> Result<Response<Body>, ApiError> {
         if let Document::Encoded(encoded) = document
             && encoded.len() >= LARGE_BYTES
-            && self.accepted.target == Target::Object
-            && self.accepted.format == Format::Json
-            && !self.accepted.pretty
+            && self.answer.form == Form::Object
+            && let Some(end) = self.answer.format.end_of_json()
         {
-            let body = Chunks([encoded.shared(), Bytes::from_static(b"\n")].into());
-            return Ok(respond(code, "application/json", body.boxed_unsync()));
+            let body = Chunks([encoded.shared(), Bytes::from_static(end)].into());
+            return Ok(self.respond(code, body.boxed_unsync()));
         }
         self.json(code, &document.json(self.endpoint.schema()))
     }
 
     fn json(&self, code: StatusCode, json: &Json<'_>) -> Result<Response<Body>, ApiError> {
-        if let Target::PartialList(_) = self.accepted.target {
+        if let Form::PartialList(_) = self.answer.form {
             let kind = &self.endpoint.def().kind;
             return Err(ApiError::new(
                 StatusReason::NotAcceptable,
@@ -106,21 +103,13 @@ impl Reply {
                 ),
             ));
         }
-        // With room for the newline at the end.
-        let mut out = Vec::with_capacity(json.whole().len() + 1);
-        self.form().write(json, true, &mut out);
-        Ok(self.whole(code, out))
+        let form = self.form();
+        Ok(self.whole(code, json.whole().len(), &|out| form.write(json, true, out)))
     }
 
-    /// What objects are turned into.
-    pub(super) fn form(&self) -> Form {
-        match self.accepted.target {
-            Target::Object => Form::Object,
-            Target::Partial(version) | Target::PartialList(version) => Form::Partial(version),
-            Target::Table(version) => {
-                Form::Table(Box::new(Tables::new(&self.endpoint, version, self.include)))
-            }
-        }
+    /// What tells objects to the format.
+    pub(super) fn form(&self) -> FormWriter {
+        FormWriter::new(self.answer.form, &self.endpoint)
     }
 
     /// The answer to a deletion that left nothing: never converted.
@@ -135,7 +124,8 @@ impl Reply {
             details: Some(details),
             code: None,
         };
-        self.whole(StatusCode::OK, encode_json(&status).into())
+        let json = encode_json(&status);
+        self.whole(StatusCode::OK, json.len(), &|out| out.json(&json))
     }
 
     /// An answer that is a list.
@@ -143,7 +133,7 @@ impl Reply {
     /// # Errors
     /// NotAcceptable when a single object was asked for.
     pub(super) async fn list(&self, listed: Listed) -> Result<Response<Body>, ApiError> {
-        if let Target::Partial(_) = self.accepted.target {
+        if let Form::Partial(_) = self.answer.form {
             let kind = &self.endpoint.def().list_kind;
             return Err(ApiError::new(
                 StatusReason::NotAcceptable,
@@ -152,20 +142,10 @@ impl Reply {
                 ),
             ));
         }
-        let pieces = ListPieces::new(self, listed);
-        let is_yaml = self.accepted.format == Format::Yaml;
+        let mut pieces = ListPieces::new(self, listed);
         // A piece takes about a millisecond to make then, during which no other task has the thread.
-        let is_costly = is_yaml || self.accepted.pretty || matches!(pieces.form, Form::Table(_));
-        let mut pieces: Box<dyn Iterator<Item = Result<Bytes, ApiError>> + Send> =
-            match self.accepted.pretty {
-                _ if is_yaml => Box::new(pieces),
-                true => Box::new(indented(pieces)),
-                false => Box::new(pieces.chain(std::iter::once(Ok(Bytes::from_static(b"\n"))))),
-            };
-        let content_type = match self.accepted.format {
-            Format::Yaml => "application/yaml",
-            Format::Json => "application/json",
-        };
+        let is_table = matches!(pieces.form, FormWriter::Table(_));
+        let is_costly = is_table || self.answer.format.is_costly();
         // What fits into the threshold is sent in one go, with its length; it is never compressed.
         let mut begin = Vec::new();
         let mut len = 0;
@@ -183,8 +163,11 @@ impl Reply {
                     begin.push(piece);
                 }
                 None => {
-                    let whole = full(begin.concat().into());
-                    return Ok(respond(StatusCode::OK, content_type, whole));
+                    let whole = match begin.len() {
+                        1 => begin.remove(0),
+                        _ => begin.concat().into(),
+                    };
+                    return Ok(self.respond(StatusCode::OK, full(whole)));
                 }
             }
         }
@@ -206,21 +189,21 @@ impl Reply {
         } else {
             StreamBody::new(futures_util::stream::iter(begin.chain(pieces))).boxed_unsync()
         };
-        Ok(respond(StatusCode::OK, content_type, body))
+        Ok(self.respond(StatusCode::OK, body))
     }
 
-    /// An answer whose compact JSON is all here.
-    fn whole(&self, code: StatusCode, mut json: Vec<u8>) -> Response<Body> {
-        match self.accepted.format {
-            Format::Yaml => respond(code, "application/yaml", full(yaml(&json))),
-            Format::Json if self.accepted.pretty => {
-                respond(code, "application/json", full(indent_json(&json)))
-            }
-            Format::Json => {
-                json.push(b'\n');
-                respond(code, "application/json", full(json.into()))
-            }
-        }
+    /// An answer that is one document, whose JSON is about so long.
+    fn whole(&self, code: StatusCode, json_bytes: usize, show: Show<'_>) -> Response<Body> {
+        let document = self.answer.format.document(show, json_bytes);
+        self.respond(code, full(document))
+    }
+
+    fn respond(&self, code: StatusCode, body: Body) -> Response<Body> {
+        let mut response = Response::new(body);
+        *response.status_mut() = code;
+        let content_type = HeaderValue::from_static(self.answer.format.media_type());
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        response
     }
 }
 
@@ -247,93 +230,14 @@ impl http_body::Body for Chunks {
     }
 }
 
-/// The same JSON, indented for people.
-fn indented(
-    pieces: impl Iterator<Item = Result<Bytes, ApiError>> + Send,
-) -> impl Iterator<Item = Result<Bytes, ApiError>> + Send {
-    let mut indenter = Indenter::default();
-    pieces.map(move |piece| {
-        let piece = piece?;
-        let mut out = Vec::with_capacity(piece.len() * 2);
-        indenter.append(&piece, &mut out);
-        Ok(out.into())
-    })
-}
-
-fn respond(code: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    *response.status_mut() = code;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
-}
-
-/// What objects are turned into on their way out.
-pub(super) enum Form {
-    Object,
-    Table(Box<Tables>),
-    Partial(MetaVersion),
-}
-
-impl Form {
-    /// Appends one object, which is no item of a list.
-    pub(super) fn write(&self, json: &Json<'_>, with_columns: bool, out: &mut Vec<u8>) {
-        match self {
-            Self::Object => out.extend_from_slice(json.whole()),
-            Self::Table(tables) => tables.write_single(json, with_columns, out),
-            Self::Partial(version) => write_partial(json, *version, out),
-        }
-    }
-
-    fn write_item(&self, json: &Json<'_>, out: &mut Vec<u8>) {
-        match self {
-            Self::Object => {
-                out.push(b'{');
-                out.extend_from_slice(json.item());
-            }
-            Self::Table(tables) => tables.write_row(json, out),
-            Self::Partial(version) => write_partial(json, *version, out),
-        }
-    }
-
-    /// What the items of a list stand behind in YAML. Nothing before them can hold this: text of several lines is indented.
-    fn items_in_yaml(&self) -> &'static [u8] {
-        match self {
-            Self::Table(_) => b"\nrows:",
-            Self::Object | Self::Partial(_) => b"\nitems:",
-        }
-    }
-
-    fn write_list_head(&self, def: &ResourceDef, meta: &ListMeta, out: &mut Vec<u8>) {
-        let (kind, api_version) = match self {
-            Self::Table(tables) => return tables.write_head(meta, true, out),
-            Self::Partial(version) => (
-                "PartialObjectMetadataList",
-                version.api_version().to_owned(),
-            ),
-            Self::Object => (def.list_kind.as_str(), def.api_version()),
-        };
-        out.extend_from_slice(b"{\"kind\":");
-        append_json(&kind, out);
-        out.extend_from_slice(b",\"apiVersion\":");
-        append_json(&api_version, out);
-        out.extend_from_slice(b",\"metadata\":");
-        append_json(meta, out);
-        out.extend_from_slice(b",\"items\":[");
-    }
-}
-
-/// A list in pieces of at most [`PIECE_BYTES`] or one object; JSON without a final newline. Nothing follows an error.
+/// A list in pieces of at most [`PIECE_BYTES`] or one object. Nothing follows an error.
 struct ListPieces {
     endpoint: Arc<Endpoint>,
-    form: Form,
-    format: Format,
+    form: FormWriter,
+    list: Box<dyn ListWriter>,
     items: Items,
     meta: ListMeta,
     stage: Stage,
-    /// What follows the items.
-    tail: Bytes,
     /// What did not fit into the last piece.
     rest: Vec<u8>,
     /// An object that goes out as it lies in the cache, behind what was written before it.
@@ -343,8 +247,7 @@ struct ListPieces {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Head,
-    FirstItem,
-    MoreItems,
+    Items,
     Ended,
 }
 
@@ -360,11 +263,10 @@ impl ListPieces {
         Self {
             endpoint: Arc::clone(&reply.endpoint),
             form: reply.form(),
-            format: reply.accepted.format,
+            list: reply.answer.format.list(),
             items: listed.items,
             meta,
             stage: Stage::Head,
-            tail: Bytes::new(),
             rest: Vec::new(),
             large: None,
         }
@@ -373,8 +275,10 @@ impl ListPieces {
     /// Writes until the piece is full, a large object is to go out by itself, or nothing is left.
     fn write(&mut self, out: &mut Vec<u8>) -> Result<(), ApiError> {
         if self.stage == Stage::Head {
-            self.write_head(out);
-            self.stage = Stage::FirstItem;
+            let (def, meta) = (self.endpoint.def(), &self.meta);
+            let show: Show<'_> = &|out| self.form.write_list(def, meta, out);
+            self.list.begin(show, out);
+            self.stage = Stage::Items;
         }
         let mut looked_at = 0;
         while out.len() < PIECE_BYTES
@@ -382,77 +286,28 @@ impl ListPieces {
             && self.large.is_none()
             && self.stage != Stage::Ended
         {
-            let Some(item) = self.items.next().transpose()? else {
-                if self.format == Format::Yaml && self.stage == Stage::FirstItem {
-                    out.extend_from_slice(b" []\n");
+            match self.items.next().transpose()? {
+                Some(item) => looked_at += self.write_item(&item, out),
+                None => {
+                    self.list.end(out);
+                    self.stage = Stage::Ended;
                 }
-                out.extend_from_slice(&self.tail);
-                self.stage = Stage::Ended;
-                return Ok(());
-            };
-            match (self.format, self.stage) {
-                (Format::Json, Stage::MoreItems) => out.push(b','),
-                (Format::Yaml, Stage::FirstItem) => out.push(b'\n'),
-                _ => {}
             }
-            self.stage = Stage::MoreItems;
-            looked_at += match self.format {
-                Format::Json => self.write_item(&item, out),
-                Format::Yaml => self.write_yaml_item(&item, out),
-            };
         }
         Ok(())
     }
 
-    /// Writes what stands before the items, and keeps what stands behind them.
-    fn write_head(&mut self, out: &mut Vec<u8>) {
-        const END: &[u8] = b"]}";
-        let def = self.endpoint.def();
-        if self.format == Format::Json {
-            self.form.write_list_head(def, &self.meta, out);
-            self.tail = Bytes::from_static(END);
-            return;
-        }
-        // YAML, whose keys are sorted, has keys behind the items too: those of a list that has none.
-        let mut empty = Vec::new();
-        self.form.write_list_head(def, &self.meta, &mut empty);
-        empty.extend_from_slice(END);
-        let mut head = yaml(&empty);
-        let items = self.form.items_in_yaml();
-        let found = head.windows(items.len()).position(|window| window == items);
-        let at = found.map_or(head.len(), |at| at + items.len());
-        let tail = head.split_off(at);
-        out.extend_from_slice(&head);
-        self.tail = tail.slice(tail.len().min(b" []\n".len())..);
-    }
-
-    /// Writes an item as it stands in the YAML of the whole list; gives how many bytes were looked at.
-    fn write_yaml_item(&self, item: &Document, out: &mut Vec<u8>) -> usize {
-        let item = item.json(self.endpoint.schema());
-        let mut json = Vec::new();
-        self.form.write_item(&item, &mut json);
-        match serde_json::from_slice(&json) {
-            Ok(value) => out.extend_from_slice(&encode_yaml(&Value::Array(vec![value]))),
-            // It nests deeper than the parser goes. JSON is YAML too.
-            Err(_) => {
-                out.extend_from_slice(b"- ");
-                out.extend_from_slice(&json);
-                out.push(b'\n');
-            }
-        }
-        item.whole().len()
-    }
-
-    /// Writes an item as JSON; gives how many bytes were looked at.
+    /// Writes an item; gives how many bytes were looked at.
     fn write_item(&mut self, item: &Document, out: &mut Vec<u8>) -> usize {
         let json = item.json(self.endpoint.schema());
         match (&self.form, item) {
-            (Form::Object, Document::Encoded(encoded)) if json.item().len() >= LARGE_BYTES => {
-                out.push(b'{');
+            (FormWriter::Object, Document::Encoded(encoded))
+                if json.item().len() >= LARGE_BYTES && self.list.begin_json_item(out) =>
+            {
                 let whole = encoded.shared();
                 self.large = Some(whole.slice(whole.len() - json.item().len()..));
             }
-            (form, _) => form.write_item(&json, out),
+            (form, _) => self.list.item(&|out| form.write_item(&json, out), out),
         }
         json.whole().len()
     }

@@ -1,14 +1,14 @@
 //! Errors on the wire: the only table from reasons to HTTP status codes, and the shape of a `Status` answer.
 
-use apiloom_meta::codec::{Format, encode_json, encode_yaml, indent_json};
+use apiloom_meta::codec::encode_json;
 use apiloom_meta::{ApiError, ListMeta, Status, StatusDetails, StatusReason};
-use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 
 use super::accept::Accepts;
-use super::negotiate::{Accepted, negotiate_error};
+use super::format::Writer;
+use super::negotiate::negotiate_error;
 use super::query::Query;
 use super::response::{Body, full, plain};
 
@@ -76,19 +76,14 @@ pub fn status(error: &ApiError) -> Status {
     }
 }
 
-/// The answer to a request that failed. What the client accepts decides the format; a client that accepts nothing we
-/// have gets indented JSON with the failure's own code, because hiding the failure would be worse.
-pub(super) fn respond_as(error: &ApiError, accepted: Option<Accepted>) -> Response<Body> {
+/// The answer to a request that failed, in the format that [`negotiate_error`] chose. It has the failure's own code.
+pub(super) fn respond_as(error: &ApiError, format: &dyn Writer) -> Response<Body> {
     let json = encode_json(&status(error));
-    let (content_type, body) = match accepted {
-        Some(accepted) if accepted.format == Format::Yaml => ("application/yaml", yaml(&json)),
-        Some(accepted) if !accepted.pretty => ("application/json", line(&json)),
-        _ => ("application/json", indent_json(&json)),
-    };
+    let body = format.document(&|out| out.json(&json), json.len());
     let mut response = Response::new(full(body));
     *response.status_mut() = code(error.reason);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
     if let Some(seconds) = error
         .details
         .as_ref()
@@ -131,23 +126,6 @@ pub(super) fn only_get(request: &Parts) -> Result<(), ApiError> {
         return Ok(());
     }
     Err(method_not_allowed())
-}
-
-/// Compact JSON as it is sent: with a newline at its end.
-pub(super) fn line(json: &[u8]) -> Bytes {
-    let mut out = Vec::with_capacity(json.len() + 1);
-    out.extend_from_slice(json);
-    out.push(b'\n');
-    out.into()
-}
-
-/// JSON of our own making as YAML.
-pub(super) fn yaml(json: &[u8]) -> Bytes {
-    match serde_json::from_slice(json) {
-        Ok(value) => encode_yaml(&value),
-        // A list may nest its items a little deeper than the parser goes. JSON is YAML too.
-        Err(_) => line(json),
-    }
 }
 
 #[cfg(test)]
@@ -211,13 +189,6 @@ mod tests {
             400,
             "{\n  \"kind\": \"Status\",\n  \"apiVersion\": \"v1\",\n  \"metadata\": {},\n  \"status\": \"Failure\",\n  \"message\": \"no\",\n  \"reason\": \"BadRequest\",\n  \"code\": 400\n}",
         );
-    }
-
-    #[test]
-    fn what_is_nested_too_deep_for_the_parser_is_sent_as_json() {
-        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
-        assert_eq!(yaml(deep.as_bytes()), format!("{deep}\n"));
-        assert_eq!(yaml(b"[1]"), "- 1\n");
     }
 
     /// Issue 9, point 12.

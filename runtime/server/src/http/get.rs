@@ -8,8 +8,8 @@ use super::call::ResourceCall;
 use super::params::get_options;
 
 /// Answers 200 with the object; `watch` means nothing here.
-pub(super) async fn get(call: ResourceCall<'_, '_>) -> Result<Response<Body>, ApiError> {
-    let reply = call.reply()?;
+pub(super) async fn get(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+    let reply = call.reply;
     let options = get_options(call.query)?;
     let object = call
         .endpoint

@@ -9,8 +9,8 @@ use super::call::ResourceCall;
 use super::params::{ListUse, list_options};
 
 /// Answers 200 with the selected objects.
-pub(super) async fn list(call: ResourceCall<'_, '_>) -> Result<Response<Body>, ApiError> {
-    let reply = call.reply()?;
+pub(super) async fn list(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+    let reply = call.reply;
     let read = || list_options(call.query, ListUse::List);
     let bytes = call.query.bytes();
     let options = call.endpoint.read_query(call.ctx, bytes, read).await?;

@@ -1,104 +1,97 @@
-//! Which representation a client gets: media type, conversion (`as=Table` ...) and pretty-printing.
+//! What an answer is: a form, a format and a framing, decided once for each request.
 //!
 //! Two layers look at `Accept`, as in kube-apiserver: the router, which knows bare types only, and the handler, which
 //! knows parameters. They refuse with different texts.
 
-use apiloom_meta::codec::Format;
+use apiloom_meta::kind::Verb;
 use apiloom_meta::{ApiError, StatusDetails, StatusReason};
 use http::HeaderMap;
 use http::header::USER_AGENT;
 
 use super::accept::{Accepts, Clause};
+use super::form::Form;
+use super::format::{self, StreamWriter, Writer};
+use super::params::include_object;
 use super::query::Query;
 
-/// What the router says is available; the stream form is never matched by a bare type but is listed.
-const AVAILABLE: &str = "application/json, application/yaml, application/json;stream=watch";
-/// What a handler accepts and produces.
-pub(super) const MEDIA_TYPES: &str = "application/json, application/yaml";
-/// What a watch produces.
-const STREAM_TYPES: &str = "application/json;stream=watch";
-
-/// Registered formats in the order in which they are tried.
-const FORMATS: [(Format, &str); 2] = [
-    (Format::Json, "application/json"),
-    (Format::Yaml, "application/yaml"),
-];
-
-/// The version of `meta.k8s.io` that a client wants its Tables or PartialObjectMetadata in.
+/// How documents follow each other in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MetaVersion {
-    V1,
-    V1beta1,
+pub(super) enum Framing {
+    /// One object, or a Status in its place.
+    Single,
+    /// A list of objects.
+    List,
+    /// The events of a watch.
+    Stream,
 }
 
-impl MetaVersion {
-    /// The `apiVersion` of what is written.
-    pub(super) fn api_version(self) -> &'static str {
-        match self {
-            Self::V1 => "meta.k8s.io/v1",
-            Self::V1beta1 => "meta.k8s.io/v1beta1",
+impl Framing {
+    /// The framing of what a verb answers.
+    pub(super) fn of(verb: Verb) -> Self {
+        match verb {
+            Verb::List | Verb::DeleteCollection => Self::List,
+            Verb::Watch => Self::Stream,
+            Verb::Get | Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => Self::Single,
         }
     }
 }
 
-/// What objects are turned into on their way out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
-    /// Nothing: they are sent as they are.
-    Object,
-    /// `as=Table`.
-    Table(MetaVersion),
-    /// `as=PartialObjectMetadata`.
-    Partial(MetaVersion),
-    /// `as=PartialObjectMetadataList`.
-    PartialList(MetaVersion),
-}
-
 /// The representation agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Accepted {
-    pub(super) format: Format,
-    pub(super) target: Target,
-    pub(super) pretty: bool,
+pub(super) struct Answer {
+    pub(super) form: Form,
+    pub(super) format: &'static dyn Writer,
+    pub(super) framing: Framing,
 }
 
-/// Which clauses may win.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Offer {
-    /// Objects: every conversion.
-    Objects,
-    /// Errors: no conversion.
-    Errors,
-}
+impl Answer {
+    /// The representation of objects.
+    ///
+    /// # Errors
+    /// NotAcceptable, and BadRequest for a bad `includeObject`.
+    pub(super) fn negotiate(
+        accepts: &Accepts<'_>,
+        query: &Query,
+        framing: Framing,
+    ) -> Result<Self, ApiError> {
+        let chosen = choose(accepts, query, |clause, writer| {
+            let stream = clause.param("stream").unwrap_or_default();
+            let stream_fits = stream.is_empty() || (stream == "watch" && writer.stream().is_some());
+            let server_version = clause.param("sv").unwrap_or_default();
+            let server_version_fits = matches!(server_version, "" | "v1");
+            Form::of(clause).filter(|_| stream_fits && server_version_fits)
+        });
+        let (format, mut form) = chosen.ok_or_else(not_acceptable)?;
+        if let Form::Table(_, include) = &mut form {
+            // Checked before anything is done, so that a bad word has no effect.
+            *include = include_object(query)?;
+        }
+        Ok(Self {
+            form,
+            format,
+            framing,
+        })
+    }
 
-/// The representation of an object or a list.
-///
-/// # Errors
-/// NotAcceptable.
-pub(super) fn negotiate(accepts: &Accepts<'_>, query: &Query) -> Result<Accepted, ApiError> {
-    choose(accepts, query, Offer::Objects).ok_or_else(|| not_acceptable(MEDIA_TYPES))
-}
-
-/// The representation of a watch.
-///
-/// # Errors
-/// NotAcceptable, also for YAML, which has no stream form.
-pub(super) fn negotiate_stream(accepts: &Accepts<'_>, query: &Query) -> Result<Accepted, ApiError> {
-    match negotiate(accepts, query)? {
-        Accepted {
-            format: Format::Yaml,
-            ..
-        } => Err(not_acceptable(STREAM_TYPES)),
-        json => Ok(Accepted {
-            pretty: false,
-            ..json
-        }),
+    /// How the events of a watch are written.
+    ///
+    /// # Errors
+    /// NotAcceptable for a format without streams.
+    pub(super) fn stream(&self) -> Result<&'static dyn StreamWriter, ApiError> {
+        let none = || only_these(format::stream_types());
+        self.format.stream().ok_or_else(none)
     }
 }
 
-/// The representation of an error; `None` when nothing offered suits, and it is then written as indented JSON.
-pub(super) fn negotiate_error(accepts: &Accepts<'_>, query: &Query) -> Option<Accepted> {
-    choose(accepts, query, Offer::Errors)
+/// The format of an error, which is never converted; when nothing offered suits, it is indented JSON, because hiding the
+/// failure would be worse.
+pub(super) fn negotiate_error(accepts: &Accepts<'_>, query: &Query) -> &'static dyn Writer {
+    let chosen = choose(accepts, query, |clause, _| {
+        let is_plain = |name| clause.param(name).unwrap_or_default().is_empty();
+        let fits = is_plain("stream") && is_plain("sv") && Form::of(clause) == Some(Form::Object);
+        fits.then_some(())
+    });
+    chosen.map_or(&format::INDENTED, |(format, ())| format)
 }
 
 /// The router's look at `Accept`: some clause must name a produced type exactly, or be `*/*`.
@@ -108,74 +101,45 @@ pub(super) fn negotiate_error(accepts: &Accepts<'_>, query: &Query) -> Option<Ac
 pub(super) fn check_route(accepts: &Accepts<'_>) -> Result<(), ApiError> {
     let exact = |clause: &Clause<'_>| match (&*clause.main, &*clause.sub) {
         ("*", "*") => true,
-        (main, sub) => FORMATS
-            .iter()
-            .any(|(_, name)| name.split_once('/') == Some((main, sub))),
+        (main, sub) => format::media_types().any(|name| name.split_once('/') == Some((main, sub))),
     };
     if accepts.clauses().iter().any(exact) {
         return Ok(());
     }
-    let message = format!("406: Not Acceptable\n\nAvailable representations: {AVAILABLE}");
+    let available = format::listed(format::media_types().chain(format::stream_types()));
+    let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
     Err(ApiError::new(StatusReason::NotAcceptable, message).with_details(StatusDetails::default()))
 }
 
-fn not_acceptable(types: &str) -> ApiError {
+/// The error for a request that accepts no format in which there is an answer.
+pub(super) fn not_acceptable() -> ApiError {
+    only_these(format::media_types())
+}
+
+fn only_these(types: impl Iterator<Item = &'static str>) -> ApiError {
+    let types = format::listed(types);
     let message = format!("only the following media types are accepted: {types}");
     ApiError::new(StatusReason::NotAcceptable, message)
 }
 
-fn choose(accepts: &Accepts<'_>, query: &Query, offer: Offer) -> Option<Accepted> {
-    let (clause, format, target) = accepts.clauses().iter().find_map(|clause| {
-        let (format, _) = FORMATS
-            .iter()
-            .find(|(format, name)| clause.matches(name) && is_acceptable(clause, *format, offer))?;
-        Some((clause, *format, target_of(clause)?))
-    })?;
-    let pretty = clause.param("pretty") == Some("1") || wants_pretty(accepts.headers(), query);
-    Some(Accepted {
-        format,
-        target,
-        pretty,
+/// The first clause, and of its formats the first one, that go together, as `fits` says.
+pub(super) fn choose<T>(
+    accepts: &Accepts<'_>,
+    query: &Query,
+    fits: impl Fn(&Clause<'_>, &dyn Writer) -> Option<T>,
+) -> Option<(&'static dyn Writer, T)> {
+    accepts.clauses().iter().find_map(|clause| {
+        let (writer, fit) = format::writers()
+            .filter(|writer| clause.matches(writer.media_type()))
+            .find_map(|writer| Some((writer, fits(clause, writer)?)))?;
+        let pretty = clause.param("pretty") == Some("1") || wants_pretty(accepts.headers(), query);
+        let writer = if pretty { writer.indented() } else { writer };
+        Some((writer, fit))
     })
 }
 
-fn is_acceptable(clause: &Clause<'_>, format: Format, offer: Offer) -> bool {
-    let streams = format == Format::Json && offer == Offer::Objects;
-    let stream_fits = match clause.param("stream").unwrap_or_default() {
-        "" => true,
-        stream => stream == "watch" && streams,
-    };
-    let server_version_fits = match clause.param("sv").unwrap_or_default() {
-        "" => true,
-        version => version == "v1" && offer == Offer::Objects,
-    };
-    let converts_to = target_of(clause);
-    let conversion_fits =
-        converts_to == Some(Target::Object) || (converts_to.is_some() && offer == Offer::Objects);
-    stream_fits && server_version_fits && conversion_fits
-}
-
-/// What a clause asks to convert to; `None` for a conversion that does not exist.
-fn target_of(clause: &Clause<'_>) -> Option<Target> {
-    let [kind, group, version] = ["as", "g", "v"].map(|name| clause.param(name));
-    if kind.is_none() && group.is_none() && version.is_none() {
-        return Some(Target::Object);
-    }
-    let version = match (group?, version?) {
-        ("meta.k8s.io", "v1") => MetaVersion::V1,
-        ("meta.k8s.io", "v1beta1") => MetaVersion::V1beta1,
-        _ => return None,
-    };
-    match kind? {
-        "Table" => Some(Target::Table(version)),
-        "PartialObjectMetadata" => Some(Target::Partial(version)),
-        "PartialObjectMetadataList" => Some(Target::PartialList(version)),
-        _ => None,
-    }
-}
-
 /// The query decides; when it is silent, people with a browser or a download tool get indented JSON.
-pub(super) fn wants_pretty(headers: &HeaderMap, query: &Query) -> bool {
+fn wants_pretty(headers: &HeaderMap, query: &Query) -> bool {
     let asked = query.text("pretty");
     if !asked.is_empty() {
         return matches!(asked, "1" | "t" | "T" | "true" | "TRUE" | "True");
@@ -194,21 +158,20 @@ mod tests {
     use http::request::Parts;
 
     use super::*;
+    use crate::http::form::MetaVersion;
+    use crate::http::params::IncludeObject;
     use crate::http::testing;
 
-    const JSON: Accepted = Accepted {
-        format: Format::Json,
-        target: Target::Object,
-        pretty: false,
-    };
-    const YAML: Accepted = Accepted {
-        format: Format::Yaml,
-        target: Target::Object,
-        pretty: false,
-    };
+    const JSON: (&str, Form) = ("json", Form::Object);
+    const YAML: (&str, Form) = ("yaml", Form::Object);
 
-    fn as_target(target: Target) -> Accepted {
-        Accepted { target, ..JSON }
+    fn as_form(form: Form) -> (&'static str, Form) {
+        ("json", form)
+    }
+
+    fn negotiate(accepts: &Accepts<'_>, query: &Query) -> Result<(&'static str, Form), ApiError> {
+        let answer = Answer::negotiate(accepts, query, Framing::Single)?;
+        Ok((answer.format.name(), answer.form))
     }
 
     fn parts(accept: &str) -> Parts {
@@ -217,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_best_clause_that_is_offered_wins() {
-        let check = |accept: &str, expected: Accepted| {
+        let check = |accept: &str, expected: (&str, Form)| {
             let got = negotiate(&Accepts::new(&parts(accept).headers), &Query::default());
             assert_eq!(got, Ok(expected), "{accept}");
         };
@@ -230,20 +193,14 @@ mod tests {
         check("application/json;stream=watch", JSON);
         check("application/json;charset=utf-8", JSON);
         check("application/json;sv=v1", JSON);
-        check(
-            "application/json;pretty=1",
-            Accepted {
-                pretty: true,
-                ..JSON
-            },
-        );
+        check("application/json;pretty=1", ("indented json", Form::Object));
         check(
             "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
-            as_target(Target::Table(MetaVersion::V1)),
+            as_form(Form::Table(MetaVersion::V1, IncludeObject::Metadata)),
         );
         check(
             "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
-            as_target(Target::Table(MetaVersion::V1beta1)),
+            as_form(Form::Table(MetaVersion::V1beta1, IncludeObject::Metadata)),
         );
         check(
             "application/json;as=Table;v=v2;g=meta.k8s.io,application/json",
@@ -253,7 +210,7 @@ mod tests {
         check("application/json;v=v1,application/yaml", YAML);
         check(
             "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-            as_target(Target::PartialList(MetaVersion::V1)),
+            as_form(Form::PartialList(MetaVersion::V1)),
         );
     }
 
@@ -280,39 +237,39 @@ mod tests {
 
     #[test]
     fn a_watch_has_no_yaml_form() {
-        let error = negotiate_stream(
-            &Accepts::new(&parts("application/yaml").headers),
-            &Query::default(),
-        )
-        .expect_err("refused");
+        let stream = |accept: &str| {
+            let parts = parts(accept);
+            let accepts = Accepts::new(&parts.headers);
+            let query = Query::parse("pretty=1");
+            let answer = Answer::negotiate(&accepts, &query, Framing::of(Verb::Watch))?;
+            answer.stream().map(StreamWriter::media_type)
+        };
+        let error = stream("application/yaml").expect_err("refused");
         assert_eq!(
             error.message,
             "only the following media types are accepted: application/json;stream=watch"
         );
-        let pretty = negotiate_stream(
-            &Accepts::new(&parts("application/json").headers),
-            &Query::parse("pretty=1"),
-        );
-        assert_eq!(pretty, Ok(JSON));
+        assert_eq!(stream("application/json"), Ok("application/json"));
     }
 
     #[test]
     fn errors_are_never_converted() {
-        let check = |accept: &str, expected: Option<Accepted>| {
-            assert_eq!(
-                negotiate_error(&Accepts::new(&parts(accept).headers), &Query::default()),
-                expected,
-                "{accept}"
-            );
+        let check = |accept: &str, expected: &str| {
+            let parts = parts(accept);
+            let format = negotiate_error(&Accepts::new(&parts.headers), &Query::default());
+            assert_eq!(format.name(), expected, "{accept}");
         };
         check(
             "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
-            Some(JSON),
+            "json",
         );
-        check("application/json;as=Table;v=v1;g=meta.k8s.io", None);
-        check("application/json;stream=watch", None);
-        check("application/yaml", Some(YAML));
-        check("text/html", None);
+        check(
+            "application/json;as=Table;v=v1;g=meta.k8s.io",
+            "indented json",
+        );
+        check("application/json;stream=watch", "indented json");
+        check("application/yaml", "yaml");
+        check("text/html", "indented json");
     }
 
     #[test]
@@ -345,9 +302,9 @@ mod tests {
     fn people_get_indented_json_unless_they_say_otherwise() {
         let check = |agent: &str, query: &str, expected: bool| {
             let request = testing::get("/x", &[("user-agent", agent)]);
-            let got =
-                negotiate(&Accepts::new(&request.headers), &Query::parse(query)).map(|a| a.pretty);
-            assert_eq!(got, Ok(expected), "{agent} {query}");
+            let got = negotiate(&Accepts::new(&request.headers), &Query::parse(query));
+            let expected = if expected { "indented json" } else { "json" };
+            assert_eq!(got, Ok((expected, Form::Object)), "{agent} {query}");
         };
         check("kubectl/v1.36.0", "", false);
         check("curl/8.0", "", true);

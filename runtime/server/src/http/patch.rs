@@ -11,9 +11,9 @@ use super::params::{WriteUse, write_options};
 use crate::registry::refused_patch;
 
 /// Answers 200 with the object as stored.
-pub(super) async fn patch(call: ResourceCall<'_, '_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn patch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let format = body::patch_format(&call.request.headers)?;
-    let reply = call.reply()?;
+    let reply = call.reply;
     let bytes = body::read(call.body).await?;
     call.endpoint.reserve(call.ctx, bytes.len()).await;
     let options = write_options(call.query, &call.request.headers, WriteUse::Patch)?;

@@ -6,8 +6,8 @@ use apiloom_storage::Revision;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::negotiate::Target;
-use super::params::IncludeObject;
+use super::form::Form;
+use super::format::Writer;
 use crate::recent::Recent;
 use crate::registry::{Encoded, EndpointId, StateId, WatchEventKind};
 
@@ -20,8 +20,8 @@ pub(super) struct Shape {
     /// The resource and its version.
     pub(super) endpoint: EndpointId,
     pub(super) kind: WatchEventKind,
-    pub(super) target: Target,
-    pub(super) include: IncludeObject,
+    pub(super) form: Form,
+    pub(super) format: &'static dyn Writer,
     /// Whether a table begins with its columns.
     pub(super) columns: bool,
 }
@@ -70,7 +70,9 @@ impl Rendered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::negotiate::MetaVersion;
+    use crate::http::form::MetaVersion;
+    use crate::http::format::INDENTED;
+    use crate::http::params::IncludeObject;
     use crate::recent::KEPT;
 
     #[tokio::test(start_paused = true)]
@@ -81,8 +83,8 @@ mod tests {
             let shape = Shape {
                 endpoint,
                 kind: WatchEventKind::Modified,
-                target: Target::Table(MetaVersion::V1),
-                include: IncludeObject::Metadata,
+                form: Form::Table(MetaVersion::V1, IncludeObject::Metadata),
+                format: &INDENTED,
                 columns,
             };
             let json = rendered.get(document, shape, || {

@@ -27,10 +27,13 @@ pub(super) struct IsWatch;
 
 /// A 200 with this body.
 pub(crate) fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Response<Body> {
+    ok_as(HeaderValue::from_static(content_type), body)
+}
+
+/// The same, of any type.
+pub(crate) fn ok_as(content_type: HeaderValue, body: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(full(body.into()));
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
     response
 }
 

@@ -13,7 +13,7 @@ use http::header::{CACHE_CONTROL, CONTENT_ENCODING, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use super::compress::accepts_gzip;
-use super::response::{Body, ok, status};
+use super::response::{Body, ok, ok_as, status};
 
 /// The bytes of a document and their hash.
 #[derive(Clone, Debug)]
@@ -111,14 +111,14 @@ pub(crate) fn is_fresh(headers: &HeaderMap, hash: &str) -> bool {
 pub(crate) fn conditional(
     headers: &HeaderMap,
     hash: &str,
-    content_type: &'static str,
+    content_type: HeaderValue,
     cache: &'static str,
     body: impl FnOnce() -> Bytes,
 ) -> Response<Body> {
     let mut response = if is_fresh(headers, hash) {
         status(StatusCode::NOT_MODIFIED)
     } else {
-        ok(content_type, body())
+        ok_as(content_type, body())
     };
     let out = response.headers_mut();
     out.insert(ETAG, quoted(hash));

@@ -5,13 +5,14 @@ mod duration;
 use std::cell::LazyCell;
 use std::sync::{Arc, LazyLock};
 
-use apiloom_meta::codec::{Finder, append_json};
+use apiloom_meta::codec::Finder;
 use apiloom_meta::kind::{Cell, CellSource, Column, ColumnType};
 use apiloom_meta::{JsonPath, ListMeta, Time};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::negotiate::MetaVersion;
+use super::form::MetaVersion;
+use super::format::Sink;
 use super::params::IncludeObject;
 use crate::registry::{Endpoint, Json};
 
@@ -27,14 +28,26 @@ pub(super) struct Tables {
 }
 
 /// `TableColumnDefinition`; every key is always written.
-#[derive(Debug, Serialize, PartialEq)]
+#[derive(Debug, PartialEq)]
 struct ColumnDefinition<'a> {
     name: &'a str,
-    #[serde(rename = "type")]
     column_type: &'a str,
     format: &'a str,
     description: &'a str,
     priority: i32,
+}
+
+impl ColumnDefinition<'_> {
+    fn write(&self, out: &mut dyn Sink) {
+        out.begin_map();
+        out.text_field("name", self.name);
+        out.text_field("type", self.column_type);
+        out.text_field("format", self.format);
+        out.text_field("description", self.description);
+        out.key("priority");
+        out.integer(self.priority.into());
+        out.end_map();
+    }
 }
 
 const NAME: ColumnDefinition<'_> = ColumnDefinition {
@@ -201,12 +214,13 @@ fn age(timestamp: Option<&Value>, now: i64) -> Value {
 }
 
 /// Writes `PartialObjectMetadata`.
-pub(super) fn write_partial(json: &Json<'_>, version: MetaVersion, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"");
-    out.extend_from_slice(version.api_version().as_bytes());
-    out.extend_from_slice(b"\",\"metadata\":");
-    out.extend_from_slice(json.metadata());
-    out.push(b'}');
+pub(super) fn write_partial(json: &Json<'_>, version: MetaVersion, out: &mut dyn Sink) {
+    out.begin_map();
+    out.text_field("kind", "PartialObjectMetadata");
+    out.text_field("apiVersion", version.api_version());
+    out.key("metadata");
+    out.json(json.metadata());
+    out.end_map();
 }
 
 impl Tables {
@@ -223,45 +237,56 @@ impl Tables {
         }
     }
 
-    /// A table up to and including the bracket that opens its rows.
-    pub(super) fn write_head(&self, meta: &ListMeta, with_columns: bool, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":\"");
-        out.extend_from_slice(self.version.api_version().as_bytes());
-        out.extend_from_slice(b"\",\"metadata\":");
-        append_json(meta, out);
-        out.extend_from_slice(b",\"columnDefinitions\":");
+    /// A table without its rows and its end.
+    pub(super) fn write_head(&self, meta: &ListMeta, with_columns: bool, out: &mut dyn Sink) {
+        out.begin_map();
+        out.text_field("kind", "Table");
+        out.text_field("apiVersion", self.version.api_version());
+        out.list_meta(meta);
+        out.key("columnDefinitions");
         if with_columns {
-            append_json(&definitions(&self.endpoint.def().columns), out);
+            out.begin_list();
+            for definition in definitions(&self.endpoint.def().columns) {
+                definition.write(out);
+            }
+            out.end_list();
         } else {
-            out.extend_from_slice(b"null");
+            out.json(b"null");
         }
-        out.extend_from_slice(b",\"rows\":[");
     }
 
     /// One row.
-    pub(super) fn write_row(&self, json: &Json<'_>, out: &mut Vec<u8>) {
+    pub(super) fn write_row(&self, json: &Json<'_>, out: &mut dyn Sink) {
         let columns = &self.endpoint.def().columns;
         let now = Time::now().unix_seconds();
-        out.extend_from_slice(b"{\"cells\":");
-        append_json(&cells(columns, &self.finder, json.whole(), now), out);
-        out.extend_from_slice(b",\"object\":");
+        out.begin_map();
+        out.key("cells");
+        out.begin_list();
+        for cell in cells(columns, &self.finder, json.whole(), now) {
+            out.value(&cell);
+        }
+        out.end_list();
+        out.key("object");
         match self.include {
-            IncludeObject::None => out.extend_from_slice(b"null"),
-            IncludeObject::Object => out.extend_from_slice(json.whole()),
+            IncludeObject::None => out.json(b"null"),
+            IncludeObject::Object => out.json(json.whole()),
             IncludeObject::Metadata => write_partial(json, self.version, out),
         }
-        out.push(b'}');
+        out.end_map();
     }
 
     /// A table of one object, as GET and watch send it.
-    pub(super) fn write_single(&self, json: &Json<'_>, with_columns: bool, out: &mut Vec<u8>) {
+    pub(super) fn write_single(&self, json: &Json<'_>, with_columns: bool, out: &mut dyn Sink) {
         let meta = ListMeta {
             resource_version: resource_version(json),
             ..ListMeta::default()
         };
         self.write_head(&meta, with_columns, out);
+        out.key("rows");
+        out.begin_list();
         self.write_row(json, out);
-        out.extend_from_slice(b"]}");
+        out.end_list();
+        out.end_map();
     }
 }
 

@@ -7,17 +7,19 @@ use apiloom_meta::kind::{
     SubresourceDef, Verb, Writes,
 };
 use apiloom_meta::schema::{CrdSchema, Metadata};
-use apiloom_meta::{GroupVersionKind, JsonPath, Resource as _, ResourceDef};
+use apiloom_meta::{ApiError, GroupVersionKind, JsonPath, Resource as _, ResourceDef};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::accept::Accepts;
+use super::discovery::Discovery;
 use super::error::respond;
 use super::openapi::{KindSource, Source};
 use super::served::{Group, Kind, Version};
-use super::{Api, Arrival, Body, Call, RequestInfo};
+use super::{Api, Arrival, Body, Call, Query, RequestInfo};
 use crate::auth::{
     Answer, Authenticated, Authentication, Authenticator, Authenticators, Connection, Credentials,
 };
@@ -84,6 +86,15 @@ async fn user() -> Authenticated {
     let (connection, mut headers) = (Connection::in_process(), HeaderMap::new());
     let user = authenticators.authenticate(&connection, &mut headers, Instant::now());
     user.await.unwrap()
+}
+
+/// The answer of discovery to a request.
+pub(crate) fn discover(
+    discovery: &Discovery,
+    request: &Parts,
+) -> Option<Result<Response<Body>, ApiError>> {
+    let (accepts, query) = (Accepts::new(&request.headers), Query::of(&request.uri));
+    discovery.respond(request, (&accepts, &query))
 }
 
 /// The whole body as text.

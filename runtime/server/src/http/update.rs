@@ -9,12 +9,13 @@ use super::call::ResourceCall;
 use super::params::{WriteUse, write_options};
 
 /// Answers 200 with the object as stored, 201 when it was created.
-pub(super) async fn update(call: ResourceCall<'_, '_>) -> Result<Response<Body>, ApiError> {
-    let reply = call.reply()?;
+pub(super) async fn update(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+    let reply = call.reply;
     let bytes = body::read(call.body).await?;
     call.endpoint.reserve(call.ctx, bytes.len()).await;
     let options = write_options(call.query, &call.request.headers, WriteUse::Update)?;
-    let (bytes, format) = body::format(&call.request.headers)?.document(bytes)?;
+    let format = body::format(&call.request.headers)?;
+    let (bytes, format) = body::document(format, bytes)?;
     let object = call
         .endpoint
         .decode(call.ctx, &bytes, format, options.field_validation)?;

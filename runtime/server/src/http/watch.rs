@@ -19,10 +19,12 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 
 use super::call::ResourceCall;
-use super::encode::{Form, Reply};
+use super::encode::Reply;
 use super::error::status;
+use super::form::Form;
+use super::form_writer::FormWriter;
+use super::format::{Sink, StreamWriter};
 use super::metrics;
-use super::negotiate::{Target, negotiate_stream};
 use super::params::{ListUse, list_options};
 use super::rendered::{Rendered, Shape};
 use super::response::{Body, CutOff, IsWatch};
@@ -36,13 +38,10 @@ const FRAME_BYTES: usize = 32 * 1024;
 /// Events of objects up to this size are kept for other watchers for a moment.
 const SHARED_BYTES: usize = 16 * 1024;
 
-/// What stands around the object of an event, at most.
-const ENVELOPE_BYTES: usize = 64;
-
 /// Answers 200 and then events. `name` is the item's, for the deprecated prefix.
-pub(super) async fn watch(call: ResourceCall<'_, '_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn watch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     // Order of refusals: no representation at all, bad options, then what a watch in particular cannot do.
-    let mut reply = call.reply()?;
+    let reply = call.reply;
     let read = || list_options(call.query, ListUse::Watch);
     let bytes = call.query.bytes();
     let mut options = call.endpoint.read_query(call.ctx, bytes, read).await?;
@@ -56,7 +55,7 @@ pub(super) async fn watch(call: ResourceCall<'_, '_>) -> Result<Response<Body>, 
             "watch",
         ));
     }
-    reply.accepted = negotiate_stream(call.accepts, call.query)?;
+    let stream = reply.answer.stream()?;
     let events = call
         .endpoint
         .watch(call.ctx, call.namespace, &options)
@@ -66,6 +65,7 @@ pub(super) async fn watch(call: ResourceCall<'_, '_>) -> Result<Response<Body>, 
         .watch_events(&def.group, &def.version, &def.plural);
     let writer = EventWriter {
         form: reply.form(),
+        stream,
         reply,
         sent,
         rendered: Arc::clone(call.rendered),
@@ -84,16 +84,18 @@ pub(super) async fn watch(call: ResourceCall<'_, '_>) -> Result<Response<Body>, 
             () = ended.wait() => {}
         }
     };
-    Ok(respond(frames(events, writer, stopping, frame_bytes)))
+    let frames = frames(events, writer, stopping, frame_bytes);
+    Ok(respond(stream.media_type(), frames))
 }
 
 fn respond(
+    media_type: &'static str,
     frames: impl Stream<Item = Result<Frame<Bytes>, CutOff>> + Send + 'static,
 ) -> Response<Body> {
     let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
     response
         .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     response.extensions_mut().insert(IsWatch);
     response
 }
@@ -203,10 +205,11 @@ impl Pieces {
     }
 }
 
-/// Writes events in the form asked for.
+/// Writes events in the form and format asked for.
 struct EventWriter {
     reply: Reply,
-    form: Form,
+    form: FormWriter,
+    stream: &'static dyn StreamWriter,
     sent: metrics::WatchEvents,
     rendered: Arc<Rendered>,
     /// The columns of a table are sent once per watch.
@@ -226,22 +229,22 @@ impl EventWriter {
     fn write_event(&mut self, event: &WatchEvent, out: &mut Pieces) {
         self.sent.sent();
         let columns = !std::mem::replace(&mut self.sent_columns, true);
-        match self.shared(event, columns) {
-            Some((document, shape)) => out.push(self.rendered.get(document, shape, || {
+        if let Some((document, shape)) = self.shared(event, columns) {
+            return out.push(self.rendered.get(document, shape, || {
                 let mut line = Vec::new();
-                self.write_line(event, columns, &mut line);
+                self.write_document(event, columns, &mut line);
                 line
-            })),
-            None => match &event.object {
-                // So much is not copied for each of many watchers that may not read it.
-                Document::Encoded(encoded) if self.reply.accepted.target == Target::Object => {
-                    write_begin(event.kind, out.own());
-                    out.push_large(encoded.shared());
-                    out.own().extend_from_slice(END);
-                }
-                _ => self.write_line(event, columns, out.own()),
-            },
+            }));
         }
+        // So much is not copied for each of many watchers that may not read it.
+        if let Document::Encoded(encoded) = &event.object
+            && self.reply.answer.form == Form::Object
+            && let Some(end) = self.stream.begin_json_event(name(event.kind), out.own())
+        {
+            out.push_large(encoded.shared());
+            return out.own().extend_from_slice(end);
+        }
+        self.write_document(event, columns, out.own());
     }
 
     /// What makes an event the same for other watchers; `None` for one that is not kept for them.
@@ -249,49 +252,42 @@ impl EventWriter {
         let Document::Encoded(encoded) = &event.object else {
             return None;
         };
-        let target = self.reply.accepted.target;
+        let form = self.reply.answer.form;
         let shape = Shape {
             endpoint: self.reply.endpoint.id,
             kind: event.kind,
-            target,
-            include: self.reply.include,
-            columns: columns && matches!(target, Target::Table(_)),
+            form,
+            format: self.reply.answer.format,
+            columns: columns && matches!(form, Form::Table(..)),
         };
-        (target != Target::Object || encoded.len() <= SHARED_BYTES).then_some((encoded, shape))
+        (form != Form::Object || encoded.len() <= SHARED_BYTES).then_some((encoded, shape))
     }
 
-    fn write_line(&self, event: &WatchEvent, columns: bool, out: &mut Vec<u8>) {
+    fn write_document(&self, event: &WatchEvent, columns: bool, out: &mut Vec<u8>) {
         let json = event.object.json(self.reply.endpoint.schema());
-        // At once and not in steps. Other forms may be far smaller than their objects, and are kept.
-        if self.reply.accepted.target == Target::Object {
-            out.reserve(json.whole().len() + ENVELOPE_BYTES);
-        }
-        write_begin(event.kind, out);
-        self.form.write(&json, columns, out);
-        out.extend_from_slice(END);
+        // Other forms may be far smaller than their objects, and are kept.
+        let json_bytes = match self.form {
+            FormWriter::Object => json.whole().len(),
+            FormWriter::Table(_) | FormWriter::Partial(_) => 0,
+        };
+        let form = &self.form;
+        let show = |out: &mut dyn Sink| form.write(&json, columns, out);
+        self.stream.event(name(event.kind), &show, json_bytes, out);
     }
 
     fn write_error(&self, error: &ApiError, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{\"type\":\"ERROR\",\"object\":");
-        out.extend_from_slice(&encode_json(&status(error)));
-        out.extend_from_slice(b"}\n");
+        let json = encode_json(&status(error));
+        self.stream.event("ERROR", &|out| out.json(&json), 0, out);
     }
 }
 
-/// What stands behind the object of an event.
-const END: &[u8] = b"}\n";
-
-/// Writes what stands before the object of an event.
-fn write_begin(kind: WatchEventKind, out: &mut Vec<u8>) {
-    let name = match kind {
+fn name(kind: WatchEventKind) -> &'static str {
+    match kind {
         WatchEventKind::Added => "ADDED",
         WatchEventKind::Modified => "MODIFIED",
         WatchEventKind::Deleted => "DELETED",
         WatchEventKind::Bookmark => "BOOKMARK",
-    };
-    out.extend_from_slice(b"{\"type\":\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\",\"object\":");
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Discovery documents, legacy and aggregated.
 
+use apiloom_meta::StatusReason;
 use http::Method;
 use http::StatusCode;
 
-use super::super::testing::{body, get, header, request, scale, wardle, wardle_defs};
+use super::super::testing::{body, discover, get, header, request, scale, wardle, wardle_defs};
 use super::*;
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -14,7 +15,7 @@ fn discovery() -> Discovery {
 }
 
 fn check(path: &str, expected: &str) {
-    let response = discovery().respond(&get(path, &[])).unwrap().unwrap();
+    let response = discover(&discovery(), &get(path, &[])).unwrap().unwrap();
     assert_eq!(header(&response, "content-type"), "application/json");
     assert_eq!(body(response), format!("{expected}\n"), "{path}");
 }
@@ -86,8 +87,7 @@ fn a_version_that_is_not_stored_has_the_hash_of_the_one_that_is() {
 #[test]
 fn aggregated_lists_core_and_the_rest_apart() {
     let check = |path: &str, expected: &str| {
-        let response = discovery()
-            .respond(&get(path, &[("accept", V2)]))
+        let response = discover(&discovery(), &get(path, &[("accept", V2)]))
             .unwrap()
             .unwrap();
         assert_eq!(header(&response, "content-type"), V2);
@@ -122,7 +122,7 @@ fn a_registry_is_discovered() {
     };
     let discovery = Discovery::new(&super::super::testing::bare_registry().catalog(), &info)
         .with_paths(["/version"]);
-    let text = |path: &str| body(discovery.respond(&get(path, &[])).unwrap().unwrap());
+    let text = |path: &str| body(discover(&discovery, &get(path, &[])).unwrap().unwrap());
     assert_eq!(
         text("/api/v1"),
         String::from_utf8(documents::legacy(&wardle(&wardle_defs()), "")["/api/v1"].to_vec())
@@ -140,13 +140,12 @@ fn a_registry_is_discovered() {
 fn documents_are_printed_for_people_and_as_yaml() {
     let text = |accept: &str| {
         body(
-            discovery()
-                .respond(&get(
-                    "/apis/wardle.example.com?pretty=1",
-                    &[("accept", accept)],
-                ))
-                .unwrap()
-                .unwrap(),
+            discover(
+                &discovery(),
+                &get("/apis/wardle.example.com?pretty=1", &[("accept", accept)]),
+            )
+            .unwrap()
+            .unwrap(),
         )
     };
     assert!(
@@ -162,15 +161,16 @@ fn documents_are_printed_for_people_and_as_yaml() {
 #[test]
 fn a_known_etag_is_not_sent_again() {
     let discovery = discovery();
-    let first = discovery
-        .respond(&get("/apis", &[("accept", V2)]))
+    let first = discover(&discovery, &get("/apis", &[("accept", V2)]))
         .unwrap()
         .unwrap();
     let etag = header(&first, "etag").to_owned();
-    let second = discovery
-        .respond(&get("/apis", &[("accept", V2), ("if-none-match", &etag)]))
-        .unwrap()
-        .unwrap();
+    let second = discover(
+        &discovery,
+        &get("/apis", &[("accept", V2), ("if-none-match", &etag)]),
+    )
+    .unwrap()
+    .unwrap();
     assert_eq!(second.status(), StatusCode::NOT_MODIFIED);
     assert_eq!(header(&second, "etag"), etag);
     assert_eq!(body(second), "");
@@ -179,9 +179,7 @@ fn a_known_etag_is_not_sent_again() {
 #[test]
 fn accept_chooses_the_form() {
     let check = |path: &str, accept: &str, expected: Option<&str>| {
-        let response = discovery()
-            .respond(&get(path, &[("accept", accept)]))
-            .unwrap();
+        let response = discover(&discovery(), &get(path, &[("accept", accept)])).unwrap();
         let got = response.as_ref().map(|r| header(r, "content-type")).ok();
         assert_eq!(got, expected, "{path} {accept}");
     };
@@ -221,7 +219,7 @@ fn unknown_paths_are_left_to_others() {
         "/ap",
         "/healthz",
     ] {
-        assert!(discovery().respond(&get(path, &[])).is_none(), "{path}");
+        assert!(discover(&discovery(), &get(path, &[])).is_none(), "{path}");
     }
 }
 
@@ -232,8 +230,7 @@ fn only_get_is_allowed() {
         (Method::POST, "/api/v1"),
         (Method::OPTIONS, "/"),
     ] {
-        let error = discovery()
-            .respond(&request(method, path, &[]))
+        let error = discover(&discovery(), &request(method, path, &[]))
             .unwrap()
             .unwrap_err();
         assert_eq!(error.reason, Some(StatusReason::MethodNotAllowed));

@@ -9,14 +9,18 @@ use serde_json::{Map, Value, json};
 
 use super::names::{self, base_path, gvk, meta, operation_infix, reference, tag};
 use super::{components, parameters};
+use crate::http::format;
 
-const FORMATS: [&str; 2] = ["application/json", "application/yaml"];
-const WATCH_FORMAT: &str = "application/json;stream=watch";
 /// Kinds of patches that are served; clients choose among these.
 const PATCHES: [&str; 2] = [
     "application/json-patch+json",
     "application/merge-patch+json",
 ];
+
+/// The media types of objects.
+fn formats() -> Vec<&'static str> {
+    format::media_types().collect()
+}
 
 /// Adds the operations of a kind, its subresources included.
 pub(super) fn add(def: &ResourceDef, paths: &mut Map<String, Value>) {
@@ -77,7 +81,7 @@ pub(super) fn add_discovery(group: &str, version: &str, paths: &mut Map<String, 
         "operationId": format!("get{}APIResources", operation_infix(group, version)),
         "tags": [tag(group, version)],
         "description": "Lists the resources of this group and version.",
-        "responses": responses(&[("200", "OK")], &reference(&meta("APIResourceList")), &FORMATS),
+        "responses": responses(&[("200", "OK")], &reference(&meta("APIResourceList")), &formats()),
     });
     paths.insert(path, json!({ "get": get }));
 }
@@ -164,7 +168,7 @@ impl Operations<'_> {
         let namespaced = if self.namespaced { "Namespaced" } else { "" };
         let id = format!("delete{infix}Collection{namespaced}{}", self.def.kind);
         let text = format!("Deletes the {} that match.", self.objects());
-        let answers = responses(&[("200", "OK")], &reference(&meta("Status")), &FORMATS);
+        let answers = responses(&[("200", "OK")], &reference(&meta("Status")), &formats());
         delete_body(self.operation("deletecollection", &id, &text, answers))
     }
 
@@ -205,7 +209,7 @@ impl Operations<'_> {
         let answers = responses(
             &[("200", "OK"), ("202", "Accepted")],
             &reference(&answer),
-            &FORMATS,
+            &formats(),
         );
         delete_body(self.operation("delete", &self.id("delete", None), &text, answers))
     }
@@ -248,13 +252,13 @@ impl Operations<'_> {
 
     fn with_body(&self, mut operation: Value, sub: Option<&SubresourceDef>) -> Value {
         let component = self.component(sub.and_then(|sub| sub.input.as_ref()));
-        operation["requestBody"] = body(&reference(&component), &FORMATS, true);
+        operation["requestBody"] = body(&reference(&component), &formats(), true);
         operation
     }
 
     fn objects_as(&self, answers: &[(&str, &str)], sub: Option<&SubresourceDef>) -> Value {
         let component = self.component(sub.and_then(|sub| sub.output.as_ref()));
-        responses(answers, &reference(&component), &FORMATS)
+        responses(answers, &reference(&component), &formats())
     }
 
     /// The component of a kind, the object's own unless another is given.
@@ -269,11 +273,12 @@ impl Operations<'_> {
         let mut all = responses(
             &[("200", "OK")],
             &reference(&components::list_name(self.def)),
-            &FORMATS,
+            &formats(),
         );
         if self.def.has_verb(Verb::Watch) {
-            all["200"]["content"][WATCH_FORMAT] =
-                json!({ "schema": reference(&meta("WatchEvent")) });
+            for stream in format::stream_types() {
+                all["200"]["content"][stream] = json!({ "schema": reference(&meta("WatchEvent")) });
+            }
         }
         all
     }
@@ -284,7 +289,7 @@ fn name_of(sub: Option<&SubresourceDef>) -> &str {
 }
 
 fn delete_body(mut operation: Value) -> Value {
-    operation["requestBody"] = body(&reference(&meta("DeleteOptions")), &FORMATS, false);
+    operation["requestBody"] = body(&reference(&meta("DeleteOptions")), &formats(), false);
     operation
 }
 

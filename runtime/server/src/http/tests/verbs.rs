@@ -59,7 +59,7 @@ fn verbs_of(entry: &Value) -> Vec<Verb> {
 
 fn document(discovery: &Discovery, path: &str, accept: &str) -> Value {
     let request = testing::get(path, &[("accept", accept)]);
-    let response = discovery.respond(&request).unwrap().unwrap();
+    let response = testing::discover(discovery, &request).unwrap().unwrap();
     serde_json::from_str(&testing::body(response)).unwrap()
 }
 

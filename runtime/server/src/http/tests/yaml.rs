@@ -268,3 +268,34 @@ async fn a_watch_and_a_patch_have_none() {
         "apiVersion: v1\ncode: 415\ndetails: {}\nkind: Status\nmessage: \"415: Unsupported Media Type\"\nmetadata: {}\nreason: UnsupportedMediaType\nstatus: Failure\n"
     );
 }
+
+/// Tens of megabytes, of which no more is made at a time than a piece and an object.
+#[tokio::test]
+async fn a_long_list_is_made_while_it_is_read() {
+    const PIECE_BYTES: usize = 64 * 1024;
+    const OBJECTS: usize = 200;
+    let api = api().await;
+    let text = "a line of text\n".repeat(7000);
+    for n in 0..OBJECTS {
+        let metadata = serde_json::json!({"name": format!("f-{n:03}"), "annotations": {"a": text}});
+        let body = serde_json::json!({"metadata": metadata}).to_string();
+        post(&api, FLUNDERS, &body).await.expect(201);
+    }
+    let partial = PARTIAL_LIST.to_owned();
+    let table = format!("{FLUNDERS}?includeObject=Object");
+    for (accept, url) in [(YAML, FLUNDERS), (&partial, FLUNDERS), (TABLE, &table)] {
+        let response = open(&api, "GET", url, &[("accept", accept)], "").await;
+        let mut body = response.into_body();
+        let (mut bytes, mut lines, mut pieces) = (0, 0, 0);
+        while let Some(frame) = body.frame().await {
+            let piece = frame.unwrap().into_data().unwrap();
+            assert!(piece.len() <= PIECE_BYTES, "{accept}: {}", piece.len());
+            bytes += piece.len();
+            lines += piece.iter().filter(|byte| **byte == b'\n').count();
+            pieces += 1;
+        }
+        assert!(bytes > 20_000_000, "{accept}: {bytes}");
+        assert!(lines > OBJECTS * 7000, "{accept}: {lines}");
+        assert!(pieces >= bytes / PIECE_BYTES, "{accept}: {pieces}");
+    }
+}

@@ -5,10 +5,28 @@
 
 use std::collections::BTreeMap;
 
+use apiloom_meta::codec;
 use apiloom_meta::{ApiError, Time};
 use bytes::Bytes;
 use prost::Message;
 use serde_json::{Map, Value, json};
+
+use super::write::{Format, Writer};
+
+/// Protobuf, of requests only.
+pub(crate) struct Protobuf;
+
+impl Format for Protobuf {
+    fn media_type(&self) -> &'static str {
+        "application/vnd.kubernetes.protobuf"
+    }
+    fn read(&self, body: Bytes) -> Result<Option<(Bytes, codec::Format)>, ApiError> {
+        Ok(to_json(&body)?.map(|json| (json, codec::Format::Json)))
+    }
+    fn writer(&self) -> Option<&'static dyn Writer> {
+        None
+    }
+}
 
 /// What every protobuf body of the API begins with.
 const MAGIC: &[u8; 4] = b"k8s\0";
@@ -17,7 +35,7 @@ const MAGIC: &[u8; 4] = b"k8s\0";
 ///
 /// # Errors
 /// BadRequest when the body is not what it says it is.
-pub(super) fn to_json(body: &[u8]) -> Result<Option<Bytes>, ApiError> {
+fn to_json(body: &[u8]) -> Result<Option<Bytes>, ApiError> {
     let Some(enveloped) = body.strip_prefix(MAGIC) else {
         let message = "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]";
         return Err(ApiError::bad_request(message));

@@ -1,0 +1,55 @@
+//! What is shown of an object: itself, a Table of it, or its metadata.
+
+use super::accept::Clause;
+use super::params::IncludeObject;
+
+/// The version of `meta.k8s.io` that a client wants its Tables or PartialObjectMetadata in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MetaVersion {
+    V1,
+    V1beta1,
+}
+
+impl MetaVersion {
+    /// The `apiVersion` of what is written.
+    pub(super) fn api_version(self) -> &'static str {
+        match self {
+            Self::V1 => "meta.k8s.io/v1",
+            Self::V1beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}
+
+/// What is shown of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The object itself.
+    Object,
+    /// `as=Table`.
+    Table(MetaVersion, IncludeObject),
+    /// `as=PartialObjectMetadata`.
+    Partial(MetaVersion),
+    /// `as=PartialObjectMetadataList`.
+    PartialList(MetaVersion),
+}
+
+impl Form {
+    /// What a clause asks for; `None` for a form that does not exist.
+    pub(super) fn of(clause: &Clause<'_>) -> Option<Self> {
+        let [kind, group, version] = ["as", "g", "v"].map(|name| clause.param(name));
+        if kind.is_none() && group.is_none() && version.is_none() {
+            return Some(Self::Object);
+        }
+        let version = match (group?, version?) {
+            ("meta.k8s.io", "v1") => MetaVersion::V1,
+            ("meta.k8s.io", "v1beta1") => MetaVersion::V1beta1,
+            _ => return None,
+        };
+        match kind? {
+            "Table" => Some(Self::Table(version, IncludeObject::Metadata)),
+            "PartialObjectMetadata" => Some(Self::Partial(version)),
+            "PartialObjectMetadataList" => Some(Self::PartialList(version)),
+            _ => None,
+        }
+    }
+}

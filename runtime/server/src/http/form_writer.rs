@@ -1,0 +1,67 @@
+//! Tells objects and lists in their form to a format.
+
+use std::sync::Arc;
+
+use apiloom_meta::{ListMeta, ResourceDef};
+
+use super::form::{Form, MetaVersion};
+use super::format::Sink;
+use super::table::{Tables, write_partial};
+use crate::registry::{Endpoint, Json};
+
+/// A form of the objects of one endpoint.
+pub(super) enum FormWriter {
+    Object,
+    Table(Box<Tables>),
+    Partial(MetaVersion),
+}
+
+impl FormWriter {
+    pub(super) fn new(form: Form, endpoint: &Arc<Endpoint>) -> Self {
+        match form {
+            Form::Object => Self::Object,
+            Form::Partial(version) | Form::PartialList(version) => Self::Partial(version),
+            Form::Table(version, include) => {
+                Self::Table(Box::new(Tables::new(endpoint, version, include)))
+            }
+        }
+    }
+
+    /// One object, which is no item of a list.
+    pub(super) fn write(&self, json: &Json<'_>, with_columns: bool, out: &mut dyn Sink) {
+        match self {
+            Self::Object => out.json(json.whole()),
+            Self::Table(tables) => tables.write_single(json, with_columns, out),
+            Self::Partial(version) => write_partial(json, *version, out),
+        }
+    }
+
+    /// One object as an item of a list.
+    pub(super) fn write_item(&self, json: &Json<'_>, out: &mut dyn Sink) {
+        match self {
+            Self::Object => out.item(json),
+            Self::Table(tables) => tables.write_row(json, out),
+            Self::Partial(version) => write_partial(json, *version, out),
+        }
+    }
+
+    /// A list, whose items follow.
+    pub(super) fn write_list(&self, def: &ResourceDef, meta: &ListMeta, out: &mut dyn Sink) {
+        let (kind, api_version) = match self {
+            Self::Table(tables) => {
+                tables.write_head(meta, true, out);
+                return out.items("rows");
+            }
+            Self::Partial(version) => (
+                "PartialObjectMetadataList",
+                version.api_version().to_owned(),
+            ),
+            Self::Object => (def.list_kind.as_str(), def.api_version()),
+        };
+        out.begin_map();
+        out.text_field("kind", kind);
+        out.text_field("apiVersion", &api_version);
+        out.list_meta(meta);
+        out.items("items");
+    }
+}

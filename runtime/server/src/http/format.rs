@@ -1,0 +1,66 @@
+//! The formats of documents: a file each, and the list of them. Nothing outside of this folder knows a format by its name
+//! or its media type.
+
+mod json;
+mod protobuf;
+mod write;
+mod yaml;
+
+pub(super) use json::INDENTED;
+#[cfg(test)]
+pub(super) use json::JSON;
+pub(super) use write::{Format, ListWriter, Show, Sink, StreamWriter, Writer};
+
+/// Every format, in the order in which a client's `Accept` is matched.
+pub(super) static FORMATS: &[&dyn Format] = &[&json::JSON, &yaml::Yaml, &protobuf::Protobuf];
+
+/// The formats that documents are written in, in the same order.
+pub(super) fn writers() -> impl Iterator<Item = &'static dyn Writer> {
+    FORMATS.iter().filter_map(|format| format.writer())
+}
+
+/// The media types of documents that are written.
+pub(super) fn media_types() -> impl Iterator<Item = &'static str> {
+    writers().map(|writer| writer.media_type())
+}
+
+/// The media types of streams, as they are listed for clients.
+pub(super) fn stream_types() -> impl Iterator<Item = &'static str> {
+    let streams = writers().filter_map(|writer| writer.stream());
+    streams.map(|stream| stream.listed_type())
+}
+
+/// Media types as messages list them.
+pub(super) fn listed(types: impl Iterator<Item = &'static str>) -> String {
+    types.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(writer: &dyn Writer, json: &str) -> String {
+        let bytes = writer.document(&|sink| sink.json(json.as_bytes()), json.len());
+        String::from_utf8(bytes.to_vec()).expect("text")
+    }
+
+    #[test]
+    fn a_document_that_is_too_deep_for_a_format_is_sent_as_json() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        let [json, yaml] = [0, 1].map(|number| FORMATS[number].writer().expect("it is written"));
+        assert_eq!(written(yaml, &deep), format!("{deep}\n"));
+        assert_eq!(written(yaml, "[1]"), "- 1\n");
+        assert_eq!(written(json, "[1]"), "[1]\n");
+        assert_eq!(written(json.indented(), "[1]"), "[\n  1\n]");
+    }
+
+    #[test]
+    fn formats_are_known_by_their_names() {
+        let names = writers().flat_map(|writer| [writer.name(), writer.indented().name()]);
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            ["json", "indented json", "yaml", "yaml"]
+        );
+        assert_eq!(listed(stream_types()), "application/json;stream=watch");
+    }
+}

@@ -1,0 +1,273 @@
+//! JSON, compact for programs and indented for people. Objects are sent as the bytes that the cache holds.
+
+use apiloom_meta::ApiError;
+use apiloom_meta::codec::{self, Indenter, append_json, indent_json};
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::write::{Format, ListWriter, Show, Sink, StreamWriter, Writer};
+use crate::registry::Json as Document;
+
+/// Compact JSON, with a newline at its end.
+pub(crate) static JSON: Json = Json { is_indented: false };
+
+/// JSON as people read it.
+pub(crate) static INDENTED: Json = Json { is_indented: true };
+
+const MEDIA_TYPE: &str = "application/json";
+
+/// What stands around the document of an event, at most.
+const ENVELOPE_BYTES: usize = 64;
+
+/// What follows the document of an event.
+const EVENT_END: &[u8] = b"}\n";
+
+/// JSON.
+pub(crate) struct Json {
+    is_indented: bool,
+}
+
+impl Format for Json {
+    fn media_type(&self) -> &'static str {
+        MEDIA_TYPE
+    }
+    fn read(&self, body: Bytes) -> Result<Option<(Bytes, codec::Format)>, ApiError> {
+        Ok(Some((body, codec::Format::Json)))
+    }
+    fn writer(&self) -> Option<&'static dyn Writer> {
+        Some(&JSON)
+    }
+}
+
+impl Writer for Json {
+    fn name(&self) -> &'static str {
+        if self.is_indented {
+            "indented json"
+        } else {
+            "json"
+        }
+    }
+
+    fn media_type(&self) -> &'static str {
+        MEDIA_TYPE
+    }
+
+    fn document(&self, show: Show<'_>, json_bytes: usize) -> Bytes {
+        // With room for the newline at the end.
+        let mut out = Vec::with_capacity(json_bytes + 1);
+        show(&mut JsonSink::new(&mut out));
+        if self.is_indented {
+            return indent_json(&out);
+        }
+        out.push(b'\n');
+        out.into()
+    }
+
+    fn list(&self) -> Box<dyn ListWriter> {
+        if self.is_indented {
+            Box::new(IndentedList::default())
+        } else {
+            Box::new(List { is_first: true })
+        }
+    }
+
+    fn stream(&self) -> Option<&'static dyn StreamWriter> {
+        Some(&JSON)
+    }
+
+    fn indented(&self) -> &'static dyn Writer {
+        &INDENTED
+    }
+
+    fn is_costly(&self) -> bool {
+        self.is_indented
+    }
+
+    fn end_of_json(&self) -> Option<&'static [u8]> {
+        (!self.is_indented).then_some(b"\n")
+    }
+}
+
+impl StreamWriter for Json {
+    fn media_type(&self) -> &'static str {
+        MEDIA_TYPE
+    }
+
+    fn listed_type(&self) -> &'static str {
+        "application/json;stream=watch"
+    }
+
+    fn event(&self, kind: &str, show: Show<'_>, json_bytes: usize, out: &mut Vec<u8>) {
+        // At once and not in steps.
+        if json_bytes > 0 {
+            out.reserve(json_bytes + ENVELOPE_BYTES);
+        }
+        begin_event(kind, out);
+        show(&mut JsonSink::new(out));
+        out.extend_from_slice(EVENT_END);
+    }
+
+    fn begin_json_event(&self, kind: &str, out: &mut Vec<u8>) -> Option<&'static [u8]> {
+        begin_event(kind, out);
+        Some(EVENT_END)
+    }
+}
+
+fn begin_event(kind: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+}
+
+/// A compact list.
+struct List {
+    is_first: bool,
+}
+
+impl List {
+    fn separate(&mut self, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.is_first, false) {
+            out.push(b',');
+        }
+    }
+}
+
+impl ListWriter for List {
+    fn begin(&mut self, show: Show<'_>, out: &mut Vec<u8>) {
+        show(&mut JsonSink::new(out));
+    }
+
+    fn item(&mut self, show: Show<'_>, out: &mut Vec<u8>) {
+        self.separate(out);
+        show(&mut JsonSink::new(out));
+    }
+
+    fn begin_json_item(&mut self, out: &mut Vec<u8>) -> bool {
+        self.separate(out);
+        out.push(b'{');
+        true
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"]}\n");
+    }
+}
+
+/// A list for people.
+struct IndentedList {
+    list: List,
+    indenter: Indenter,
+    /// A part of the list, compact.
+    compact: Vec<u8>,
+}
+
+impl Default for IndentedList {
+    fn default() -> Self {
+        Self {
+            list: List { is_first: true },
+            indenter: Indenter::default(),
+            compact: Vec::new(),
+        }
+    }
+}
+
+impl IndentedList {
+    fn indent(&mut self, out: &mut Vec<u8>) {
+        self.indenter.append(&self.compact, out);
+        self.compact.clear();
+    }
+}
+
+impl ListWriter for IndentedList {
+    fn begin(&mut self, show: Show<'_>, out: &mut Vec<u8>) {
+        self.list.begin(show, &mut self.compact);
+        self.indent(out);
+    }
+
+    fn item(&mut self, show: Show<'_>, out: &mut Vec<u8>) {
+        self.list.item(show, &mut self.compact);
+        self.indent(out);
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        self.list.end(&mut self.compact);
+        self.indent(out);
+    }
+}
+
+/// Appends a document as compact JSON.
+struct JsonSink<'o> {
+    out: &'o mut Vec<u8>,
+    /// Whether a comma parts the next value or key from the one before it.
+    needs_comma: bool,
+}
+
+impl<'o> JsonSink<'o> {
+    fn new(out: &'o mut Vec<u8>) -> Self {
+        Self {
+            out,
+            needs_comma: false,
+        }
+    }
+
+    /// What a value is appended to.
+    fn value_out(&mut self) -> &mut Vec<u8> {
+        if std::mem::replace(&mut self.needs_comma, true) {
+            self.out.push(b',');
+        }
+        self.out
+    }
+
+    fn begin(&mut self, bracket: u8) {
+        self.value_out().push(bracket);
+        self.needs_comma = false;
+    }
+
+    fn end(&mut self, bracket: u8) {
+        self.out.push(bracket);
+        self.needs_comma = true;
+    }
+}
+
+impl Sink for JsonSink<'_> {
+    fn begin_map(&mut self) {
+        self.begin(b'{');
+    }
+    fn key(&mut self, name: &'static str) {
+        let out = self.value_out();
+        out.push(b'"');
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\":");
+        self.needs_comma = false;
+    }
+    fn end_map(&mut self) {
+        self.end(b'}');
+    }
+    fn begin_list(&mut self) {
+        self.begin(b'[');
+    }
+    fn end_list(&mut self) {
+        self.end(b']');
+    }
+    fn text(&mut self, text: &str) {
+        append_json(&text, self.value_out());
+    }
+    fn integer(&mut self, value: i64) {
+        append_json(&value, self.value_out());
+    }
+    fn value(&mut self, value: &Value) {
+        append_json(value, self.value_out());
+    }
+    fn json(&mut self, json: &[u8]) {
+        self.value_out().extend_from_slice(json);
+    }
+    fn item(&mut self, object: &Document<'_>) {
+        let out = self.value_out();
+        out.push(b'{');
+        out.extend_from_slice(object.item());
+    }
+    fn items(&mut self, name: &'static str) {
+        self.key(name);
+        self.out.push(b'[');
+    }
+}
