@@ -53,3 +53,6 @@ pub(super) fn first_document(text: &str) -> &str {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;
