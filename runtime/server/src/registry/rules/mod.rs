@@ -3,4 +3,3 @@
 pub(super) mod admission;
 pub(super) mod namespace;
 pub(super) mod strategy;
-pub(super) mod validate;

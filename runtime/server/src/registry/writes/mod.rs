@@ -10,3 +10,4 @@ pub(super) mod patch;
 pub(super) mod stamp;
 pub(super) mod target;
 pub(super) mod update;
+pub(super) mod validate;

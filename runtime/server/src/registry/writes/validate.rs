@@ -5,11 +5,11 @@
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, FieldError, Object, validation};
 
-use super::strategy::ErasedStrategy;
+use super::draft::{Draft, InHub, put_metadata};
 use crate::registry::endpoint::Endpoint;
 use crate::registry::objects::kind::Kind;
 use crate::registry::options::RequestContext;
-use crate::registry::writes::draft::{Draft, InHub, put_metadata};
+use crate::registry::rules::strategy::ErasedStrategy;
 
 impl Endpoint {
     /// Judges an object about to be created.
