@@ -3,4 +3,5 @@
 mod cycles;
 mod modules;
 mod uses;
+mod wings;
 mod words;

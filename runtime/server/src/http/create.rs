@@ -13,15 +13,20 @@ pub(super) async fn create(call: ResourceCall<'_>) -> Result<Response<Body>, Api
     let reply = call.reply;
     let format = body::format(&call.request.headers)?;
     let bytes = body::read(call.body).await?;
-    call.endpoint.reserve(call.ctx, bytes.len()).await;
+    call.endpoint
+        .resource()
+        .reserve(call.ctx, bytes.len())
+        .await;
     let (bytes, format) = body::document(format, bytes)?;
     let options = write_options(call.query, &call.request.headers, WriteUse::Create)?;
-    let object = call
-        .endpoint
-        .decode(call.ctx, &bytes, format, options.field_validation)?;
+    let object =
+        call.endpoint
+            .writes()
+            .decode(call.ctx, &bytes, format, options.field_validation)?;
     call.ctx.pause().await;
     let created = call
         .endpoint
+        .writes()
         .create(call.ctx, call.namespace, object, &options)
         .await?;
     reply.written(StatusCode::CREATED, &created)

@@ -17,10 +17,14 @@ pub(super) async fn delete(call: ResourceCall<'_>) -> Result<Response<Body>, Api
     let reply = call.reply;
     let own = call.endpoint.def().gvk().group_version();
     let bytes = body::read(call.body).await?;
-    call.endpoint.reserve(call.ctx, bytes.len()).await;
+    call.endpoint
+        .resource()
+        .reserve(call.ctx, bytes.len())
+        .await;
     let options = options(call.request, call.query, &own, bytes)?;
     match call
         .endpoint
+        .writes()
         .delete(call.ctx, call.namespace, call.name, &options)
         .await?
     {
@@ -46,10 +50,17 @@ pub(super) async fn delete_collection(call: ResourceCall<'_>) -> Result<Response
     let reply = call.reply;
     let read = || list_options(call.query, ListUse::List);
     let bytes = call.query.bytes();
-    let list = call.endpoint.read_query(call.ctx, bytes, read).await?;
+    let list = call
+        .endpoint
+        .resource()
+        .read_query(call.ctx, bytes, read)
+        .await?;
     let own = call.endpoint.def().gvk().group_version();
     let bytes = body::read(call.body).await?;
-    call.endpoint.reserve(call.ctx, bytes.len()).await;
+    call.endpoint
+        .resource()
+        .reserve(call.ctx, bytes.len())
+        .await;
     let options = options(call.request, call.query, &own, bytes)?;
     let listed = call
         .endpoint

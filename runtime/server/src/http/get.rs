@@ -13,6 +13,7 @@ pub(super) async fn get(call: ResourceCall<'_>) -> Result<Response<Body>, ApiErr
     let options = get_options(call.query)?;
     let object = call
         .endpoint
+        .reads()
         .get(call.ctx, call.namespace, call.name, &options)
         .await?;
     reply.document(StatusCode::OK, &object)

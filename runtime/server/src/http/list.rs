@@ -13,7 +13,11 @@ pub(super) async fn list(call: ResourceCall<'_>) -> Result<Response<Body>, ApiEr
     let reply = call.reply;
     let read = || list_options(call.query, ListUse::List);
     let bytes = call.query.bytes();
-    let options = call.endpoint.read_query(call.ctx, bytes, read).await?;
+    let options = call
+        .endpoint
+        .resource()
+        .read_query(call.ctx, bytes, read)
+        .await?;
     let def = call.endpoint.def();
     if !def.has_verb(Verb::List) {
         return Err(ApiError::method_not_supported(
@@ -23,6 +27,7 @@ pub(super) async fn list(call: ResourceCall<'_>) -> Result<Response<Body>, ApiEr
     }
     let listed = call
         .endpoint
+        .reads()
         .list(call.ctx, call.namespace, &options)
         .await?;
     reply.list(listed).await

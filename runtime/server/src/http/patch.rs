@@ -15,7 +15,10 @@ pub(super) async fn patch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiE
     let format = body::patch_format(&call.request.headers)?;
     let reply = call.reply;
     let bytes = body::read(call.body).await?;
-    call.endpoint.reserve(call.ctx, bytes.len()).await;
+    call.endpoint
+        .resource()
+        .reserve(call.ctx, bytes.len())
+        .await;
     let options = write_options(call.query, &call.request.headers, WriteUse::Patch)?;
     let patch = match format {
         PatchFormat::Json => Patch::parse_json(&bytes),
@@ -25,6 +28,7 @@ pub(super) async fn patch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiE
     call.ctx.pause().await;
     let stored = call
         .endpoint
+        .writes()
         .patch(
             call.ctx,
             call.namespace,

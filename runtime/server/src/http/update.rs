@@ -12,16 +12,21 @@ use super::params::{WriteUse, write_options};
 pub(super) async fn update(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply;
     let bytes = body::read(call.body).await?;
-    call.endpoint.reserve(call.ctx, bytes.len()).await;
+    call.endpoint
+        .resource()
+        .reserve(call.ctx, bytes.len())
+        .await;
     let options = write_options(call.query, &call.request.headers, WriteUse::Update)?;
     let format = body::format(&call.request.headers)?;
     let (bytes, format) = body::document(format, bytes)?;
-    let object = call
-        .endpoint
-        .decode(call.ctx, &bytes, format, options.field_validation)?;
+    let object =
+        call.endpoint
+            .writes()
+            .decode(call.ctx, &bytes, format, options.field_validation)?;
     call.ctx.pause().await;
     let (stored, created) = call
         .endpoint
+        .writes()
         .update(
             call.ctx,
             call.namespace,

@@ -44,7 +44,11 @@ pub(super) async fn watch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiE
     let reply = call.reply;
     let read = || list_options(call.query, ListUse::Watch);
     let bytes = call.query.bytes();
-    let mut options = call.endpoint.read_query(call.ctx, bytes, read).await?;
+    let mut options = call
+        .endpoint
+        .resource()
+        .read_query(call.ctx, bytes, read)
+        .await?;
     if !call.name.is_empty() {
         select_name(&mut options, call.name)?;
     }
@@ -58,6 +62,7 @@ pub(super) async fn watch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiE
     let stream = reply.answer.stream()?;
     let events = call
         .endpoint
+        .reads()
         .watch(call.ctx, call.namespace, &options)
         .await?;
     let sent = call

@@ -7,6 +7,7 @@ mod catalog;
 mod endpoint;
 mod error;
 mod large;
+mod located;
 mod objects;
 mod options;
 mod reads;
@@ -16,13 +17,14 @@ mod writes;
 pub(crate) use catalog::builder::DEFAULT_MAX_OBJECT_BYTES;
 pub use catalog::builder::RegistryBuilder;
 pub use catalog::change::CatalogChange;
-pub(crate) use catalog::located::located;
+pub use catalog::report::{CacheReport, ResourceReport};
 pub use catalog::resources::Registry;
 pub use catalog::snapshot::{Catalog, ServedGroup};
+pub use endpoint::Endpoint;
 pub(crate) use endpoint::EndpointId;
-pub use endpoint::{Deleted, Endpoint, Listed, WatchEvent, WatchEventKind, Written};
 pub(crate) use error::{refused_patch, unrecognized};
 pub(crate) use large::OffThread;
+pub(crate) use located::located;
 pub(crate) use objects::cached_object::StateId;
 pub use objects::document::{Document, Encoded};
 pub use objects::items::Items;
@@ -32,14 +34,18 @@ pub use options::{
     CreateOptions, DeleteOptions, FieldValidation, GetOptions, ListOptions, PatchOptions,
     Preconditions, PropagationPolicy, RequestContext, UpdateOptions, UserInfo, VersionMatch,
 };
+pub use reads::Reads;
+pub use reads::event::{WatchEvent, WatchEventKind};
+pub use reads::list::Listed;
 pub use reads::lister::Lister;
-pub use reads::report::{CacheReport, ResourceReport};
 pub use reads::watch::WatchEvents;
 pub use rules::admission::{
     Admission, AdmissionContext, AdmissionRequest, AdmittedObject, Operation,
 };
 pub use rules::namespace::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
 pub use rules::strategy::Strategy;
+pub use writes::Writes;
+pub use writes::written::{Deleted, Written};
 
 #[cfg(test)]
 mod tests;

@@ -50,6 +50,7 @@ mod tests {
         object.set_meta_str("name", name);
         let namespaces = registry.endpoint("", "v1", "namespaces").unwrap();
         namespaces
+            .writes()
             .create(
                 &RequestContext::default(),
                 None,

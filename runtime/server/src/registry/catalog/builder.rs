@@ -11,17 +11,16 @@ use arc_swap::ArcSwap;
 
 use super::groups::{ambiguous_names, complete_groups, group_label};
 use super::kinds::{Kinds, VersionStrategy};
-use super::located::of_kind;
 use super::resources::Registry;
 use super::runtime_config::RuntimeConfig;
 use super::snapshot::{Catalog, Parts, Settings};
 use crate::registry::endpoint::{Endpoint, Shared};
-use crate::registry::large::LargeDocuments;
+use crate::registry::located::of_kind;
 use crate::registry::objects::kind::Kind;
 use crate::registry::rules::admission::{Admission, AdmissionContext, Chain};
 use crate::registry::rules::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
 use crate::registry::rules::strategy::Strategy;
-use crate::registry::writes::stamp;
+use crate::registry::writes::{WriteSettings, stamp};
 
 /// The most bytes of a stored object unless said otherwise: as many as a body has at most.
 pub(crate) const DEFAULT_MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
@@ -190,10 +189,9 @@ impl RegistryBuilder {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let shared = Arc::new(Shared {
+        let shared = Shared::new(WriteSettings {
             chain,
             names: self.names,
-            large: LargeDocuments::new(),
             max_object_bytes: self.max_object_bytes,
             registered: ArcSwap::default(),
         });
@@ -223,14 +221,13 @@ impl RegistryBuilder {
 
 /// Namespaces without admission and cache, for those that the server makes itself.
 fn own_namespaces(kind: &Arc<Kind>) -> Endpoint {
-    let shared = Shared {
+    let shared = Shared::new(WriteSettings {
         chain: Chain::default(),
         names: Box::new(stamp::random_suffix),
-        large: LargeDocuments::new(),
         max_object_bytes: usize::MAX,
         registered: ArcSwap::default(),
-    };
-    Endpoint::new(Arc::clone(kind), kind.hub, Arc::new(shared), None, None)
+    });
+    Endpoint::new(Arc::clone(kind), kind.hub, &shared, None, None)
 }
 
 /// Takes out kinds that the server's own kinds leave no room for.

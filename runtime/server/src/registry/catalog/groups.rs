@@ -2,7 +2,7 @@
 
 use apiloom_meta::kind::{GroupDef, Place, Release, Resource, ResourceDef, SmolStr};
 
-use super::located::{label, located, of_two_kinds};
+use crate::registry::located::{label, located, of_two_kinds};
 use crate::registry::rules::namespace::Namespace;
 
 /// A group with its versions in order of preference.

@@ -8,7 +8,7 @@ use apiloom_meta::kind::{CellSource, Place, Resource, ResourceDef, SmolStr};
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
 use apiloom_storage::Storage;
 
-use super::located::{label, located, of_kind, of_two_kinds};
+use crate::registry::located::{label, located, of_kind, of_two_kinds};
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::kind_version::KindVersion;
 use crate::registry::objects::prepared::Handed;

@@ -2,9 +2,10 @@
 
 pub(super) mod builder;
 pub(super) mod change;
+pub(super) mod count;
 mod groups;
 mod kinds;
-pub(super) mod located;
+pub(super) mod report;
 pub(super) mod resources;
 mod runtime_config;
 pub(super) mod snapshot;

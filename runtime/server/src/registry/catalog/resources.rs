@@ -45,6 +45,7 @@ impl Registry {
     ) -> Self {
         settings
             .shared
+            .writes
             .registered
             .store(Arc::new(catalog.registered()));
         Self {
@@ -79,6 +80,7 @@ impl Registry {
     pub(super) fn publish(&self, catalog: Catalog) {
         self.settings
             .shared
+            .writes
             .registered
             .store(Arc::new(catalog.registered()));
         let catalog = Arc::new(catalog);
@@ -164,6 +166,7 @@ impl Registry {
         object.set_type("v1", "Namespace");
         object.set_meta_str("name", namespace::DEFAULT);
         match namespaces
+            .writes()
             .create(
                 &RequestContext::default(),
                 None,
@@ -200,8 +203,8 @@ async fn cut_off_slow_readers(catalog: Arc<ArcSwap<Catalog>>) {
     loop {
         looks.tick().await;
         for endpoint in catalog.load_full().endpoints() {
-            endpoint.cut_off_slow_readers();
-            endpoint.field_values.forget_unused();
+            endpoint.reads().cut_off_slow_readers();
+            endpoint.reads().field_values.forget_unused();
         }
     }
 }

@@ -69,7 +69,7 @@ pub(crate) struct Settings {
     /// Resources whose caches are bounded in another way, or left out.
     pub(super) cache_sizes: Vec<(GroupResource, usize)>,
     pub(super) runtime_config: RuntimeConfig,
-    pub(in crate::registry) shared: Arc<Shared>,
+    pub(in crate::registry) shared: Shared,
 }
 
 impl Settings {
@@ -222,16 +222,17 @@ fn endpoints_of(
         let present = previous
             .and_then(|catalog| catalog.endpoint(&def.group, &def.version, &def.plural))
             .filter(|present| {
-                Arc::ptr_eq(&present.kind, &of.kind) && present.deprecation_warning == warning
+                Arc::ptr_eq(&present.resource().kind, &of.kind)
+                    && present.deprecation_warning() == warning.as_deref()
             });
         endpoints.push(match present {
             Some(present) => Arc::clone(present),
             None => {
-                let (kind, shared) = (Arc::clone(&of.kind), Arc::clone(&settings.shared));
+                let kind = Arc::clone(&of.kind);
                 Arc::new(Endpoint::new(
                     kind,
                     version,
-                    shared,
+                    &settings.shared,
                     of.cache.clone(),
                     warning,
                 ))

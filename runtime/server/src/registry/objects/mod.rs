@@ -16,3 +16,4 @@ pub(super) mod read_counts;
 pub(super) mod readers;
 pub(super) mod recent_conversions;
 pub(super) mod served;
+pub(super) mod versioned_resource;

@@ -8,8 +8,8 @@ use apiloom_meta::selector::{FieldSelector, LabelQuery};
 use apiloom_storage::cache::{Fill, INDEX_GROUP, Item, OutsideWindow, Snapshot, WatchCache};
 use apiloom_storage::{Revision, StorageError};
 
+use super::Reads;
 use super::selection::Selection;
-use crate::registry::endpoint::Endpoint;
 use crate::registry::error;
 use crate::registry::objects::cached_object::{CachedObject, State, object};
 use crate::registry::objects::converted::{convert, try_once};
@@ -41,7 +41,7 @@ impl Wanted {
     }
 }
 
-impl Endpoint {
+impl Reads {
     /// What the options select.
     ///
     /// # Errors
@@ -52,8 +52,9 @@ impl Endpoint {
         options: &ListOptions,
     ) -> Result<Selection, ApiError> {
         let (labels, fields) = (&options.label_selector, &options.field_selector);
-        let compile = || Selection::new(self.version(), labels, fields);
-        self.read_query(ctx, text_bytes(labels, fields), compile)
+        let compile = || Selection::new(self.resource.version(), labels, fields);
+        self.resource
+            .read_query(ctx, text_bytes(labels, fields), compile)
             .await
     }
 
@@ -73,7 +74,7 @@ impl Endpoint {
         match wanted {
             Wanted::Present => {
                 let came = cache.wait_for_present(CATCH_UP).await;
-                let came = came.map_err(|e| self.kind.error(e, operation))?;
+                let came = came.map_err(|e| self.resource.kind.error(e, operation))?;
                 Ok(came.then(|| cache.snapshot()))
             }
             Wanted::AtLeast(revision) => {
@@ -99,7 +100,7 @@ impl Endpoint {
     /// # Errors
     /// TooManyRequests.
     pub(crate) fn check_filled(&self) -> Result<(), ApiError> {
-        let Some(cache) = &self.cache else {
+        let Some(cache) = &self.resource.cache else {
             return Ok(());
         };
         match &*cache.fill().borrow() {
@@ -119,7 +120,7 @@ impl Endpoint {
     /// # Errors
     /// TooManyRequests, and what keeps the cache from the store.
     pub(crate) async fn check_watchable(&self) -> Result<(), ApiError> {
-        let Some(cache) = &self.cache else {
+        let Some(cache) = &self.resource.cache else {
             return Ok(());
         };
         let mut fill = cache.fill();
@@ -133,7 +134,7 @@ impl Endpoint {
             | Fill::Pending {
                 error: Some(error @ StorageError::Corrupt(_)),
                 ..
-            } => Err(self.kind.error(error.clone(), "watch")),
+            } => Err(self.resource.kind.error(error.clone(), "watch")),
             Fill::Pending { since, .. } => Err(error::initializing(since.elapsed())),
         }
     }
@@ -146,7 +147,7 @@ impl Endpoint {
         }
     }
 
-    /// An object of the cache in this endpoint's version, if it is selected.
+    /// An object of the cache in the version of the reads, if it is selected.
     ///
     /// # Errors
     /// InternalError for stored bytes that are no object, and of conversion.
@@ -168,7 +169,7 @@ impl Endpoint {
         {
             return Ok(None);
         }
-        let converted = convert(&self.kind, item, self.version)?;
+        let converted = convert(&self.resource.kind, item, self.resource.version)?;
         if by_field {
             self.field_values.keep(item, object(&converted)?);
         }
@@ -187,7 +188,7 @@ impl Endpoint {
     /// revision of the change.
     ///
     /// # Errors
-    /// As [`Endpoint::select`].
+    /// As [`Reads::select`].
     pub(crate) fn select_changed(
         &self,
         item: &Arc<Item<CachedObject>>,
@@ -199,7 +200,7 @@ impl Endpoint {
         }
         let item = match self.is_stored() {
             true => item,
-            false => &self.kind.converted(item, self.version)?,
+            false => &self.resource.kind.converted(item, self.resource.version)?,
         };
         self.select_converted(item, Some(shown), selection)
     }
@@ -216,10 +217,10 @@ impl Endpoint {
         }
     }
 
-    /// Whether an object of the cache is selected, and can be sent in this endpoint's version.
+    /// Whether an object of the cache is selected, and can be sent in the version of the reads.
     ///
     /// # Errors
-    /// As [`Endpoint::select`].
+    /// As [`Reads::select`].
     pub(crate) fn is_selected(
         &self,
         item: &Arc<Item<CachedObject>>,
@@ -234,7 +235,7 @@ impl Endpoint {
         }
         let selected = selection.matches_cached(&item.key, object(item)?);
         if selected {
-            try_once(&self.kind, item, self.version)?;
+            try_once(&self.resource.kind, item, self.resource.version)?;
         }
         Ok(selected)
     }
@@ -248,22 +249,28 @@ impl Endpoint {
     /// The same of changes: what a watch waits for in a version that is not stored is computed while it waits.
     pub(crate) fn watched_index<'a>(&self, selection: &'a Selection) -> Option<(u16, &'a str)> {
         let (number, value) = selection.indexed()?;
-        let first = self.kind.first_index(self.version)?;
+        let first = self.resource.kind.first_index(self.resource.version)?;
         (number < INDEX_GROUP).then_some((first + number, value))
     }
 
     /// Cuts off the readers of this kind that keep too much alive.
     pub(crate) fn cut_off_slow_readers(&self) {
-        let Some(cache) = &self.cache else { return };
+        let Some(cache) = &self.resource.cache else {
+            return;
+        };
         let present = cache.size().object_bytes as u64;
-        let cut_off = self.kind.readers.cut_off(cache.replaced_bytes(), present);
+        let cut_off = self
+            .resource
+            .kind
+            .readers
+            .cut_off(cache.replaced_bytes(), present);
         if cut_off > 0 {
-            tracing::warn!(resource = %self.kind.resource, cut_off, "clients that read too slowly are cut off");
+            tracing::warn!(resource = %self.resource.kind.resource, cut_off, "clients that read too slowly are cut off");
         }
     }
 
     pub(crate) fn is_stored(&self) -> bool {
-        self.version == self.kind.storage_version
+        self.resource.version == self.resource.kind.storage_version
     }
 }
 
@@ -283,13 +290,13 @@ fn text_bytes(labels: &LabelQuery, fields: &FieldSelector) -> usize {
 /// The objects that may be selected, in ascending order of their keys, from a key on. An index is used where one
 /// applies.
 pub(crate) fn candidates<'a>(
-    endpoint: &Endpoint,
+    reads: &Reads,
     state: &'a Snapshot<CachedObject>,
     selection: &Selection,
     prefix: &'a str,
     start: &'a str,
 ) -> Box<dyn Iterator<Item = &'a Arc<Item<CachedObject>>> + Send + 'a> {
-    match endpoint.index_of(selection) {
+    match reads.index_of(selection) {
         Some((index, value)) => Box::new(state.indexed_below(index, value, prefix, start)),
         None => Box::new(state.range(prefix, start)),
     }

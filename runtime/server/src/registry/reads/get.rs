@@ -2,14 +2,14 @@
 
 use apiloom_meta::ApiError;
 
+use super::Reads;
 use super::cached::Wanted;
 use super::selection::Selection;
-use crate::registry::endpoint::Endpoint;
 use crate::registry::error;
 use crate::registry::objects::document::Document;
 use crate::registry::options::{GetOptions, RequestContext};
 
-impl Endpoint {
+impl Reads {
     /// One object.
     ///
     /// # Errors
@@ -22,28 +22,32 @@ impl Endpoint {
         options: &GetOptions,
     ) -> Result<Document, ApiError> {
         let at_least = error::version_option(&options.resource_version)?;
-        let key = self.kind.key(namespace, name)?;
-        if let Some(cache) = &self.cache {
+        let key = self.resource.kind.key(namespace, name)?;
+        if let Some(cache) = &self.resource.cache {
             let wanted = Wanted::by(&options.resource_version, at_least);
             if let Some(state) = self.state(cache, wanted, "get").await? {
-                let item = state.get(&key).ok_or_else(|| self.not_found(name))?;
+                let item = state
+                    .get(&key)
+                    .ok_or_else(|| self.resource.not_found(name))?;
                 let found = self.select(item, &Selection::everything())?;
-                return found.ok_or_else(|| self.not_found(name));
+                return found.ok_or_else(|| self.resource.not_found(name));
             }
         }
         let (entry, revision) = self
+            .resource
             .kind
             .store
             .get(&key)
             .await
-            .map_err(|e| self.kind.error(e, "get"))?;
+            .map_err(|e| self.resource.kind.error(e, "get"))?;
         // Reads go to the store itself, so a state that it does not have yet will not arrive by waiting.
         if revision.0 < at_least {
             return Err(error::too_large(at_least, revision));
         }
-        let entry = entry.ok_or_else(|| self.not_found(name))?;
-        self.kind
-            .read_entry(&entry, self.version)
+        let entry = entry.ok_or_else(|| self.resource.not_found(name))?;
+        self.resource
+            .kind
+            .read_entry(&entry, self.resource.version)
             .map(Document::from)
     }
 }

@@ -6,11 +6,11 @@ use apiloom_meta::{ApiError, StatusReason};
 use apiloom_storage::cache::{Item, WatchCache};
 use apiloom_storage::{Entry, ListRequest, Page, Revision, StorageError};
 
+use super::Reads;
 use super::cached::{self, Wanted};
 use super::continue_token;
 use super::remaining::Given;
 use super::selection::Selection;
-use crate::registry::endpoint::{Endpoint, Listed};
 use crate::registry::error;
 use crate::registry::objects::cached_object::{self, CachedObject, State};
 use crate::registry::objects::converted;
@@ -50,7 +50,20 @@ struct Plan {
     continued: Option<String>,
 }
 
-impl Endpoint {
+/// A list of objects.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    /// The objects, in key order.
+    pub items: Items,
+    /// The state the list shows.
+    pub resource_version: String,
+    /// Token for the next page; empty at the end.
+    pub continue_token: String,
+    /// How many follow, when known and nothing was selected.
+    pub remaining_item_count: Option<i64>,
+}
+
+impl Reads {
     /// Objects of a namespace, or of all of them (`None`).
     ///
     /// # Errors
@@ -67,14 +80,17 @@ impl Endpoint {
         if options.limit == 0 || !selection.is_everything() {
             self.check_filled()?;
         }
-        if let Some(cache) = &self.cache
+        if let Some(cache) = &self.resource.cache
             && let Some(listed) = self
                 .list_cached(cache, &plan, &selection, namespace)
                 .await?
         {
             return Ok(listed);
         }
-        match selection.name().map(|name| self.kind.key(namespace, name)) {
+        match selection
+            .name()
+            .map(|name| self.resource.kind.key(namespace, name))
+        {
             // Of a kind in namespaces, a name alone is a key only below one namespace.
             Some(Ok(key)) => self.list_one(&plan, &selection, key).await,
             _ => self.list_prefix(plan, &selection).await,
@@ -98,7 +114,10 @@ impl Endpoint {
         let Some(state) = self.state(cache, wanted, "list").await? else {
             return Ok(None);
         };
-        if let Some(Ok(key)) = selection.name().map(|name| self.kind.key(namespace, name)) {
+        if let Some(Ok(key)) = selection
+            .name()
+            .map(|name| self.resource.kind.key(namespace, name))
+        {
             let mut items = Vec::new();
             let item = state
                 .get(&key)
@@ -108,7 +127,7 @@ impl Endpoint {
             {
                 items.push(Arc::clone(item));
             }
-            self.kind.reads.cached(None, 1, items.len());
+            self.resource.kind.reads.cached(None, 1, items.len());
             return Ok(Some(self.listed(&state, items, replaced)));
         }
         if plan.limit == 0 && selection.is_everything() {
@@ -121,7 +140,11 @@ impl Endpoint {
 
     fn listed(&self, state: &State, items: Vec<Arc<Item<CachedObject>>>, replaced: u64) -> Listed {
         Listed {
-            items: Items::chosen((&self.kind, self.version), items, replaced),
+            items: Items::chosen(
+                (&self.resource.kind, self.resource.version),
+                items,
+                replaced,
+            ),
             resource_version: state.revision().to_string(),
             ..Listed::default()
         }
@@ -136,18 +159,24 @@ impl Endpoint {
             let mut work = Work::default();
             for item in state.range(&plan.prefix, &plan.start) {
                 work.rest().await;
-                converted::try_once(&self.kind, item, self.version)?;
+                converted::try_once(&self.resource.kind, item, self.resource.version)?;
             }
         }
-        let objects = match plan.start.is_empty() && plan.prefix == self.kind.prefix(None) {
+        let objects = match plan.start.is_empty() && plan.prefix == self.resource.kind.prefix(None)
+        {
             true => state.len(),
             false => state.range(&plan.prefix, &plan.start).count(),
         };
-        self.kind.reads.cached(None, objects, objects);
+        self.resource.kind.reads.cached(None, objects, objects);
         let resource_version = state.revision().to_string();
         let range = (plan.prefix.as_str(), plan.start.as_str());
         Ok(Listed {
-            items: Items::all((&self.kind, self.version), state, range, replaced),
+            items: Items::all(
+                (&self.resource.kind, self.resource.version),
+                state,
+                range,
+                replaced,
+            ),
             resource_version,
             ..Listed::default()
         })
@@ -180,7 +209,7 @@ impl Endpoint {
         }
         let taken = chosen.len();
         let index = self.index_of(selection).map(|(index, _)| index);
-        self.kind.reads.cached(index, fetched, taken);
+        self.resource.kind.reads.cached(index, fetched, taken);
         let mut listed = self.listed(&state, chosen, replaced);
         if let Some((last, next)) = following {
             listed.continue_token = continue_token::encode(&plan.prefix, last, state.revision().0);
@@ -201,7 +230,7 @@ impl Endpoint {
 
     /// Which state and which keys the options ask for: the matrix of resourceVersion, match, limit and continue.
     fn plan(&self, namespace: Option<&str>, options: &ListOptions) -> Result<Plan, ApiError> {
-        let prefix = self.kind.prefix(namespace);
+        let prefix = self.resource.kind.prefix(namespace);
         let version = error::parse_version(&options.resource_version)
             .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
         let limit = usize::try_from(options.limit).unwrap_or(usize::MAX);
@@ -279,14 +308,17 @@ impl Endpoint {
             .first()
             .filter(|entry| entry.key == key && entry.key >= plan.start);
         let object = entry
-            .map(|entry| self.kind.read_entry(entry, self.version))
+            .map(|entry| self.resource.kind.read_entry(entry, self.resource.version))
             .transpose()?;
         let items: Vec<Document> = object
             .into_iter()
             .filter(|object| selection.matches(object))
             .map(Document::from)
             .collect();
-        self.kind.reads.stored(page.entries.len(), items.len());
+        self.resource
+            .kind
+            .reads
+            .stored(page.entries.len(), items.len());
         Ok(Listed {
             items: Items::read(items),
             resource_version: page.revision.to_string(),
@@ -316,7 +348,7 @@ impl Endpoint {
                 last.as_deref() == page.entries.last().map(|entry| entry.key.as_str());
             fetched += page.entries.len();
             let (true, Some(last)) = (page.more || !is_last_of_page, last) else {
-                self.kind.reads.stored(fetched, items.len());
+                self.resource.kind.reads.stored(fetched, items.len());
                 return Ok(Listed {
                     items: Items::read(items),
                     resource_version: revision.to_string(),
@@ -325,7 +357,7 @@ impl Endpoint {
             };
             if plan.limit > 0 && items.len() >= plan.limit {
                 let remaining = page.remaining.filter(|_| selection.is_everything());
-                self.kind.reads.stored(fetched, items.len());
+                self.resource.kind.reads.stored(fetched, items.len());
                 return Ok(Listed {
                     items: Items::read(items),
                     resource_version: revision.to_string(),
@@ -356,12 +388,15 @@ impl Endpoint {
         let mut work = Work::default();
         for entry in entries {
             work.rest().await;
-            let object = self.kind.read_entry(entry, self.version)?;
+            let object = self
+                .resource
+                .kind
+                .read_entry(entry, self.resource.version)?;
             if selection.matches(&object) {
                 // As the JSON that is sent, which takes a fraction of the object's own memory.
                 items.push(Document::Converted(Json::of(
                     &object,
-                    &self.version().schema,
+                    &self.resource.version().schema,
                 )));
                 if limit > 0 && items.len() >= limit {
                     return Ok(Some(entry.key.clone()));
@@ -373,7 +408,7 @@ impl Endpoint {
 
     /// Reads a page and translates what can be wrong with the state asked for.
     async fn page(&self, plan: &Plan, request: ListRequest) -> Result<Page, ApiError> {
-        let page = self.kind.store.list(request).await;
+        let page = self.resource.kind.store.list(request).await;
         let page = page.map_err(|error| match (error, &plan.continued) {
             (StorageError::Compacted { .. }, Some(start)) => {
                 let mut error = ApiError::new(StatusReason::Expired, CONTINUE_EXPIRED);
@@ -381,7 +416,7 @@ impl Endpoint {
                 error.continue_token = Some(token);
                 error
             }
-            (error, _) => self.kind.error(error, "list"),
+            (error, _) => self.resource.kind.error(error, "list"),
         })?;
         // Lists read the store itself, so a state that it does not have yet will not arrive by waiting.
         if page.revision.0 < plan.at_least {

@@ -21,9 +21,10 @@ use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::Reads;
 use super::cached::{self, Wanted};
+use super::event::{WatchEvent, WatchEventKind};
 use super::selection::Selection;
-use crate::registry::endpoint::{Endpoint, WatchEvent, WatchEventKind};
 use crate::registry::error;
 use crate::registry::objects::cached_object::{CachedObject, State};
 use crate::registry::objects::document::Document;
@@ -51,7 +52,7 @@ const TAKEN_AT_ONCE: usize = 32;
 /// The annotation of the bookmark that ends the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-impl Endpoint {
+impl Reads {
     /// Changes to objects of a namespace, or of all of them. Errors before the first event keep HTTP semantics; later
     /// ones are items of the stream. The stream ends by itself after `timeout_seconds`, or a random half to whole hour.
     ///
@@ -65,15 +66,18 @@ impl Endpoint {
     ) -> Result<WatchEvents, ApiError> {
         let selection = self.selection(ctx, options).await?;
         let version = error::version_option(&options.resource_version)?;
-        let prefix = match selection.name().map(|name| self.kind.key(namespace, name)) {
+        let prefix = match selection
+            .name()
+            .map(|name| self.resource.kind.key(namespace, name))
+        {
             // Longer names begin with this one too; the selector leaves them out.
             Some(Ok(key)) => key,
-            _ => self.kind.prefix(namespace),
+            _ => self.resource.kind.prefix(namespace),
         };
         self.check_watchable().await?;
         let initial = options.send_initial_events.unwrap_or(version == 0);
         let lifetime = Lifetime::new(options.timeout_seconds, options.allow_watch_bookmarks);
-        let cached = match &self.cache {
+        let cached = match &self.resource.cache {
             Some(cache) => {
                 self.open_cached(cache, &prefix, &selection, options, version, initial)
                     .await
@@ -90,7 +94,7 @@ impl Endpoint {
             Ok(None) => self.open_after(&prefix, version).await,
         };
         Ok(WatchEvents {
-            endpoint: Arc::clone(self),
+            reads: Arc::clone(self),
             selection,
             lifetime,
             opened: opened.map_err(Some),
@@ -145,7 +149,7 @@ impl Endpoint {
         if !prefix.ends_with('/') {
             return Interest::Key(prefix.into());
         }
-        let below = (prefix != self.kind.prefix(None)).then(|| prefix.into());
+        let below = (prefix != self.resource.kind.prefix(None)).then(|| prefix.into());
         match (self.watched_index(selection), below) {
             (Some((index, value)), below) => Interest::Indexed {
                 index,
@@ -169,11 +173,12 @@ impl Endpoint {
             ..ListRequest::default()
         };
         let page = self
+            .resource
             .kind
             .store
             .list(request)
             .await
-            .map_err(|e| self.kind.error(e, "watch"))?;
+            .map_err(|e| self.resource.kind.error(e, "watch"))?;
         if page.revision.0 < at_least {
             return Err(error::too_large(at_least, page.revision));
         }
@@ -188,11 +193,12 @@ impl Endpoint {
     /// Every change after a revision; after the present one for 0.
     async fn open_after(&self, prefix: &str, version: u64) -> Result<Opened, ApiError> {
         let current = self
+            .resource
             .kind
             .store
             .current_revision()
             .await
-            .map_err(|e| self.kind.error(e, "watch"))?;
+            .map_err(|e| self.resource.kind.error(e, "watch"))?;
         let from = if version == 0 {
             current
         } else {
@@ -208,7 +214,8 @@ impl Endpoint {
     }
 
     async fn changes(&self, prefix: &str, after: Revision) -> Result<WatchStream, ApiError> {
-        self.kind
+        self.resource
+            .kind
             .store
             .watch(prefix, WatchStart::After(after))
             .await
@@ -218,7 +225,7 @@ impl Endpoint {
                     compacted,
                 } => error::expired_watch(requested, compacted),
                 StorageError::Restored { seen, current } => error::expired_watch(seen, current),
-                other => self.kind.error(other, "watch"),
+                other => self.resource.kind.error(other, "watch"),
             })
     }
 }
@@ -331,7 +338,7 @@ enum Initial {
 impl Initial {
     /// The objects of a state that may be selected, taken from it while they are sent.
     fn of_state(
-        endpoint: &Endpoint,
+        reads: &Reads,
         state: State,
         selection: &Selection,
         prefix: &str,
@@ -339,8 +346,8 @@ impl Initial {
     ) -> Self {
         let objects = if !prefix.ends_with('/') {
             Objects::Chosen(state.get(prefix).cloned().into_iter().collect())
-        } else if endpoint.index_of(selection).is_some() {
-            let found = cached::candidates(endpoint, &state, selection, prefix, "");
+        } else if reads.index_of(selection).is_some() {
+            let found = cached::candidates(reads, &state, selection, prefix, "");
             Objects::Chosen(found.cloned().collect())
         } else {
             Objects::Below {
@@ -349,7 +356,7 @@ impl Initial {
                 start: String::new(),
             }
         };
-        Self::Cached(endpoint.kind.readers.read(objects, replaced))
+        Self::Cached(reads.resource.kind.readers.read(objects, replaced))
     }
 }
 
@@ -449,7 +456,7 @@ fn lost(cursor: &Cursor<Served>, reached: Revision) -> Next {
 
 /// The events of a watch, in order. An `Err` is sent as an ERROR event and ends them.
 pub struct WatchEvents {
-    endpoint: Arc<Endpoint>,
+    reads: Arc<Reads>,
     selection: Selection,
     lifetime: Lifetime,
     /// What is left to send; the error that is, or `None`, at the end.
@@ -459,7 +466,7 @@ pub struct WatchEvents {
 impl fmt::Debug for WatchEvents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WatchEvents")
-            .field("kind", &self.endpoint.kind.group_kind)
+            .field("kind", &self.reads.resource.kind.group_kind)
             .finish_non_exhaustive()
     }
 }
@@ -482,7 +489,7 @@ impl WatchEvents {
             Err(error) => return error.take().map(Err),
         };
         let watcher = Watcher {
-            endpoint: &self.endpoint,
+            reads: &self.reads,
             selection: &self.selection,
             lifetime: &mut self.lifetime,
             opened,
@@ -505,7 +512,7 @@ impl WatchEvents {
 
 /// A watch that has not ended, while it looks for its next event.
 struct Watcher<'a> {
-    endpoint: &'a Arc<Endpoint>,
+    reads: &'a Arc<Reads>,
     selection: &'a Selection,
     lifetime: &'a mut Lifetime,
     opened: &'a mut Opened,
@@ -548,7 +555,9 @@ impl Watcher<'_> {
                     seen: requested,
                     current: compacted,
                 }) => return Some(Err(error::expired_watch(requested, compacted))),
-                Next::Failed(error) => return Some(Err(self.endpoint.kind.error(error, "watch"))),
+                Next::Failed(error) => {
+                    return Some(Err(self.reads.resource.kind.error(error, "watch")));
+                }
                 Next::Bookmark => {
                     self.lifetime.schedule(Instant::now());
                     if let Some(reached) = self.opened.changes.reached() {
@@ -558,7 +567,7 @@ impl Watcher<'_> {
                         && self.opened.delivered >= self.opened.from;
                     if self.opened.owes_bookmark && self.opened.is_within_revision() {
                         // One that cannot be asked tells it by itself, or ends the watch.
-                        let _ = self.endpoint.kind.store.request_progress().await;
+                        let _ = self.reads.resource.kind.store.request_progress().await;
                     }
                     continue;
                 }
@@ -592,16 +601,19 @@ impl Watcher<'_> {
 
     /// The next object that was there when the watch began, if it is selected; `None` when there is none left.
     fn next_initial(&mut self) -> Option<Result<Option<Document>, ApiError>> {
-        let endpoint = self.endpoint;
+        let reads = self.reads;
         let next = match &mut self.opened.initial {
             Initial::None | Initial::CutOff => return None,
             Initial::Stored(entries) => entries.pop_front().map(|entry| {
-                let object = endpoint.kind.read_entry(&entry, endpoint.version)?;
+                let object = reads
+                    .resource
+                    .kind
+                    .read_entry(&entry, reads.resource.version)?;
                 let selected = self.selection.matches(&object);
                 Ok(selected.then(|| object.into()))
             }),
             Initial::Cached(reader) => match reader.take() {
-                Some(Ok(item)) => Some(endpoint.select(&item, self.selection)),
+                Some(Ok(item)) => Some(reads.select(&item, self.selection)),
                 // As a watcher that is behind the changes: it is not told why, and begins anew.
                 Some(Err(TooSlow)) => {
                     self.opened.initial = Initial::CutOff;
@@ -611,7 +623,7 @@ impl Watcher<'_> {
             },
         };
         match next {
-            Some(_) => endpoint.kind.reads.initial_event(),
+            Some(_) => reads.resource.kind.reads.initial_event(),
             None => self.opened.initial = Initial::None,
         }
         next
@@ -671,19 +683,24 @@ impl Watcher<'_> {
         shown: Revision,
     ) -> Result<Option<Document>, ApiError> {
         match item {
-            Some(item) => self.endpoint.select_changed(item, shown, self.selection),
+            Some(item) => self.reads.select_changed(item, shown, self.selection),
             None => Ok(None),
         }
     }
 
     /// A state of the changed object; its resourceVersion is the change's, of the previous state too.
     fn read(&self, change: &Event, bytes: &[u8]) -> Result<Object, ApiError> {
-        let kind = &self.endpoint.kind;
-        kind.read(&change.key, bytes, change.revision, self.endpoint.version)
+        let kind = &self.reads.resource.kind;
+        kind.read(
+            &change.key,
+            bytes,
+            change.revision,
+            self.reads.resource.version,
+        )
     }
 
     fn bookmark(&self, revision: Revision, ends_initial_events: bool) -> WatchEvent {
-        let version = self.endpoint.version();
+        let version = self.reads.resource.version();
         let mut object = Object::default();
         object.set_type(&version.api_version, &version.def.kind);
         object.set_meta_str("resourceVersion", &revision.to_string());

@@ -9,7 +9,7 @@ use apiloom_meta::{ApiError, GroupResource, Object, Resource};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 
-use crate::registry::catalog::located::located;
+use crate::registry::located::located;
 use crate::registry::objects::kind::Kind;
 use crate::registry::options::RequestContext;
 use crate::registry::reads::lister::{Lister, ListerCore};

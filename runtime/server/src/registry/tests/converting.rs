@@ -78,7 +78,7 @@ async fn an_object_that_cannot_be_converted_fails_the_list_before_it_begins() {
         fields("metadata.name!=a"),
         fields("spec.color!=blue"),
     ] {
-        let error = hub.list(&f.ctx, NS, &options).await.unwrap_err();
+        let error = hub.reads().list(&f.ctx, NS, &options).await.unwrap_err();
         assert_eq!(error.reason, Some(StatusReason::InternalError));
         assert!(
             error
@@ -98,7 +98,7 @@ async fn an_object_that_is_not_shown_need_not_be_converted() {
         ..ListOptions::default()
     };
     for options in [first, labels("color=red"), fields("metadata.name=a")] {
-        let listed = hub.list(&f.ctx, NS, &options).await.unwrap();
+        let listed = hub.reads().list(&f.ctx, NS, &options).await.unwrap();
         assert_eq!(names(&listed), ["a"]);
     }
 }
@@ -106,7 +106,12 @@ async fn an_object_that_is_not_shown_need_not_be_converted() {
 #[tokio::test]
 async fn a_list_is_converted_while_it_is_sent() {
     let (f, hub) = drafts(&["red", "blue", "green"]).await;
-    let list = async || hub.list(&f.ctx, NS, &ListOptions::default()).await.unwrap();
+    let list = async || {
+        hub.reads()
+            .list(&f.ctx, NS, &ListOptions::default())
+            .await
+            .unwrap()
+    };
     let first = list().await;
     assert_eq!(at(&items(&first)[2], "/spec/color"), "green");
     let before = CONVERTED.load(Ordering::SeqCst);
@@ -128,6 +133,7 @@ async fn a_list_is_converted_while_it_is_sent() {
 async fn a_list_whose_conversion_fails_after_all_does_not_look_whole() {
     let (f, hub) = drafts(&["red", "moody", "green"]).await;
     let mut items = hub
+        .reads()
         .list(&f.ctx, NS, &ListOptions::default())
         .await
         .unwrap()

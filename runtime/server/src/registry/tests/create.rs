@@ -83,6 +83,7 @@ async fn the_namespace_of_a_cluster_scoped_object_is_cleared() {
     let input = object(json!({"metadata": {"name": "g", "namespace": "x"}}));
     let created = f
         .gadgets
+        .writes()
         .create(&f.ctx, None, input, &CreateOptions::default())
         .await
         .unwrap();
@@ -174,7 +175,12 @@ async fn a_dry_run_writes_nothing_and_has_no_resource_version() {
         ..CreateOptions::default()
     };
     let input = object(json!({"metadata": {"generateName": "w-"}}));
-    let created = f.widgets.create(&f.ctx, NS, input, &options).await.unwrap();
+    let created = f
+        .widgets
+        .writes()
+        .create(&f.ctx, NS, input, &options)
+        .await
+        .unwrap();
     assert!(uid_like(created.uid()));
     assert!(created.name().starts_with("w-"));
     assert_eq!(created.resource_version(), "");
@@ -182,6 +188,7 @@ async fn a_dry_run_writes_nothing_and_has_no_resource_version() {
     f.create(widget("a", json!({}))).await.unwrap();
     let taken = f
         .widgets
+        .writes()
         .create(&f.ctx, NS, object(widget("a", json!({}))), &options)
         .await
         .unwrap_err();

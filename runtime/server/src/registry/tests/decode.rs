@@ -8,6 +8,7 @@ async fn check(body: &str, expected: &str) {
     let f = fixture().await;
     let error = f
         .widgets
+        .writes()
         .decode(
             &f.ctx,
             body.as_bytes(),
@@ -23,6 +24,7 @@ async fn a_missing_type_is_filled_in() {
     let f = fixture().await;
     let decoded = f
         .widgets
+        .writes()
         .decode(
             &f.ctx,
             br#"{"metadata":{"name":"a"}}"#,
@@ -90,6 +92,7 @@ async fn a_field_of_the_wrong_type_is_refused() {
     let body = br#"{"spec":{"color":5}}"#;
     let error = f
         .widgets
+        .writes()
         .decode(&f.ctx, body, Format::Json, FieldValidation::Warn)
         .unwrap_err();
     let prefix = "Widget in version \"v1\" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ";
@@ -113,6 +116,7 @@ async fn warn_tells_and_ignore_does_not() {
     let body = br#"{"spec":{"zip":1},"bogus":1}"#;
     let decoded = f
         .widgets
+        .writes()
         .decode(&f.ctx, body, Format::Json, FieldValidation::Warn)
         .unwrap();
     assert_eq!(at(&decoded, "/spec"), json!({}));
@@ -121,6 +125,7 @@ async fn warn_tells_and_ignore_does_not() {
         ["unknown field \"spec.zip\"", "unknown field \"bogus\""]
     );
     f.widgets
+        .writes()
         .decode(&f.ctx, body, Format::Json, FieldValidation::Ignore)
         .unwrap();
     assert!(f.ctx.take_warnings().is_empty());

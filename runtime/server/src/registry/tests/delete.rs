@@ -70,8 +70,15 @@ async fn the_policy_puts_its_finalizer_last() {
     f.create(json!({"metadata": {"name": "a", "finalizers": ["orphan", "example.com/x"]}}))
         .await
         .unwrap();
-    let delete =
-        async |options| pending(f.widgets.delete(&f.ctx, NS, "a", &options).await.unwrap());
+    let delete = async |options| {
+        pending(
+            f.widgets
+                .writes()
+                .delete(&f.ctx, NS, "a", &options)
+                .await
+                .unwrap(),
+        )
+    };
     let kept = delete(DeleteOptions::default()).await;
     assert_eq!(kept.finalizers(), ["example.com/x", "orphan"]);
     assert_eq!(
@@ -98,12 +105,14 @@ async fn background_frees_an_object_held_by_its_collector_only() {
     f.create(widget("a", json!({}))).await.unwrap();
     pending(
         f.widgets
+            .writes()
             .delete(&f.ctx, NS, "a", &policy(PropagationPolicy::Foreground))
             .await
             .unwrap(),
     );
     let deleted = f
         .widgets
+        .writes()
         .delete(&f.ctx, NS, "a", &policy(PropagationPolicy::Background))
         .await
         .unwrap();
@@ -120,6 +129,7 @@ async fn preconditions_must_hold() {
             resource_version: version.map(str::to_owned),
         };
         f.widgets
+            .writes()
             .delete(
                 &f.ctx,
                 NS,
@@ -167,10 +177,23 @@ async fn a_dry_run_deletes_nothing() {
         ..DeleteOptions::default()
     };
     assert!(matches!(
-        f.widgets.delete(&f.ctx, NS, "a", &options).await.unwrap(),
+        f.widgets
+            .writes()
+            .delete(&f.ctx, NS, "a", &options)
+            .await
+            .unwrap(),
         Deleted::Gone(_)
     ));
-    assert!(pending(f.widgets.delete(&f.ctx, NS, "b", &options).await.unwrap()).is_deleting());
+    assert!(
+        pending(
+            f.widgets
+                .writes()
+                .delete(&f.ctx, NS, "b", &options)
+                .await
+                .unwrap()
+        )
+        .is_deleting()
+    );
     assert_eq!(f.revision().await, before);
 }
 

@@ -125,7 +125,7 @@ fn part(name: &str, color: &str) -> Object {
 #[tokio::test]
 async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once() {
     let (f, [hub, stored]) = two_versions::<Part, StoredPart>().await;
-    let cache = Arc::clone(hub.cache.as_ref().unwrap());
+    let cache = Arc::clone(hub.resource().cache.as_ref().unwrap());
     let mut watchers = Vec::new();
     for number in 0..WATCHERS {
         let options = ListOptions {
@@ -133,7 +133,11 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
             ..fields(&format!("spec.color=c{number}"))
         };
         let namespace = NS.filter(|_| number % 2 == 0);
-        let events = hub.watch(&f.ctx, namespace, &options).await.unwrap();
+        let events = hub
+            .reads()
+            .watch(&f.ctx, namespace, &options)
+            .await
+            .unwrap();
         let mut watcher = Watching::new(events);
         assert!(watcher.poll().is_none());
         watchers.push(watcher);
@@ -149,7 +153,10 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
     };
 
     let before = CONVERTED.get();
-    let created = stored.create(&f.ctx, NS, part("a", "c7"), &options).await;
+    let created = stored
+        .writes()
+        .create(&f.ctx, NS, part("a", "c7"), &options)
+        .await;
     caught_up().await;
     let told = woken(&mut watchers);
     assert_eq!(kinds(&told), [(7, WatchEventKind::Added)]);
@@ -163,7 +170,10 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
     changed
         .fields_mut()
         .insert("spec".to_owned(), json!({"color": "c8"}));
-    let update = stored.update(&f.ctx, NS, "a", "", changed, &options).await;
+    let update = stored
+        .writes()
+        .update(&f.ctx, NS, "a", "", changed, &options)
+        .await;
     update.unwrap();
     caught_up().await;
     let told = woken(&mut watchers);
@@ -195,7 +205,7 @@ async fn listed(
 ) -> Result<(Vec<String>, usize), ApiError> {
     let before = CONVERTED.get();
     let options = fields(&format!("spec.color={color}"));
-    let list = hub.list(&f.ctx, NS, &options).await?;
+    let list = hub.reads().list(&f.ctx, NS, &options).await?;
     let converted = CONVERTED.get() - before;
     Ok((names(&list), converted))
 }
@@ -205,7 +215,7 @@ async fn listed(
 async fn lists_by_a_field_convert_each_object_once() {
     const OBJECTS: usize = 50;
     let (f, [hub, stored]) = two_versions::<Part, StoredPart>().await;
-    let cache = Arc::clone(hub.cache.as_ref().unwrap());
+    let cache = Arc::clone(hub.resource().cache.as_ref().unwrap());
     let caught_up = async || {
         let came = cache.wait_for_present(std::time::Duration::from_secs(20));
         assert!(came.await.unwrap());
@@ -215,7 +225,7 @@ async fn lists_by_a_field_convert_each_object_once() {
     for number in 0..OBJECTS {
         let color = format!("c{}", number % 5);
         let created = part(&format!("p{number:02}"), &color);
-        let created = stored.create(&f.ctx, NS, created, &options).await;
+        let created = stored.writes().create(&f.ctx, NS, created, &options).await;
         objects.push(created.unwrap().object);
     }
     caught_up().await;
@@ -224,7 +234,7 @@ async fn lists_by_a_field_convert_each_object_once() {
         numbers.map(|number| format!("p{number:02}")).collect()
     };
     assert_eq!(
-        hub.field_values.len(),
+        hub.reads().field_values.len(),
         0,
         "nothing is kept before it is used"
     );
@@ -238,7 +248,7 @@ async fn lists_by_a_field_convert_each_object_once() {
         resource_version: "0".to_owned(),
         ..fields("spec.color=c3")
     };
-    let mut events = hub.watch(&f.ctx, NS, &watch).await.unwrap();
+    let mut events = hub.reads().watch(&f.ctx, NS, &watch).await.unwrap();
     for name in of(3) {
         let event = events.next().await.unwrap().unwrap();
         assert_eq!(event.object.object().unwrap().name(), name);
@@ -252,6 +262,7 @@ async fn lists_by_a_field_convert_each_object_once() {
         .insert("spec".to_owned(), json!({"color": "c4"}));
     let update = UpdateOptions::default();
     stored
+        .writes()
         .update(&f.ctx, NS, "p01", "", changed, &update)
         .await
         .unwrap();
@@ -265,7 +276,9 @@ async fn lists_by_a_field_convert_each_object_once() {
     );
 
     // What cannot be converted may have any value: every list fails.
-    let stuck = stored.create(&f.ctx, NS, part("stuck", "stuck"), &options);
+    let stuck = stored
+        .writes()
+        .create(&f.ctx, NS, part("stuck", "stuck"), &options);
     assert_eq!(
         shown(&stuck.await.unwrap_err()),
         (
@@ -283,6 +296,7 @@ async fn lists_by_a_field_convert_each_object_once() {
         assert!(error.message.contains("it is stuck"), "{}", error.message);
     }
     stored
+        .writes()
         .delete(&f.ctx, NS, "stuck", &DeleteOptions::default())
         .await
         .unwrap();
@@ -291,10 +305,10 @@ async fn lists_by_a_field_convert_each_object_once() {
 
     // Values that lists no longer ask for are dropped.
     for _ in 0..=UNUSED_LOOKS {
-        assert!(hub.field_values.len() >= OBJECTS);
-        hub.field_values.forget_unused();
+        assert!(hub.reads().field_values.len() >= OBJECTS);
+        hub.reads().field_values.forget_unused();
     }
-    assert_eq!(hub.field_values.len(), 0);
+    assert_eq!(hub.reads().field_values.len(), 0);
     assert_eq!(listed(&f, &hub, "c0").await.unwrap(), (of(0), OBJECTS));
 }
 
@@ -303,12 +317,15 @@ async fn lists_by_a_field_convert_each_object_once() {
 async fn values_of_states_that_are_gone_are_dropped() {
     let (f, [hub, stored]) = two_versions::<Part, StoredPart>().await;
     let options = CreateOptions::default();
-    let created = stored.create(&f.ctx, NS, part("a", "c0"), &options).await;
+    let created = stored
+        .writes()
+        .create(&f.ctx, NS, part("a", "c0"), &options)
+        .await;
     created.unwrap();
     listed(&f, &hub, "c0").await.unwrap();
-    let cache = hub.cache.as_ref().unwrap();
+    let cache = hub.resource().cache.as_ref().unwrap();
     let item = Arc::clone(cache.snapshot().range("", "").next().unwrap());
-    let version = stored.version();
+    let version = stored.resource().version();
     let mut most = 0;
     for _ in 0..5_000 {
         let json = item.object.as_ref().unwrap().json();
@@ -317,10 +334,14 @@ async fn values_of_states_that_are_gone_are_dropped() {
             revision: item.revision,
             object: CachedObject::new(&json, version),
         });
-        hub.field_values
+        hub.reads()
+            .field_values
             .keep(&state, state.object.as_ref().unwrap());
-        most = most.max(hub.field_values.len());
+        most = most.max(hub.reads().field_values.len());
     }
-    assert!(hub.field_values.get(&item).is_some(), "it is still there");
+    assert!(
+        hub.reads().field_values.get(&item).is_some(),
+        "it is still there"
+    );
     assert!(most <= 2_100, "{most}");
 }

@@ -44,6 +44,7 @@ async fn get_waits_for_no_future() {
     let f = five().await;
     let get = async |version: &str| {
         f.widgets
+            .reads()
             .get(
                 &f.ctx,
                 NS,
@@ -109,12 +110,14 @@ async fn a_namespace_does_not_show_another_that_begins_alike() {
     let f = five().await;
     let all = f
         .widgets
+        .reads()
         .list(&f.ctx, None, &ListOptions::default())
         .await
         .unwrap();
     assert_eq!(items(&all).len(), 5);
     let none = f
         .widgets
+        .reads()
         .list(&f.ctx, Some("defaul"), &ListOptions::default())
         .await
         .unwrap();
@@ -152,7 +155,12 @@ async fn every_page_says_how_many_are_left() {
         let listed = f.list(&page(1, &token)).await.unwrap();
         assert_eq!(listed.remaining_item_count, left);
         // Asked again, also in pages of another size and beside lists of other prefixes.
-        let all = f.widgets.list(&f.ctx, None, &page(1, "")).await.unwrap();
+        let all = f
+            .widgets
+            .reads()
+            .list(&f.ctx, None, &page(1, ""))
+            .await
+            .unwrap();
         assert_eq!(all.remaining_item_count, Some(4));
         let two = f.list(&page(2, &token)).await.unwrap();
         assert_eq!(
@@ -168,7 +176,7 @@ async fn a_page_before_a_damaged_object_is_given() {
     let f = five().await;
     f.store.create(&key("bb"), "{".into(), None).await.unwrap();
     for endpoint in [&f.widgets, &f.alpha] {
-        let list = async |options: ListOptions| endpoint.list(&f.ctx, NS, &options).await;
+        let list = async |options: ListOptions| endpoint.reads().list(&f.ctx, NS, &options).await;
         let first = list(page(2, "")).await.unwrap();
         assert_eq!(names(&first), ["a", "b"]);
         for options in [ListOptions::default(), page(3, ""), labels("color=red")] {
@@ -377,6 +385,7 @@ async fn fields_are_selected_by_what_the_kind_declares() {
     );
     let everywhere = f
         .widgets
+        .reads()
         .list(&f.ctx, None, &fields("metadata.name=b"))
         .await
         .unwrap();
@@ -387,6 +396,7 @@ async fn fields_are_selected_by_what_the_kind_declares() {
         (&f.gadgets, "metadata.namespace"),
     ] {
         let error = endpoint
+            .reads()
             .list(&f.ctx, NS, &fields(&format!("{text}=x")))
             .await
             .unwrap_err();

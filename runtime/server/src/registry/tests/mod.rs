@@ -393,6 +393,7 @@ pub(super) const NS: Option<&str> = Some("default");
 impl Fixture {
     pub(super) async fn create(&self, object: Value) -> Result<Object, ApiError> {
         self.widgets
+            .writes()
             .create(
                 &self.ctx,
                 NS,
@@ -405,6 +406,7 @@ impl Fixture {
     pub(super) async fn get(&self, name: &str) -> Result<Object, ApiError> {
         let got = self
             .widgets
+            .reads()
             .get(&self.ctx, NS, name, &GetOptions::default())
             .await;
         got.map(|document| decoded(&document))
@@ -413,6 +415,7 @@ impl Fixture {
         let options = UpdateOptions::default();
         Ok(self
             .widgets
+            .writes()
             .update(&self.ctx, NS, name, "", self::object(object), &options)
             .await?
             .0
@@ -422,6 +425,7 @@ impl Fixture {
         let options = UpdateOptions::default();
         Ok(self
             .widgets
+            .writes()
             .update(
                 &self.ctx,
                 NS,
@@ -454,17 +458,19 @@ impl Fixture {
         patch: apiloom_meta::patch::Patch,
     ) -> Result<Object, ApiError> {
         self.widgets
+            .writes()
             .patch(&self.ctx, NS, name, "", &patch, &PatchOptions::default())
             .await
             .map(|written| written.object)
     }
     pub(super) async fn delete(&self, name: &str) -> Result<Deleted, ApiError> {
         self.widgets
+            .writes()
             .delete(&self.ctx, NS, name, &DeleteOptions::default())
             .await
     }
     pub(super) async fn list(&self, options: &ListOptions) -> Result<Listed, ApiError> {
-        self.widgets.list(&self.ctx, NS, options).await
+        self.widgets.reads().list(&self.ctx, NS, options).await
     }
     /// Returns when the watch cache has what was written.
     pub(super) async fn cached(&self) {

@@ -6,6 +6,7 @@ impl Fixture {
     async fn make_namespace(&self, name: &str) -> Object {
         let input = object(json!({"metadata": {"name": name}}));
         self.namespaces
+            .writes()
             .create(&self.ctx, None, input, &CreateOptions::default())
             .await
             .unwrap()
@@ -13,6 +14,7 @@ impl Fixture {
     }
     async fn delete_namespace(&self, name: &str) -> Result<Deleted, ApiError> {
         self.namespaces
+            .writes()
             .delete(&self.ctx, None, name, &DeleteOptions::default())
             .await
     }
@@ -25,6 +27,7 @@ impl Fixture {
         let options = UpdateOptions::default();
         Ok(self
             .namespaces
+            .writes()
             .update(&self.ctx, None, &name, subresource, namespace, &options)
             .await?
             .0
@@ -33,6 +36,7 @@ impl Fixture {
     async fn get_namespace(&self, name: &str) -> Result<Object, ApiError> {
         let got = self
             .namespaces
+            .reads()
             .get(&self.ctx, None, name, &GetOptions::default())
             .await;
         got.map(|document| decoded(&document))
@@ -60,6 +64,7 @@ async fn creating_in_a_missing_namespace_is_not_found() {
     let input = object(widget("a", json!({})));
     let error = f
         .widgets
+        .writes()
         .create(&f.ctx, Some("none"), input, &CreateOptions::default())
         .await
         .unwrap_err();
@@ -78,6 +83,7 @@ async fn creating_in_a_terminating_namespace_is_forbidden() {
     let input = object(widget("a", json!({})));
     let error = f
         .widgets
+        .writes()
         .create(&f.ctx, Some("term1"), input, &CreateOptions::default())
         .await
         .unwrap_err();
@@ -108,6 +114,7 @@ async fn a_namespace_can_be_used_as_soon_as_it_is_made() {
         f.make_namespace(&namespace).await;
         let input = object(widget("a", json!({})));
         f.widgets
+            .writes()
             .create(&f.ctx, Some(&namespace), input, &CreateOptions::default())
             .await
             .unwrap();
@@ -160,6 +167,7 @@ async fn a_finalizer_of_its_own_holds_a_namespace_back_too() {
     let f = fixture().await;
     let input = object(json!({"metadata": {"name": "n", "finalizers": ["example.com/x"]}}));
     f.namespaces
+        .writes()
         .create(&f.ctx, None, input, &CreateOptions::default())
         .await
         .unwrap();
@@ -207,6 +215,7 @@ async fn the_lifecycle_plugin_can_be_disabled() {
     let f = started(builder, store).await;
     let input = object(widget("a", json!({})));
     f.widgets
+        .writes()
         .create(&f.ctx, Some("none"), input, &CreateOptions::default())
         .await
         .unwrap();

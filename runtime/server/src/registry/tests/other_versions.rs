@@ -24,12 +24,15 @@ impl Sketches {
     async fn create(&self, endpoint: &Endpoint, spec: Value) -> Result<Object, ApiError> {
         let options = CreateOptions::default();
         let object = object(widget("s", spec));
-        let written = endpoint.create(&self.f.ctx, NS, object, &options).await;
+        let written = endpoint
+            .writes()
+            .create(&self.f.ctx, NS, object, &options)
+            .await;
         written.map(|written| written.object)
     }
     async fn get(&self, endpoint: &Endpoint) -> Object {
         let options = GetOptions::default();
-        let got = endpoint.get(&self.f.ctx, NS, "s", &options);
+        let got = endpoint.reads().get(&self.f.ctx, NS, "s", &options);
         decoded(&got.await.unwrap())
     }
     async fn spec(&self) -> Value {
@@ -42,12 +45,16 @@ impl Sketches {
         };
         let written = self
             .plain
+            .writes()
             .update(&self.f.ctx, NS, "s", "", object, &options);
         written.await.unwrap().0.object
     }
     async fn patch(&self, patch: Patch) -> Object {
         let options = PatchOptions::default();
-        let written = self.plain.patch(&self.f.ctx, NS, "s", "", &patch, &options);
+        let written = self
+            .plain
+            .writes()
+            .patch(&self.f.ctx, NS, "s", "", &patch, &options);
         written.await.unwrap().object
     }
     async fn merge(&self, patch: Value) -> Object {
@@ -141,7 +148,10 @@ async fn the_hubs_strategy_sees_and_sets_what_only_the_hub_has() {
     assert_eq!(s.spec().await, json!({"size": 2, "serial": 1}));
     let color = Patch::parse_merge(br#"{"spec": {"color": "red"}}"#).unwrap();
     let options = PatchOptions::default();
-    let refused = s.full.patch(&s.f.ctx, NS, "s", "", &color, &options);
+    let refused = s
+        .full
+        .writes()
+        .patch(&s.f.ctx, NS, "s", "", &color, &options);
     refused.await.unwrap_err();
     s.merge(json!({"metadata": {"labels": {"a": "b"}}})).await;
     s.merge(json!({"spec": {"size": 3}})).await;
@@ -161,7 +171,7 @@ async fn the_hubs_schema_judges_writes_in_every_version() {
             ..CreateOptions::default()
         };
         let heavy = object(widget("a", json!({"colour": "red", "weight": 11})));
-        f.alpha.create(&f.ctx, NS, heavy, &options).await
+        f.alpha.writes().create(&f.ctx, NS, heavy, &options).await
     };
     for dry_run in [true, false] {
         let error = create(dry_run).await.unwrap_err();
@@ -172,15 +182,22 @@ async fn the_hubs_schema_judges_writes_in_every_version() {
         .unwrap();
     let heavy = object(widget("a", json!({"colour": "red", "weight": 11})));
     let options = UpdateOptions::default();
-    let updated = f.alpha.update(&f.ctx, NS, "a", "", heavy, &options);
+    let updated = f
+        .alpha
+        .writes()
+        .update(&f.ctx, NS, "a", "", heavy, &options);
     assert_eq!(shown(&updated.await.unwrap_err()).1, TOO_HEAVY);
     let patch = Patch::parse_merge(br#"{"spec": {"weight": 11}}"#).unwrap();
     let options = PatchOptions::default();
-    let patched = f.alpha.patch(&f.ctx, NS, "a", "", &patch, &options);
+    let patched = f
+        .alpha
+        .writes()
+        .patch(&f.ctx, NS, "a", "", &patch, &options);
     assert_eq!(shown(&patched.await.unwrap_err()).1, TOO_HEAVY);
     let wrong = object(widget("b", json!({"weight": "much"})));
     let error = f
         .alpha
+        .writes()
         .create(&f.ctx, NS, wrong, &CreateOptions::default())
         .await
         .unwrap_err();
@@ -202,7 +219,10 @@ async fn what_the_hub_would_refuse_can_still_be_changed_elsewhere() {
     let patch = async |endpoint: &Endpoint, patch: Value| {
         let patch = Patch::parse_merge(patch.to_string().as_bytes()).unwrap();
         let options = PatchOptions::default();
-        endpoint.patch(&f.ctx, NS, "a", "", &patch, &options).await
+        endpoint
+            .writes()
+            .patch(&f.ctx, NS, "a", "", &patch, &options)
+            .await
     };
     for endpoint in [&f.alpha, &f.widgets] {
         let label = json!({"metadata": {"labels": {"by": endpoint.def().version}}});

@@ -31,6 +31,7 @@ async fn a_json_patch_is_applied_in_the_version_of_the_request() {
         Patch::parse_json(br#"[{"op":"replace","path":"/spec/colour","value":"blue"}]"#).unwrap();
     let after = f
         .alpha
+        .writes()
         .patch(&f.ctx, NS, "a", "", &patch, &PatchOptions::default())
         .await
         .unwrap();
@@ -120,6 +121,7 @@ async fn strict_refuses_unknown_fields_of_the_result() {
     };
     let error = f
         .widgets
+        .writes()
         .patch(&f.ctx, NS, "a", "", &patch, &options)
         .await
         .unwrap_err();
@@ -144,7 +146,10 @@ async fn strict_refuses_what_the_patch_says_twice() {
             field_validation,
             ..PatchOptions::default()
         };
-        f.widgets.patch(&f.ctx, NS, "a", "", &patch, &options).await
+        f.widgets
+            .writes()
+            .patch(&f.ctx, NS, "a", "", &patch, &options)
+            .await
     };
     let check = async |change: Patch, problems: &[&str]| {
         let error = patch(change.clone(), FieldValidation::Strict)
@@ -245,6 +250,7 @@ async fn a_patch_of_status_changes_only_status() {
         Patch::parse_merge(br#"{"spec":{"color":"blue"},"status":{"ready":true}}"#).unwrap();
     let after = f
         .widgets
+        .writes()
         .patch(&f.ctx, NS, "a", "status", &patch, &PatchOptions::default())
         .await
         .unwrap();

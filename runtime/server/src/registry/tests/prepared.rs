@@ -34,7 +34,7 @@ fn check(kind: &Kind, document: Value) {
 #[tokio::test]
 async fn what_is_stored_is_what_is_served_without_its_resource_version() {
     let f = fixture().await;
-    let kind = &f.alpha.kind;
+    let kind = &f.alpha.resource().kind;
     for meta in [
         json!({}),
         json!({"name": "a"}),
@@ -53,7 +53,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let f = runtime.block_on(fixture());
         let [name, uid, label, colour] = &texts[..] else { unreachable!("there are four") };
-        check(&f.alpha.kind, json!({
+        check(&f.alpha.resource().kind, json!({
             "metadata": {"name": name, "uid": uid, "labels": {"a": label}},
             "spec": {"colour": colour},
         }));
@@ -62,13 +62,13 @@ proptest! {
 
 fn prepared(f: &Fixture, colour: &str) -> Arc<Prepared> {
     let mut object = object(widget("a", json!({"colour": colour})));
-    Arc::new(f.alpha.kind.encode(&mut object).unwrap())
+    Arc::new(f.alpha.resource().kind.encode(&mut object).unwrap())
 }
 
 #[tokio::test]
 async fn the_cache_takes_over_the_bytes_that_were_written_and_no_others() {
     let f = fixture().await;
-    let handed = &f.alpha.kind.handed;
+    let handed = &f.alpha.resource().kind.handed;
     let (red, blue) = (prepared(&f, "red"), prepared(&f, "blue"));
     handed.put("/a", Arc::clone(&red));
     let other: Bytes = blue.stored.clone();
@@ -81,7 +81,7 @@ async fn the_cache_takes_over_the_bytes_that_were_written_and_no_others() {
 #[tokio::test]
 async fn a_write_that_failed_is_forgotten_but_not_the_one_that_won() {
     let f = fixture().await;
-    let handed = &f.alpha.kind.handed;
+    let handed = &f.alpha.resource().kind.handed;
     let (red, blue) = (prepared(&f, "red"), prepared(&f, "blue"));
     handed.put("/a", Arc::clone(&red));
     handed.put("/a", Arc::clone(&blue));
@@ -121,7 +121,7 @@ fn is_recognized(kind: &Arc<Kind>, stored: &[u8]) -> bool {
 #[tokio::test]
 async fn stored_bytes_that_are_served_as_they_are_need_no_decoding() {
     let f = fixture().await;
-    let kind = &f.gadgets.kind;
+    let kind = &f.gadgets.resource().kind;
     let head = r#"{"kind":"Gadget","apiVersion":"test.example.com/v1","metadata":"#;
     for (rest, recognized) in [
         (r#"{"name":"a"}}"#, true),
@@ -169,7 +169,10 @@ async fn objects_whose_defaults_are_code_are_decoded() {
         r#"{"kind":"Widget","apiVersion":"test.example.com/v1alpha1","metadata":{"name":"a"},"#;
     for spec in [r#""spec":{"size":1,"weight":2}}"#, r#""spec":{"size":1}}"#] {
         let stored = [head, spec].concat();
-        assert!(!is_recognized(&f.alpha.kind, stored.as_bytes()), "{spec}");
+        assert!(
+            !is_recognized(&f.alpha.resource().kind, stored.as_bytes()),
+            "{spec}"
+        );
     }
 }
 
@@ -203,13 +206,13 @@ async fn objects_of_rules_that_only_judge_are_served_as_they_are_stored() {
         .endpoint("test.example.com", "v1", "gadgets")
         .unwrap();
     let stored = br#"{"kind":"Gadget","apiVersion":"test.example.com/v1","metadata":{"name":"a"},"note":"x"}"#;
-    assert!(is_recognized(&gadgets.kind, stored));
+    assert!(is_recognized(&gadgets.resource().kind, stored));
 
     let create = async |note: &str| {
         let body = json!({"metadata": {"name": note}, "note": note});
         let object = Object::from_value(body).unwrap();
         let (ctx, options) = (RequestContext::default(), CreateOptions::default());
-        gadgets.create(&ctx, None, object, &options).await
+        gadgets.writes().create(&ctx, None, object, &options).await
     };
     create("good").await.unwrap();
     let refused = create("bad").await.unwrap_err();

@@ -102,7 +102,7 @@ async fn a_raced_delete_checks_its_preconditions_again() {
         preconditions,
         ..DeleteOptions::default()
     };
-    let error = f.widgets.delete(&f.ctx, NS, "a", &options).await;
+    let error = f.widgets.writes().delete(&f.ctx, NS, "a", &options).await;
     assert_eq!(error.unwrap_err().reason, Some(StatusReason::Conflict));
     assert!(f.get("a").await.is_ok());
 }
@@ -152,15 +152,20 @@ async fn an_object_that_another_server_wrote_is_not_missed() {
     let options = CreateOptions::default();
     let created = other
         .namespaces
+        .writes()
         .create(&other.ctx, None, namespace, &options);
     created.await.unwrap();
 
     let input = object(json!({"metadata": {"name": "a"}}));
     let inside = f
         .widgets
+        .writes()
         .create(&f.ctx, Some("new"), input.clone(), &options);
     inside.await.unwrap();
-    let nowhere = f.widgets.create(&f.ctx, Some("none"), input, &options);
+    let nowhere = f
+        .widgets
+        .writes()
+        .create(&f.ctx, Some("none"), input, &options);
     let error = nowhere.await.unwrap_err();
     assert_eq!(
         shown(&error),
@@ -201,6 +206,7 @@ async fn a_plugin_whose_lister_never_starts_refuses() {
     let ctx = RequestContext::default();
     let input = object(widget("a", json!({})));
     let error = widgets
+        .writes()
         .create(&ctx, NS, input, &CreateOptions::default())
         .await;
     let text = "widgets.test.example.com \"a\" is forbidden: not yet ready to handle request";
@@ -273,6 +279,7 @@ async fn a_dry_run_shows_what_is_stored() {
     let patch = apiloom_meta::patch::Patch::parse_merge(br#"{"spec": {"size": 2}}"#).unwrap();
     let tried = behind
         .widgets
+        .writes()
         .patch(&behind.ctx, NS, "a", "", &patch, &options)
         .await;
     assert_eq!(at(&tried.unwrap(), "/spec/color"), "blue");
@@ -293,7 +300,12 @@ async fn what_is_gone_is_not_found_although_the_cache_has_it() {
 async fn a_deletion_is_judged_by_what_is_stored() {
     let (behind, now) = behind().await;
     let present = now.get("a").await.unwrap().resource_version().to_owned();
-    let cached = behind.widgets.present(&key("a"), "get").await.unwrap();
+    let cached = behind
+        .widgets
+        .writes()
+        .present(&key("a"), "get")
+        .await
+        .unwrap();
     let stale = cached.unwrap().revision().to_string();
     for (version, expected) in [(stale, Some(StatusReason::Conflict)), (present, None)] {
         let options = DeleteOptions {
@@ -303,7 +315,11 @@ async fn a_deletion_is_judged_by_what_is_stored() {
             },
             ..DeleteOptions::default()
         };
-        let deleted = behind.widgets.delete(&behind.ctx, NS, "a", &options).await;
+        let deleted = behind
+            .widgets
+            .writes()
+            .delete(&behind.ctx, NS, "a", &options)
+            .await;
         assert_eq!(deleted.err().and_then(|error| error.reason), expected);
     }
 }

@@ -220,7 +220,10 @@ impl World {
 
     async fn list(&self, ask: &Ask, options: &ListOptions) -> Listed {
         let endpoint = self.endpoint(ask);
-        let listed = endpoint.list(&self.ctx, ask.namespace(), options).await;
+        let listed = endpoint
+            .reads()
+            .list(&self.ctx, ask.namespace(), options)
+            .await;
         listed.unwrap()
     }
 
@@ -278,7 +281,10 @@ impl World {
             ..ask.options()
         };
         let endpoint = self.endpoint(ask);
-        let events = endpoint.watch(&self.ctx, ask.namespace(), &options).await;
+        let events = endpoint
+            .reads()
+            .watch(&self.ctx, ask.namespace(), &options)
+            .await;
         (events.unwrap(), begin)
     }
 
@@ -400,7 +406,7 @@ async fn check(cache: Cache, before: Vec<Step>, after: Vec<Step>, asks: Vec<Ask>
         start: Start::Fresh,
     };
     world.list(&ask, &ListOptions::default()).await;
-    if let (Cache::Forgetful, Some(cache)) = (cache, &world.endpoint(&ask).cache) {
+    if let (Cache::Forgetful, Some(cache)) = (cache, &world.endpoint(&ask).resource().cache) {
         cache.forget(Revision(u64::MAX));
     }
     let mut watches = Vec::new();

@@ -54,6 +54,7 @@ impl Fixture {
         let name = namespace.name().to_owned();
         let written = self
             .namespaces
+            .writes()
             .update(&self.ctx, None, &name, subresource, namespace, &options)
             .await;
         written.map(|(written, _)| written.object)
@@ -94,7 +95,12 @@ async fn no_write_makes_an_object_too_large() {
             dry_run,
             ..PatchOptions::default()
         };
-        assert_too_large(f.alpha.patch(&f.ctx, NS, "a", "", &patch, &options).await);
+        assert_too_large(
+            f.alpha
+                .writes()
+                .patch(&f.ctx, NS, "a", "", &patch, &options)
+                .await,
+        );
     }
     assert_eq!(f.revision().await, before);
     // A kind that is created by updates.
@@ -102,6 +108,7 @@ async fn no_write_makes_an_object_too_large() {
     let options = UpdateOptions::default();
     assert_too_large(
         f.gadgets
+            .writes()
             .update(&f.ctx, None, "g", "", object(gadget), &options)
             .await,
     );
@@ -113,7 +120,7 @@ async fn no_subresource_makes_an_object_too_large() {
     let f = limited(&Memory::new(), LIMIT).await;
     let input = object(json!({"metadata": {"name": "n"}}));
     let options = CreateOptions::default();
-    let created = f.namespaces.create(&f.ctx, None, input, &options);
+    let created = f.namespaces.writes().create(&f.ctx, None, input, &options);
     let created = created.await.unwrap().object;
     let mut status = created.clone();
     let condition = json!({"type": "A", "status": "True", "message": text(LIMIT)});
@@ -183,7 +190,7 @@ async fn an_object_has_three_mebibytes_unless_said_otherwise() {
     let gadget =
         |name: &str, bytes: usize| object(json!({"metadata": {"name": name}, "note": text(bytes)}));
     let options = CreateOptions::default();
-    let create = |object| f.gadgets.create(&f.ctx, None, object, &options);
+    let create = |object| f.gadgets.writes().create(&f.ctx, None, object, &options);
     create(gadget("a", 3_145_000)).await.unwrap();
     let error = create(gadget("b", 3_145_728)).await.unwrap_err();
     assert_eq!(error.message, "Request entity too large: limit is 3145728");

@@ -27,12 +27,12 @@ async fn replace(f: &Fixture, objects: std::ops::Range<usize>, color: &str) {
             .unwrap();
     }
     f.cached().await;
-    f.widgets.cut_off_slow_readers();
+    f.widgets.reads().cut_off_slow_readers();
 }
 
 /// Tells whether the last object, as it is now, is kept alive.
 fn last(f: &Fixture) -> impl Fn() -> bool + use<> {
-    let state = f.widgets.cache.as_ref().unwrap().snapshot();
+    let state = f.widgets.resource().cache.as_ref().unwrap().snapshot();
     let item = Arc::downgrade(state.get(&key(&format!("{:03}", OBJECTS - 1))).unwrap());
     move || Weak::strong_count(&item) > 0
 }
@@ -79,7 +79,7 @@ async fn initial_events_that_are_not_read_are_cut_off_when_they_keep_too_much() 
             allow_watch_bookmarks: true,
             ..labels(selector)
         };
-        let mut slow = f.widgets.watch(&f.ctx, NS, &options).await.unwrap();
+        let mut slow = f.widgets.reads().watch(&f.ctx, NS, &options).await.unwrap();
         assert!(slow.next().await.unwrap().is_ok());
         replace(&f, 0..OBJECTS, "green").await;
         replace(&f, 0..OBJECTS, "blue").await;

@@ -61,21 +61,27 @@ async fn projects() -> Projects {
 impl Projects {
     async fn create(&self, project: Value) -> Object {
         let options = CreateOptions::default();
-        let created = self
-            .endpoint
-            .create(&self.fixture.ctx, NS, object(project), &options);
+        let created =
+            self.endpoint
+                .writes()
+                .create(&self.fixture.ctx, NS, object(project), &options);
         created.await.unwrap().object
     }
     async fn put(&self, subresource: &str, project: Object) -> Result<Object, ApiError> {
         let (ctx, options) = (&self.fixture.ctx, UpdateOptions::default());
         let written = self
             .endpoint
+            .writes()
             .update(ctx, NS, "p", subresource, project, &options);
         Ok(written.await?.0.object)
     }
     async fn delete(&self) -> Deleted {
         let (ctx, options) = (&self.fixture.ctx, DeleteOptions::default());
-        self.endpoint.delete(ctx, NS, "p", &options).await.unwrap()
+        self.endpoint
+            .writes()
+            .delete(ctx, NS, "p", &options)
+            .await
+            .unwrap()
     }
 }
 

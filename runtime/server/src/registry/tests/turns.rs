@@ -61,7 +61,7 @@ async fn a_watch_takes_turns_over_initial_objects_that_it_leaves_out() {
                 allow_watch_bookmarks: true,
                 ..selection
             };
-            let mut events = f.widgets.watch(&f.ctx, NS, &options).await.unwrap();
+            let mut events = f.widgets.reads().watch(&f.ctx, NS, &options).await.unwrap();
             let (event, turns) = turns(events.next()).await;
             assert_eq!(event.unwrap().unwrap().kind, WatchEventKind::Bookmark);
             assert!(turns >= OBJECTS / IN_ONE_TURN, "{turns} {options:?}");
@@ -80,7 +80,7 @@ async fn a_watch_takes_turns_over_changes_that_it_leaves_out() {
             send_initial_events: Some(false),
             ..labels("n=y")
         };
-        let mut events = f.widgets.watch(&f.ctx, NS, &options).await.unwrap();
+        let mut events = f.widgets.reads().watch(&f.ctx, NS, &options).await.unwrap();
         let (event, turns) = turns(events.next()).await;
         assert_eq!(decoded(&event.unwrap().unwrap().object).name(), "last");
         assert!(turns >= OBJECTS / IN_ONE_TURN, "{turns}");

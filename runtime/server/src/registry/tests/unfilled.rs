@@ -143,6 +143,7 @@ async fn end(events: &mut WatchEvents) -> Option<ApiError> {
 async fn all_fail(endpoint: &Arc<Endpoint>, reason: &str, context: &str) {
     for options in starts() {
         let opened = endpoint
+            .reads()
             .watch(&RequestContext::default(), NS, &options)
             .await;
         let error = match opened {
@@ -158,9 +159,9 @@ async fn wait_for_fill(
     endpoint: &Endpoint,
     is_so: impl FnMut(&apiloom_storage::cache::Fill) -> bool,
 ) {
-    let mut fill = endpoint.cache.as_ref().unwrap().fill();
+    let mut fill = endpoint.resource().cache.as_ref().unwrap().fill();
     let waited = tokio::time::timeout(PATIENCE, fill.wait_for(is_so)).await;
-    assert!(waited.is_ok(), "{:?}", endpoint.cache);
+    assert!(waited.is_ok(), "{:?}", endpoint.resource().cache);
 }
 
 fn has_failed(fill: &apiloom_storage::cache::Fill) -> bool {
@@ -190,6 +191,7 @@ async fn a_watch_ends_when_the_cache_falls_empty_and_others_fail_until_it_is_fil
         let mut open = Vec::new();
         for options in starts() {
             let events = endpoint
+                .reads()
                 .watch(&RequestContext::default(), NS, &options)
                 .await;
             open.push(events.unwrap());
@@ -205,12 +207,15 @@ async fn a_watch_ends_when_the_cache_falls_empty_and_others_fail_until_it_is_fil
         store.lists.send_replace(None);
         wait_for_fill(&endpoint, |fill| fill.is_filled()).await;
         let again = endpoint
+            .reads()
             .watch(&RequestContext::default(), NS, &starts()[3])
             .await;
         let created = widget("a", json!({}));
         let options = CreateOptions::default();
         let ctx = RequestContext::default();
-        let created = endpoint.create(&ctx, NS, object(created), &options);
+        let created = endpoint
+            .writes()
+            .create(&ctx, NS, object(created), &options);
         created.await.unwrap();
         let event = again.unwrap().next().await.unwrap().unwrap();
         assert_eq!(event.kind, WatchEventKind::Added);
@@ -223,7 +228,11 @@ async fn a_watch_ends_with_an_error_when_changes_cannot_be_read() {
     let (_registry, endpoint) = widgets(&store, true).await;
     wait_for_fill(&endpoint, |fill| fill.is_filled()).await;
     let ctx = RequestContext::default();
-    let mut events = endpoint.watch(&ctx, NS, &starts()[0]).await.unwrap();
+    let mut events = endpoint
+        .reads()
+        .watch(&ctx, NS, &starts()[0])
+        .await
+        .unwrap();
     store.watches.send_replace(Some(corrupt()));
     let error = end(&mut events).await.expect("an error");
     assert_eq!(
@@ -241,18 +250,24 @@ async fn open_watches_outlive_a_store_that_is_away_and_new_ones_fail() {
     let (_registry, endpoint) = widgets(&store, true).await;
     wait_for_fill(&endpoint, |fill| fill.is_filled()).await;
     let ctx = RequestContext::default();
-    let mut events = endpoint.watch(&ctx, NS, &starts()[3]).await.unwrap();
+    let mut events = endpoint
+        .reads()
+        .watch(&ctx, NS, &starts()[3])
+        .await
+        .unwrap();
     store.watches.send_replace(Some(away()));
     wait_for_fill(&endpoint, has_failed).await;
     // It flickers, so that a watch may be opened between two attempts; then it is as the open one.
-    let opened = endpoint.watch(&ctx, NS, &starts()[0]).await;
+    let opened = endpoint.reads().watch(&ctx, NS, &starts()[0]).await;
     if let Err(error) = opened {
         assert_eq!(shown(&error).0, Some("ServerTimeout"));
     }
     store.watches.send_replace(None);
     let created = widget("a", json!({}));
     let options = CreateOptions::default();
-    let created = endpoint.create(&ctx, NS, object(created), &options);
+    let created = endpoint
+        .writes()
+        .create(&ctx, NS, object(created), &options);
     created.await.unwrap();
     let event = tokio::time::timeout(PATIENCE, events.next()).await;
     assert_eq!(event.unwrap().unwrap().unwrap().kind, WatchEventKind::Added);
@@ -263,12 +278,20 @@ async fn without_a_cache_a_watch_fails_as_the_store_does() {
     let store = Ailing::new(None);
     let (_registry, endpoint) = widgets(&store, false).await;
     let ctx = RequestContext::default();
-    let mut events = endpoint.watch(&ctx, NS, &starts()[0]).await.unwrap();
+    let mut events = endpoint
+        .reads()
+        .watch(&ctx, NS, &starts()[0])
+        .await
+        .unwrap();
     store.watches.send_replace(Some(corrupt()));
     let error = end(&mut events).await.expect("an error");
     assert_eq!(shown(&error).0, Some("InternalError"));
     store.watches.send_replace(Some(compacted()));
-    let mut events = endpoint.watch(&ctx, NS, &starts()[0]).await.unwrap();
+    let mut events = endpoint
+        .reads()
+        .watch(&ctx, NS, &starts()[0])
+        .await
+        .unwrap();
     let error = end(&mut events).await.expect("an error");
     assert_eq!(
         shown(&error),

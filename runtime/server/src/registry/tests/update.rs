@@ -35,6 +35,7 @@ async fn a_kind_may_be_created_by_update() {
     let input = object(json!({"metadata": {"name": "g", "resourceVersion": "77"}}));
     let (created, was_created) = f
         .gadgets
+        .writes()
         .update(&f.ctx, None, "g", "", input, &options)
         .await
         .unwrap();
@@ -43,6 +44,7 @@ async fn a_kind_may_be_created_by_update() {
     let input = object(json!({"metadata": {"name": "h", "uid": "u"}}));
     let error = f
         .gadgets
+        .writes()
         .update(&f.ctx, None, "h", "", input, &options)
         .await
         .unwrap_err();
@@ -87,11 +89,13 @@ async fn a_kind_may_require_the_version() {
     let input = || object(json!({"metadata": {"name": "g"}}));
     let options = UpdateOptions::default();
     f.gadgets
+        .writes()
         .update(&f.ctx, None, "g", "", input(), &options)
         .await
         .unwrap();
     let error = f
         .gadgets
+        .writes()
         .update(&f.ctx, None, "g", "", input(), &options)
         .await
         .unwrap_err();
@@ -250,6 +254,7 @@ async fn a_dry_run_changes_nothing() {
     let input = object(widget("a", json!({"color": "red"})));
     let (after, _) = f
         .widgets
+        .writes()
         .update(&f.ctx, NS, "a", "", input, &options)
         .await
         .unwrap();
@@ -305,6 +310,7 @@ async fn a_subresource_that_the_kind_does_not_have_is_not_there() {
     let options = UpdateOptions::default();
     let error = f
         .widgets
+        .writes()
         .update(&f.ctx, NS, "a", "finalize", input, &options)
         .await;
     let text = "the server could not find the requested resource";

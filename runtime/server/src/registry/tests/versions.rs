@@ -29,6 +29,7 @@ async fn an_object_is_the_same_in_every_version() {
         .unwrap();
     let alpha = f
         .alpha
+        .reads()
         .get(&f.ctx, NS, "a", &GetOptions::default())
         .await
         .unwrap();
@@ -43,6 +44,7 @@ async fn a_version_without_rules_is_judged_by_the_hubs() {
     let f = fixture().await;
     let create = async |spec: Value| {
         f.alpha
+            .writes()
             .create(
                 &f.ctx,
                 NS,
@@ -75,11 +77,13 @@ async fn an_update_through_another_version_that_changes_nothing_writes_nothing()
     let before = f.revision().await;
     let alpha = f
         .alpha
+        .reads()
         .get(&f.ctx, NS, "a", &GetOptions::default())
         .await
         .unwrap();
     let alpha = decoded(&alpha);
     f.alpha
+        .writes()
         .update(&f.ctx, NS, "a", "", alpha, &UpdateOptions::default())
         .await
         .unwrap();
@@ -101,6 +105,7 @@ async fn an_object_stored_before_its_type_gained_a_default_is_served_with_it() {
     let listed = f.list(&ListOptions::default()).await.unwrap();
     let mut events = f
         .widgets
+        .reads()
         .watch(&f.ctx, NS, &ListOptions::default())
         .await
         .unwrap();
@@ -142,6 +147,7 @@ async fn damaged_bytes_are_an_error_that_names_the_key() {
         assert!(f.merge(name, json!({})).await.is_err());
         let mut events = f
             .widgets
+            .reads()
             .watch(&f.ctx, NS, &ListOptions::default())
             .await
             .unwrap();
@@ -216,16 +222,21 @@ resource!(PlainSketch, "v1alpha1", "Sketch", "sketches", |def| {
 async fn status_and_deletion_through_a_version_that_knows_less_lose_nothing() {
     let (f, [full, plain]) = two_versions::<Sketch, PlainSketch>().await;
     let color = async || {
-        let got = full.get(&f.ctx, NS, "s", &GetOptions::default()).await;
+        let got = full
+            .reads()
+            .get(&f.ctx, NS, "s", &GetOptions::default())
+            .await;
         at(&decoded(&got.unwrap()), "/spec/color")
     };
     let input = json!({"metadata": {"name": "s", "finalizers": ["example.com/x"]}, "spec": {"color": "red"}});
-    full.create(&f.ctx, NS, object(input), &CreateOptions::default())
+    full.writes()
+        .create(&f.ctx, NS, object(input), &CreateOptions::default())
         .await
         .unwrap();
 
     let ready = object(json!({"metadata": {"name": "s"}, "status": {"ready": true}}));
     let (after, _) = plain
+        .writes()
         .update(&f.ctx, NS, "s", "status", ready, &UpdateOptions::default())
         .await
         .unwrap();
@@ -233,6 +244,7 @@ async fn status_and_deletion_through_a_version_that_knows_less_lose_nothing() {
     assert_eq!(color().await, "red");
 
     plain
+        .writes()
         .delete(&f.ctx, NS, "s", &DeleteOptions::default())
         .await
         .unwrap();
@@ -276,6 +288,7 @@ async fn a_default_of_the_stored_version_is_written_and_answered_at_once() {
     let (f, [crates, _]) = two_versions::<Crate, StoredCrate>().await;
     let input = || object(json!({"metadata": {"name": "c"}, "spec": {}}));
     let created = crates
+        .writes()
         .create(&f.ctx, NS, input(), &CreateOptions::default())
         .await
         .unwrap();
@@ -283,6 +296,7 @@ async fn a_default_of_the_stored_version_is_written_and_answered_at_once() {
     let before = f.revision().await;
     for again in [created.object, input()] {
         crates
+            .writes()
             .update(&f.ctx, NS, "c", "", again, &UpdateOptions::default())
             .await
             .unwrap();

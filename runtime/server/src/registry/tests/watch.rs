@@ -35,6 +35,7 @@ async fn every_change_after_a_revision_is_delivered_in_order() {
     let b = f.create(widget("b", json!({}))).await.unwrap();
     let mut events = f
         .widgets
+        .reads()
         .watch(&f.ctx, NS, &from(before.resource_version()))
         .await
         .unwrap();
@@ -62,7 +63,7 @@ async fn initial_events_end_with_a_bookmark() {
         allow_watch_bookmarks: true,
         ..ListOptions::default()
     };
-    let mut events = f.widgets.watch(&f.ctx, NS, &options).await.unwrap();
+    let mut events = f.widgets.reads().watch(&f.ctx, NS, &options).await.unwrap();
     assert_eq!(next(&mut events).await, seen(Added, &a));
     assert_eq!(next(&mut events).await, seen(Added, &b));
     let end = events.next().await.unwrap().unwrap();
@@ -80,6 +81,7 @@ async fn a_watch_from_nowhere_begins_with_the_present_objects_and_no_bookmark() 
     let a = f.create(widget("a", json!({}))).await.unwrap();
     let mut events = f
         .widgets
+        .reads()
         .watch(&f.ctx, NS, &ListOptions::default())
         .await
         .unwrap();
@@ -101,7 +103,7 @@ async fn selectors_turn_changes_into_arrivals_and_departures() {
         send_initial_events: Some(false),
         ..options
     };
-    let mut events = f.widgets.watch(&f.ctx, NS, &options).await.unwrap();
+    let mut events = f.widgets.reads().watch(&f.ctx, NS, &options).await.unwrap();
     let red = f
         .merge("a", json!({"spec": {"color": "red"}}))
         .await
@@ -131,6 +133,7 @@ async fn a_watch_by_name_does_not_show_longer_names() {
     f.create(widget("ab", json!({}))).await.unwrap();
     let mut events = f
         .widgets
+        .reads()
         .watch(&f.ctx, NS, &fields("metadata.name=a"))
         .await
         .unwrap();
@@ -148,6 +151,7 @@ async fn a_watch_speaks_the_version_of_the_request() {
         .unwrap();
     let mut events = f
         .alpha
+        .reads()
         .watch(&f.ctx, NS, &ListOptions::default())
         .await
         .unwrap();
@@ -170,7 +174,7 @@ async fn a_revision_that_is_no_longer_kept_is_an_error_in_the_stream() {
         .compact(apiloom_storage::Revision(current))
         .await
         .unwrap();
-    let mut events = f.widgets.watch(&f.ctx, NS, &from(1)).await.unwrap();
+    let mut events = f.widgets.reads().watch(&f.ctx, NS, &from(1)).await.unwrap();
     let error = events.next().await.unwrap().unwrap_err();
     assert_eq!(
         shown(&error),
@@ -189,7 +193,7 @@ async fn a_state_of_the_future_is_an_error_in_the_stream() {
         send_initial_events: Some(true),
         ..from(FUTURE)
     };
-    let mut events = f.widgets.watch(&f.ctx, NS, &options).await.unwrap();
+    let mut events = f.widgets.reads().watch(&f.ctx, NS, &options).await.unwrap();
     assert_eq!(
         events.next().await.unwrap().unwrap_err().reason,
         Some(StatusReason::Timeout)
@@ -200,8 +204,14 @@ async fn a_state_of_the_future_is_an_error_in_the_stream() {
 #[tokio::test]
 async fn what_cannot_begin_is_refused_before_the_stream() {
     let f = fixture().await;
-    let refused =
-        async |options: ListOptions| f.widgets.watch(&f.ctx, NS, &options).await.err().unwrap();
+    let refused = async |options: ListOptions| {
+        f.widgets
+            .reads()
+            .watch(&f.ctx, NS, &options)
+            .await
+            .err()
+            .unwrap()
+    };
     let error = refused(from("zz")).await;
     let text =
         "resourceVersion: Invalid value: \"zz\": strconv.ParseUint: parsing \"zz\": invalid syntax";
@@ -223,7 +233,7 @@ async fn bookmarks_come_every_minute_and_before_the_end() {
         ..from(a.resource_version())
     };
     let start = tokio::time::Instant::now();
-    let mut events = f.widgets.watch(&f.ctx, NS, &options).await.unwrap();
+    let mut events = f.widgets.reads().watch(&f.ctx, NS, &options).await.unwrap();
     for seconds in [60, 98] {
         let bookmark = events.next().await.unwrap().unwrap();
         assert_eq!(bookmark.kind, Bookmark);
@@ -243,7 +253,7 @@ async fn without_bookmarks_a_stream_is_silent_until_its_end() {
         timeout_seconds: Some(100),
         ..from("")
     };
-    let mut events = f.widgets.watch(&f.ctx, NS, &options).await.unwrap();
+    let mut events = f.widgets.reads().watch(&f.ctx, NS, &options).await.unwrap();
     assert!(events.next().await.is_none());
 }
 
@@ -251,7 +261,12 @@ async fn without_bookmarks_a_stream_is_silent_until_its_end() {
 async fn a_stream_without_a_timeout_ends_after_half_an_hour_to_an_hour() {
     let f = fixture().await;
     let start = tokio::time::Instant::now();
-    let mut events = f.widgets.watch(&f.ctx, NS, &from("")).await.unwrap();
+    let mut events = f
+        .widgets
+        .reads()
+        .watch(&f.ctx, NS, &from(""))
+        .await
+        .unwrap();
     assert!(events.next().await.is_none());
     assert!((Duration::from_secs(1800)..Duration::from_secs(3601)).contains(&start.elapsed()));
 }
@@ -262,6 +277,7 @@ async fn dry_runs_and_no_ops_are_not_seen() {
     let a = f.create(widget("a", json!({}))).await.unwrap();
     let mut events = f
         .widgets
+        .reads()
         .watch(&f.ctx, NS, &from(a.resource_version()))
         .await
         .unwrap();
@@ -270,6 +286,7 @@ async fn dry_runs_and_no_ops_are_not_seen() {
         ..CreateOptions::default()
     };
     f.widgets
+        .writes()
         .create(&f.ctx, NS, object(widget("dry", json!({}))), &options)
         .await
         .unwrap();
@@ -303,7 +320,7 @@ async fn c_150_a_change_is_encoded_once_for_all_watchers_of_a_version() {
                 label_selector: LabelQuery::parse(labels).unwrap(),
                 ..options.clone()
             };
-            watches.push(endpoint.watch(&f.ctx, NS, &options).await.unwrap());
+            watches.push(endpoint.reads().watch(&f.ctx, NS, &options).await.unwrap());
         }
         f.merge("first", json!({"spec": {"size": 7}}))
             .await

@@ -6,7 +6,7 @@
 use apiloom_meta::ApiError;
 use apiloom_storage::StorageError;
 
-use crate::registry::endpoint::Endpoint;
+use super::Writes;
 use crate::registry::objects::document::Encoded;
 use crate::registry::objects::present::Present;
 
@@ -20,7 +20,7 @@ pub(crate) enum Attempt<T> {
     Judged(Result<T, ApiError>),
 }
 
-impl Endpoint {
+impl Writes {
     /// Attempts a write until it succeeds or the stored object decides against it. Each attempt starts from the present
     /// object. A failed attempt means that another write succeeded, so the loop ends; so it does with the request's deadline.
     ///
@@ -58,7 +58,7 @@ impl Endpoint {
             StorageError::Conflict { present, .. } => {
                 Ok(Attempt::Raced(present.map(Present::Stored)))
             }
-            other => Err(self.kind.error(other, operation)),
+            other => Err(self.resource.kind.error(other, operation)),
         }
     }
 
@@ -71,7 +71,7 @@ impl Endpoint {
         key: &str,
         operation: &str,
     ) -> Result<Option<Present>, ApiError> {
-        let cached = self.cache.as_ref().and_then(|cache| {
+        let cached = self.resource.cache.as_ref().and_then(|cache| {
             let state = cache.snapshot();
             Encoded::new(state.get(key)?, None).ok()
         });
@@ -90,7 +90,7 @@ impl Endpoint {
         key: &str,
         operation: &str,
     ) -> Result<Option<Present>, ApiError> {
-        let entry = self.kind.get(key, operation).await?;
+        let entry = self.resource.kind.get(key, operation).await?;
         Ok(entry.map(|entry| Present::Stored(Box::new(entry))))
     }
 }

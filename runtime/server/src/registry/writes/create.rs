@@ -6,10 +6,11 @@ use apiloom_meta::kind::GenerationRule;
 use apiloom_meta::{ApiError, Object};
 use apiloom_storage::{Entry, StorageError};
 
+use super::Writes;
 use super::draft::{Draft, InHub};
 use super::stamp;
 use super::target::Target;
-use crate::registry::endpoint::{Endpoint, Written};
+use super::written::Written;
 use crate::registry::error;
 use crate::registry::options::{CreateOptions, RequestContext};
 
@@ -24,7 +25,7 @@ pub(crate) enum Creation {
     Taken(Box<Entry>),
 }
 
-impl Endpoint {
+impl Writes {
     /// Creates an object; gives it as stored. `namespace` is the URL's, `None` for cluster-scoped kinds.
     ///
     /// # Errors
@@ -74,7 +75,7 @@ impl Endpoint {
     ) -> Result<Written, ApiError> {
         let mut name = String::new();
         for _ in 0..NAME_ATTEMPTS {
-            name = stamp::generated_name(object.meta_str("generateName"), &(self.shared.names)());
+            name = stamp::generated_name(object.meta_str("generateName"), &(self.settings.names)());
             let mut named = object.clone();
             named.set_meta_str("name", &name);
             if let Creation::Created(written) = self
@@ -90,7 +91,7 @@ impl Endpoint {
                 return Ok(written);
             }
         }
-        let mut error = ApiError::already_exists(&self.kind.resource, &name);
+        let mut error = ApiError::already_exists(&self.resource.kind.resource, &name);
         error
             .message
             .push_str(", the server was not able to generate a unique name for the object");
@@ -129,16 +130,16 @@ impl Endpoint {
     /// Identity, generation, and what the kind's rules prepare; gives the object in the other versions.
     fn before_create(&self, target: Target<'_>, object: &mut Object) -> Result<Draft, ApiError> {
         stamp::stamp_created(object);
-        if self.def().generation == GenerationRule::Spec {
+        if self.resource.def().generation == GenerationRule::Spec {
             stamp::set_meta_number(object, "generation", Some(1));
         }
-        let fields = self.def().fields_of_subresources();
+        let fields = self.resource.def().fields_of_subresources();
         if fields
             .filter(|field| object.fields_mut().remove(*field).is_some())
             .count()
             > 0
         {
-            self.kind.default(object, self.version);
+            self.resource.kind.default(object, self.resource.version);
         }
         self.prepare(object, |strategy, object| {
             strategy.prepare_for_create(target.ctx, object)
@@ -158,15 +159,18 @@ impl Endpoint {
         mut object: Object,
         draft: Draft,
     ) -> Result<Creation, ApiError> {
-        let key = self.kind.key(target.namespace, target.name)?;
+        let key = self.resource.kind.key(target.namespace, target.name)?;
         let mut stored = self.to_store(&object, draft)?;
-        let prepared = self.kind.encode(stored.as_mut().unwrap_or(&mut object))?;
+        let prepared = self
+            .resource
+            .kind
+            .encode(stored.as_mut().unwrap_or(&mut object))?;
         let prepared = Arc::new(prepared);
         self.check_size(&prepared, None)?;
         if target.dry_run {
             let mut object = self.as_read(object, stored.as_ref())?;
             object.set_meta_str("resourceVersion", "");
-            return Ok(match self.kind.get(&key, "create").await? {
+            return Ok(match self.resource.kind.get(&key, "create").await? {
                 Some(entry) => Creation::Taken(Box::new(entry)),
                 None => Creation::Created(object.into()),
             });
@@ -176,16 +180,17 @@ impl Endpoint {
                 .written(&key, &prepared, revision, object)
                 .map(Creation::Created),
             Err(StorageError::Exists(entry)) => Ok(Creation::Taken(entry)),
-            Err(error) => Err(self.kind.error(error, "create")),
+            Err(error) => Err(self.resource.kind.error(error, "create")),
         }
     }
 
     /// AlreadyExists; says so when the present object is on its way out, because then trying again helps.
     pub(crate) fn already_exists(&self, name: &str, present: &Entry) -> ApiError {
-        let mut error = ApiError::already_exists(&self.kind.resource, name);
+        let mut error = ApiError::already_exists(&self.resource.kind.resource, name);
         if self
+            .resource
             .kind
-            .read_entry(present, self.version)
+            .read_entry(present, self.resource.version)
             .is_ok_and(|object| object.is_deleting())
         {
             error.message.insert_str(0, "object is being deleted: ");

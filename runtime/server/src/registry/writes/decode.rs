@@ -5,11 +5,11 @@ use apiloom_meta::field::go_quote;
 use apiloom_meta::{ApiError, GroupVersion, Object};
 use serde_json::{Map, Value};
 
-use crate::registry::endpoint::Endpoint;
+use super::Writes;
 use crate::registry::error::unrecognized;
 use crate::registry::options::{FieldValidation, RequestContext};
 
-impl Endpoint {
+impl Writes {
     /// Decodes a body: apiVersion and kind defaulted and checked, unknown and duplicate fields as asked.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Endpoint {
                 body,
             ));
         }
-        let decoded = match codec::decode(body, format, self.schema()) {
+        let decoded = match codec::decode(body, format, self.resource.schema()) {
             Ok(decoded) => decoded,
             Err(DecodeError::Syntax(text)) if format == Format::Json => {
                 return Err(self.unrecognized(
@@ -42,7 +42,13 @@ impl Endpoint {
         let mut object = self.object_of(decoded.value, body)?;
         self.check_type(&mut object, body)?;
         self.report(ctx, &decoded.strict, validation)
-            .map_err(|text| self.cannot_handle(&self.def().kind, &self.def().version, &text))?;
+            .map_err(|text| {
+                self.cannot_handle(
+                    &self.resource.def().kind,
+                    &self.resource.def().version,
+                    &text,
+                )
+            })?;
         object.drop_empty_metadata();
         Ok(object)
     }
@@ -101,26 +107,30 @@ impl Endpoint {
             Ok(object)
         });
         match checked {
-            Ok(_) => self.cannot_handle(&self.def().kind, &self.def().version, text),
+            Ok(_) => self.cannot_handle(
+                &self.resource.def().kind,
+                &self.resource.def().version,
+                text,
+            ),
             Err(error) => error,
         }
     }
 
     /// Checks apiVersion and kind of a body and fills in what is missing.
     pub(crate) fn check_type(&self, object: &mut Object, body: &[u8]) -> Result<(), ApiError> {
-        let expected = self.version().api_version.as_str();
+        let expected = self.resource.version().api_version.as_str();
         let given = if object.api_version().is_empty() {
             expected
         } else {
             object.api_version()
         };
         let kind = if object.kind().is_empty() {
-            &*self.def().kind
+            &*self.resource.def().kind
         } else {
             object.kind()
         };
-        if given == expected && kind == self.def().kind {
-            object.set_type(expected, &self.def().kind);
+        if given == expected && kind == self.resource.def().kind {
+            object.set_type(expected, &self.resource.def().kind);
             return Ok(());
         }
         let Some(gv) = GroupVersion::parse(given) else {
@@ -135,7 +145,7 @@ impl Endpoint {
         let registered = |k: &apiloom_meta::GroupVersionKind| {
             k.group == gv.group && k.version == gv.version && k.kind == kind
         };
-        if !self.shared.registered.load().iter().any(registered) {
+        if !self.settings.registered.load().iter().any(registered) {
             let scheme = "in scheme \"apiloom\"";
             let text = format!(
                 "no kind {} is registered for version {} {scheme}",
@@ -144,20 +154,21 @@ impl Endpoint {
             );
             return self.cannot_handle(kind, &gv.version, &text);
         }
-        if kind == self.def().kind && gv.group == self.def().group {
+        if kind == self.resource.def().kind && gv.group == self.resource.def().group {
             return ApiError::bad_request(format!(
                 "the API version in the data ({given}) does not match the expected API version ({})",
-                self.version().api_version
+                self.resource.version().api_version
             ));
         }
         let package = self
+            .resource
             .def()
             .group
             .split('.')
             .next()
             .filter(|p| !p.is_empty())
             .unwrap_or("core");
-        let target = &self.def().kind;
+        let target = &self.resource.def().kind;
         let text = format!(
             "converting ({}.{kind}) to ({package}.{target}): unknown conversion",
             gv.version
@@ -167,7 +178,7 @@ impl Endpoint {
 
     /// `Flunder in version "v1" cannot be handled as a Flunder: WHY`.
     pub(crate) fn cannot_handle(&self, kind: &str, version: &str, why: &str) -> ApiError {
-        let expected = &self.def().kind;
+        let expected = &self.resource.def().kind;
         ApiError::bad_request(format!(
             "{kind} in version {} cannot be handled as a {expected}: {why}",
             go_quote(version)
@@ -175,7 +186,7 @@ impl Endpoint {
     }
 
     fn unrecognized(&self, why: &str, body: &[u8]) -> ApiError {
-        unrecognized(&self.def().kind, why, body)
+        unrecognized(&self.resource.def().kind, why, body)
     }
 }
 

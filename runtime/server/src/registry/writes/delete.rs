@@ -7,10 +7,11 @@ use apiloom_meta::{ApiError, GroupResource, JsonPath, Object, ResourceDef, Statu
 use apiloom_storage::Revision;
 use serde_json::Value;
 
+use super::Writes;
 use super::attempt::Attempt;
 use super::stamp;
 use super::target::Target;
-use crate::registry::endpoint::{Deleted, Endpoint};
+use super::written::Deleted;
 use crate::registry::objects::present::Present;
 use crate::registry::options::{DeleteOptions, Preconditions, PropagationPolicy, RequestContext};
 
@@ -20,7 +21,7 @@ const ORPHAN: &str = "orphan";
 /// The finalizer with which the garbage collector deletes dependents first.
 const FOREGROUND: &str = "foregroundDeletion";
 
-impl Endpoint {
+impl Writes {
     /// Deletes an object, or begins to.
     ///
     /// # Errors
@@ -32,7 +33,7 @@ impl Endpoint {
         name: &str,
         options: &DeleteOptions,
     ) -> Result<Deleted, ApiError> {
-        let key = self.kind.key(namespace, name)?;
+        let key = self.resource.kind.key(namespace, name)?;
         let target = Target {
             ctx,
             namespace,
@@ -51,13 +52,13 @@ impl Endpoint {
         key: &str,
         present: Option<Present>,
     ) -> Result<Attempt<Deleted>, ApiError> {
-        let present = present.ok_or_else(|| self.not_found(target.name))?;
-        self.reserve(target.ctx, present.len()).await;
+        let present = present.ok_or_else(|| self.resource.not_found(target.name))?;
+        self.resource.reserve(target.ctx, present.len()).await;
         let (stored, old) = match self.judge_deletion(target, options, &present).await {
             Ok(objects) => objects,
             Err(error) => return Ok(Attempt::Judged(Err(error))),
         };
-        let marked = match &self.kind.stored_def().deletion {
+        let marked = match &self.resource.kind.stored_def().deletion {
             DeletionRule::Object => marked_for_deletion(&stored, options),
             DeletionRule::Container { finalizers, phase } => {
                 marked_container(&stored, finalizers, phase)
@@ -78,10 +79,15 @@ impl Endpoint {
         present: &Present,
     ) -> Result<(Object, Object), ApiError> {
         // The mark is put on the document in the version it is stored in, so that nothing is lost by converting.
-        let stored = self.kind.read_present(present, self.kind.storage_version)?;
-        let old = self
+        let stored = self
+            .resource
             .kind
-            .convert(stored.clone(), self.kind.storage_version, self.version)?;
+            .read_present(present, self.resource.kind.storage_version)?;
+        let old = self.resource.kind.convert(
+            stored.clone(),
+            self.resource.kind.storage_version,
+            self.resource.version,
+        )?;
         self.check_preconditions(&options.preconditions, &old)?;
         self.admit_deletion(target, &old).await?;
         Ok((stored, old))
@@ -93,7 +99,10 @@ impl Endpoint {
         preconditions: &Preconditions,
         present: &Object,
     ) -> Result<(), ApiError> {
-        let kind = GroupResource::new(&self.kind.group_kind.group, &self.kind.group_kind.kind);
+        let kind = GroupResource::new(
+            &self.resource.kind.group_kind.group,
+            &self.resource.kind.group_kind.kind,
+        );
         if let Some(uid) = preconditions
             .uid
             .as_deref()
@@ -128,15 +137,15 @@ impl Endpoint {
         revision: Revision,
     ) -> Result<Attempt<Deleted>, ApiError> {
         let unchanged = marked == *stored;
-        let (from, to) = (self.kind.storage_version, self.version);
-        let mut answer = match self.kind.convert(marked.clone(), from, to) {
+        let (from, to) = (self.resource.kind.storage_version, self.resource.version);
+        let mut answer = match self.resource.kind.convert(marked.clone(), from, to) {
             Ok(answer) => answer,
             Err(error) => return Ok(Attempt::Judged(Err(error))),
         };
         if unchanged || target.dry_run {
             return Ok(Attempt::Judged(Ok(Deleted::Pending(answer))));
         }
-        let prepared = Arc::new(self.kind.encode(&mut marked)?);
+        let prepared = Arc::new(self.resource.kind.encode(&mut marked)?);
         match self.store(key, &prepared, Some(revision)).await {
             Ok(revision) => {
                 answer.set_meta_str("resourceVersion", &revision.to_string());
@@ -156,14 +165,14 @@ impl Endpoint {
         if target.dry_run {
             return Ok(Attempt::Judged(Ok(self.gone(old, None))));
         }
-        match self.kind.store_delete(key, revision).await {
+        match self.resource.kind.store_delete(key, revision).await {
             Ok(revision) => Ok(Attempt::Done(self.gone(old, Some(revision)))),
             Err(error) => self.raced(error, "delete"),
         }
     }
 
     fn gone(&self, mut old: Object, revision: Option<Revision>) -> Deleted {
-        if let DeletionRule::Container { .. } = self.def().deletion {
+        if let DeletionRule::Container { .. } = self.resource.def().deletion {
             if let Some(revision) = revision {
                 old.set_meta_str("resourceVersion", &revision.to_string());
             }
@@ -171,8 +180,8 @@ impl Endpoint {
         }
         Deleted::Gone(StatusDetails {
             name: old.name().to_owned(),
-            group: self.kind.resource.group.clone(),
-            kind: self.kind.resource.resource.clone(),
+            group: self.resource.kind.resource.group.clone(),
+            kind: self.resource.kind.resource.resource.clone(),
             uid: old.uid().to_owned(),
             ..StatusDetails::default()
         })

@@ -8,8 +8,8 @@
 use apiloom_meta::schema::merge_difference;
 use apiloom_meta::{ApiError, Object};
 
+use super::Writes;
 use super::stamp::put_field;
-use crate::registry::endpoint::Endpoint;
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::kind_version::VersionIndex;
 use crate::registry::objects::prepared::Prepared;
@@ -68,7 +68,7 @@ impl Kind {
     }
 }
 
-impl Endpoint {
+impl Writes {
     /// Refuses an object that is too large to be stored. One that is stored already, from when the limit was higher, may
     /// still be made smaller.
     ///
@@ -79,7 +79,7 @@ impl Endpoint {
         prepared: &Prepared,
         present: Option<&Present>,
     ) -> Result<(), ApiError> {
-        let (limit, len) = (self.shared.max_object_bytes, prepared.stored.len());
+        let (limit, len) = (self.settings.max_object_bytes, prepared.stored.len());
         // What the cache has may be behind. The write is judged again by what is stored, then.
         let shrinks = present.is_some_and(|present| match present {
             Present::Stored(entry) => len < entry.value.len(),
@@ -93,7 +93,7 @@ impl Endpoint {
     }
 
     fn is_hub(&self) -> bool {
-        self.version == self.kind.hub
+        self.resource.version == self.resource.kind.hub
     }
 
     /// The present object in the versions that an update of it goes through.
@@ -101,9 +101,9 @@ impl Endpoint {
     /// # Errors
     /// For what cannot be read in the version of the request.
     pub(crate) fn read_before(&self, present: &Present) -> Result<Before, ApiError> {
-        let (kind, stored_version) = (&self.kind, self.kind.storage_version);
+        let (kind, stored_version) = (&self.resource.kind, self.resource.kind.storage_version);
         let stored = kind.read_present(present, stored_version)?;
-        if self.version == stored_version {
+        if self.resource.version == stored_version {
             let in_hub = || kind.carry(stored.clone(), stored_version, kind.hub).ok();
             let hub = if self.is_hub() { None } else { in_hub() };
             return Ok(Before {
@@ -112,7 +112,7 @@ impl Endpoint {
                 stored: None,
             });
         }
-        let object = kind.convert(stored.clone(), stored_version, self.version)?;
+        let object = kind.convert(stored.clone(), stored_version, self.resource.version)?;
         let hub = if self.is_hub() {
             None
         } else {
@@ -135,9 +135,14 @@ impl Endpoint {
     ) -> Option<Object> {
         let (old, sent) = (&before.object, sent?);
         let mut comparable = old.clone();
-        self.kind.default(&mut comparable, self.version);
-        self.schema()
-            .remove_sent_defaults(comparable.fields_mut(), old.fields(), sent.fields());
+        self.resource
+            .kind
+            .default(&mut comparable, self.resource.version);
+        self.resource.schema().remove_sent_defaults(
+            comparable.fields_mut(),
+            old.fields(),
+            sent.fields(),
+        );
         self.isolate(subresource, &mut comparable, old);
         Some(comparable)
     }
@@ -147,10 +152,16 @@ impl Endpoint {
         if self.is_hub() {
             return Ok(None);
         }
-        let (from, to) = (self.version, self.kind.hub);
-        let new = self.kind.try_carry(object.clone(), from, to);
+        let (from, to) = (self.resource.version, self.resource.kind.hub);
+        let new = self.resource.kind.try_carry(object.clone(), from, to);
         // It is the client's, so it is not the server's failure that the hub has no counterpart of it.
-        let refuse = |why: String| self.cannot_handle(&self.def().kind, &self.def().version, &why);
+        let refuse = |why: String| {
+            self.cannot_handle(
+                &self.resource.def().kind,
+                &self.resource.def().version,
+                &why,
+            )
+        };
         let new = new.map_err(refuse)?;
         Ok(Some(InHub { new, old: None }))
     }
@@ -164,13 +175,13 @@ impl Endpoint {
         before: &Before,
         comparable: Option<&Object>,
     ) -> Result<Option<InHub>, ApiError> {
-        let (kind, hub) = (&self.kind, self.kind.hub);
+        let (kind, hub) = (&self.resource.kind, self.resource.kind.hub);
         let Some(mut in_hub) = self.new_in_hub(new)? else {
             return Ok(None);
         };
         in_hub.old.clone_from(&before.hub);
         if let (Some(old), Some(comparable)) = (&in_hub.old, comparable) {
-            let comparable = kind.carry(comparable.clone(), self.version, hub)?;
+            let comparable = kind.carry(comparable.clone(), self.resource.version, hub)?;
             in_hub.new = kind.carry_changes(hub, old.clone(), &comparable, in_hub.new);
             self.isolate(subresource, &mut in_hub.new, old);
         }
@@ -199,7 +210,7 @@ impl Endpoint {
         before: &Before,
         comparable: Option<&Object>,
     ) -> Result<Option<Object>, ApiError> {
-        let (from, to) = (self.kind.hub, self.kind.storage_version);
+        let (from, to) = (self.resource.kind.hub, self.resource.kind.storage_version);
         let (old_in_hub, new_in_hub) = match hub {
             Some(hub) => (hub.old.as_ref(), &hub.new),
             None => (comparable, new),
@@ -210,9 +221,12 @@ impl Endpoint {
         if from == to {
             return Ok(None);
         }
-        let old = self.kind.carry(old_in_hub.clone(), from, to)?;
-        let new = self.kind.carry(new_in_hub.clone(), from, to)?;
-        let mut document = self.kind.carry_changes(to, stored.clone(), &old, new);
+        let old = self.resource.kind.carry(old_in_hub.clone(), from, to)?;
+        let new = self.resource.kind.carry(new_in_hub.clone(), from, to)?;
+        let mut document = self
+            .resource
+            .kind
+            .carry_changes(to, stored.clone(), &old, new);
         self.isolate(subresource, &mut document, stored);
         Ok(Some(document))
     }
@@ -224,9 +238,9 @@ impl Endpoint {
         object: &mut Object,
         hook: impl FnOnce(&dyn ErasedStrategy, &mut Object) -> bool,
     ) {
-        let own = self.version().strategy.as_deref();
+        let own = self.resource.version().strategy.as_deref();
         if own.is_some_and(|strategy| hook(strategy, object)) {
-            self.kind.default(object, self.version);
+            self.resource.kind.default(object, self.resource.version);
         }
     }
 
@@ -241,9 +255,10 @@ impl Endpoint {
         in_hub: &mut InHub,
         hook: impl FnOnce(&dyn ErasedStrategy, &mut InHub) -> bool,
     ) -> Result<(), ApiError> {
-        let (kind, hub) = (&self.kind, self.kind.hub);
-        let strategy = kind.strategy(self.version);
-        let Some((_, strategy)) = strategy.filter(|(version, _)| *version != self.version) else {
+        let (kind, hub) = (&self.resource.kind, self.resource.kind.hub);
+        let strategy = kind.strategy(self.resource.version);
+        let Some((_, strategy)) = strategy.filter(|(version, _)| *version != self.resource.version)
+        else {
             return Ok(());
         };
         let before = in_hub.new.clone();
@@ -251,8 +266,13 @@ impl Endpoint {
             return Ok(());
         }
         kind.default(&mut in_hub.new, hub);
-        kind.put_back(object, self.version, hub, [before, in_hub.new.clone()])?;
-        kind.default(object, self.version);
+        kind.put_back(
+            object,
+            self.resource.version,
+            hub,
+            [before, in_hub.new.clone()],
+        )?;
+        kind.default(object, self.resource.version);
         Ok(())
     }
 
@@ -283,14 +303,14 @@ impl Endpoint {
         object: &Object,
         draft: Draft,
     ) -> Result<Option<Object>, ApiError> {
-        let (kind, stored_version) = (&self.kind, self.kind.storage_version);
-        if self.version == stored_version {
+        let (kind, stored_version) = (&self.resource.kind, self.resource.kind.storage_version);
+        if self.resource.version == stored_version {
             return Ok(None);
         }
         let mut document = match (draft.stored?, draft.hub) {
             (Some(stored), _) => stored,
             (None, Some(hub)) => kind.carry(hub.new, kind.hub, stored_version)?,
-            (None, None) => kind.carry(object.clone(), self.version, stored_version)?,
+            (None, None) => kind.carry(object.clone(), self.resource.version, stored_version)?,
         };
         put_metadata(&mut document, object);
         Ok(Some(document))
@@ -308,8 +328,10 @@ impl Endpoint {
         let Some(stored) = stored else {
             return Ok(object);
         };
-        let from = self.kind.storage_version;
-        self.kind.convert(stored.clone(), from, self.version)
+        let from = self.resource.kind.storage_version;
+        self.resource
+            .kind
+            .convert(stored.clone(), from, self.resource.version)
     }
 }
 

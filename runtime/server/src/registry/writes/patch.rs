@@ -4,13 +4,14 @@ use apiloom_meta::codec;
 use apiloom_meta::patch::Patch;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
 
+use super::Writes;
 use super::target::Target;
 use super::update::Change;
-use crate::registry::endpoint::{Endpoint, Written};
+use super::written::Written;
 use crate::registry::error::refused_patch;
 use crate::registry::options::{FieldValidation, PatchOptions, RequestContext};
 
-impl Endpoint {
+impl Writes {
     /// Patches an object or its status; re-applied to the fresh object on a race.
     ///
     /// # Errors
@@ -49,7 +50,7 @@ impl Endpoint {
         let mut value = old.clone().into_value();
         patch.apply(&mut value).map_err(|e| refused_patch(&e))?;
         let refuse = |why: &str| refused_result(old, patch, why);
-        let decoded = codec::decode_document(value, self.schema());
+        let decoded = codec::decode_document(value, self.resource.schema());
         let decoded = decoded.map_err(|e| refuse(&e.to_string()))?;
         let mut object = Object::from_value(decoded.value)
             .ok_or_else(|| refuse("the result is not an object"))?;

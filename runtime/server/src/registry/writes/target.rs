@@ -1,9 +1,10 @@
-//! The object that a write is about, and the calls of admission for it.
+//! The object that a write is about: what its body must agree with, and the calls of admission for it.
 
+use apiloom_meta::kind::Scope;
 use apiloom_meta::{ApiError, Object};
 
+use super::Writes;
 use super::stamp;
-use crate::registry::endpoint::Endpoint;
 use crate::registry::options::RequestContext;
 use crate::registry::rules::admission::{AdmissionRequest, AdmittedObject, Operation};
 
@@ -18,7 +19,56 @@ pub(crate) struct Target<'a> {
     pub(crate) dry_run: bool,
 }
 
-impl Endpoint {
+impl Writes {
+    /// Writes apiVersion and kind; [`Writes::decode`] checked them, other callers need not know them.
+    pub(crate) fn set_type(&self, object: &mut Object) {
+        object.set_type(
+            &self.resource.version().api_version,
+            &self.resource.def().kind,
+        );
+    }
+
+    /// Checks the namespace of a body against the URL's and fills it in. A cluster-scoped kind has none, also when
+    /// the body names one.
+    pub(crate) fn match_namespace(
+        &self,
+        object: &mut Object,
+        namespace: Option<&str>,
+    ) -> Result<(), ApiError> {
+        if self.resource.kind.scope == Scope::Cluster {
+            object.set_meta_str("namespace", "");
+            return Ok(());
+        }
+        let namespace = namespace.unwrap_or_default();
+        if object.namespace().is_empty() {
+            object.set_meta_str("namespace", namespace);
+            return Ok(());
+        }
+        if object.namespace() == namespace {
+            return Ok(());
+        }
+        Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ))
+    }
+
+    /// Checks the name of a body against the URL's.
+    pub(crate) fn match_name(&self, object: &Object, name: &str) -> Result<(), ApiError> {
+        let given = object.name();
+        if given.is_empty() {
+            let text = format!(
+                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            );
+            return Err(ApiError::bad_request(text));
+        }
+        if given == name {
+            return Ok(());
+        }
+        Err(ApiError::bad_request(format!(
+            "the name of the object ({given}) does not match the name on the URL ({name})"
+        )))
+    }
+
     fn admission_request<'a>(
         &'a self,
         target: Target<'a>,
@@ -31,8 +81,8 @@ impl Endpoint {
                 (Some(_), None) => Operation::Create,
                 (Some(_), Some(_)) => Operation::Update,
             },
-            resource: &self.kind.resource,
-            version: &self.def().version,
+            resource: &self.resource.kind.resource,
+            version: &self.resource.def().version,
             subresource: target.subresource,
             namespace: target.namespace.unwrap_or_default(),
             name: target.name,
@@ -53,16 +103,20 @@ impl Endpoint {
     ) -> Result<(), ApiError> {
         stamp::wipe(object);
         stamp::dedup_owner_references(target.ctx, object, false);
-        let max_bytes = self.shared.max_object_bytes;
-        self.kind.default_within(object, self.version, max_bytes)?;
+        let max_bytes = self.settings.max_object_bytes;
+        self.resource
+            .kind
+            .default_within(object, self.resource.version, max_bytes)?;
         let mut request = self.admission_request(target, Some(object), old_object);
-        self.shared.chain.mutate(&mut request).await?;
+        self.settings.chain.mutate(&mut request).await?;
         // A plugin may take it out, and change it then.
         let is_touched = request.object.is_none_or(|object| object.is_touched());
         if is_touched {
             self.set_type(object);
             stamp::dedup_owner_references(target.ctx, object, true);
-            self.kind.default_within(object, self.version, max_bytes)?;
+            self.resource
+                .kind
+                .default_within(object, self.resource.version, max_bytes)?;
         }
         Ok(())
     }
@@ -74,7 +128,7 @@ impl Endpoint {
         object: &mut Object,
         old_object: Option<&Object>,
     ) -> Result<(), ApiError> {
-        self.shared
+        self.settings
             .chain
             .validate(&self.admission_request(target, Some(object), old_object))
             .await
@@ -87,7 +141,7 @@ impl Endpoint {
         old_object: &Object,
     ) -> Result<(), ApiError> {
         let mut request = self.admission_request(target, None, Some(old_object));
-        self.shared.chain.mutate(&mut request).await?;
-        self.shared.chain.validate(&request).await
+        self.settings.chain.mutate(&mut request).await?;
+        self.settings.chain.validate(&request).await
     }
 }

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use apiloom_meta::kind::{GenerationRule, Writes};
+use apiloom_meta::kind::{self, GenerationRule};
 use apiloom_meta::patch::Patch;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
 use apiloom_storage::Revision;
 
+use super::Writes;
 use super::attempt::Attempt;
 use super::create::Creation;
 use super::delete::has_own_finalizers;
@@ -18,7 +19,7 @@ use super::draft::{Before, Draft, InHub};
 use super::stamp;
 use super::stamp::put_field;
 use super::target::Target;
-use crate::registry::endpoint::{Endpoint, Written};
+use super::written::Written;
 use crate::registry::error;
 use crate::registry::objects::present::Present;
 use crate::registry::options::{FieldValidation, RequestContext, UpdateOptions};
@@ -44,7 +45,7 @@ enum Step {
     Nothing(Object),
 }
 
-impl Endpoint {
+impl Writes {
     /// Replaces an object, or its status with `subresource == "status"`; `true` when it was created.
     ///
     /// # Errors
@@ -71,33 +72,22 @@ impl Endpoint {
         self.write(target, &Change::Replace(object)).await
     }
 
-    /// Checks the name of a body against the URL's.
-    pub(crate) fn match_name(&self, object: &Object, name: &str) -> Result<(), ApiError> {
-        let given = object.name();
-        if given.is_empty() {
-            let text = format!(
-                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-            );
-            return Err(ApiError::bad_request(text));
-        }
-        if given == name {
-            return Ok(());
-        }
-        Err(ApiError::bad_request(format!(
-            "the name of the object ({given}) does not match the name on the URL ({name})"
-        )))
-    }
-
     /// What update and patch do; `true` when the object was created.
     pub(crate) async fn write(
         &self,
         target: Target<'_>,
         change: &Change<'_>,
     ) -> Result<(Written, bool), ApiError> {
-        if !target.subresource.is_empty() && self.def().subresource(target.subresource).is_none() {
+        if !target.subresource.is_empty()
+            && self
+                .resource
+                .def()
+                .subresource(target.subresource)
+                .is_none()
+        {
             return Err(ApiError::no_such_resource());
         }
-        let key = self.kind.key(target.namespace, target.name)?;
+        let key = self.resource.kind.key(target.namespace, target.name)?;
         let mut created = false;
         let attempt = |present: Option<Present>| {
             created = present.is_none();
@@ -118,10 +108,10 @@ impl Endpoint {
         key: &str,
     ) -> Result<Attempt<Written>, ApiError> {
         let Change::Replace(object) = change else {
-            return Err(self.not_found(target.name));
+            return Err(self.resource.not_found(target.name));
         };
-        if !self.def().create_on_update || !target.subresource.is_empty() {
-            return Err(self.not_found(target.name));
+        if !self.resource.def().create_on_update || !target.subresource.is_empty() {
+            return Err(self.resource.not_found(target.name));
         }
         self.check_uid(object, "", target.name, key)?;
         let mut object = object.clone();
@@ -144,7 +134,7 @@ impl Endpoint {
         let Some(present) = present else {
             return self.attempt_create(target, change, key).await;
         };
-        self.reserve(target.ctx, present.len()).await;
+        self.resource.reserve(target.ctx, present.len()).await;
         let revision = present.revision();
         let step = match self.judge_change(target, change, key, &present).await {
             Ok(step) => step,
@@ -157,13 +147,16 @@ impl Endpoint {
             } => {
                 let is_converted = stored.is_some();
                 let stored = stored.as_mut().unwrap_or(&mut object);
-                let prepared = match self.kind.encode(stored) {
+                let prepared = match self.resource.kind.encode(stored) {
                     Ok(prepared) => Arc::new(prepared),
                     Err(error) => return Ok(Attempt::Judged(Err(error))),
                 };
                 if present.holds(&prepared) {
                     if is_converted {
-                        object = self.kind.read_present(&present, self.version)?;
+                        object = self
+                            .resource
+                            .kind
+                            .read_present(&present, self.resource.version)?;
                     }
                     object.set_meta_str("resourceVersion", &revision.to_string());
                     return Ok(Attempt::Judged(Ok(object.into())));
@@ -178,7 +171,7 @@ impl Endpoint {
                     Err(error) => self.raced(error, "update"),
                 }
             }
-            Step::Remove(object) => match self.kind.store_delete(key, revision).await {
+            Step::Remove(object) => match self.resource.kind.store_delete(key, revision).await {
                 // The change itself is not written, so the answer shows the old resourceVersion.
                 Ok(_) => Ok(Attempt::Done(object.into())),
                 Err(error) => self.raced(error, "update"),
@@ -226,6 +219,7 @@ impl Endpoint {
         if target.dry_run {
             let shown = self.as_read(new, stored.as_ref())?;
             let prepared = self
+                .resource
                 .kind
                 .encode(&mut stored.unwrap_or_else(|| shown.clone()))?;
             if !present.holds(&prepared) {
@@ -255,19 +249,19 @@ impl Endpoint {
             "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
              failed: UID in precondition: {uid}, UID in object meta: {present}"
         );
-        Err(ApiError::conflict(&self.kind.resource, name, &why))
+        Err(ApiError::conflict(&self.resource.kind.resource, name, &why))
     }
 
     /// The resourceVersion of the new object must be the present one's, or be unset where the kind allows that.
     fn check_version(&self, new: &Object, present: Revision, name: &str) -> Result<(), ApiError> {
         let given =
             error::parse_version(new.resource_version()).map_err(ApiError::internal_text)?;
-        if given == present.0 || (given == 0 && self.def().unconditional_update) {
+        if given == present.0 || (given == 0 && self.resource.def().unconditional_update) {
             return Ok(());
         }
         if given != 0 {
             return Err(ApiError::conflict(
-                &self.kind.resource,
+                &self.resource.kind.resource,
                 name,
                 error::MODIFIED,
             ));
@@ -275,7 +269,10 @@ impl Endpoint {
         let path = FieldPath::new("metadata").child("resourceVersion");
         let error = FieldError::invalid(&path, 0, "must be specified for an update");
         // The resource stands where the kind should: upstream does not know the kind there, and clients see it so.
-        let resource = GroupKind::new(&self.kind.resource.group, &self.kind.resource.resource);
+        let resource = GroupKind::new(
+            &self.resource.kind.resource.group,
+            &self.resource.kind.resource.resource,
+        );
         Err(ApiError::invalid(&resource, name, &[error]))
     }
 
@@ -308,7 +305,8 @@ impl Endpoint {
             new.set_meta_str("uid", old.uid());
         }
         let draft = self.prepare_update(target, new, before, sent);
-        if self.def().generation == GenerationRule::Spec && self.draft_differs(new, before, &draft)
+        if self.resource.def().generation == GenerationRule::Spec
+            && self.draft_differs(new, before, &draft)
         {
             stamp::set_meta_number(new, "generation", Some(generation.unwrap_or(0) + 1));
         }
@@ -346,17 +344,17 @@ impl Endpoint {
     /// Undoes what the path does not write: what belongs to a subresource on the others, and all else on one that writes
     /// a field only.
     pub(crate) fn isolate(&self, subresource: &str, new: &mut Object, old: &Object) {
-        let def = self.def();
+        let def = self.resource.def();
         let writes = def.subresource(subresource).map(|sub| &sub.writes);
         match writes {
-            Some(Writes::Nothing) => *new = old.clone(),
-            Some(Writes::Only(field)) => {
+            Some(kind::Writes::Nothing) => *new = old.clone(),
+            Some(kind::Writes::Only(field)) => {
                 let value = new.fields_mut().remove(field.as_str());
                 *new = old.clone();
                 put_field(new, field, value);
             }
-            Some(Writes::Also(_)) | None => {
-                let own = writes.and_then(Writes::field);
+            Some(kind::Writes::Also(_)) | None => {
+                let own = writes.and_then(kind::Writes::field);
                 let fields = def.subresources.iter().filter_map(|sub| sub.writes.field());
                 for field in fields.filter(|field| Some(*field) != own) {
                     put_field(new, field, old.fields().get(field).cloned());
@@ -368,7 +366,12 @@ impl Endpoint {
     /// Whether anything but metadata and the fields of subresources differs.
     pub(crate) fn spec_differs(&self, new: &Object, old: &Object) -> bool {
         let counts = |name: &&String| {
-            *name != "metadata" && !self.def().fields_of_subresources().any(|own| own == *name)
+            *name != "metadata"
+                && !self
+                    .resource
+                    .def()
+                    .fields_of_subresources()
+                    .any(|own| own == *name)
         };
         let (new, old) = (new.fields(), old.fields());
         new.keys().filter(counts).count() != old.keys().filter(counts).count()
@@ -382,6 +385,6 @@ impl Endpoint {
         old.is_deleting()
             && stamp::meta_number(old, "deletionGracePeriodSeconds").unwrap_or(0) == 0
             && new.finalizers().is_empty()
-            && !has_own_finalizers(self.def(), new)
+            && !has_own_finalizers(self.resource.def(), new)
     }
 }

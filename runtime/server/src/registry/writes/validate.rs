@@ -5,13 +5,13 @@
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, FieldError, Object, validation};
 
+use super::Writes;
 use super::draft::{Draft, InHub, put_metadata};
-use crate::registry::endpoint::Endpoint;
 use crate::registry::objects::kind::Kind;
 use crate::registry::options::RequestContext;
 use crate::registry::rules::strategy::ErasedStrategy;
 
-impl Endpoint {
+impl Writes {
     /// Judges an object about to be created.
     pub(crate) fn validate_create(
         &self,
@@ -19,8 +19,12 @@ impl Endpoint {
         object: &mut Object,
         draft: Result<Draft, ApiError>,
     ) -> Result<Draft, ApiError> {
-        let metadata = validation::validate_create(object, self.kind.scope, self.def().name_format);
-        let broken = Kind::with_value(object, |value| self.schema().validate(value));
+        let metadata = validation::validate_create(
+            object,
+            self.resource.kind.scope,
+            self.resource.def().name_format,
+        );
+        let broken = Kind::with_value(object, |value| self.resource.schema().validate(value));
         let found = Found::new(metadata, broken);
         self.judge(object, None, draft, found, |strategy, object, _| {
             strategy.validate(ctx, object)
@@ -36,7 +40,7 @@ impl Endpoint {
         draft: Result<Draft, ApiError>,
     ) -> Result<Draft, ApiError> {
         let metadata = validation::validate_update(new, old);
-        let found = Found::new(metadata, changed(self.schema(), new, old));
+        let found = Found::new(metadata, changed(self.resource.schema(), new, old));
         self.judge(
             new,
             Some(old),
@@ -90,7 +94,7 @@ impl Endpoint {
     /// What the hub's schema refuses.
     fn judge_in_hub(&self, hub: &mut InHub, object: &Object) -> Vec<FieldError> {
         put_metadata(&mut hub.new, object);
-        let schema = &self.kind.versions[self.kind.hub].schema;
+        let schema = &self.resource.kind.versions[self.resource.kind.hub].schema;
         match &mut hub.old {
             Some(old) => changed(schema, &mut hub.new, old),
             None => Kind::with_value(&mut hub.new, |new| schema.validate(new)),
@@ -109,18 +113,24 @@ impl Endpoint {
             Option<&Object>,
         ) -> Result<Vec<FieldError>, String>,
     ) -> Result<Vec<FieldError>, ApiError> {
-        let Some((version, strategy)) = self.kind.strategy(self.version) else {
+        let Some((version, strategy)) = self.resource.kind.strategy(self.resource.version) else {
             return Ok(Vec::new());
         };
-        let judged = match hub.filter(|_| version != self.version) {
+        let judged = match hub.filter(|_| version != self.resource.version) {
             Some(hub) => ask(strategy, &hub.new, hub.old.as_ref()),
             None => ask(strategy, new, old),
         };
-        judged.map_err(|text| self.cannot_handle(&self.def().kind, &self.def().version, &text))
+        judged.map_err(|text| {
+            self.cannot_handle(
+                &self.resource.def().kind,
+                &self.resource.def().version,
+                &text,
+            )
+        })
     }
 
     fn invalid(&self, object: &Object, errors: &[FieldError]) -> ApiError {
-        ApiError::invalid(&self.kind.group_kind, object.name(), errors)
+        ApiError::invalid(&self.resource.kind.group_kind, object.name(), errors)
     }
 }
 

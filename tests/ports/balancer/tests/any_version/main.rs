@@ -86,6 +86,7 @@ impl Server {
         let options = CreateOptions::default();
         let created = self
             .endpoint(version)
+            .writes()
             .create(&self.ctx, NS, object, &options);
         created.await.unwrap();
         Model {
@@ -98,7 +99,10 @@ impl Server {
 
     async fn get(&self, version: Version) -> Value {
         let options = GetOptions::default();
-        let got = self.endpoint(version).get(&self.ctx, NS, "b", &options);
+        let got = self
+            .endpoint(version)
+            .reads()
+            .get(&self.ctx, NS, "b", &options);
         let object = got.await.unwrap().object().unwrap();
         Object::clone(&object).into_value()
     }
@@ -119,7 +123,10 @@ impl Server {
                     dry_run: step.dry_run,
                     ..UpdateOptions::default()
                 };
-                let updated = endpoint.update(&self.ctx, NS, "b", subresource, object, &options);
+                let updated =
+                    endpoint
+                        .writes()
+                        .update(&self.ctx, NS, "b", subresource, object, &options);
                 return updated
                     .await
                     .map(|(written, _)| written.object.into_value());
@@ -141,7 +148,9 @@ impl Server {
             dry_run: step.dry_run,
             ..PatchOptions::default()
         };
-        let patched = endpoint.patch(&self.ctx, NS, "b", subresource, &patch, &options);
+        let patched = endpoint
+            .writes()
+            .patch(&self.ctx, NS, "b", subresource, &patch, &options);
         patched.await.map(|written| written.object.into_value())
     }
 }

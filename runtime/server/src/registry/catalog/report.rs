@@ -6,7 +6,7 @@ use apiloom_meta::GroupResource;
 use apiloom_storage::Revision;
 use apiloom_storage::cache::{Counts, Fill, Size};
 
-use crate::registry::catalog::resources::Registry;
+use super::resources::Registry;
 use crate::registry::endpoint::Endpoint;
 use crate::registry::objects::read_counts::ListCounts;
 
@@ -45,8 +45,8 @@ impl Registry {
         let mut reports = Vec::new();
         let catalog = self.catalog();
         for endpoint in catalog.endpoints() {
-            if reported.insert(&endpoint.kind.resource) {
-                reports.push(endpoint.resource_report());
+            if reported.insert(&endpoint.resource().kind.resource) {
+                reports.push(report_of(endpoint));
             }
         }
         reports
@@ -69,25 +69,24 @@ impl Registry {
     }
 }
 
-impl Endpoint {
-    fn resource_report(&self) -> ResourceReport {
-        let reads = &self.kind.reads;
-        let stored = &self.kind.versions[self.kind.storage_version];
-        let fields = stored.def.selectable.iter();
-        // As upstream writes the index of a field.
-        let names = std::iter::once(String::new())
-            .chain(fields.map(|path| format!("f:{}", path.as_field())));
-        ResourceReport {
-            resource: self.kind.resource.clone(),
-            cache: self.cache.as_ref().map(|cache| CacheReport {
-                size: cache.size(),
-                counts: cache.counts(),
-                revision: cache.snapshot().revision(),
-                fill: cache.fill().borrow().clone(),
-            }),
-            cache_lists: names.zip(reads.cache_lists()).collect(),
-            storage_lists: reads.storage_lists(),
-            initial_events: reads.initial_events(),
-        }
+fn report_of(endpoint: &Endpoint) -> ResourceReport {
+    let resource = endpoint.resource();
+    let reads = &resource.kind.reads;
+    let stored = &resource.kind.versions[resource.kind.storage_version];
+    let fields = stored.def.selectable.iter();
+    // As upstream writes the index of a field.
+    let names =
+        std::iter::once(String::new()).chain(fields.map(|path| format!("f:{}", path.as_field())));
+    ResourceReport {
+        resource: resource.kind.resource.clone(),
+        cache: resource.cache.as_ref().map(|cache| CacheReport {
+            size: cache.size(),
+            counts: cache.counts(),
+            revision: cache.snapshot().revision(),
+            fill: cache.fill().borrow().clone(),
+        }),
+        cache_lists: names.zip(reads.cache_lists()).collect(),
+        storage_lists: reads.storage_lists(),
+        initial_events: reads.initial_events(),
     }
 }

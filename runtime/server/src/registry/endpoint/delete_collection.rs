@@ -4,8 +4,9 @@ use apiloom_meta::ApiError;
 use apiloom_meta::kind::Scope;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use crate::registry::endpoint::{Endpoint, Listed};
+use super::Endpoint;
 use crate::registry::options::{DeleteOptions, ListOptions, RequestContext};
+use crate::registry::reads::list::Listed;
 
 /// How many objects are deleted at a time: enough to share a disk sync, not enough to crowd out other requests.
 const WORKERS: usize = 16;
@@ -22,12 +23,12 @@ impl Endpoint {
         list: &ListOptions,
         options: &DeleteOptions,
     ) -> Result<Listed, ApiError> {
-        let listed = self.list(ctx, namespace, list).await?;
+        let listed = self.reads.list(ctx, namespace, list).await?;
         stream::iter(listed.items.names()?)
             .map(|(namespace, name)| async move {
                 let namespace =
-                    (self.kind.scope == Scope::Namespaced).then_some(namespace.as_str());
-                match self.delete(ctx, namespace, &name, options).await {
+                    (self.resource.kind.scope == Scope::Namespaced).then_some(namespace.as_str());
+                match self.writes.delete(ctx, namespace, &name, options).await {
                     Err(error) if error.reason == Some(apiloom_meta::StatusReason::NotFound) => {
                         Ok(())
                     }

@@ -14,7 +14,7 @@ impl Registry {
         let mut stores: Vec<&Arc<dyn Storage>> = Vec::new();
         let catalog = self.catalog();
         for endpoint in catalog.endpoints() {
-            let store = &endpoint.kind.store;
+            let store = &endpoint.resource().kind.store;
             if !stores.iter().any(|known| Arc::ptr_eq(known, store)) {
                 stores.push(store);
             }
@@ -32,7 +32,7 @@ impl Registry {
         let mut counts = Vec::new();
         let catalog = self.catalog();
         for endpoint in catalog.endpoints() {
-            let kind = &endpoint.kind;
+            let kind = &endpoint.resource().kind;
             if counted.insert(&kind.resource) {
                 let count = kind.store.count(&kind.prefix(None)).await;
                 counts.push((kind.resource.clone(), count));

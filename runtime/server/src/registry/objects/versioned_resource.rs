@@ -1,0 +1,58 @@
+//! One resource in one version: what reads and writes of it both need.
+
+use std::sync::Arc;
+
+use apiloom_meta::schema::Schema;
+use apiloom_meta::{ApiError, ResourceDef};
+use apiloom_storage::cache::WatchCache;
+
+use super::kind::Kind;
+use super::kind_version::{KindVersion, VersionIndex};
+use super::served::Served;
+use crate::registry::large::LargeDocuments;
+use crate::registry::options::RequestContext;
+
+/// One resource in one version.
+#[derive(Debug)]
+pub(crate) struct VersionedResource {
+    pub(crate) kind: Arc<Kind>,
+    pub(crate) version: VersionIndex,
+    /// `None` when reads go to storage.
+    pub(crate) cache: Option<Arc<WatchCache<Served>>>,
+    pub(crate) large: LargeDocuments,
+}
+
+impl VersionedResource {
+    pub(crate) fn version(&self) -> &KindVersion {
+        &self.kind.versions[self.version]
+    }
+    pub(crate) fn def(&self) -> &ResourceDef {
+        &self.version().def
+    }
+    pub(crate) fn schema(&self) -> &Arc<Schema> {
+        &self.version().schema
+    }
+
+    /// NotFound for an object of this resource.
+    pub(crate) fn not_found(&self, name: &str) -> ApiError {
+        ApiError::not_found(&self.kind.resource, name)
+    }
+
+    /// Makes room for a document of this size; see [`LargeDocuments::reserve_for`].
+    pub(crate) async fn reserve(&self, ctx: &RequestContext, bytes: usize) {
+        self.large.reserve_for(ctx, bytes).await;
+    }
+
+    /// See [`LargeDocuments::read_query`]. A request with a large document has its room already.
+    pub(crate) async fn read_query<T>(
+        &self,
+        ctx: &RequestContext,
+        bytes: usize,
+        read: impl FnOnce() -> T,
+    ) -> T {
+        if ctx.is_large() {
+            return read();
+        }
+        self.large.read_query(bytes, read).await
+    }
+}

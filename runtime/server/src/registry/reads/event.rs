@@ -1,0 +1,23 @@
+//! Events of a watch.
+
+use crate::registry::objects::document::Document;
+
+/// Type of a watch event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are the API's own")]
+pub enum WatchEventKind {
+    Added,
+    Modified,
+    Deleted,
+    Bookmark,
+}
+
+/// One event of a watch.
+#[derive(Clone, Debug)]
+pub struct WatchEvent {
+    /// Its type.
+    pub kind: WatchEventKind,
+    /// The object; for a bookmark only metadata.resourceVersion, and the annotation
+    /// `k8s.io/initial-events-end` on the one that ends the initial events.
+    pub object: Document,
+}
