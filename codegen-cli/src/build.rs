@@ -22,7 +22,7 @@ pub(crate) fn build(
     options: &Options,
     console: &mut Console<'_>,
 ) -> Result<PathBuf, Failure> {
-    let server = &package.server;
+    let server = package.server()?;
     let mut command = command(server, options, console.terminal);
     // Held until the build ends.
     let shared = SharedBuild::prepare(package, options, console);

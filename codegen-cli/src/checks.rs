@@ -19,10 +19,12 @@ pub(crate) fn check(
     found: &Declarations,
     package: &str,
     crate_name: &str,
+    has_server: bool,
 ) -> Result<model::Model, Vec<Problem>> {
     let mut checker = Checker {
         krate,
         found,
+        has_server,
         problems: Vec::new(),
     };
     checker.anything();
@@ -48,6 +50,7 @@ pub(crate) fn check(
 struct Checker<'a> {
     krate: &'a Crate,
     found: &'a Declarations,
+    has_server: bool,
     problems: Vec<Problem>,
 }
 

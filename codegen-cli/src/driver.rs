@@ -8,7 +8,7 @@ use crate::flags::Generate;
 use crate::generate::{self, Files, RelPath, Settings};
 use crate::model::Model;
 use crate::outputs::{ChangeKind, MANIFEST, Manifest, Phase, Plan};
-use crate::package::Package;
+use crate::package::{Package, ServerPackage};
 use crate::source_model;
 use crate::{build, cargo};
 
@@ -28,7 +28,7 @@ pub(crate) fn generate(flags: &Generate, console: &mut Console<'_>) -> Result<()
         console.phase(format_args!("generating code of {}", package.name));
     }
     generation.source(&model, console)?;
-    if flags.fast {
+    if flags.fast || package.server().is_err() {
         return generation.finish(console);
     }
     if generation.differing > 0 && mode == Mode::Check {
@@ -119,7 +119,10 @@ impl<'a> Generation<'a> {
     }
 
     fn settings(&self) -> Settings {
-        Settings::new(&self.package.server.bin, &self.package.server.dir)
+        match &self.package.server {
+            ServerPackage::Known(server) => Settings::new(&server.bin, &server.dir),
+            ServerPackage::None { crate_path } => Settings::without_server(crate_path),
+        }
     }
 
     /// Prints the summary; fails if a check found differences.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use crate::model::Model;
 use crate::render::{RenderError, Renderer};
 pub use crate::settings::{CONTRACT, Settings};
-use crate::view::{ApiServiceView, InstallView, MainView, ModView, RbacView, RegistryView};
+use crate::view::{
+    ApiServiceView, InstallView, ListView, MainView, ModView, RbacView, RegistryView,
+};
 
 /// A file's path relative to the package, with `/` on every platform.
 pub type RelPath = String;
@@ -16,6 +18,10 @@ pub type Files = BTreeMap<RelPath, Vec<u8>>;
 /// Phase 1: generates everything that needs only the source.
 pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError> {
     let renderer = Renderer::new(settings.header(&model.package))?;
+    if let Some(path) = &settings.list_from {
+        let list = renderer.rust("list.rs.tera", &ListView::new(model, path))?;
+        return Ok(BTreeMap::from([("src/generated/mod.rs".to_owned(), list)]));
+    }
     let mut files = BTreeMap::from([
         (
             "src/generated/mod.rs".to_owned(),

@@ -58,8 +58,8 @@ pub struct Kind {
     pub namespaced: bool,
     /// Served verbs, as RBAC spells them.
     pub verbs: Vec<String>,
-    /// Whether there is a status subresource.
-    pub status: bool,
+    /// The subresources with a verb, by name.
+    pub subresources: Vec<Subresource>,
     /// Whether the version is served.
     pub served: bool,
     /// Whether objects are stored in this version.
@@ -68,4 +68,13 @@ pub struct Kind {
     pub hub: String,
     /// The root's fields, by JSON name.
     pub fields: Vec<String>,
+}
+
+/// A subresource of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Subresource {
+    /// The last part of the path.
+    pub name: String,
+    /// Served verbs, as RBAC spells them.
+    pub verbs: Vec<String>,
 }

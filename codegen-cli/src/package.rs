@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cargo_metadata::{DependencyKind, MetadataCommand, Package as CargoPackage, Target};
+use cargo_metadata::{
+    Dependency, DependencyKind, MetadataCommand, Package as CargoPackage, Target,
+};
 
 use crate::source::Externs;
 
@@ -27,11 +29,20 @@ pub(crate) struct Package {
     /// The names of external crates in its library.
     pub(crate) externs: Externs,
     /// The package that holds the server's binary.
-    pub(crate) server: Server,
+    pub(crate) server: ServerPackage,
     /// The folder of cargo's output.
     pub(crate) target_dir: PathBuf,
     /// The folder of apiloom, if the package depends on it by path.
     pub(crate) apiloom: Option<PathBuf>,
+}
+
+/// The answer to which package has the server.
+#[derive(Debug)]
+pub(crate) enum ServerPackage {
+    /// This one.
+    Known(Server),
+    /// None: the package is a list of kinds for others. Its code names the items of this crate.
+    None { crate_path: String },
 }
 
 /// The package with the generated `main`; may be the package of types itself.
@@ -100,10 +111,17 @@ impl Package {
             format!("package `{}` has no library: the annotated types live in src/lib.rs and its modules", package.name)
         })?;
         let externs = externs(package);
-        check_dependency(package, &externs, &manifest)?;
         let dir = parent(&manifest);
+        let server = if has_server(package)? {
+            check_dependency(package, &manifest)?;
+            ServerPackage::Known(server(package, &dir, &metadata)?)
+        } else {
+            ServerPackage::None {
+                crate_path: crate_path(package, &externs)?,
+            }
+        };
         Ok(Package {
-            server: server(package, &dir, &metadata)?,
+            server,
             name: package.name.to_string(),
             crate_name: library.name.replace('-', "_"),
             root: relative_to(library.src_path.as_std_path(), &dir),
@@ -112,6 +130,22 @@ impl Package {
             apiloom: folder_of_apiloom(package),
             dir,
         })
+    }
+}
+
+impl Package {
+    /// The server.
+    ///
+    /// # Errors
+    /// When the package has none.
+    pub(crate) fn server(&self) -> Result<&Server, Complaint> {
+        match &self.server {
+            ServerPackage::Known(server) => Ok(server),
+            ServerPackage::None { .. } => Err(format!(
+                "package `{}` has no server: its Cargo.toml says `server = false` in [package.metadata.apiloom]",
+                self.name
+            )),
+        }
     }
 }
 
@@ -246,14 +280,11 @@ fn relative_to(path: &Path, dir: &Path) -> PathBuf {
 }
 
 /// Checks that the package depends on apiloom under this name, which expansions and generated code use as `::apiloom`.
-fn check_dependency(
-    package: &CargoPackage,
-    externs: &Externs,
-    manifest: &Path,
-) -> Result<(), Complaint> {
+fn check_dependency(package: &CargoPackage, manifest: &Path) -> Result<(), Complaint> {
     let (name, manifest) = (&package.name, manifest.display());
-    match externs.apiloom.as_slice() {
-        [own] if own == "apiloom" => Ok(()),
+    let facade = dependencies(package).filter(|dependency| dependency.name == FACADE);
+    match facade.map(extern_name).collect::<Vec<_>>().as_slice() {
+        [own] if own == FACADE => Ok(()),
         [] => Err(format!(
             "package `{name}` does not depend on apiloom\n  help: add `apiloom` to [dependencies] in {manifest}"
         )),
@@ -263,19 +294,28 @@ fn check_dependency(
     }
 }
 
+/// The crate that users depend on.
+const FACADE: &str = "apiloom";
+
+/// The crates whose macros and types the source may name: the facade, and those below it.
+const OWN: [&str; 3] = [FACADE, "apiloom-macros", "apiloom-meta"];
+
+fn dependencies(package: &CargoPackage) -> impl Iterator<Item = &Dependency> {
+    let all = package.dependencies.iter();
+    all.filter(|one| one.kind == DependencyKind::Normal)
+}
+
+/// The name of a dependency in Rust paths.
+fn extern_name(dependency: &Dependency) -> String {
+    let name = dependency.rename.as_ref().unwrap_or(&dependency.name);
+    name.replace('-', "_")
+}
+
 fn externs(package: &CargoPackage) -> Externs {
     let mut externs = Externs::default();
-    for dependency in package
-        .dependencies
-        .iter()
-        .filter(|one| one.kind == DependencyKind::Normal)
-    {
-        let name = dependency
-            .rename
-            .as_ref()
-            .unwrap_or(&dependency.name)
-            .replace('-', "_");
-        let list = if dependency.name == "apiloom" {
+    for dependency in dependencies(package) {
+        let name = extern_name(dependency);
+        let list = if OWN.contains(&dependency.name.as_str()) {
             &mut externs.apiloom
         } else {
             &mut externs.others
@@ -293,21 +333,53 @@ fn folder_of_apiloom(package: &CargoPackage) -> Option<PathBuf> {
     apiloom.path.clone().map(Into::into)
 }
 
+/// The value of a key in `[package.metadata.apiloom]`.
+fn setting<'a>(package: &'a CargoPackage, key: &str) -> Option<&'a serde_json::Value> {
+    package.metadata.get("apiloom")?.get(key)
+}
+
+/// Whether the package has a server: unless `server = false`.
+fn has_server(package: &CargoPackage) -> Result<bool, Complaint> {
+    match setting(package, "server") {
+        Some(serde_json::Value::Bool(false)) => Ok(false),
+        _ if setting(package, "crate").is_some() => Err(
+            "package.metadata.apiloom.crate is for packages without a server: set `server = false` too"
+                .to_owned(),
+        ),
+        _ => Ok(true),
+    }
+}
+
+/// The crate that the list of kinds names: `crate`, a dependency, else the facade.
+fn crate_path(package: &CargoPackage, externs: &Externs) -> Result<String, Complaint> {
+    let name = match setting(package, "crate") {
+        None => FACADE,
+        Some(value) => value
+            .as_str()
+            .ok_or("package.metadata.apiloom.crate must be the name of a crate")?,
+    };
+    if externs.apiloom.iter().any(|own| own == name) {
+        return Ok(name.to_owned());
+    }
+    Err(format!(
+        "the kinds of package `{}` are listed for the crate `{name}`, which is none of its apiloom crates\n  \
+         help: it depends on these: {}",
+        package.name,
+        externs.apiloom.join(", ")
+    ))
+}
+
 /// The server package: `[package.metadata.apiloom] server`, else `server/` if it is a package, else the package itself.
 fn server(
     package: &CargoPackage,
     dir: &Path,
     siblings: &cargo_metadata::Metadata,
 ) -> Result<Server, Complaint> {
-    let declared = package
-        .metadata
-        .get("apiloom")
-        .and_then(|table| table.get("server"));
-    let relative = match declared {
+    let relative = match setting(package, "server") {
         Some(value) => {
-            let text = value
-                .as_str()
-                .ok_or("package.metadata.apiloom.server must be the path of a folder")?;
+            let text = value.as_str().ok_or(
+                "package.metadata.apiloom.server must be the path of a folder, or `false`",
+            )?;
             let text = text.replace('\\', "/");
             let text = text.trim_end_matches('/');
             if text == "." {

@@ -21,6 +21,7 @@ const ETCD: &str = "etcd";
 /// Generates, builds and serves; returns only if the server could not be started or, without `exec`, has ended.
 pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure> {
     let package = Package::locate(&flags.target.path)?;
+    let server_package = package.server()?;
     let model = source_model::load_or_tell(&package, console)?;
     let mut generation = Generation::begin(&package, Mode::Write)?;
     console.phase(format_args!("generating code of {}", package.name));
@@ -31,7 +32,7 @@ pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure>
         ..cargo::Options::default()
     };
     for asked in &flags.features {
-        options.features.push(package.server.feature(asked));
+        options.features.push(server_package.feature(asked));
         if asked.rsplit('/').next() == Some(ETCD) {
             let protoc = protoc::find(&package.target_dir)?;
             let variable = protoc.map(|protoc| (protoc::VARIABLE, protoc));
@@ -42,7 +43,7 @@ pub(crate) fn run(flags: &Run, console: &mut Console<'_>) -> Result<(), Failure>
     generation.schema(&server, console)?;
     let target_dir = flags.target_dir.as_ref().unwrap_or(&package.target_dir);
     let default = target_dir.join("apiloom").join(&package.name);
-    console.phase(format_args!("starting {}", package.server.bin));
+    console.phase(format_args!("starting {}", server_package.bin));
     serve(
         Command::new(&server).args(with_data_dir(&flags.server, &default)),
         &server,

@@ -14,6 +14,8 @@ pub struct Settings {
     pub server: String,
     /// The server package's folder, relative to the package; empty for the same one.
     pub server_dir: String,
+    /// The path of the crate that the list of kinds names, for a package without a server: it gets only this list.
+    pub list_from: Option<String>,
 }
 
 impl Settings {
@@ -24,6 +26,15 @@ impl Settings {
             contract: CONTRACT,
             server: server.into(),
             server_dir: server_dir.into(),
+            list_from: None,
+        }
+    }
+
+    /// Settings for a package without a server.
+    pub fn without_server(list_from: impl Into<String>) -> Settings {
+        Settings {
+            list_from: Some(list_from.into()),
+            ..Settings::new("", "")
         }
     }
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use crate::cargo::{self, Options};
 use crate::console::Console;
-use crate::package::{Package, Workspace};
+use crate::package::{Package, Server, Workspace};
 
 /// The default target folder, below the workspace root.
 const TARGET: &str = "target";
@@ -36,7 +36,8 @@ impl SharedBuild {
         options: &Options,
         console: &mut Console<'_>,
     ) -> Option<SharedBuild> {
-        let own = &package.server.workspace;
+        let server = package.server().ok()?;
+        let own = &server.workspace;
         if options.target_dir.is_some() || !is_default(own) {
             return None;
         }
@@ -59,7 +60,7 @@ impl SharedBuild {
         {
             arguments.extend(["--config".into(), file.into_os_string()]);
         }
-        claim(&dir, package, options, &arguments).ok()?;
+        claim(&dir, server, options, &arguments).ok()?;
         Some(SharedBuild {
             dir,
             arguments,
@@ -148,16 +149,11 @@ fn profiles_file(dir: &Path, profiles: &str) -> io::Result<Option<PathBuf>> {
 
 /// Records whose members were built here last, by their names. Cargo does not distinguish members of the same name and
 /// version in different workspaces, so artifacts of another workspace under one of these names are removed.
-fn claim(
-    dir: &Path,
-    package: &Package,
-    options: &Options,
-    arguments: &[OsString],
-) -> io::Result<()> {
+fn claim(dir: &Path, server: &Server, options: &Options, arguments: &[OsString]) -> io::Result<()> {
     let profile = if options.release { "release" } else { "dev" };
     let claims = dir.join(OWN).join(profile);
     fs::create_dir_all(&claims)?;
-    let workspace = &package.server.workspace;
+    let workspace = &server.workspace;
     let owner = workspace.root.to_string_lossy();
     for member in &workspace.members {
         let claim = claims.join(member);
@@ -167,7 +163,7 @@ fn claim(
                 let mut clean = Command::new(cargo::program());
                 clean.args(["clean", "--quiet", "--profile", profile, "--package"]);
                 clean.arg(member).arg("--manifest-path");
-                clean.arg(&package.server.manifest).args(arguments);
+                clean.arg(&server.manifest).args(arguments);
                 let status = clean
                     .stdin(Stdio::null())
                     .stdout(Stdio::null())

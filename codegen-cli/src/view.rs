@@ -4,13 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::model::{Group, Kind, Model};
+use crate::model::{Group, Model};
 use crate::settings::Settings;
 
 /// The read-only verbs.
 const READ: [&str; 3] = ["get", "list", "watch"];
-/// The write verbs of the status: controllers use them to report, so only admins get them.
-const STATUS_WRITE: [&str; 2] = ["patch", "update"];
 /// The usual priority of aggregated groups; the same as for CustomResourceDefinitions.
 const GROUP_PRIORITY: u32 = 1000;
 /// The step between the priorities of two versions, which leaves room for versions added by hand.
@@ -44,6 +42,15 @@ pub(crate) struct GroupView {
     /// The path of the constant that `group!` defines.
     pub(crate) constant: String,
     pub(crate) stores: Vec<String>,
+}
+
+/// `mod.rs` of a package without a server.
+#[derive(Debug, Serialize)]
+pub(crate) struct ListView {
+    pub(crate) package: String,
+    /// The path of the crate below.
+    pub(crate) path: String,
+    pub(crate) types: Vec<String>,
 }
 
 /// `mod.rs`.
@@ -142,6 +149,17 @@ impl InstallView {
     }
 }
 
+impl ListView {
+    pub(crate) fn new(model: &Model, path: &str) -> ListView {
+        let kinds = model.groups.iter().flat_map(|group| &group.kinds);
+        ListView {
+            package: model.package.clone(),
+            path: path.to_owned(),
+            types: kinds.map(|kind| kind.rust_type.clone()).collect(),
+        }
+    }
+}
+
 impl ModView {
     pub(crate) fn new(model: &Model) -> ModView {
         ModView {
@@ -229,46 +247,39 @@ impl ApiServiceView {
     }
 }
 
-/// The verbs of a role on a kind and on its status, which has no verb that the kind does not serve.
-type Verbs = fn(&Kind) -> (Vec<&str>, Vec<&str>);
+/// The verbs of a role: of all verbs of a kind, or of one of its subresources.
+type Verbs = fn(verbs: &[String], is_subresource: bool) -> Vec<&str>;
 
-fn view_verbs(kind: &Kind) -> (Vec<&str>, Vec<&str>) {
-    (
-        served(kind, |verb| READ.contains(&verb)),
-        served(kind, |verb| kind.status && verb == "get"),
-    )
+fn view_verbs(verbs: &[String], _is_subresource: bool) -> Vec<&str> {
+    filtered(verbs, |verb| READ.contains(&verb))
 }
 
-fn edit_verbs(kind: &Kind) -> (Vec<&str>, Vec<&str>) {
-    (served(kind, |verb| !READ.contains(&verb)), Vec::new())
+fn edit_verbs(verbs: &[String], is_subresource: bool) -> Vec<&str> {
+    filtered(verbs, |verb| !is_subresource && !READ.contains(&verb))
 }
 
-fn admin_verbs(kind: &Kind) -> (Vec<&str>, Vec<&str>) {
-    let status = served(kind, |verb| kind.status && STATUS_WRITE.contains(&verb));
-    (Vec::new(), status)
+/// Controllers write subresources, the status first of all, so only admins get their verbs.
+fn admin_verbs(verbs: &[String], is_subresource: bool) -> Vec<&str> {
+    filtered(verbs, |verb| is_subresource && !READ.contains(&verb))
 }
 
-fn served(kind: &Kind, wanted: impl Fn(&str) -> bool) -> Vec<&str> {
-    kind.verbs
-        .iter()
-        .map(String::as_str)
-        .filter(|verb| wanted(verb))
-        .collect()
+fn filtered(verbs: &[String], is_wanted: impl Fn(&str) -> bool) -> Vec<&str> {
+    let verbs = verbs.iter().map(String::as_str);
+    verbs.filter(|verb| is_wanted(verb)).collect()
 }
 
 /// One rule per resource, not per version: RBAC has no versions.
-fn rules(group: &Group, verbs: Verbs) -> Vec<RuleView> {
+fn rules(group: &Group, of_role: Verbs) -> Vec<RuleView> {
     let mut resources: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for kind in group.kinds.iter().filter(|kind| kind.served) {
-        let (own, status) = verbs(kind);
-        resources
-            .entry(kind.plural.clone())
-            .or_default()
-            .extend(own);
-        resources
-            .entry(format!("{}/status", kind.plural))
-            .or_default()
-            .extend(status);
+        let own = (kind.plural.clone(), of_role(&kind.verbs, false));
+        let below = kind.subresources.iter().map(|sub| {
+            let path = format!("{}/{}", kind.plural, sub.name);
+            (path, of_role(&sub.verbs, true))
+        });
+        for (resource, verbs) in std::iter::once(own).chain(below) {
+            resources.entry(resource).or_default().extend(verbs);
+        }
     }
     resources
         .into_iter()
@@ -390,6 +401,7 @@ fn rust_path(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Kind, Subresource};
 
     #[test]
     fn kinds_become_snake_case() {
@@ -420,7 +432,7 @@ mod tests {
             rust_type: String::new(),
             namespaced: true,
             verbs: Vec::new(),
-            status: false,
+            subresources: Vec::new(),
             served: true,
             storage: true,
             hub: String::new(),
@@ -428,28 +440,48 @@ mod tests {
         }
     }
 
+    fn texts(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    // Issue 11, point 2.
     #[test]
-    fn roles_hold_the_verbs_that_a_status_serves() {
-        let check = |verbs: &[&str], status: bool, view: &[&str], admin: &[&str]| {
-            let kind = Kind {
-                verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
-                status,
-                ..kind("Thing")
-            };
-            assert_eq!(
-                (view_verbs(&kind).1, admin_verbs(&kind).1),
-                (view.to_vec(), admin.to_vec())
-            );
+    fn roles_hold_the_verbs_of_every_subresource() {
+        let subresource = |name: &str, verbs: &[&str]| Subresource {
+            name: name.to_owned(),
+            verbs: texts(verbs),
+        };
+        let kind = Kind {
+            plural: "things".to_owned(),
+            verbs: texts(&["get", "list", "update"]),
+            subresources: vec![
+                subresource("finalize", &["update"]),
+                subresource("status", &["get", "update"]),
+            ],
+            ..kind("Thing")
+        };
+        let group = Group {
+            name: "example.com".to_owned(),
+            rust_const: String::new(),
+            versions: Vec::new(),
+            release: None,
+            kinds: vec![kind],
+        };
+        let check = |of_role: Verbs, expected: &[(&str, &str)]| {
+            let rules = rules(&group, of_role).into_iter();
+            let rules: Vec<_> = rules.map(|rule| (rule.resource, rule.verbs)).collect();
+            let rules: Vec<(&str, &str)> = rules.iter().map(|(a, b)| (&**a, &**b)).collect();
+            assert_eq!(rules, expected);
         };
         check(
-            &["delete", "get", "patch", "update"],
-            true,
-            &["get"],
-            &["patch", "update"],
+            view_verbs,
+            &[("things", "get, list"), ("things/status", "get")],
         );
-        check(&["get", "list", "update"], true, &["get"], &["update"]);
-        check(&["create"], true, &[], &[]);
-        check(&["get", "patch", "update"], false, &[], &[]);
+        check(edit_verbs, &[("things", "update")]);
+        check(
+            admin_verbs,
+            &[("things/finalize", "update"), ("things/status", "update")],
+        );
     }
 
     // Issue 10: packages with kinds of the core group are installed side by side.

@@ -9,6 +9,7 @@ pub const TEMPLATES: &[(&str, &str)] = &[
         include_str!("../apiservice.yaml.tera"),
     ),
     ("install.rs.tera", include_str!("../install.rs.tera")),
+    ("list.rs.tera", include_str!("../list.rs.tera")),
     ("main.rs.tera", include_str!("../main.rs.tera")),
     ("mod.rs.tera", include_str!("../mod.rs.tera")),
     ("rbac.yaml.tera", include_str!("../rbac.yaml.tera")),

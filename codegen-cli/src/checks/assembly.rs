@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use apiloom_model::kind::Release;
+use apiloom_model::kind::{Release, Verb};
 use apiloom_model::{Group, Kind, Scope};
 
 use crate::collect::{Declarations, Declared};
@@ -83,12 +83,8 @@ impl Assembly<'_> {
             plural: kind.plural.value.clone(),
             rust_type: rust_type(self.krate, declared),
             namespaced: kind.scope == Scope::Namespaced,
-            verbs: kind
-                .verbs
-                .iter()
-                .map(|verb| verb.as_str().to_owned())
-                .collect(),
-            status: kind.status,
+            verbs: verbs(&kind.verbs),
+            subresources: subresources(kind),
             served: kind.served && !gone(kind, release),
             storage: kind.storage || self.is_alone(kind),
             hub: self.hubs.get(&key).unwrap_or(&kind.version.value).clone(),
@@ -100,6 +96,20 @@ impl Assembly<'_> {
                 .collect(),
         }
     }
+}
+
+fn verbs<'a>(verbs: impl IntoIterator<Item = &'a Verb>) -> Vec<String> {
+    let verbs = verbs.into_iter();
+    verbs.map(|verb| verb.as_str().to_owned()).collect()
+}
+
+/// The subresources that have a verb: a verb that the kind skips is skipped below its objects too.
+fn subresources(kind: &Kind) -> Vec<model::Subresource> {
+    let all = kind.subresources.iter().map(|sub| model::Subresource {
+        name: sub.name.value.clone(),
+        verbs: verbs(sub.verbs.iter().filter(|verb| kind.verbs.contains(verb))),
+    });
+    all.filter(|sub| !sub.verbs.is_empty()).collect()
 }
 
 /// Whether this version of the kind is removed in the release.

@@ -3,7 +3,7 @@
 use apiloom_meta::kind::names::KindNames;
 use apiloom_model::{Kind, Spanned};
 
-use super::Checker;
+use super::{Checker, group_text};
 use crate::collect::Declared;
 use crate::problem::Problem;
 
@@ -29,11 +29,24 @@ fn said<'a>(kind: &'a Kind, name: &str) -> &'a Spanned<String> {
     all.find(|said| said.value == name).unwrap_or(&kind.kind)
 }
 
+fn subresources(kind: &Kind) -> Vec<&str> {
+    let names = kind.subresources.iter().map(|sub| sub.name.value.as_str());
+    names.collect()
+}
+
+fn list_of(names: &[&str]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
 impl Checker<'_> {
     /// Checks that names are unique in a group, and that a kind has the same names and scope in every version.
     pub(super) fn names(&mut self) {
         for (index, kind) in self.found.kinds.iter().enumerate() {
-            self.namespace(kind);
+            self.own_kinds(kind);
             let group = &kind.value.group.value;
             let earlier = self.found.kinds[..index]
                 .iter()
@@ -50,25 +63,37 @@ impl Checker<'_> {
         }
     }
 
-    /// Refuses a kind Namespace in the core group, because every server has its own.
-    fn namespace(&mut self, kind: &Declared<Kind>) {
-        if !kind.value.group.value.is_empty() {
+    /// Refuses what the server's own kinds leave no room for. A package without a server may be of the server.
+    fn own_kinds(&mut self, kind: &Declared<Kind>) {
+        if !self.has_server {
             return;
         }
-        let server = KindNames::of_namespaces();
-        let shared = names(&kind.value).shared(&server);
-        if shared.contains(&server.kind) || shared.contains(&server.plural) {
+        for def in apiloom_apis::generated::definitions() {
+            if def.group == kind.value.group.value {
+                self.own_kind(kind, &def.names());
+            }
+        }
+    }
+
+    fn own_kind(&mut self, kind: &Declared<Kind>, own: &KindNames<'_>) {
+        let shared = names(&kind.value).shared(own);
+        if shared.contains(&own.kind) || shared.contains(&own.plural) {
+            let group = group_text(&kind.value.group.value);
             self.problems.push(
-                Problem::error("every server serves `namespaces` of the core group itself")
-                    .at(self.kind_at(kind))
-                    .help("leave this kind out"),
+                Problem::error(format!(
+                    "every server serves `{}` of {group} itself",
+                    own.plural
+                ))
+                .at(self.kind_at(kind))
+                .help("leave this kind out"),
             );
             return;
         }
         for name in shared {
             self.problems.push(
                 Problem::error(format!(
-                    "`{name}` is a name of `namespaces`, which every server serves"
+                    "`{name}` is a name of `{}`, which every server serves",
+                    own.plural
                 ))
                 .at(self.at(kind.module, said(&kind.value, name).span))
                 .help("choose another name"),
@@ -107,12 +132,16 @@ impl Checker<'_> {
         if a.scope != b.scope {
             self.push_pair(format!("kind `{name}` has another scope here"), first, kind);
         }
-        if a.status != b.status {
-            let has = if b.status { "a" } else { "no" };
-            let message = format!("kind `{name}` has {has} status subresource here");
+        let (first_has, has) = (subresources(a), subresources(b));
+        if first_has != has {
+            let message = format!(
+                "kind `{name}` has other subresources here: {}, not {}",
+                list_of(&has),
+                list_of(&first_has)
+            );
             self.problems.push(
                 self.pair(message, first, kind)
-                    .help("write `status` in every version of a kind or in none"),
+                    .help("declare the same ones in every version of a kind"),
             );
         }
     }

@@ -6,8 +6,10 @@ use serde_json::Value;
 
 use super::*;
 use crate::generate::Settings;
-use crate::model::{Group, Kind, Model, Release};
-use crate::view::{ApiServiceView, InstallView, MainView, ModView, RbacView, RegistryView};
+use crate::model::{Group, Kind, Model, Release, Subresource};
+use crate::view::{
+    ApiServiceView, InstallView, ListView, MainView, ModView, RbacView, RegistryView,
+};
 
 fn full() -> (Model, Settings) {
     let kind = Kind {
@@ -17,7 +19,10 @@ fn full() -> (Model, Settings) {
         rust_type: "crate::v1::HTTPRoute".to_owned(),
         namespaced: true,
         verbs: vec!["create".to_owned(), "get".to_owned()],
-        status: true,
+        subresources: vec![Subresource {
+            name: "status".to_owned(),
+            verbs: vec!["get".to_owned()],
+        }],
         served: true,
         storage: true,
         hub: "v1".to_owned(),
@@ -63,6 +68,7 @@ fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value>
             json(ApiServiceView::new(model, settings)),
         ),
         ("install.rs.tera", json(InstallView::new(model))),
+        ("list.rs.tera", json(ListView::new(model, "meta"))),
         ("main.rs.tera", json(MainView::new(model, settings))),
         ("mod.rs.tera", json(ModView::new(model))),
         ("rbac.yaml.tera", json(RbacView::new(model))),

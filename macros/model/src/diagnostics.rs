@@ -89,7 +89,7 @@ diagnostics! {
     EmptyEnum = "E029" "empty-enum",
     /// Null for a field that has no value for it.
     NullableTarget = "E030" "nullable-target",
-    /// A status subresource without a field that a new object can have.
+    /// A subresource such as `status` without a field that a new object can have.
     StatusField = "E031" "status-field",
     /// An `Option` inside of a list, a map, a box or another option.
     NestedOption = "E040" "nested-option",

@@ -9,6 +9,8 @@ pub(crate) enum Target {
     Resource,
     Column,
     Verbs,
+    Subresource,
+    Deletion,
     Lifecycle,
     Struct,
     Enum,
@@ -30,6 +32,8 @@ impl Target {
             Self::Resource => "#[resource]",
             Self::Column => "printcolumn(..)",
             Self::Verbs => "verbs(..)",
+            Self::Subresource => "subresource(..)",
+            Self::Deletion => "deletion(..)",
             Self::Lifecycle => "lifecycle(..)",
             Self::Struct => "#[api] on a struct",
             Self::Enum => "#[api] on an enum",
@@ -58,8 +62,8 @@ pub(crate) struct Key {
 }
 
 use Target::{
-    Bounds, Column, Convert, Each, Enum, Field, FieldConvert, Group, Keys, Lifecycle, Newtype,
-    Resource, Struct, Union, Variant, Verbs,
+    Bounds, Column, Convert, Deletion, Each, Enum, Field, FieldConvert, Group, Keys, Lifecycle,
+    Newtype, Resource, Struct, Subresource, Union, Variant, Verbs,
 };
 
 const fn key(name: &'static str, targets: &'static [Target]) -> Key {
@@ -121,7 +125,9 @@ const KEYS: &[Key] = &[
     key("namespaced", &[Resource]),
     key("cluster", &[Resource]),
     key("status", &[Resource]),
-    key("verbs", &[Resource]),
+    many("subresource", &[], &[Resource]),
+    key("deletion", &[Resource]),
+    key("verbs", &[Resource, Subresource]),
     key("readonly", &[Resource]),
     many("printcolumn", &["column"], &[Resource]),
     many("selectable", &["select"], &[Resource]),
@@ -134,7 +140,10 @@ const KEYS: &[Key] = &[
     key("generation", &[Resource]),
     key("unconditional_update", &[Resource]),
     key("create_on_update", &[Resource]),
-    key("name", &[Column, Group]),
+    key("name", &[Column, Group, Subresource]),
+    key("writes", &[Subresource]),
+    key("finalizers", &[Deletion]),
+    key("phase", &[Deletion]),
     key("path", &[Column]),
     key("with", &[Column, Convert, FieldConvert]),
     key("json_path", &[Column]),
@@ -154,7 +163,6 @@ const KEYS: &[Key] = &[
     key("release", &[Group]),
     later("scale", &[Resource]),
     later("connect", &[Resource]),
-    later("subresource", &[Resource]),
     later("method", &[Resource]),
     later("no_client", &[Resource]),
     later("index", &[Resource]),

@@ -1,11 +1,14 @@
 //! A kind as declared with `#[resource(..)]` on its root struct.
 
+mod naming;
 mod parse;
 mod query;
+mod subresource;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use parse::{check_group, check_label, read_release};
+pub(crate) use naming::{check_group, check_label};
+pub(crate) use parse::read_release;
 pub use parse::{parse_derived_kind, parse_kind};
 pub use query::{Comparison, Literal, Query, QueryStep};
 
@@ -35,8 +38,10 @@ pub struct Kind {
     pub categories: Vec<Spanned<String>>,
     /// Namespaced or cluster.
     pub scope: Scope,
-    /// Whether there is a status subresource.
-    pub status: bool,
+    /// The subresources, sorted by name.
+    pub subresources: Vec<Subresource>,
+    /// How objects are deleted, if they are containers.
+    pub deletion: Option<Deletion>,
     /// Served verbs, sorted as discovery lists them.
     pub verbs: Vec<Verb>,
     /// Printer columns behind the name.
@@ -145,6 +150,35 @@ impl Verb {
             Verb::Watch => "Watch",
         }
     }
+}
+
+/// A subresource: a path below an object, with verbs of its own.
+#[derive(Clone, Debug)]
+pub struct Subresource {
+    /// The name, the last part of the path.
+    pub name: Spanned<String>,
+    /// Its verbs, sorted; it serves those that the kind serves too.
+    pub verbs: Vec<Verb>,
+    /// The field that it writes; `None` for nothing.
+    pub writes: Option<Writes>,
+}
+
+/// The field that a subresource writes, by its JSON name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// This field only.
+    Only(String),
+    /// This field besides what the object's own path writes.
+    Also(String),
+}
+
+/// How objects of a container are deleted: marked until their content is gone.
+#[derive(Clone, Debug)]
+pub struct Deletion {
+    /// The list of finalizers besides `metadata.finalizers`.
+    pub finalizers: FieldRef,
+    /// The text field that is `Terminating` in a marked object.
+    pub phase: FieldRef,
 }
 
 /// A reference to a value inside the object.

@@ -1,6 +1,7 @@
 //! Values that are words from a closed list.
 
 use crate::diagnostics::DiagnosticId as Id;
+use crate::kind::Verb;
 use crate::{Diagnostics, Spanned};
 
 /// The value of a word; an unknown one is reported with a similar spelling or the whole list.
@@ -22,4 +23,15 @@ pub(crate) fn look_up<T: Copy>(
     error.help(format!("one of: {}", names.join(", ")));
     error.suggest(word, names);
     None
+}
+
+/// The verb of a word, one of those that are known here.
+pub(crate) fn look_up_verb(
+    word: &Spanned<String>,
+    what: &str,
+    known: &[Verb],
+    d: &mut Diagnostics,
+) -> Option<Verb> {
+    let known: Vec<(&str, Verb)> = known.iter().map(|verb| (verb.key(), *verb)).collect();
+    look_up(word, what, &known, d)
 }

@@ -2,7 +2,7 @@
 
 use apiloom_model::kind::{
     Column, ColumnSource, ColumnType, Comparison, FieldRef, Kind, Literal, NameFormat, Query,
-    QueryStep, Release, Scope,
+    QueryStep, Release, Scope, Subresource, Writes,
 };
 use apiloom_model::{Name, Spanned};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -86,11 +86,8 @@ fn definition(kind: &Kind) -> TokenStream {
     let selectable = kind.selectable.iter().map(|field| path_of(kind, field));
     let conversion = conversion(kind);
     let place = place(kind.root.name.span);
-    let status = kind
-        .status
-        .then(|| quote!(::apiloom::codegen::SubresourceDef::status()));
-    let subresources = quote!(::std::vec![#status]);
-    let deletion = variant("DeletionRule", "Object");
+    let subresources = kind.subresources.iter().map(subresource);
+    let deletion = deletion(kind);
     let lifecycle = lifecycle(kind);
     let name_format = variant(
         "NameFormat",
@@ -116,7 +113,7 @@ fn definition(kind: &Kind) -> TokenStream {
             categories: ::std::vec![#(#categories),*],
             scope: #scope,
             verbs: ::std::vec![#(#verbs),*],
-            subresources: #subresources,
+            subresources: ::std::vec![#(#subresources),*],
             deletion: #deletion,
             storage: #storage,
             served: #served,
@@ -132,6 +129,34 @@ fn definition(kind: &Kind) -> TokenStream {
             place: #place,
             schema: ::apiloom::codegen::Schema::for_resource::<Self>,
         }
+    }
+}
+
+fn subresource(sub: &Subresource) -> TokenStream {
+    let name = text(&sub.name.value);
+    let verbs = sub.verbs.iter().map(|verb| variant("Verb", verb.variant()));
+    let writes = match &sub.writes {
+        None => variant("Writes", "Nothing"),
+        Some(Writes::Only(field)) => {
+            let field = text(field);
+            quote!(::apiloom::codegen::Writes::Only(#field))
+        }
+        Some(Writes::Also(field)) => {
+            let field = text(field);
+            quote!(::apiloom::codegen::Writes::Also(#field))
+        }
+    };
+    quote!(::apiloom::codegen::SubresourceDef::new(#name, &[#(#verbs),*], #writes))
+}
+
+fn deletion(kind: &Kind) -> TokenStream {
+    let Some(deletion) = &kind.deletion else {
+        return variant("DeletionRule", "Object");
+    };
+    let finalizers = path_of(kind, &deletion.finalizers);
+    let phase = path_of(kind, &deletion.phase);
+    quote! {
+        ::apiloom::codegen::DeletionRule::Container { finalizers: #finalizers, phase: #phase }
     }
 }
 

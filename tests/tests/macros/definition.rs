@@ -2,8 +2,8 @@
 
 use apiloom::meta::JsonPath;
 use apiloom::meta::kind::{
-    CellSource, ColumnType, GenerationRule, Lifecycle, NameFormat, Place, Release, ResourceDef,
-    Scope, SmolStr, Verb,
+    CellSource, ColumnType, DeletionRule, GenerationRule, Lifecycle, NameFormat, Place, Release,
+    ResourceDef, Scope, SmolStr, SubresourceDef, Verb, Writes,
 };
 use apiloom::prelude::*;
 use serde_json::json;
@@ -154,6 +154,47 @@ fn a_declared_kind_is_what_it_says() {
             JsonPath::new(["spec", "type"]),
             JsonPath::new(["spec", "limits"])
         ]
+    );
+}
+
+#[apiloom::resource(group = "example.com", version = "v1", cluster, status,
+    subresource(name = "finalize", verbs = [update], writes = also(spec)),
+    subresource(name = "trace", verbs = [get]),
+    deletion(finalizers = spec.own_finalizers, phase = status.phase))]
+pub struct Room {
+    pub metadata: ObjectMeta,
+    pub spec: Option<RoomSpec>,
+    pub status: Option<RoomStatus>,
+}
+
+#[apiloom::api]
+pub struct RoomSpec {
+    pub own_finalizers: Vec<String>,
+}
+
+#[apiloom::api]
+pub struct RoomStatus {
+    pub phase: Option<String>,
+}
+
+// Issue 11, point 2.
+#[test]
+fn subresources_and_deletion_are_data_of_the_definition() {
+    let def = Room::definition();
+    assert_eq!(
+        def.subresources,
+        [
+            SubresourceDef::new("finalize", &[Verb::Update], Writes::Also("spec".into())),
+            SubresourceDef::status(),
+            SubresourceDef::new("trace", &[Verb::Get], Writes::Nothing),
+        ]
+    );
+    assert_eq!(
+        def.deletion,
+        DeletionRule::Container {
+            finalizers: JsonPath::new(["spec", "ownFinalizers"]),
+            phase: JsonPath::new(["status", "phase"]),
+        }
     );
 }
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::modules::Crate;
 use super::uses::{self, Uses};
 
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
+    "runtime/apis",
     "runtime/meta",
     "runtime/storage",
     "runtime/server",

@@ -8,7 +8,6 @@ use apiloom::prelude::*;
     namespaced,
     scale(spec = spec.replicas),
     connect("exec"),
-    subresource("rollback"),
     method(rollback),
     no_client,
     proto(package = "x"),

@@ -1,20 +1,21 @@
 //! Reads `#[resource(..)]`.
 
-use quote::quote_spanned;
 use syn::{Data, DeriveInput};
 
+use super::naming::{bad_name, check_camel, check_group, check_label};
+use super::subresource::{self, Declared};
 use super::{
-    Column, ColumnSource, ColumnType, FieldRef, Kind, Lifecycle, NameFormat, Query, Release, Scope,
-    Verb,
+    Column, ColumnSource, ColumnType, Deletion, FieldRef, Kind, Lifecycle, NameFormat, Query,
+    Release, Scope, Subresource, Verb,
 };
-use crate::api::{ApiStruct, Field, Shape, parse_api, parse_struct, read_struct};
+use crate::api::{ApiStruct, parse_api, parse_struct, read_struct};
 use crate::args::{self, Arg, Args, string_or_path};
 use crate::crate_path;
 use crate::diagnostics::DiagnosticId as Id;
 use crate::item::{self, Form};
 use crate::keys::Target;
-use crate::words::look_up;
-use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, is_attribute, names};
+use crate::words::{look_up, look_up_verb};
+use crate::{Code, Diagnostics, SourceSpan, Spanned, is_attribute, names};
 
 /// Reads a root struct with `#[resource(..)]` attributes (also spelled `#[apiloom::resource(..)]`).
 ///
@@ -38,7 +39,7 @@ pub fn parse_derived_kind(item: &DeriveInput, diagnostics: &mut Diagnostics) -> 
 fn parse(item: &DeriveInput, form: Form, d: &mut Diagnostics) -> Option<Kind> {
     let args = args::of_attributes(&item.attrs, "resource", Target::Resource, d);
     let span = attribute_span(item);
-    let keys = Keys::read(&args, span, d);
+    let mut keys = Keys::read(&args, span, d);
     if !matches!(item.data, Data::Struct(_)) {
         d.error(
             Id::RootNotStruct,
@@ -51,10 +52,9 @@ fn parse(item: &DeriveInput, form: Form, d: &mut Diagnostics) -> Option<Kind> {
     }
     let mut root = parse_struct(item, form, d)?;
     check_root(&root, d);
-    if let Some(key) = keys.status {
-        settle_status(&mut root, item, form, key, d);
-    }
-    keys.into_kind(root, span, &args, d)
+    let declared = std::mem::take(&mut keys.subresources);
+    let subresources = subresource::settle(declared, &mut root, item, form, d);
+    keys.into_kind(root, subresources, span, &args, d)
 }
 
 /// Reports the remaining errors of a root that is not a struct.
@@ -64,77 +64,6 @@ fn read_other(item: &DeriveInput, form: Form, d: &mut Diagnostics) {
     } else if form == Form::Attribute {
         parse_api(item, d);
     }
-}
-
-/// Checks that a new object can have a status: the status in a create is dropped, so it must be optional or have a
-/// default; otherwise the default of its type is used.
-fn settle_status(
-    root: &mut ApiStruct,
-    item: &DeriveInput,
-    form: Form,
-    key: SourceSpan,
-    d: &mut Diagnostics,
-) {
-    // The status may be a field of a flattened type, which is not visible here.
-    let flattens = root.fields.iter().any(|field| field.flatten);
-    let named = |field: &&mut Field| !field.flatten && field.json_name == "status";
-    let Some(field) = root.fields.iter_mut().find(named) else {
-        if !flattens {
-            d.error(
-                Id::StatusField,
-                key,
-                format!("`{}` has no field `status`", root.name.text),
-            )
-            .help(
-                "add the field, for example `pub status: Option<Status>`, or remove `status` here",
-            );
-        }
-        return;
-    };
-    if field.rules.required {
-        d.error(
-            Id::StatusField,
-            field.name.span,
-            "no create can give the status: only the subresource writes it",
-        )
-        .help("remove `required`");
-        return;
-    }
-    let has_value = !matches!(field.shape, Shape::Other)
-        || field.default.is_some()
-        || field.default_with.is_some();
-    match form {
-        _ if has_value => {}
-        Form::Attribute => field.default = Some(default_of(&field.ty)),
-        Form::Derive if has_serde_default(item, field) => {}
-        Form::Derive => {
-            d.error(
-                Id::StatusField,
-                field.name.span,
-                "no create can give the status, and it has no default",
-            )
-            .help("make the field an `Option`, or add `#[serde(default)]`");
-        }
-    }
-}
-
-/// The default of a type, with rustc's error at the type when it has none.
-fn default_of(ty: &Code) -> Code {
-    let span = ty.span().start;
-    Code::new(&quote_spanned!(span=> <#ty as ::core::default::Default>::default()))
-}
-
-/// Whether serde has a default for the absent field.
-fn has_serde_default(item: &DeriveInput, field: &Field) -> bool {
-    let Data::Struct(data) = &item.data else {
-        return false;
-    };
-    let own = data.fields.iter().find(|other| {
-        let name = other.ident.as_ref().map(Name::from);
-        name.is_some_and(|name| name == field.name)
-    });
-    item::has_serde_key(&item.attrs, "default")
-        || own.is_some_and(|own| item::has_serde_key(&own.attrs, "default"))
 }
 
 fn attribute_span(item: &DeriveInput) -> SourceSpan {
@@ -179,8 +108,8 @@ struct Keys {
     short_names: Vec<Spanned<String>>,
     categories: Vec<Spanned<String>>,
     scope: Option<Scope>,
-    /// The span of `status`.
-    status: Option<SourceSpan>,
+    subresources: Vec<Declared>,
+    deletion: Option<Deletion>,
     verbs: Option<Vec<Verb>>,
     columns: Vec<Column>,
     selectable: Vec<FieldRef>,
@@ -240,7 +169,8 @@ impl Keys {
             "category" => add_labels(&mut self.categories, "category", arg, d),
             "namespaced" if arg.flag(d) => self.scope = Some(Scope::Namespaced),
             "cluster" if arg.flag(d) => self.scope = Some(Scope::Cluster),
-            "status" => self.status = arg.flag(d).then(|| arg.span()),
+            "status" | "subresource" => subresource::add(&mut self.subresources, arg, d),
+            "deletion" => self.deletion = subresource::read_deletion(arg, d),
             "verbs" => self.verbs = Some(read_verbs(arg, d)),
             "readonly" if arg.flag(d) => {
                 self.verbs = Some(vec![Verb::Get, Verb::List, Verb::Watch]);
@@ -289,6 +219,7 @@ impl Keys {
     fn into_kind(
         self,
         root: ApiStruct,
+        subresources: Vec<Subresource>,
         span: SourceSpan,
         args: &Args,
         d: &mut Diagnostics,
@@ -330,7 +261,8 @@ impl Keys {
             short_names: self.short_names,
             categories: self.categories,
             scope: self.scope?,
-            status: self.status.is_some(),
+            subresources,
+            deletion: self.deletion,
             verbs: self.verbs.unwrap_or_else(|| Verb::ALL.to_vec()),
             columns: self.columns,
             selectable: self.selectable,
@@ -360,7 +292,6 @@ fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
     let Some(args) = arg.list(Target::Verbs, d) else {
         return Verb::ALL.to_vec();
     };
-    let known: Vec<(&str, Verb)> = Verb::ALL.iter().map(|verb| (verb.key(), *verb)).collect();
     let mut verbs = Vec::new();
     let mut skip = Vec::new();
     for arg in &args {
@@ -373,7 +304,7 @@ fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
             if word == "deletecollection" {
                 word.value = Verb::DeleteCollection.key().to_owned();
             }
-            let Some(verb) = look_up(&word, "verb", &known, d) else {
+            let Some(verb) = look_up_verb(&word, "verb", &Verb::ALL, d) else {
                 continue;
             };
             if side.contains(&verb) {
@@ -581,63 +512,5 @@ fn add_labels(names: &mut Vec<Spanned<String>>, what: &str, arg: &Arg, d: &mut D
             );
         }
         names.push(name);
-    }
-}
-
-fn is_label(text: &str) -> bool {
-    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    let start = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    let bytes = text.as_bytes();
-    bytes.len() <= 63
-        && bytes.iter().all(|b| inner(*b))
-        && start(bytes.first())
-        && start(bytes.last())
-}
-
-fn bad_name(what: &str, name: &Spanned<String>, rule: &str, d: &mut Diagnostics) {
-    d.error(
-        Id::BadName,
-        name.span,
-        format!("{:?} is not a {what}", name.value),
-    )
-    .help(rule);
-}
-
-/// A group is a DNS subdomain; the empty name is the core group.
-pub(crate) fn check_group(name: &Spanned<String>, d: &mut Diagnostics) {
-    let valid = name.is_empty() || name.len() <= 253 && name.split('.').all(is_label);
-    if !valid {
-        bad_name(
-            "group",
-            name,
-            "a group is a DNS subdomain such as \"wardle.example.com\"",
-            d,
-        );
-    }
-}
-
-/// Versions, plurals, short names are lower-case DNS labels that begin with a letter.
-pub(crate) fn check_label(what: &str, name: &Spanned<String>, d: &mut Diagnostics) {
-    if !is_label(name) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
-        bad_name(
-            what,
-            name,
-            "write lower-case letters, digits and `-`, beginning with a letter, at most 63",
-            d,
-        );
-    }
-}
-
-fn check_camel(what: &str, name: &Spanned<String>, d: &mut Diagnostics) {
-    let valid = name.starts_with(|c: char| c.is_ascii_uppercase())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric())
-        && name.len() <= 63;
-    if !valid {
-        bad_name(
-            what,
-            name,
-            "write a CamelCase word of at most 63 letters and digits",
-            d,
-        );
     }
 }

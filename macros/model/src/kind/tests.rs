@@ -293,3 +293,50 @@ fn no_input_panics() {
         }
     }
 }
+
+// Issue 11, point 2.
+#[test]
+fn subresources_are_sorted_and_name_the_field_that_they_write() {
+    let source = "#[resource(group = \"\", version = \"v1\", cluster, status, \
+                  deletion(finalizers = spec.finalizers, phase = \".status.phase\"), \
+                  subresource(name = \"finalize\", verbs = [update], writes = also(spec)), \
+                  subresource(name = \"approval\", verbs(update, get), writes = only(long_name)), \
+                  subresource(name = \"log\", verbs = [get]))] \
+                  struct A { metadata: ObjectMeta, spec: Spec, long_name: Vec<String>, status: Status }";
+    let (kind, errors) = read(source);
+    assert_eq!(errors, [""; 0]);
+    let kind = kind.unwrap();
+    let shown: Vec<String> = kind
+        .subresources
+        .iter()
+        .map(|sub| {
+            let verbs: Vec<&str> = sub.verbs.iter().map(|verb| verb.as_str()).collect();
+            format!("{} {} {:?}", sub.name.value, verbs.join("+"), sub.writes)
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "approval get+update Some(Only(\"longName\"))",
+            "finalize update Some(Also(\"spec\"))",
+            "log get None",
+            "status get+patch+update Some(Only(\"status\"))",
+        ]
+    );
+    let deletion = kind.deletion.unwrap();
+    assert!(matches!(deletion.finalizers, FieldRef::Typed(names) if names.len() == 2));
+    assert!(matches!(deletion.phase, FieldRef::Json(text) if text == ".status.phase"));
+    // The field that a create cannot give has a default.
+    let status = kind
+        .root
+        .fields
+        .iter()
+        .find(|field| field.json_name == "status");
+    assert!(status.is_some_and(|field| field.default.is_some()));
+    let spec = kind
+        .root
+        .fields
+        .iter()
+        .find(|field| field.json_name == "spec");
+    assert!(spec.is_some_and(|field| field.default.is_none()));
+}

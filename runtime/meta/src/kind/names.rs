@@ -29,20 +29,6 @@ pub struct Difference {
     pub second: String,
 }
 
-impl KindNames<'static> {
-    /// The names of the namespaces that every server has.
-    pub fn of_namespaces() -> Self {
-        Self {
-            kind: "Namespace",
-            list_kind: "NamespaceList",
-            plural: "namespaces",
-            singular: "namespace",
-            short_names: vec!["ns"],
-            categories: Vec::new(),
-        }
-    }
-}
-
 impl<'a> KindNames<'a> {
     /// Names by which a resource can be asked for.
     fn resources(&self) -> impl Iterator<Item = &'a str> {

@@ -222,6 +222,24 @@ impl Schema {
         }
     }
 
+    /// Whether a list of strings is at a path.
+    pub fn is_string_list(&self, path: &JsonPath) -> bool {
+        let Child::Node(node) = self.at(path) else {
+            return false;
+        };
+        let items = node.items.as_ref().map(|items| items.types);
+        node.types == Types::ARRAY && items == Some(Types::STRING)
+    }
+
+    /// Whether a text can be at a path, as far as types and listed values say.
+    pub fn takes_text(&self, path: &JsonPath, text: &str) -> bool {
+        let Child::Node(node) = self.at(path) else {
+            return false;
+        };
+        let values = &node.rules.values;
+        node.types == Types::STRING && (values.is_empty() || values.iter().any(|one| one == text))
+    }
+
     fn at(&self, path: &JsonPath) -> Child<'_> {
         Child::Node(&self.root).at(path)
     }

@@ -1,7 +1,7 @@
 //! The kinds as documents for people and other tools: CustomResourceDefinitions, and the dump that the generator writes
 //! into files.
 
-use apiloom_meta::kind::{CellSource, Column, Scope};
+use apiloom_meta::kind::{CellSource, Column, Scope, SubresourceDef};
 use apiloom_meta::schema::structural;
 use apiloom_meta::{FieldPath, GroupVersionKind, ResourceDef};
 use serde_json::{Map, Value, json};
@@ -147,6 +147,18 @@ fn notes(versions: &[&KindSource]) -> Vec<String> {
                 "Columns of {} that a function computes have no path, so they are left out: {}.",
                 kind.def.version,
                 computed.join(", ")
+            ));
+        }
+        let subresources = kind.def.served_subresources();
+        let unknown: Vec<&str> = subresources
+            .map(|sub| &*sub.name)
+            .filter(|name| *name != SubresourceDef::STATUS)
+            .collect();
+        if !unknown.is_empty() {
+            notes.push(format!(
+                "Subresources of {} that this definition cannot have: {}.",
+                kind.def.version,
+                unknown.join(", ")
             ));
         }
         let unsaid = (kind.in_crd)().unsaid;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use apiloom_meta::kind::{CellSource, Place, Resource, ResourceDef, SmolStr};
+use apiloom_meta::kind::{CellSource, DeletionRule, Place, Resource, ResourceDef, SmolStr};
+use apiloom_meta::schema::Schema;
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
 use apiloom_storage::Storage;
 
@@ -271,6 +272,26 @@ impl Kinds<'_> {
             )
         }));
         self.problems.extend(lines);
+        self.problems.extend(unfit_deletion(&def, &schema));
         Some(KindVersion::new(def, schema, strategy))
     }
+}
+
+/// The fields that deletion of a container uses and that cannot hold what it writes there.
+fn unfit_deletion(def: &ResourceDef, schema: &Schema) -> Vec<String> {
+    let DeletionRule::Container { finalizers, phase } = &def.deletion else {
+        return Vec::new();
+    };
+    let mut problems = Vec::new();
+    if !schema.is_string_list(finalizers) {
+        let problem =
+            format!("its own finalizers are at {finalizers}, which is no list of strings");
+        problems.push(of_kind(def, problem));
+    }
+    let terminating = DeletionRule::TERMINATING;
+    if !schema.takes_text(phase, terminating) {
+        let problem = format!("its phase is at {phase}, which cannot be {terminating:?}");
+        problems.push(of_kind(def, problem));
+    }
+    problems
 }

@@ -220,10 +220,3 @@ async fn the_lifecycle_plugin_can_be_disabled() {
         .await
         .unwrap();
 }
-
-/// The generator reports kinds that share these names before a server is built.
-#[test]
-fn the_generator_knows_the_names_of_namespaces() {
-    let names = apiloom_meta::kind::names::KindNames::of_namespaces();
-    assert_eq!(Namespace::definition().names(), names);
-}

@@ -1,0 +1,339 @@
+//! Subresources and the rule of deletion: the keys `status`, `subresource(..)` and `deletion(..)`.
+
+use quote::quote_spanned;
+use syn::{Data, DeriveInput};
+
+use super::naming::check_label;
+use super::{Deletion, Subresource, Verb, Writes};
+use crate::api::{ApiStruct, Field, Shape};
+use crate::args::Arg;
+use crate::diagnostics::DiagnosticId as Id;
+use crate::item::{self, Form};
+use crate::keys::Target;
+use crate::words::{look_up, look_up_verb};
+use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, names};
+
+/// The name of the subresource with a key of its own.
+const STATUS: &str = "status";
+
+/// A subresource as it is written, before its field is looked up in the struct.
+pub(super) struct Declared {
+    name: Spanned<String>,
+    verbs: Vec<Verb>,
+    writes: Option<(WriteRule, Name)>,
+    /// Whether the short form `status` declares it.
+    is_short: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WriteRule {
+    Only,
+    Also,
+}
+
+/// The verbs that a subresource can have.
+const VERBS: [Verb; 3] = [Verb::Get, Verb::Patch, Verb::Update];
+
+impl Declared {
+    /// `status`.
+    fn status(key: SourceSpan) -> Self {
+        let field = Name {
+            text: STATUS.to_owned(),
+            raw: false,
+            span: key.start,
+        };
+        Self {
+            name: Spanned::new(STATUS.to_owned(), key),
+            verbs: VERBS.to_vec(),
+            writes: Some((WriteRule::Only, field)),
+            is_short: true,
+        }
+    }
+}
+
+/// Reads `status` or `subresource(..)` into the subresources of a kind.
+pub(super) fn add(subresources: &mut Vec<Declared>, arg: &Arg, d: &mut Diagnostics) {
+    let read = match arg.key {
+        STATUS => arg.flag(d).then(|| Declared::status(arg.span())),
+        _ => read(arg, d),
+    };
+    let Some(new) = read else {
+        return;
+    };
+    if subresources.iter().any(|other| other.name == new.name) {
+        d.error(
+            Id::DuplicateName,
+            new.name.span,
+            format!("there are two subresources {:?}", new.name.value),
+        );
+    }
+    subresources.push(new);
+}
+
+fn read(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
+    let before = d.errors().len();
+    let args = arg.list(Target::Subresource, d)?;
+    if args.iter().next().is_none() && d.errors().len() > before {
+        return None;
+    }
+    let (mut name, mut verbs, mut writes) = (None, None, None);
+    for arg in &args {
+        match arg.key {
+            "name" => {
+                name = arg
+                    .string(d)
+                    .inspect(|name| check_label("subresource", name, d));
+            }
+            "verbs" => verbs = Some(read_verbs(arg, d)),
+            "writes" => writes = read_writes(arg, d),
+            _ => {}
+        }
+    }
+    if !args.has("name") {
+        d.error(Id::MissingKey, arg.span(), "`name` is missing")
+            .help("add `name = \"approval\"`, the last part of the path");
+    }
+    let verbs = verbs.unwrap_or_else(|| VERBS.to_vec());
+    let is_written = verbs.iter().any(|verb| *verb != Verb::Get);
+    if is_written && !args.has("writes") {
+        d.error(Id::MissingKey, arg.span(), "`writes` is missing").help(
+            "add `writes = only(field)` or `writes = also(field)`; without a field it is only read: `verbs = [get]`",
+        );
+    }
+    Some(Declared {
+        name: name?,
+        verbs,
+        writes,
+        is_short: false,
+    })
+}
+
+fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
+    let before = d.errors().len();
+    let mut verbs = Vec::new();
+    for word in arg.words(d) {
+        let Some(verb) = look_up_verb(&word, "verb of a subresource", &VERBS, d) else {
+            continue;
+        };
+        if verbs.contains(&verb) {
+            d.error(
+                Id::DuplicateName,
+                word.span,
+                format!("the verb `{}` stands here twice", word.value),
+            );
+        }
+        verbs.push(verb);
+    }
+    verbs.sort_unstable();
+    verbs.dedup();
+    if verbs.is_empty() && d.errors().len() == before {
+        d.error(Id::NoVerbs, arg.span(), "the subresource has no verb")
+            .help("name at least one");
+    }
+    verbs
+}
+
+/// `writes = only(field)` or `writes = also(field)`.
+fn read_writes(arg: &Arg, d: &mut Diagnostics) -> Option<(WriteRule, Name)> {
+    let (word, fields) = arg.call(d)?;
+    let known = [("only", WriteRule::Only), ("also", WriteRule::Also)];
+    let rule = look_up(&word, "rule of what is written", &known, d)?;
+    match <[Name; 1]>::try_from(fields) {
+        Ok([field]) => Some((rule, field)),
+        Err(_) => {
+            d.error(
+                Id::KeyForm,
+                word.span,
+                format!("`{}` names one field: `{}(spec)`", word.value, word.value),
+            );
+            None
+        }
+    }
+}
+
+/// Reads `deletion(..)`.
+pub(super) fn read_deletion(arg: &Arg, d: &mut Diagnostics) -> Option<Deletion> {
+    let args = arg.list(Target::Deletion, d)?;
+    let (mut finalizers, mut phase) = (None, None);
+    for arg in &args {
+        match arg.key {
+            "finalizers" => finalizers = arg.field_ref(d),
+            "phase" => phase = arg.field_ref(d),
+            _ => {}
+        }
+    }
+    for (key, example) in [("finalizers", "spec.finalizers"), ("phase", "status.phase")] {
+        if !args.has(key) {
+            d.error(Id::MissingKey, arg.span(), format!("`{key}` is missing"))
+                .help(format!("add `{key} = {example}`"));
+        }
+    }
+    Some(Deletion {
+        finalizers: finalizers?,
+        phase: phase?,
+    })
+}
+
+/// The subresources with their fields, sorted by name.
+///
+/// A field that a subresource alone writes is dropped from a create, so it must be optional or have a default; otherwise
+/// it gets the default of its type.
+pub(super) fn settle(
+    declared: Vec<Declared>,
+    root: &mut ApiStruct,
+    item: &DeriveInput,
+    form: Form,
+    d: &mut Diagnostics,
+) -> Vec<Subresource> {
+    let mut subresources: Vec<Subresource> = declared
+        .into_iter()
+        .map(|declared| {
+            let writes = declared.writes.as_ref().and_then(|(rule, field)| {
+                settle_field(&declared, *rule, field, root, item, form, d)
+            });
+            check_status(&declared, writes.as_ref(), d);
+            Subresource {
+                name: declared.name,
+                verbs: declared.verbs,
+                writes,
+            }
+        })
+        .collect();
+    subresources.sort_by(|a, b| a.name.value.cmp(&b.name.value));
+    subresources
+}
+
+/// kubectl and CustomResourceDefinitions know a subresource `status` that writes the field `status` and nothing else.
+fn check_status(declared: &Declared, writes: Option<&Writes>, d: &mut Diagnostics) {
+    let is_status = declared.name.value == STATUS;
+    let is_unread = declared.writes.is_some() && writes.is_none();
+    if is_status && !is_unread && writes != Some(&Writes::Only(STATUS.to_owned())) {
+        d.error(
+            Id::StatusField,
+            declared.name.span,
+            "the subresource `status` writes the field `status` and nothing else",
+        )
+        .help("write `writes = only(status)`, or choose another name");
+    }
+}
+
+fn settle_field(
+    declared: &Declared,
+    rule: WriteRule,
+    written: &Name,
+    root: &mut ApiStruct,
+    item: &DeriveInput,
+    form: Form,
+    d: &mut Diagnostics,
+) -> Option<Writes> {
+    let writes = |json: &str| match rule {
+        WriteRule::Only => Writes::Only(json.to_owned()),
+        WriteRule::Also => Writes::Also(json.to_owned()),
+    };
+    // The field may be one of a flattened type, which is not visible here.
+    let flattens = root.fields.iter().any(|field| field.flatten);
+    let is_named = |field: &Field| {
+        if declared.is_short {
+            field.json_name == STATUS
+        } else {
+            field.name.text == written.text
+        }
+    };
+    let found = root
+        .fields
+        .iter()
+        .position(|field| !field.flatten && is_named(field));
+    let Some(index) = found else {
+        if flattens {
+            return Some(writes(&names::json_name(&written.text)));
+        }
+        report_missing(declared, written, root, d);
+        return None;
+    };
+    let field = &mut root.fields[index];
+    if field.json_name == "metadata" {
+        d.error(
+            Id::ReservedField,
+            written.span,
+            "`metadata` cannot belong to a subresource",
+        )
+        .help("name another field");
+        return None;
+    }
+    let writes = writes(&field.json_name);
+    if rule == WriteRule::Only {
+        settle_default(field, item, form, d);
+    }
+    Some(writes)
+}
+
+fn report_missing(declared: &Declared, written: &Name, root: &ApiStruct, d: &mut Diagnostics) {
+    let (root_name, field) = (&root.name.text, &written.text);
+    let message = format!("`{root_name}` has no field `{field}`");
+    if declared.is_short {
+        d.error(Id::StatusField, written.span, message).help(
+            "add the field, for example `pub status: Option<Status>`, or remove `status` here",
+        );
+        return;
+    }
+    let known: Vec<&str> = root
+        .fields
+        .iter()
+        .filter(|field| field.json_name != "metadata")
+        .map(|field| field.name.text.as_str())
+        .collect();
+    let error = d.error(Id::UnknownField, written.span, message);
+    if !known.is_empty() {
+        error.help(format!("its fields are: {}", known.join(", ")));
+    }
+    error.suggest(field, known);
+}
+
+/// Checks that a new object can have the field, which no create can give.
+fn settle_default(field: &mut Field, item: &DeriveInput, form: Form, d: &mut Diagnostics) {
+    let name = &field.json_name;
+    if field.rules.required {
+        d.error(
+            Id::StatusField,
+            field.name.span,
+            format!("no create can give `{name}`: only the subresource writes it"),
+        )
+        .help("remove `required`");
+        return;
+    }
+    let has_value = !matches!(field.shape, Shape::Other)
+        || field.default.is_some()
+        || field.default_with.is_some();
+    match form {
+        _ if has_value => {}
+        Form::Attribute => field.default = Some(default_of(&field.ty)),
+        Form::Derive if has_serde_default(item, field) => {}
+        Form::Derive => {
+            d.error(
+                Id::StatusField,
+                field.name.span,
+                format!("no create can give `{name}`, and it has no default"),
+            )
+            .help("make the field an `Option`, or add `#[serde(default)]`");
+        }
+    }
+}
+
+/// The default of a type, with rustc's error at the type when it has none.
+fn default_of(ty: &Code) -> Code {
+    let span = ty.span().start;
+    Code::new(&quote_spanned!(span=> <#ty as ::core::default::Default>::default()))
+}
+
+/// Whether serde has a default for the absent field.
+fn has_serde_default(item: &DeriveInput, field: &Field) -> bool {
+    let Data::Struct(data) = &item.data else {
+        return false;
+    };
+    let own = data.fields.iter().find(|other| {
+        let name = other.ident.as_ref().map(Name::from);
+        name.is_some_and(|name| name == field.name)
+    });
+    item::has_serde_key(&item.attrs, "default")
+        || own.is_some_and(|own| item::has_serde_key(&own.attrs, "default"))
+}

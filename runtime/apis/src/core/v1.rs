@@ -1,0 +1,57 @@
+//! Version v1 of the core group.
+
+use apiloom_macros::{api, resource};
+use apiloom_meta::{ObjectMeta, Time};
+
+/// Namespace provides a scope for names. Use of multiple namespaces is optional.
+#[resource(group = "", version = "v1", cluster, crate = apiloom_meta, shortname = "ns",
+    verbs(skip = [delete_collection]), name_format = dns_label, generation = none,
+    status, subresource(name = "finalize", verbs = [update], writes = also(spec)),
+    deletion(finalizers = spec.finalizers, phase = status.phase), selectable(status.phase),
+    printcolumn(name = "Status", path = status.phase, doc = "The status of the namespace"),
+    printcolumn(name = "Age", path = metadata.creation_timestamp,
+        doc = "CreationTimestamp is a timestamp representing the server time when this object was created."))]
+#[derive(Default)]
+pub struct Namespace {
+    /// Standard object's metadata.
+    pub metadata: ObjectMeta,
+    /// Spec defines the behavior of the Namespace.
+    #[api(default = NamespaceSpec::default())]
+    pub spec: NamespaceSpec,
+    /// Status describes the current status of a Namespace.
+    pub status: NamespaceStatus,
+}
+
+/// NamespaceSpec describes the attributes on a Namespace.
+#[api(crate = apiloom_meta)]
+#[derive(Default)]
+pub struct NamespaceSpec {
+    /// Finalizers is an opaque list of values that must be empty to permanently remove object from storage.
+    pub finalizers: Vec<String>,
+}
+
+/// NamespaceStatus is information about the current status of a Namespace.
+#[api(crate = apiloom_meta)]
+#[derive(Default)]
+pub struct NamespaceStatus {
+    /// Phase is the current lifecycle phase of the namespace.
+    pub phase: Option<String>,
+    /// Represents the latest available observations of a namespace's current state.
+    pub conditions: Vec<NamespaceCondition>,
+}
+
+/// NamespaceCondition contains details about state of namespace.
+#[api(crate = apiloom_meta)]
+pub struct NamespaceCondition {
+    /// Type of namespace controller condition.
+    #[api(json = "type")]
+    pub condition_type: String,
+    /// Status of the condition, one of True, False, Unknown.
+    pub status: String,
+    /// Last time the condition transitioned from one status to another.
+    pub last_transition_time: Option<Time>,
+    /// Unique, one-word, CamelCase reason for the condition's last transition.
+    pub reason: Option<String>,
+    /// Human-readable message indicating details about last transition.
+    pub message: Option<String>,
+}
