@@ -51,6 +51,11 @@ pub use apiloom_meta::{
 #[doc(no_inline)]
 pub use apiloom_storage as storage;
 
+// The kinds that every server has.
+#[cfg(feature = "server")]
+#[doc(no_inline)]
+pub use apiloom_apis as apis;
+
 // The server, for users and for generated code.
 #[cfg(feature = "server")]
 #[doc(no_inline)]

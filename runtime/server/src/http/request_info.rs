@@ -16,7 +16,10 @@ use super::query::{Query, decode};
 use crate::auth::Attributes;
 use crate::registry::{Namespace, UserInfo};
 
-/// What namespaces declare: they are part of the paths of other resources.
+/// The segment before a namespace in paths of namespaced resources: the resource of the namespaces themselves.
+pub(super) const NAMESPACES: &str = Namespace::PLURAL;
+
+/// What namespaces declare: which segments after a namespace are its subresources.
 static NAMESPACE: LazyLock<ResourceDef> = LazyLock::new(Namespace::definition);
 
 /// The attributes of a request.
@@ -198,7 +201,7 @@ impl RequestInfo {
             };
             rest = after;
         }
-        if let [Namespace::PLURAL, namespace, after @ ..] = rest {
+        if let [NAMESPACES, namespace, after @ ..] = rest {
             self.namespace = (*namespace).to_owned();
             // What follows the namespace is a subresource of it, or else a resource in it.
             if !after.is_empty() && NAMESPACE.subresource(after[0]).is_none() {

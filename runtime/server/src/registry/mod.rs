@@ -14,6 +14,7 @@ mod reads;
 mod rules;
 mod writes;
 
+pub use apiloom_apis::core::v1::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
 pub(crate) use catalog::builder::DEFAULT_MAX_OBJECT_BYTES;
 pub use catalog::builder::RegistryBuilder;
 pub use catalog::change::CatalogChange;
@@ -42,7 +43,6 @@ pub use reads::watch::WatchEvents;
 pub use rules::admission::{
     Admission, AdmissionContext, AdmissionRequest, AdmittedObject, Operation,
 };
-pub use rules::namespace::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
 pub use rules::strategy::Strategy;
 pub use writes::Writes;
 pub use writes::written::{Deleted, Written};

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::names::{self, base_path, gvk, meta, operation_infix, reference, tag};
 use super::{components, parameters};
 use crate::http::format;
+use crate::http::request_info::NAMESPACES;
 
 /// Kinds of patches that are served; clients choose among these.
 const PATCHES: [&str; 2] = [
@@ -27,7 +28,7 @@ pub(super) fn add(def: &ResourceDef, paths: &mut Map<String, Value>) {
     let base = base_path(def);
     let namespaced = def.scope == Scope::Namespaced;
     let collection = if namespaced {
-        format!("{base}/namespaces/{{namespace}}/{}", def.plural)
+        format!("{base}/{NAMESPACES}/{{namespace}}/{}", def.plural)
     } else {
         format!("{base}/{}", def.plural)
     };

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use apiloom_apis::core::v1::Namespace;
 use apiloom_meta::GroupResource;
 use apiloom_meta::kind::{GroupDef, Resource, ResourceDef};
 use apiloom_storage::Storage;
@@ -18,7 +19,7 @@ use crate::registry::endpoint::{Endpoint, Shared};
 use crate::registry::located::of_kind;
 use crate::registry::objects::kind::Kind;
 use crate::registry::rules::admission::{Admission, AdmissionContext, Chain};
-use crate::registry::rules::namespace::{Namespace, NamespaceLifecycle, NamespaceRules};
+use crate::registry::rules::namespace::{NamespaceLifecycle, NamespaceRules};
 use crate::registry::rules::strategy::Strategy;
 use crate::registry::writes::{WriteSettings, stamp};
 
@@ -71,7 +72,7 @@ impl Registry {
 }
 
 impl RegistryBuilder {
-    /// A builder that knows core/v1 Namespace.
+    /// A builder that knows the server's own kinds.
     pub(crate) fn new(store: Arc<dyn Storage>) -> Self {
         let mut builder = Self {
             store,
@@ -89,7 +90,7 @@ impl RegistryBuilder {
             cache_sizes: Vec::new(),
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
         };
-        builder.kind::<Namespace>();
+        builder.defs = own_kinds();
         builder.own_kinds = builder.defs.len();
         builder.strategy::<Namespace>(NamespaceRules);
         builder.admission(|context| Box::new(NamespaceLifecycle::new(context.lister())));
@@ -217,6 +218,12 @@ impl RegistryBuilder {
         let catalog = Catalog::new(parts, &settings, None);
         Ok(Registry::new(catalog, settings, listers, namespaces))
     }
+}
+
+/// The server's own kinds. Their places are in our source, which errors about users' kinds do not show.
+fn own_kinds() -> Vec<ResourceDef> {
+    let own = apiloom_apis::generated::definitions().into_iter();
+    own.map(|def| ResourceDef { place: None, ..def }).collect()
 }
 
 /// Namespaces without admission and cache, for those that the server makes itself.

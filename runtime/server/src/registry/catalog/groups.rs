@@ -1,9 +1,9 @@
 //! The groups of a catalog with their versions, and the names that kinds of a group may not share.
 
+use apiloom_apis::core::v1::Namespace;
 use apiloom_meta::kind::{GroupDef, Place, Release, Resource, ResourceDef, SmolStr};
 
 use crate::registry::located::{label, located, of_two_kinds};
-use crate::registry::rules::namespace::Namespace;
 
 /// A group with its versions in order of preference.
 #[derive(Clone, Debug)]

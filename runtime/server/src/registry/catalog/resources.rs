@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_meta::{ApiError, Object, StatusReason};
+use apiloom_apis::core::v1::Namespace;
+use apiloom_meta::{ApiError, Object, Resource as _, StatusReason};
 use apiloom_storage::StorageError;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -163,7 +164,7 @@ impl Registry {
             return Ok(());
         };
         let mut object = Object::default();
-        object.set_type("v1", "Namespace");
+        object.set_type(Namespace::VERSION, Namespace::KIND);
         object.set_meta_str("name", namespace::DEFAULT);
         match namespaces
             .writes()

@@ -1,23 +1,15 @@
-//! core/v1 Namespace, and the admission plugin that keeps objects out of namespaces that are missing or on their way out.
+//! The rules of core/v1 Namespace, and the admission plugin that keeps objects out of namespaces that are missing or on their way out.
 //!
 //! A namespace ends in two steps. DELETE marks it: deletionTimestamp, phase Terminating. It goes when `spec.finalizers`
 //! is emptied by a PUT to `/finalize` and `metadata.finalizers` is empty. Emptying a terminating namespace of its
 //! objects and its finalizers is the work of the namespace controller, which comes with the garbage collector: until
 //! then a deleted namespace stays Terminating until someone finalizes it.
 
+use apiloom_apis::core::v1::{Namespace, NamespaceStatus};
 use apiloom_meta::error::MAX_CAUSES;
-use apiloom_meta::kind::{
-    ApiType, CellSource, Column, ColumnType, DeletionRule, GenerationRule, NameFormat, Scope,
-    SubresourceDef, Verb, Writes,
-};
-use apiloom_meta::schema::Schema;
-use apiloom_meta::types::ObjectMeta;
-use apiloom_meta::{
-    ApiError, FieldError, FieldPath, GroupResource, JsonPath, Resource, ResourceDef, StatusCause,
-};
+use apiloom_meta::kind::DeletionRule;
+use apiloom_meta::{ApiError, FieldError, FieldPath, GroupResource, Resource, StatusCause};
 use async_trait::async_trait;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::admission::{Admission, AdmissionRequest, Operation};
 use super::strategy::Strategy;
@@ -38,141 +30,6 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 const ACTIVE: &str = "Active";
 const TERMINATING: &str = DeletionRule::TERMINATING;
-
-/// Namespace provides a scope for names. Use of multiple namespaces is optional.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Namespace {
-    /// Standard object's metadata.
-    pub metadata: ObjectMeta,
-    /// Spec defines the behavior of the Namespace.
-    pub spec: NamespaceSpec,
-    /// Status describes the current status of a Namespace.
-    pub status: NamespaceStatus,
-}
-
-/// NamespaceSpec describes the attributes on a Namespace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct NamespaceSpec {
-    /// Finalizers is an opaque list of values that must be empty to permanently remove object from storage.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub finalizers: Vec<String>,
-}
-
-/// NamespaceStatus is information about the current status of a Namespace.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct NamespaceStatus {
-    /// Phase is the current lifecycle phase of the namespace.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub phase: Option<String>,
-    /// Represents the latest available observations of a namespace's current state.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<NamespaceCondition>,
-}
-
-/// NamespaceCondition contains details about state of namespace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct NamespaceCondition {
-    /// Type of namespace controller condition.
-    #[serde(rename = "type")]
-    pub condition_type: String,
-    /// Status of the condition, one of True, False, Unknown.
-    pub status: String,
-    /// Last time the condition transitioned from one status to another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_transition_time: Option<apiloom_meta::Time>,
-    /// Unique, one-word, CamelCase reason for the condition's last transition.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Human-readable message indicating details about last transition.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-}
-
-impl ApiType for Namespace {}
-
-impl Resource for Namespace {
-    const GROUP: &'static str = "";
-    const VERSION: &'static str = "v1";
-    const KIND: &'static str = "Namespace";
-    const PLURAL: &'static str = "namespaces";
-
-    fn definition() -> ResourceDef {
-        ResourceDef {
-            group: Self::GROUP.into(),
-            version: Self::VERSION.into(),
-            kind: Self::KIND.into(),
-            list_kind: "NamespaceList".into(),
-            plural: Self::PLURAL.into(),
-            singular: "namespace".into(),
-            short_names: vec!["ns".into()],
-            categories: Vec::new(),
-            scope: Scope::Cluster,
-            verbs: Verb::ALL
-                .into_iter()
-                .filter(|verb| *verb != Verb::DeleteCollection)
-                .collect(),
-            subresources: vec![
-                SubresourceDef::new("finalize", &[Verb::Update], Writes::Also("spec".into())),
-                SubresourceDef::status(),
-            ],
-            deletion: DeletionRule::Container {
-                finalizers: JsonPath::new(["spec", "finalizers"]),
-                phase: JsonPath::new(["status", "phase"]),
-            },
-            storage: true,
-            served: true,
-            conversion: None,
-            columns: columns(),
-            selectable: vec![JsonPath::new(["status", "phase"])],
-            lifecycle: None,
-            name_format: NameFormat::DnsLabel,
-            generation: GenerationRule::None,
-            unconditional_update: true,
-            create_on_update: false,
-            description:
-                "Namespace provides a scope for names. Use of multiple namespaces is optional."
-                    .into(),
-            place: None,
-            schema: || Schema::for_resource::<Self>(),
-        }
-    }
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
-
-fn columns() -> Vec<Column> {
-    let column = |name, column_type, description, path| Column {
-        name,
-        column_type,
-        format: "".into(),
-        priority: 0,
-        description,
-        source: CellSource::Path(JsonPath::new(path)),
-    };
-    let age = "CreationTimestamp is a timestamp representing the server time when this object was created.";
-    vec![
-        column(
-            "Status".into(),
-            ColumnType::String,
-            "The status of the namespace".into(),
-            ["status", "phase"],
-        ),
-        column(
-            "Age".into(),
-            ColumnType::Date,
-            age.into(),
-            ["metadata", "creationTimestamp"],
-        ),
-    ]
-}
 
 /// The rules of namespaces.
 pub(crate) struct NamespaceRules;

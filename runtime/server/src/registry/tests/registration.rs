@@ -261,9 +261,10 @@ async fn the_core_group_is_declared_once_and_has_one_kind_of_namespaces() {
     builder.kind::<Namespace>();
     builder.kind::<Options>();
     builder.kind::<Space>();
+    let place = Namespace::definition().place.unwrap();
     let own = "every server serves the kind Namespace and the resource namespaces of the core group itself";
     let expected = [
-        format!("Namespace of v1: {own}"),
+        format!("{place}: Namespace of v1: {own}"),
         format!("Space of v2beta1: {own}"),
         "the core group is declared twice".to_owned(),
         "Options of v2beta1: the core group declares the versions v1".to_owned(),
