@@ -22,13 +22,21 @@
 //! ```
 //!
 //! This crate is the facade that users and generated code name. What is behind it: [`meta`] (objects, schemas, codecs)
-//! and, with the feature `server`, `storage` (bytes with revisions) and `server` (registry, HTTP, options). What one writes
+//! and, with the feature `server`, `storage` (bytes with revisions) and `server` (registry, HTTP, options). It exports the
+//! names that programs need, one a line; a name that is missing is added there. What one writes
 //! by hand beside the types (conversion, rules of a kind, admission, users and permissions) is explained in the [`guide`].
 
+#[cfg(feature = "server")]
+pub mod apis;
 #[doc(hidden)]
 pub mod codegen;
 pub mod guide;
+pub mod meta;
 pub mod prelude;
+#[cfg(feature = "server")]
+pub mod server;
+#[cfg(feature = "server")]
+pub mod storage;
 
 #[doc = include_str!("docs/derive.md")]
 pub use apiloom_macros::Resource;
@@ -38,25 +46,14 @@ pub use apiloom_macros::api;
 pub use apiloom_macros::group;
 #[doc = include_str!("docs/resource.md")]
 pub use apiloom_macros::resource;
-#[doc(no_inline)]
-pub use apiloom_meta as meta;
-#[doc(no_inline)]
+pub use apiloom_meta::ApiError;
+pub use apiloom_meta::ConvertError;
+pub use apiloom_meta::ConvertFrom;
+pub use apiloom_meta::FieldError;
+pub use apiloom_meta::FieldErrorKind;
+pub use apiloom_meta::FieldPath;
+pub use apiloom_meta::GroupDef;
+pub use apiloom_meta::Object;
+pub use apiloom_meta::Resource;
+pub use apiloom_meta::ResourceDef;
 pub use apiloom_meta::testing;
-#[doc(no_inline)]
-pub use apiloom_meta::{
-    ApiError, ConvertError, ConvertFrom, FieldError, FieldErrorKind, FieldPath, GroupDef, Object,
-    Resource, ResourceDef,
-};
-#[cfg(feature = "server")]
-#[doc(no_inline)]
-pub use apiloom_storage as storage;
-
-// The kinds that every server has.
-#[cfg(feature = "server")]
-#[doc(no_inline)]
-pub use apiloom_apis as apis;
-
-// The server, for users and for generated code.
-#[cfg(feature = "server")]
-#[doc(no_inline)]
-pub use apiloom_server as server;

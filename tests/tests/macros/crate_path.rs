@@ -5,7 +5,7 @@ use serde_json::json;
 
 /// A path that users may set: a module with the module `codegen` inside.
 mod base {
-    pub(super) use apiloom::meta::codegen;
+    pub(super) use apiloom_meta::codegen;
 }
 
 mod v1 {

@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use apiloom::meta::patch::Patch;
 use apiloom::meta::{ApiError, Object, StatusReason};
+use apiloom::server::RequestContext;
 use apiloom::server::registry::{
-    CreateOptions, Endpoint, GetOptions, PatchOptions, Registry, RequestContext, UpdateOptions,
+    CreateOptions, Endpoint, GetOptions, PatchOptions, Registry, UpdateOptions,
 };
 use apiloom::storage::Memory;
 use balancer_kinds::{GROUP, v1, v1alpha1, v1beta1};

@@ -1,0 +1,81 @@
+//! The server: its builder and settings, and the traits for code of your own.
+
+pub use apiloom_server::Admission;
+pub use apiloom_server::AdmissionContext;
+pub use apiloom_server::AdmissionRequest;
+pub use apiloom_server::AdmittedObject;
+pub use apiloom_server::Backend;
+pub use apiloom_server::Builder;
+pub use apiloom_server::Config;
+pub use apiloom_server::InProcess;
+pub use apiloom_server::Lister;
+pub use apiloom_server::Loopback;
+pub use apiloom_server::Operation;
+pub use apiloom_server::Ready;
+pub use apiloom_server::RequestContext;
+pub use apiloom_server::Server;
+pub use apiloom_server::ServerError;
+pub use apiloom_server::Strategy;
+pub use apiloom_server::async_trait;
+pub use apiloom_server::server::EtcdOptions;
+pub use apiloom_server::server::EtcdOverride;
+pub use apiloom_server::server::GoawayChance;
+pub use apiloom_server::server::TlsFiles;
+pub use apiloom_server::server::WatchCacheSize;
+
+/// Who sends a request, and what they may do.
+pub mod auth {
+    pub use apiloom_server::auth::Answer;
+    pub use apiloom_server::auth::Attributes;
+    pub use apiloom_server::auth::Authenticated;
+    pub use apiloom_server::auth::Authentication;
+    pub use apiloom_server::auth::Authenticator;
+    pub use apiloom_server::auth::Authorization;
+    pub use apiloom_server::auth::Authorizer;
+    pub use apiloom_server::auth::BoxError;
+    pub use apiloom_server::auth::Connection;
+    pub use apiloom_server::auth::Credentials;
+    pub use apiloom_server::auth::Decision;
+    pub use apiloom_server::auth::UserInfo;
+}
+
+/// Requests and responses of a server in the same process.
+pub mod http {
+    pub use apiloom_server::http::Body;
+    pub use apiloom_server::http::CutOff;
+}
+
+/// What is served: kinds at run time, and their objects by code.
+pub mod registry {
+    pub use apiloom_server::registry::CacheReport;
+    pub use apiloom_server::registry::Catalog;
+    pub use apiloom_server::registry::CatalogChange;
+    pub use apiloom_server::registry::CreateOptions;
+    pub use apiloom_server::registry::DeleteOptions;
+    pub use apiloom_server::registry::Deleted;
+    pub use apiloom_server::registry::Document;
+    pub use apiloom_server::registry::Encoded;
+    pub use apiloom_server::registry::Endpoint;
+    pub use apiloom_server::registry::FieldValidation;
+    pub use apiloom_server::registry::GetOptions;
+    pub use apiloom_server::registry::Items;
+    pub use apiloom_server::registry::Json;
+    pub use apiloom_server::registry::ListCounts;
+    pub use apiloom_server::registry::ListOptions;
+    pub use apiloom_server::registry::Listed;
+    pub use apiloom_server::registry::PatchOptions;
+    pub use apiloom_server::registry::Preconditions;
+    pub use apiloom_server::registry::PropagationPolicy;
+    pub use apiloom_server::registry::Reads;
+    pub use apiloom_server::registry::Registry;
+    pub use apiloom_server::registry::RegistryBuilder;
+    pub use apiloom_server::registry::ResourceReport;
+    pub use apiloom_server::registry::ServedGroup;
+    pub use apiloom_server::registry::UpdateOptions;
+    pub use apiloom_server::registry::VersionMatch;
+    pub use apiloom_server::registry::WatchEvent;
+    pub use apiloom_server::registry::WatchEventKind;
+    pub use apiloom_server::registry::WatchEvents;
+    pub use apiloom_server::registry::Writes;
+    pub use apiloom_server::registry::Written;
+}
