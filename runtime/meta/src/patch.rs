@@ -142,7 +142,7 @@ static OPERATIONS: LazyLock<Node> = LazyLock::new(|| {
         Property {
             name: name.to_owned(),
             required: false,
-            node,
+            node: node.into(),
         }
     };
     let mut operation = Node::of(Types::OBJECT);

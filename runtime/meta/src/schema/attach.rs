@@ -23,7 +23,7 @@ impl Builder<'_> {
         }
         for (name, below) in hooks.fields.iter().filter(|(_, below)| !below.is_empty()) {
             match node.property_mut(name) {
-                Some(property) => self.attach(&mut property.node, below, &join(path, name)),
+                Some(property) => self.attach(property.node_mut(), below, &join(path, name)),
                 None => self.error(
                     path,
                     format_args!("there are checks for `{name}`, which is not a field"),

@@ -1,12 +1,13 @@
 //! From JSON Schema (schemars' output or a CRD's `openAPIV3Schema`) to the tree. Every problem becomes one line that
 //! names the field; building goes on, so that all of them are reported at once.
 
-use regex::Regex;
+use std::sync::{Arc, LazyLock};
+
 use serde_json::{Map, Number, Value, json};
 
 use super::combine;
-use super::node::{Canonical, Choice, ListType, Node, Pattern, Property, Rules, Types, Union};
-use super::pattern;
+use super::node::{Canonical, Choice, ListType, Node, Property, Rules, Types, Union};
+use super::pattern::Pattern;
 use super::plain_text::plain_text;
 use super::problems::{Problems, join};
 use super::recursion::{self, PRESERVE};
@@ -335,7 +336,7 @@ impl<'a> Builder<'a> {
                 node.properties.push(Property {
                     name: name.to_owned(),
                     required: required.contains(&name),
-                    node: child,
+                    node: child.into(),
                 });
             }
             self.ends_recursion = ends;
@@ -346,7 +347,7 @@ impl<'a> Builder<'a> {
                 node.properties.push(Property {
                     name: name.to_owned(),
                     required: true,
-                    node: Node::default(),
+                    node: Arc::default(),
                 });
             }
         }
@@ -531,20 +532,12 @@ impl<'a> Builder<'a> {
     }
 
     fn pattern(&mut self, text: &str, path: &str) -> Option<Pattern> {
-        match Regex::new(&pattern::with_ascii_classes(text)) {
-            Ok(regex) => Some(Pattern {
-                text: text.to_owned(),
-                regex,
-            }),
-            Err(error) => {
-                let reason = error.to_string();
-                let reason = reason.lines().last().unwrap_or_default();
+        match Pattern::new(text) {
+            Ok(pattern) => Some(pattern),
+            Err(reason) => {
                 self.error(
                     path,
-                    format_args!(
-                        "pattern `{text}` is not a regular expression: {}",
-                        reason.trim_start_matches("error: ")
-                    ),
+                    format_args!("pattern `{text}` is not a regular expression: {reason}"),
                 );
                 None
             }
@@ -645,8 +638,13 @@ impl<'a> Builder<'a> {
 }
 
 /// The schema of `metadata`. What its fields must hold is checked by `validation`, which all kinds share; here are
-/// types, order and topology.
-pub(crate) fn object_meta() -> Node {
+/// types, order and topology. All schemas share it.
+pub(crate) fn object_meta() -> Arc<Node> {
+    static OBJECT_META: LazyLock<Arc<Node>> = LazyLock::new(|| Arc::new(new_object_meta()));
+    Arc::clone(&OBJECT_META)
+}
+
+fn new_object_meta() -> Node {
     let schema = root::schema_of::<ObjectMeta>();
     let mut builder = Builder::new(&schema, Source::Types);
     let mut meta = builder.node(&schema, "metadata");
@@ -661,9 +659,10 @@ pub(crate) fn object_meta() -> Node {
     // Kubernetes merges owners by uid and finalizers as a set, but refuses no twins there.
     for name in ["ownerReferences", "finalizers"] {
         if let Some(property) = meta.property_mut(name) {
-            property.node.twins_allowed = true;
+            property.node_mut().twins_allowed = true;
         }
     }
+    meta.index();
     meta
 }
 

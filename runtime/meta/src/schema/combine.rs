@@ -44,12 +44,8 @@ pub(crate) fn both(problems: &mut Problems, node: &mut Node, other: Node, path: 
             None => node.properties.push(property),
             Some(own) => {
                 own.required |= property.required;
-                both(
-                    problems,
-                    &mut own.node,
-                    property.node,
-                    &join(path, &property.name),
-                );
+                let below = join(path, &property.name);
+                both(problems, own.node_mut(), property.into_node(), &below);
             }
         }
     }
@@ -375,45 +371,33 @@ fn either_properties(
     path: &str,
 ) -> Vec<Property> {
     let mut properties = Vec::with_capacity(a.len() + b.len());
-    for Property {
-        name,
-        required,
-        node,
-    } in a
-    {
-        let below = join(path, &name);
-        let twin = b.iter().position(|p| p.name == name).map(|at| b.remove(at));
-        let property = match twin {
+    for property in a {
+        let below = join(path, &property.name);
+        let twin = b.iter().position(|p| p.name == property.name);
+        properties.push(match twin.map(|at| b.remove(at)) {
             Some(twin) => Property {
-                required: required && twin.required,
-                node: either(problems, node, twin.node, &below),
-                name,
+                name: property.name.clone(),
+                required: property.required && twin.required,
+                node: either(problems, property.into_node(), twin.into_node(), &below).into(),
             },
-            None => Property {
-                required: false,
-                node: of_one_variant(problems, node, &below),
-                name,
-            },
-        };
-        properties.push(property);
-    }
-    for Property { name, node, .. } in b {
-        let node = of_one_variant(problems, node, &join(path, &name));
-        properties.push(Property {
-            name,
-            required: false,
-            node,
+            None => of_one_variant(problems, property, &below),
         });
+    }
+    for property in b {
+        let below = join(path, &property.name);
+        properties.push(of_one_variant(problems, property, &below));
     }
     properties
 }
 
 /// A field that some variants do not have: a default would put it into those too.
-fn of_one_variant(problems: &mut Problems, mut node: Node, path: &str) -> Node {
-    if node.default.take().is_some() {
+fn of_one_variant(problems: &mut Problems, mut property: Property, path: &str) -> Property {
+    if property.node.default.is_some() {
+        property.node_mut().default = None;
         problems.error(path, "a default inside one variant would be applied to the others too; put it on a struct in the variant");
     }
-    node
+    property.required = false;
+    property
 }
 
 fn either_rules(a: Rules, b: Rules) -> Rules {

@@ -280,7 +280,7 @@ impl<'a> Child<'a> {
 
 /// Whether a number of format `float` is here or below.
 fn has_singles(node: &Node) -> bool {
-    let properties = node.properties.iter().map(|property| &property.node);
+    let properties = node.properties.iter().map(|property| &*property.node);
     let others = [node.items.as_deref(), node.additional.as_deref()];
     node.format.as_deref() == Some("float")
         || properties

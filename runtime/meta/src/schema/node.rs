@@ -1,11 +1,11 @@
 //! The tree of a structural schema. Built once per kind by `build`, then only read.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use regex::Regex;
 use serde_json::{Map, Number, Value};
 
+use super::pattern::Pattern;
 use crate::kind::{CheckFn, DefaultFn};
 
 /// The JSON types a node takes, as a set; the empty set takes everything.
@@ -138,19 +138,24 @@ impl Canonical {
 pub(crate) struct Property {
     pub(crate) name: String,
     pub(crate) required: bool,
-    pub(crate) node: Node,
+    /// Shared between the schemas of all kinds where it is a part of ObjectMeta.
+    pub(crate) node: Arc<Node>,
 }
 
-/// A pattern with its text, compiled once.
-#[derive(Clone, Debug)]
-pub(crate) struct Pattern {
-    pub(crate) text: String,
-    pub(crate) regex: Regex,
-}
+impl Property {
+    /// The node, to change: one that is shared is copied.
+    pub(super) fn node_mut(&mut self) -> &mut Node {
+        let node = Arc::make_mut(&mut self.node);
+        node.is_indexed = false;
+        node
+    }
 
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+    /// The node, to make another one of.
+    pub(super) fn into_node(self) -> Node {
+        Node {
+            is_indexed: false,
+            ..Arc::unwrap_or_clone(self.node)
+        }
     }
 }
 
@@ -335,6 +340,8 @@ pub(crate) struct Node {
     pub(crate) computed: Vec<(&'static str, DefaultFn)>,
     /// Whether there is a default here or below: subtrees without any are not walked.
     pub(crate) has_defaults: bool,
+    /// Whether [`Node::index`] filled what it fills.
+    pub(crate) is_indexed: bool,
 }
 
 /// Up to here a linear search beats a binary one.
@@ -411,7 +418,10 @@ impl Node {
     pub(crate) fn index(&mut self) {
         let mut has_defaults = self.default.is_some() || !self.computed.is_empty();
         for property in &mut self.properties {
-            property.node.index();
+            // A node that is shared with other schemas was indexed with the first of them.
+            if !property.node.is_indexed {
+                Arc::make_mut(&mut property.node).index();
+            }
             has_defaults |= property.node.has_defaults;
         }
         for child in [
@@ -430,6 +440,7 @@ impl Node {
             branch.index();
         }
         self.has_defaults = has_defaults;
+        self.is_indexed = true;
         let mut sorted: Vec<u32> = (0..).take(self.properties.len()).collect();
         sorted.sort_by(|a, b| {
             self.properties[*a as usize]

@@ -1,5 +1,7 @@
 //! The fields that every object has: `kind`, `apiVersion` and `metadata`.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::node::{Node, Property, Types};
@@ -16,12 +18,14 @@ pub(crate) fn schema_of<T: schemars::JsonSchema>() -> Value {
 }
 
 /// Makes a node the schema of an object: `kind`, `apiVersion` and `metadata` come first, as the encoder prints them.
-pub(crate) fn add_type_and_metadata(node: &mut Node, metadata: Node) {
+pub(crate) fn add_type_and_metadata(node: &mut Node, metadata: Arc<Node>) {
     node.properties
         .retain(|property| !matches!(property.name.as_str(), "kind" | "apiVersion" | "metadata"));
-    let string = |description: &str| Node {
-        description: Some(description.to_owned()),
-        ..Node::of(Types::STRING)
+    let string = |description: &str| {
+        Arc::new(Node {
+            description: Some(description.to_owned()),
+            ..Node::of(Types::STRING)
+        })
     };
     let first = [
         (

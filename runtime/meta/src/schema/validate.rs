@@ -136,7 +136,7 @@ impl Walk {
         let mismatch = rules
             .pattern
             .as_ref()
-            .filter(|pattern| !pattern.regex.is_match(text));
+            .filter(|pattern| !pattern.is_match(text));
         if let Some(pattern) = mismatch.filter(|_| self.found == before) {
             self.fail(|| {
                 let at = path.field();
