@@ -127,7 +127,7 @@ fn definition(kind: &Kind) -> TokenStream {
             create_on_update: #create_on_update,
             description: #description,
             place: #place,
-            schema: ::apiloom::codegen::Schema::for_resource::<Self>,
+            schema: ::apiloom::codegen::SchemaSource::Type(::apiloom::codegen::Schema::for_resource::<Self>),
         }
     }
 }

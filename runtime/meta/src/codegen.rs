@@ -20,8 +20,8 @@ pub use crate::fields::{
 pub use crate::gvk::GroupVersionKind;
 pub use crate::kind::{
     ApiType, CellSource, Column, ColumnType, Conversion, DeletionRule, GenerationRule, GroupDef,
-    Hooks, JsonConversion, Lifecycle, NameFormat, Place, Release, Resource, ResourceDef, Scope,
-    SmolStr, SubresourceDef, Verb, Writes,
+    Hooks, JsonConversion, Lifecycle, NameFormat, Place, Release, Resource, ResourceDef,
+    SchemaSource, Scope, SmolStr, SubresourceDef, Verb, Writes,
 };
 pub use crate::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 pub use crate::schema::Schema;

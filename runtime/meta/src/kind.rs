@@ -9,6 +9,7 @@ mod hooks;
 mod name_format;
 pub mod names;
 mod place;
+mod schema_source;
 mod scope;
 mod subresource;
 mod verb;
@@ -29,6 +30,7 @@ pub use deletion::DeletionRule;
 pub use hooks::{CheckFn, DefaultFn, Hooks};
 pub use name_format::NameFormat;
 pub use place::Place;
+pub use schema_source::{SchemaFn, SchemaSource};
 pub use scope::Scope;
 /// The text of definitions: static in a compiled type, shared when it comes from a document. A clone copies no heap.
 pub use smol_str::SmolStr;
@@ -282,9 +284,8 @@ pub struct ResourceDef {
     pub description: SmolStr,
     /// Where the type is declared in the source; `None` for a kind that has no source.
     pub place: Option<Place>,
-    /// The structural schema of the type, without apiVersion, kind and the inside of metadata.
-    /// An error names the field whose type has no structural schema.
-    pub schema: fn() -> Result<crate::schema::Schema, crate::schema::SchemaErrors>,
+    /// The structural schema of the version, apiVersion, kind and metadata included.
+    pub schema: SchemaSource,
 }
 
 impl ResourceDef {

@@ -1,5 +1,7 @@
 //! Checks that packages run in their own tests.
 
+use std::sync::Arc;
+
 use crate::kind::{Conversion, Resource};
 use crate::schema::{Schema, merge_difference};
 use serde_json::{Map, Value, json};
@@ -39,14 +41,14 @@ pub fn check_conversion<Spoke: Resource, Hub: Resource>() {
 /// A version of a kind.
 struct Version {
     name: String,
-    schema: Schema,
+    schema: Arc<Schema>,
 }
 
 impl Version {
     fn of<K: Resource>() -> Self {
         let definition = K::definition();
         let name = definition.api_version();
-        match (definition.schema)() {
+        match definition.schema.schema() {
             Ok(schema) => Self { name, schema },
             Err(errors) => panic!("{name}: {errors}"),
         }
@@ -92,7 +94,7 @@ impl ThereAndBack<'_> {
             return;
         };
         let mut updated = fields(stored);
-        let schema = Some(&self.hub.schema);
+        let schema = Some(&*self.hub.schema);
         merge_difference(schema, &mut updated, &fields(&back), fields(&told));
         let what = "a client does not read what it wrote over what was stored";
         assert_eq!(

@@ -297,7 +297,7 @@ fn a_status_subresource_type_is_shared_between_versions() {
 fn check_both_ways<K: Resource, H: Resource>(spoke: &Value) {
     let conversion = conversion::<K>();
     let json = conversion.json.expect("derived conversions have it");
-    let schema = |def: ResourceDef| (def.schema)().expect("structural");
+    let schema = |def: ResourceDef| def.schema.schema().expect("structural");
     let (of_spoke, of_hub) = (schema(K::definition()), schema(H::definition()));
     let encoded = |document: Result<Value, String>, schema: &Schema| {
         let mut object = Object::from_value(document?).expect("an object");

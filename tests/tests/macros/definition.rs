@@ -369,7 +369,7 @@ fn columns_choose_among_items_of_lists() {
         pub status: Option<RobotStatus>,
     }
     let def = Robot::definition();
-    let schema = (def.schema)().expect("structural");
+    let schema = def.schema.schema().expect("structural");
     let columns: Vec<(SmolStr, ColumnType, String)> = def
         .columns
         .iter()

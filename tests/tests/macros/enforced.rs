@@ -21,7 +21,10 @@ fn every_kind_has_a_structural_schema() {
         wardle::v1alpha1::Flunder::definition(),
         wardle::v1alpha1::Fischer::definition(),
     ] {
-        let schema = (def.schema)().unwrap_or_else(|errors| panic!("{}: {errors}", def.kind));
+        let schema = def
+            .schema
+            .schema()
+            .unwrap_or_else(|errors| panic!("{}: {errors}", def.kind));
         for column in &def.columns {
             if let apiloom::meta::kind::CellSource::Path(path) = &column.source {
                 assert!(schema.has_path(path), "{} of {}", path, def.kind);

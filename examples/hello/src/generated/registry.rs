@@ -3,5 +3,5 @@
 use ::apiloom::server::Builder;
 /// Serves `greetings` of `hello.example.com/v1`.
 pub fn greeting_v1(builder: Builder) -> Builder {
-    builder.kind::<crate::Greeting>()
+    builder.lazy_kind::<crate::Greeting>()
 }

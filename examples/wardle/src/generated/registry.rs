@@ -3,13 +3,13 @@
 use ::apiloom::server::Builder;
 /// Serves `fischers` of `wardle.example.com/v1alpha1`.
 pub fn fischer_v1alpha1(builder: Builder) -> Builder {
-    builder.kind::<crate::v1alpha1::Fischer>()
+    builder.lazy_kind::<crate::v1alpha1::Fischer>()
 }
 /// Serves `flunders` of `wardle.example.com/v1beta1`.
 pub fn flunder_v1beta1(builder: Builder) -> Builder {
-    builder.kind::<crate::v1beta1::Flunder>()
+    builder.lazy_kind::<crate::v1beta1::Flunder>()
 }
 /// Serves `flunders` of `wardle.example.com/v1alpha1`.
 pub fn flunder_v1alpha1(builder: Builder) -> Builder {
-    builder.kind::<crate::v1alpha1::Flunder>()
+    builder.lazy_kind::<crate::v1alpha1::Flunder>()
 }

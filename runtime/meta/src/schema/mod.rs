@@ -111,6 +111,30 @@ impl Schema {
         Self::build(schema, Source::Document, hooks, false)
     }
 
+    /// The schema of a kind that has no Rust type, in the spelling of a CRD's `openAPIV3Schema`: `apiVersion`, `kind` and
+    /// `metadata` are added, whatever the document says of them.
+    ///
+    /// # Errors
+    /// As [`Schema::for_resource`].
+    pub fn of_resource(schema: &Value) -> Result<Self, SchemaErrors> {
+        Self::build(schema, Source::Document, &Hooks::default(), true)
+    }
+
+    /// A schema that refuses every document and keeps what it holds, for a kind whose own cannot be made.
+    pub fn unusable() -> Self {
+        let mut root = Node {
+            preserve_unknown: true,
+            not: Some(Box::default()),
+            ..Node::of(Types::OBJECT)
+        };
+        root::add_type_and_metadata(&mut root, build::object_meta());
+        root.index();
+        Self {
+            root,
+            has_singles: false,
+        }
+    }
+
     fn build(
         schema: &Value,
         source: Source,

@@ -318,6 +318,7 @@ impl Inner {
             .endpoint(&info.api_group, &info.api_version, &info.resource)
             .ok_or_else(ApiError::no_such_resource)?;
         let verb = route(endpoint.def(), &request.method, info)?;
+        endpoint.check_schema()?;
         if verb == Verb::Patch {
             body::patch_format(&request.headers)?;
         }

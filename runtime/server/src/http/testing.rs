@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use apiloom_meta::kind::{
-    CellSource, Column, ColumnType, DeletionRule, GenerationRule, NameFormat, Scope,
+    CellSource, Column, ColumnType, DeletionRule, GenerationRule, NameFormat, SchemaSource, Scope,
     SubresourceDef, Verb, Writes,
 };
 use apiloom_meta::schema::{CrdSchema, Metadata};
@@ -147,7 +147,7 @@ pub(crate) fn flunder() -> ResourceDef {
         create_on_update: false,
         description: "Flunder is an example type with a spec and a status.".into(),
         place: None,
-        schema: || Err(apiloom_meta::schema::SchemaErrors(Vec::new())),
+        schema: SchemaSource::Type(|| Err(apiloom_meta::schema::SchemaErrors(Vec::new()))),
     }
 }
 

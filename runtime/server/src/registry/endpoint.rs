@@ -5,14 +5,15 @@ mod delete_collection;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use apiloom_meta::ResourceDef;
 use apiloom_meta::schema::Schema;
+use apiloom_meta::{ApiError, ResourceDef};
 use tokio::sync::watch;
 
 use crate::registry::large::LargeDocuments;
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::kind_cache::{CacheTask, KindCache};
 use crate::registry::objects::kind_version::VersionIndex;
+use crate::registry::objects::version_schema::VersionSchema;
 use crate::registry::objects::versioned_resource::VersionedResource;
 use crate::registry::reads::Reads;
 use crate::registry::writes::{WriteSettings, Writes};
@@ -119,7 +120,15 @@ impl Endpoint {
     }
     /// The schema of this version, `apiVersion`, `kind` and metadata included.
     pub fn schema(&self) -> &Arc<Schema> {
-        self.resource.schema()
+        self.resource.version().schema()
+    }
+    /// Refuses requests when the schema of this version cannot be made, which is made when it is first needed.
+    pub(crate) fn check_schema(&self) -> Result<(), ApiError> {
+        self.resource.version().version_schema.check()
+    }
+    /// Makes the schema of this version.
+    pub(crate) fn version_schema(&self) -> &Arc<VersionSchema> {
+        &self.resource.version().version_schema
     }
     /// The version objects are stored in (for `storageVersionHash`).
     pub fn storage_version(&self) -> &str {
@@ -127,9 +136,12 @@ impl Endpoint {
         &kind.versions[kind.storage_version].def.version
     }
     /// Every version of the kind with its schema, in order of registration, served or not.
-    pub(crate) fn versions(&self) -> impl Iterator<Item = (&ResourceDef, &Arc<Schema>)> {
-        let versions = self.resource.kind.versions.iter();
-        versions.map(|version| (&version.def, &version.schema))
+    pub(crate) fn versions(&self) -> impl Iterator<Item = (&ResourceDef, &Arc<VersionSchema>)> {
+        self.resource
+            .kind
+            .versions
+            .iter()
+            .map(|version| (&version.def, &version.version_schema))
     }
     /// The text of the deprecation warning of this version at this release, if one is due.
     pub fn deprecation_warning(&self) -> Option<&str> {

@@ -31,6 +31,7 @@ pub use objects::document::{Document, Encoded};
 pub use objects::items::Items;
 pub use objects::json::Json;
 pub use objects::read_counts::ListCounts;
+pub(crate) use objects::version_schema::VersionSchema;
 pub use options::{
     CreateOptions, DeleteOptions, FieldValidation, GetOptions, ListOptions, PatchOptions,
     Preconditions, PropagationPolicy, RequestContext, UpdateOptions, UserInfo, VersionMatch,

@@ -60,6 +60,13 @@ impl Builder {
         self.step(|registry| registry.kind::<K>())
     }
 
+    /// Serves a kind in one version as [`Builder::kind`] does, but makes its schema when it is first needed. What is checked
+    /// with the schema is not checked at start then: `apiloom generate` checks it, and generated code calls this.
+    #[must_use]
+    pub fn lazy_kind<K: Resource>(self) -> Self {
+        self.step(|registry| registry.lazy_kind::<K>())
+    }
+
     /// Adds rules for a kind in one version. A version without rules of its own is judged by its hub's.
     #[must_use]
     pub fn strategy<K: Resource>(self, strategy: impl Strategy<K>) -> Self {
@@ -157,7 +164,8 @@ impl Builder {
     /// Every problem of the registered kinds at once, or of the CRDs: what Kubernetes would refuse in them.
     pub fn dump(self) -> Result<serde_json::Value, ServerError> {
         let stores = Stores::one(Memory::new());
-        let registry = Self::registry(&self.config, self.steps, &stores)?;
+        let all = self.step(RegistryBuilder::check_lazy_kinds);
+        let registry = Self::registry(&all.config, all.steps, &stores)?;
         crate::http::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
     }
 }

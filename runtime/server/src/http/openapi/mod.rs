@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use apiloom_meta::ResourceDef;
-use apiloom_meta::schema::{CrdSchema, Metadata, Schema};
+use apiloom_meta::schema::{CrdSchema, Metadata};
 use bytes::Bytes;
 use http::header::{
     CACHE_CONTROL, ETAG, EXPIRES, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
@@ -34,7 +34,7 @@ use super::query::Query;
 use super::response::{ok, status};
 use super::served::served;
 use super::static_doc::{PackedDoc, is_fresh, quoted};
-use crate::registry::{Catalog, Endpoint};
+use crate::registry::{Catalog, Endpoint, VersionSchema};
 
 use components::Described;
 pub(in crate::http) use components::{describe_root, forget_required_metadata};
@@ -64,13 +64,17 @@ pub(crate) struct KindSource {
 }
 
 impl KindSource {
-    pub(crate) fn new(def: &ResourceDef, schema: &Arc<Schema>, warning: Option<&str>) -> Self {
+    pub(crate) fn new(
+        def: &ResourceDef,
+        schema: &Arc<VersionSchema>,
+        warning: Option<&str>,
+    ) -> Self {
         let (schema, in_crd) = (Arc::clone(schema), Arc::clone(schema));
         Self {
             def: def.clone(),
             is_own: false,
-            schema: Box::new(move |metadata| schema.to_openapi(metadata)),
-            in_crd: Box::new(move || in_crd.to_crd()),
+            schema: Box::new(move |metadata| schema.get().to_openapi(metadata)),
+            in_crd: Box::new(move || in_crd.get().to_crd()),
             deprecation_warning: warning.map(str::to_owned),
         }
     }
@@ -86,7 +90,7 @@ impl Source {
                 .filter(|e| e.def().group == group && e.def().version == version);
             let kind = |e: &Arc<Endpoint>| KindSource {
                 is_own: e.is_own(),
-                ..KindSource::new(e.def(), e.schema(), e.deprecation_warning())
+                ..KindSource::new(e.def(), e.version_schema(), e.deprecation_warning())
             };
             endpoints.map(kind).collect()
         };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use apiloom_meta::kind::{
     ApiType, CellSource, Column, ColumnType, DeletionRule, GenerationRule, Lifecycle, NameFormat,
-    Release, Scope, SmolStr, SubresourceDef, Verb,
+    Release, SchemaSource, Scope, SmolStr, SubresourceDef, Verb,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{GroupDef, GroupVersionKind, JsonPath, ObjectMeta, Resource, ResourceDef};
@@ -159,6 +159,6 @@ fn definition<K: Resource>(
         create_on_update: false,
         description: "A kind for tests.".into(),
         place: None,
-        schema,
+        schema: SchemaSource::Type(schema),
     }
 }

@@ -49,6 +49,8 @@ pub struct RegistryBuilder {
     cache_sizes: Vec<(GroupResource, usize)>,
     /// The most bytes of a stored object.
     max_object_bytes: usize,
+    /// Whether schemas are checked too that are made when they are first needed.
+    checks_lazy_types: bool,
 }
 
 impl fmt::Debug for RegistryBuilder {
@@ -89,6 +91,7 @@ impl RegistryBuilder {
             history_bytes: Some(Budget::DEFAULT_BYTES),
             cache_sizes: Vec::new(),
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
+            checks_lazy_types: false,
         };
         builder.defs = own_kinds();
         builder.own_kinds = builder.defs.len();
@@ -113,6 +116,17 @@ impl RegistryBuilder {
     /// Registers a kind of one version. A kind of several versions is registered once per version.
     pub fn kind<K: Resource>(&mut self) {
         self.defs.push(K::definition());
+    }
+    /// Registers a kind of one version whose schema is made when it is first needed, and not checked at start: `apiloom
+    /// generate` has checked it. If it cannot be made after all, requests for the kind fail with InternalError.
+    pub fn lazy_kind<K: Resource>(&mut self) {
+        let def = K::definition();
+        let schema = def.schema.clone().lazy();
+        self.defs.push(ResourceDef { schema, ..def });
+    }
+    /// Lets [`RegistryBuilder::build`] make and check the schemas of lazy kinds too.
+    pub fn check_lazy_kinds(&mut self) {
+        self.checks_lazy_types = true;
     }
     /// Registers rules for a kind of one version. A version's own strategy is used for requests in that version; a
     /// version without one is judged by the hub's, on the converted object.
@@ -172,6 +186,7 @@ impl RegistryBuilder {
             key_prefix: &self.key_prefix,
             strategies: self.strategies,
             readers_bytes,
+            checks_lazy_types: self.checks_lazy_types,
             problems: &mut problems,
         };
         let (order, kinds) = kinds.build(self.defs.clone(), self.own_kinds);

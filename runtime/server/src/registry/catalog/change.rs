@@ -124,6 +124,7 @@ impl Registry {
             key_prefix: &settings.key_prefix,
             strategies: change.strategies,
             readers_bytes: settings.readers_bytes,
+            checks_lazy_types: false,
             problems: &mut problems,
         };
         let (_, made) = made.build(change.defs, 0);

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use apiloom_meta::kind::{CellSource, DeletionRule, Place, Resource, ResourceDef, SmolStr};
+use apiloom_meta::kind::{
+    CellSource, DeletionRule, Place, Resource, ResourceDef, SchemaSource, SmolStr,
+};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
 use apiloom_storage::Storage;
@@ -47,6 +49,8 @@ pub(super) struct Kinds<'a> {
     pub(super) strategies: Vec<VersionStrategy>,
     /// How many bytes slow readers of a kind may keep: as many as its history.
     pub(super) readers_bytes: usize,
+    /// Whether schemas are checked too that are made when they are first needed.
+    pub(super) checks_lazy_types: bool,
     pub(super) problems: &'a mut Vec<String>,
 }
 
@@ -230,51 +234,61 @@ impl Kinds<'_> {
             .iter()
             .position(|strategy| strategy.of == *id && strategy.version == def.version);
         let strategy = position.map(|at| self.strategies.remove(at).rules);
-        let schema = match (def.schema)() {
-            Ok(schema) => schema,
+        let version = KindVersion::new(def, strategy);
+        let is_lazy = matches!(version.def.schema, SchemaSource::LazyType(_));
+        if is_lazy && !self.checks_lazy_types {
+            return Some(version);
+        }
+        let def = &version.def;
+        match version.version_schema.checked() {
+            Ok(schema) => {
+                self.problems.extend(unknown_fields(def, schema));
+                self.problems.extend(unfit_deletion(def, schema));
+            }
             Err(errors) => {
-                self.problems
-                    .extend(errors.0.iter().map(|line| of_kind(&def, line)));
+                let lines = errors.0.iter().map(|line| of_kind(def, line));
+                self.problems.extend(lines);
                 return None;
             }
-        };
-        let columns = def
-            .columns
-            .iter()
-            .filter_map(|column| match &column.source {
-                CellSource::Path(path) if !schema.has_path(path) => {
-                    Some((format!("column {:?}", column.name), path.to_string()))
-                }
-                CellSource::Query(query) if !schema.has_query(query) => {
-                    Some((format!("column {:?}", column.name), query.to_string()))
-                }
-                CellSource::Path(_) | CellSource::Query(_) | CellSource::With(_) => None,
-            });
-        let selectable = def.selectable.iter().filter(|path| !schema.has_path(path));
-        let missing = columns
-            .chain(selectable.map(|path| ("a selectable field".to_owned(), path.to_string())));
-        let lines = missing.map(|(what, path)| {
-            of_kind(
-                &def,
-                format_args!("{what} is at {path}, which the schema does not know"),
-            )
-        });
-        let incomparable = def
-            .selectable
-            .iter()
-            .filter(|path| schema.has_path(path) && !schema.is_comparable(path));
-        let lines = lines.chain(incomparable.map(|path| {
-            of_kind(
-                &def,
-                format_args!(
-                    "a selectable field is at {path}, which is no string, integer or boolean"
-                ),
-            )
-        }));
-        self.problems.extend(lines);
-        self.problems.extend(unfit_deletion(&def, &schema));
-        Some(KindVersion::new(def, schema, strategy))
+        }
+        Some(version)
     }
+}
+
+/// One line for each column and selectable field that the schema does not know, or that cannot be compared.
+fn unknown_fields(def: &ResourceDef, schema: &Schema) -> Vec<String> {
+    let columns = def
+        .columns
+        .iter()
+        .filter_map(|column| match &column.source {
+            CellSource::Path(path) if !schema.has_path(path) => {
+                Some((format!("column {:?}", column.name), path.to_string()))
+            }
+            CellSource::Query(query) if !schema.has_query(query) => {
+                Some((format!("column {:?}", column.name), query.to_string()))
+            }
+            CellSource::Path(_) | CellSource::Query(_) | CellSource::With(_) => None,
+        });
+    let selectable = def.selectable.iter().filter(|path| !schema.has_path(path));
+    let missing =
+        columns.chain(selectable.map(|path| ("a selectable field".to_owned(), path.to_string())));
+    let lines = missing.map(|(what, path)| {
+        of_kind(
+            def,
+            format_args!("{what} is at {path}, which the schema does not know"),
+        )
+    });
+    let incomparable = def
+        .selectable
+        .iter()
+        .filter(|path| schema.has_path(path) && !schema.is_comparable(path));
+    let incomparable = incomparable.map(|path| {
+        of_kind(
+            def,
+            format_args!("a selectable field is at {path}, which is no string, integer or boolean"),
+        )
+    });
+    lines.chain(incomparable).collect()
 }
 
 /// The fields that deletion of a container uses and that cannot hold what it writes there.

@@ -55,7 +55,7 @@ fn convert_document(
     version: VersionIndex,
 ) -> Result<Json<'static>, ApiError> {
     let converted = kind.read_cached(&Encoded::new(item, None)?, version)?;
-    Ok(Json::of(&converted, &kind.versions[version].schema))
+    Ok(Json::of(&converted, kind.versions[version].schema()))
 }
 
 /// From JSON to JSON, by way of the hub, where the kind's conversions have such a way: the metadata stays the bytes that
@@ -66,7 +66,7 @@ fn convert_json(kind: &Kind, stored: &Json<'_>, version: VersionIndex) -> Option
     let source = &kind.versions[kind.storage_version];
     if [source, hub, target]
         .iter()
-        .any(|version| version.schema.has_singles())
+        .any(|version| version.schema().has_singles())
     {
         return None;
     }
@@ -103,7 +103,7 @@ fn hop(
     let start = out.len();
     out.extend_from_slice(metadata);
     let rest = out.len();
-    convert(document, &target.schema, &mut out).ok()?;
+    convert(document, target.schema(), &mut out).ok()?;
     // The rest is an object of its own so far.
     match out.get(rest..)? {
         b"{}" => drop(out.remove(rest)),

@@ -164,7 +164,7 @@ impl Kind {
 
     /// Puts in the defaults of a version: the schema's, then the strategy's.
     pub(crate) fn default(&self, object: &mut Object, version: VersionIndex) {
-        let schema = &self.versions[version].schema;
+        let schema = self.versions[version].schema();
         Self::with_value(object, |value| schema.default(value));
         self.default_by_rules(object, version);
     }
@@ -179,7 +179,7 @@ impl Kind {
         version: VersionIndex,
         max_bytes: usize,
     ) -> Result<(), ApiError> {
-        let schema = &self.versions[version].schema;
+        let schema = self.versions[version].schema();
         if !Self::with_value(object, |value| schema.default_within(value, max_bytes)) {
             return Err(ApiError::too_large(max_bytes));
         }
@@ -256,7 +256,7 @@ impl Kind {
     ) -> Result<(), ApiError> {
         let before = self.convert(before, other, version)?;
         let mut after = self.convert(after, other, version)?;
-        let schema = Some(&*self.versions[version].schema);
+        let schema = Some(self.versions[version].schema().as_ref());
         let after = std::mem::take(after.fields_mut());
         merge_difference(schema, object.fields_mut(), before.fields(), after);
         Ok(())
@@ -324,7 +324,7 @@ impl Kind {
             return Err(damaged("it has no name"));
         }
         Self::with_value(&mut object, |value| {
-            self.versions[stored].schema.prune(value);
+            self.versions[stored].schema().prune(value);
         });
         self.default(&mut object, stored);
         let object = self.convert(object, stored, self.storage_version)?;

@@ -8,6 +8,7 @@ use apiloom_meta::kind::ResourceDef;
 use apiloom_meta::schema::Schema;
 
 use super::json::METADATA;
+use super::version_schema::VersionSchema;
 use crate::registry::rules::strategy::ErasedStrategy;
 
 /// A kind of one version.
@@ -18,8 +19,8 @@ pub(crate) struct KindVersion {
     pub(crate) api_version: String,
     /// What the JSON of an object begins with, up to the value of its metadata.
     pub(crate) head: Vec<u8>,
-    /// Its schema.
-    pub(crate) schema: Arc<Schema>,
+    /// Makes its schema.
+    pub(crate) version_schema: Arc<VersionSchema>,
     /// Finds the fields that it can be selected by, in the order of their declaration.
     pub(crate) selectable: Finder,
     /// Its own rules.
@@ -28,11 +29,7 @@ pub(crate) struct KindVersion {
 
 impl KindVersion {
     /// A version that declares this.
-    pub(crate) fn new(
-        def: ResourceDef,
-        schema: Schema,
-        strategy: Option<Box<dyn ErasedStrategy>>,
-    ) -> Self {
+    pub(crate) fn new(def: ResourceDef, strategy: Option<Box<dyn ErasedStrategy>>) -> Self {
         let mut head = Vec::new();
         let api_version = def.api_version();
         for (name, value) in [
@@ -47,11 +44,16 @@ impl KindVersion {
         Self {
             api_version,
             head,
-            schema: Arc::new(schema),
+            version_schema: Arc::new(VersionSchema::new(&def)),
             selectable: Finder::new(def.selectable.iter().cloned()),
             strategy,
             def,
         }
+    }
+
+    /// Its schema, made when it is first needed.
+    pub(crate) fn schema(&self) -> &Arc<Schema> {
+        self.version_schema.get()
     }
 }
 

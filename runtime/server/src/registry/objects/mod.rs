@@ -16,4 +16,5 @@ pub(super) mod read_counts;
 pub(super) mod readers;
 pub(super) mod recent_conversions;
 pub(super) mod served;
+pub(super) mod version_schema;
 pub(super) mod versioned_resource;

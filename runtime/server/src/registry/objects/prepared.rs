@@ -43,8 +43,8 @@ impl Prepared {
             meta.remove(field);
         }
         object.set_meta_str("resourceVersion", "");
-        let stored = encode_object(object, &version.schema);
-        let place = version_place(&stored, &version.schema)
+        let stored = encode_object(object, version.schema());
+        let place = version_place(&stored, version.schema())
             .ok_or_else(|| ApiError::internal("an object without metadata cannot be stored"))?;
         Ok(Self { stored, place })
     }
@@ -60,7 +60,7 @@ impl Prepared {
         }
         Some(Self {
             stored: stored.clone(),
-            place: verbatim(stored, &version.schema)?,
+            place: verbatim(stored, version.schema())?,
         })
     }
 

@@ -33,7 +33,7 @@ impl Normalize for Served {
         let object = kind
             .read(key, stored, revision, kind.storage_version)
             .map_err(|error| error.message)?;
-        CachedObject::new(&Json::of(&object, &version.schema), version)
+        CachedObject::new(&Json::of(&object, version.schema()), version)
     }
 
     fn wire_bytes(&self, object: &CachedObject) -> usize {

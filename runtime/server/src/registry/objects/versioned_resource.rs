@@ -30,7 +30,7 @@ impl VersionedResource {
         &self.version().def
     }
     pub(crate) fn schema(&self) -> &Arc<Schema> {
-        &self.version().schema
+        self.version().schema()
     }
 
     /// NotFound for an object of this resource.

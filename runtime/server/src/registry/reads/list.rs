@@ -396,7 +396,7 @@ impl Reads {
                 // As the JSON that is sent, which takes a fraction of the object's own memory.
                 items.push(Document::Converted(Json::of(
                     &object,
-                    &self.resource.version().schema,
+                    self.resource.version().schema(),
                 )));
                 if limit > 0 && items.len() >= limit {
                     return Ok(Some(entry.key.clone()));

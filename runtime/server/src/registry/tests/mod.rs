@@ -33,8 +33,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use apiloom_meta::kind::{
-    ApiType, Column, Conversion, DeletionRule, GenerationRule, GroupDef, NameFormat, Scope,
-    SubresourceDef, Verb,
+    ApiType, Column, Conversion, DeletionRule, GenerationRule, GroupDef, NameFormat, SchemaSource,
+    Scope, SubresourceDef, Verb,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
@@ -125,9 +125,7 @@ impl ApiType for Widget {}
 impl ApiType for AlphaWidget {}
 impl ApiType for Gadget {}
 
-fn definition<K: Resource>(
-    schema: fn() -> Result<Schema, apiloom_meta::schema::SchemaErrors>,
-) -> ResourceDef {
+fn definition<K: Resource>(schema: apiloom_meta::kind::SchemaFn) -> ResourceDef {
     ResourceDef {
         group: K::GROUP.into(),
         version: K::VERSION.into(),
@@ -153,7 +151,7 @@ fn definition<K: Resource>(
         create_on_update: false,
         description: "".into(),
         place: None,
-        schema,
+        schema: SchemaSource::Type(schema),
     }
 }
 

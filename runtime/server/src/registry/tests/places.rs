@@ -91,10 +91,10 @@ declared!(Fields, "v1", "Fields", "fields", line 60, |def| ResourceDef {
     ..def
 });
 declared!(Untyped, "v1", "Untyped", "untypeds", line 70, |def| ResourceDef {
-    schema: || {
+    schema: SchemaSource::Type(|| {
         let line = "spec.size: the default \"big\" is no integer".to_owned();
         Err(apiloom_meta::schema::SchemaErrors(vec![line]))
-    },
+    }),
     ..def
 });
 

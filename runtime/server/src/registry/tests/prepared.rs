@@ -23,7 +23,7 @@ fn check(kind: &Kind, document: Value) {
     object.set_meta_str("resourceVersion", "1234");
     let (served, read) = (
         prepared.served(Revision(1234)),
-        Json::of(&object, &version.schema),
+        Json::of(&object, version.schema()),
     );
     assert_eq!(served.whole(), read.whole());
     assert_eq!(served.metadata(), read.metadata());
@@ -97,7 +97,7 @@ fn is_recognized(kind: &Arc<Kind>, stored: &[u8]) -> bool {
     let (stored, revision) = (Bytes::copy_from_slice(stored), Revision(1234));
     let decoded = kind
         .read("/a", &stored, revision, kind.storage_version)
-        .map(|object| Json::of(&object, &kind.versions[kind.storage_version].schema));
+        .map(|object| Json::of(&object, kind.versions[kind.storage_version].schema()));
     let text = |json: &[u8]| String::from_utf8_lossy(json).into_owned();
 
     let cached = Served(Arc::clone(kind)).normalize("/a", &stored, revision);

@@ -360,3 +360,70 @@ async fn a_group_has_each_name_once_and_versions_agree_on_theirs() {
     ];
     assert_eq!(builder.build().err().unwrap(), expected);
 }
+
+/// A kind whose type has no structural schema.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Pair {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    of: (i32, i32),
+}
+impl ApiType for Pair {}
+resource!(Pair, "v1", "Pair", "pairs", |def| ResourceDef {
+    storage: true,
+    ..def
+});
+
+const PAIR_PROBLEM: &str = "of: a tuple has no structural schema; use a struct with named fields";
+
+#[tokio::test]
+async fn the_schema_of_a_lazy_kind_is_made_when_it_is_first_needed() {
+    let mut builder = Registry::builder(Memory::new());
+    builder.lazy_kind::<Widget>();
+    builder.lazy_kind::<AlphaWidget>();
+    let registry = builder.build().unwrap();
+    registry.start().await.unwrap();
+    let widgets = registry.endpoint(GROUP, "v1", "widgets").unwrap();
+    let is_made = || widgets.versions().map(|(_, schema)| schema.is_made());
+    assert_eq!(is_made().collect::<Vec<_>>(), [false, false]);
+    let object =
+        Object::from_value(json!({"metadata": {"name": "a"}, "spec": {"weight": 11}})).unwrap();
+    let ctx = RequestContext::default();
+    let options = CreateOptions::default();
+    let refused = widgets
+        .writes()
+        .create(&ctx, Some("default"), object, &options)
+        .await;
+    assert_eq!(refused.unwrap_err().reason, Some(StatusReason::Invalid));
+    assert!(is_made().any(|is_made| is_made));
+}
+
+#[tokio::test]
+async fn a_lazy_kind_without_structural_schema_is_reported_by_the_dump_or_by_requests() {
+    let builder = || {
+        let mut builder = Registry::builder(Memory::new());
+        builder.lazy_kind::<Pair>();
+        builder.lazy_kind::<Columned>();
+        builder
+    };
+    let mut checked = builder();
+    checked.check_lazy_kinds();
+    let problems = checked.build().err().unwrap();
+    let last = format!("Pair of test.example.com/v1: {PAIR_PROBLEM}");
+    assert_eq!((problems.len(), &problems[2]), (3, &last), "{problems:#?}");
+
+    let registry = builder().build().unwrap();
+    let pairs = registry.endpoint(GROUP, "v1", "pairs").unwrap();
+    let error = pairs.check_schema().unwrap_err();
+    assert_eq!(error.reason, Some(StatusReason::InternalError));
+    let text = format!("Pair of test.example.com/v1 has no structural schema: {PAIR_PROBLEM}");
+    assert!(error.message.ends_with(&text), "{}", error.message);
+    let object = Object::from_value(json!({"metadata": {"name": "a"}, "of": [1, 2]})).unwrap();
+    let options = CreateOptions::default();
+    let ctx = RequestContext::default();
+    let refused = pairs
+        .writes()
+        .create(&ctx, Some("default"), object, &options)
+        .await;
+    assert!(refused.is_err(), "nothing is written without a schema");
+}

@@ -60,7 +60,7 @@ impl Kind {
     ) -> Object {
         // Every version says all of the metadata.
         let metadata = after.fields_mut().remove("metadata");
-        let schema = Some(&*self.versions[version].schema);
+        let schema = Some(self.versions[version].schema().as_ref());
         let after = std::mem::take(after.fields_mut());
         merge_difference(schema, document.fields_mut(), before.fields(), after);
         put_field(&mut document, "metadata", metadata);

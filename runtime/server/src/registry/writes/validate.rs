@@ -94,7 +94,7 @@ impl Writes {
     /// What the hub's schema refuses.
     fn judge_in_hub(&self, hub: &mut InHub, object: &Object) -> Vec<FieldError> {
         put_metadata(&mut hub.new, object);
-        let schema = &self.resource.kind.versions[self.resource.kind.hub].schema;
+        let schema = self.resource.kind.versions[self.resource.kind.hub].schema();
         match &mut hub.old {
             Some(old) => changed(schema, &mut hub.new, old),
             None => Kind::with_value(&mut hub.new, |new| schema.validate(new)),

@@ -3,13 +3,13 @@
 use ::apiloom::server::Builder;
 /// Serves `balancers` of `lb.example.com/v1`.
 pub fn balancer_v1(builder: Builder) -> Builder {
-    builder.kind::<crate::v1::Balancer>()
+    builder.lazy_kind::<crate::v1::Balancer>()
 }
 /// Serves `balancers` of `lb.example.com/v1beta1`.
 pub fn balancer_v1beta1(builder: Builder) -> Builder {
-    builder.kind::<crate::v1beta1::Balancer>()
+    builder.lazy_kind::<crate::v1beta1::Balancer>()
 }
 /// Serves `balancers` of `lb.example.com/v1alpha1`.
 pub fn balancer_v1alpha1(builder: Builder) -> Builder {
-    builder.kind::<crate::v1alpha1::Balancer>()
+    builder.lazy_kind::<crate::v1alpha1::Balancer>()
 }

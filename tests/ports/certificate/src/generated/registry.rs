@@ -3,5 +3,5 @@
 use ::apiloom::server::Builder;
 /// Serves `certificates` of `cert-manager.io/v1`.
 pub fn certificate_v1(builder: Builder) -> Builder {
-    builder.kind::<crate::v1::Certificate>()
+    builder.lazy_kind::<crate::v1::Certificate>()
 }

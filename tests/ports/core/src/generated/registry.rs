@@ -3,13 +3,13 @@
 use ::apiloom::server::Builder;
 /// Serves `configmaps` of `v1`.
 pub fn config_map_v1(builder: Builder) -> Builder {
-    builder.kind::<crate::v1::ConfigMap>()
+    builder.lazy_kind::<crate::v1::ConfigMap>()
 }
 /// Serves `configmaps` of `v1beta1`.
 pub fn config_map_v1beta1(builder: Builder) -> Builder {
-    builder.kind::<crate::v1beta1::ConfigMap>()
+    builder.lazy_kind::<crate::v1beta1::ConfigMap>()
 }
 /// Serves `nodes` of `v1`.
 pub fn node_v1(builder: Builder) -> Builder {
-    builder.kind::<crate::v1::Node>()
+    builder.lazy_kind::<crate::v1::Node>()
 }

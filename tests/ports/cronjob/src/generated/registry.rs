@@ -3,5 +3,5 @@
 use ::apiloom::server::Builder;
 /// Serves `cronjobs` of `batch.tutorial.kubebuilder.io/v1`.
 pub fn cron_job_v1(builder: Builder) -> Builder {
-    builder.kind::<crate::v1::CronJob>()
+    builder.lazy_kind::<crate::v1::CronJob>()
 }

@@ -3,5 +3,5 @@
 use ::apiloom::server::Builder;
 /// Serves `httproutes` of `gateway.networking.k8s.io/v1`.
 pub fn http_route_v1(builder: Builder) -> Builder {
-    builder.kind::<crate::v1::HttpRoute>()
+    builder.lazy_kind::<crate::v1::HttpRoute>()
 }

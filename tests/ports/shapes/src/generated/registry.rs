@@ -3,5 +3,5 @@
 use ::apiloom::server::Builder;
 /// Serves `blueprints` of `shapes.example.com/v1`.
 pub fn blueprint_v1(builder: Builder) -> Builder {
-    builder.kind::<crate::v1::Blueprint>()
+    builder.lazy_kind::<crate::v1::Blueprint>()
 }

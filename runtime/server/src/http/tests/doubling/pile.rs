@@ -1,6 +1,8 @@
 //! The kind of these tests, written by hand, and its rules.
 
-use apiloom_meta::kind::{ApiType, DeletionRule, GenerationRule, NameFormat, Scope, Verb};
+use apiloom_meta::kind::{
+    ApiType, DeletionRule, GenerationRule, NameFormat, SchemaSource, Scope, Verb,
+};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ObjectMeta, Resource, ResourceDef};
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
@@ -80,7 +82,7 @@ impl Resource for Pile {
             create_on_update: false,
             description: "A kind for tests.".into(),
             place: None,
-            schema: Schema::for_resource::<Self>,
+            schema: SchemaSource::Type(Schema::for_resource::<Self>),
         }
     }
     fn metadata(&self) -> &ObjectMeta {
