@@ -112,7 +112,7 @@ impl Schema {
     }
 
     /// The schema of a kind that has no Rust type, in the spelling of a CRD's `openAPIV3Schema`: `apiVersion`, `kind` and
-    /// `metadata` are added, whatever the document says of them.
+    /// `metadata` are added, in place of what the document says of them.
     ///
     /// # Errors
     /// As [`Schema::for_resource`].
