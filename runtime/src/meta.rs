@@ -79,6 +79,8 @@ pub mod kind {
     pub use apiloom_meta::kind::Release;
     pub use apiloom_meta::kind::Resource;
     pub use apiloom_meta::kind::ResourceDef;
+    pub use apiloom_meta::kind::SchemaFn;
+    pub use apiloom_meta::kind::SchemaSource;
     pub use apiloom_meta::kind::Scope;
     pub use apiloom_meta::kind::SmolStr;
     pub use apiloom_meta::kind::SubresourceDef;

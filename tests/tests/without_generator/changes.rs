@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use apiloom::meta::GroupResource;
+use apiloom::meta::kind::{ResourceDef, SchemaSource};
+use apiloom::meta::schema::Schema;
+use apiloom::meta::{GroupResource, JsonPath};
 use apiloom::prelude::*;
 use apiloom::server::Loopback;
 use apiloom::server::registry::CatalogChange;
@@ -271,5 +273,99 @@ async fn watches_that_open_while_a_kind_goes_end_too() {
     }
     let (code, _) = get(&loopback, KETTLES).await;
     assert_eq!(code, 200);
+    server.stop().await;
+}
+
+const LADLES: &str = "/apis/kitchen.example.com/v1/namespaces/default/ladles";
+
+/// A kind that has no Rust type, with the schema of a document.
+fn ladles(schema: &Value) -> ResourceDef {
+    ResourceDef {
+        kind: "Ladle".into(),
+        list_kind: "LadleList".into(),
+        plural: "ladles".into(),
+        singular: "ladle".into(),
+        short_names: vec!["la".into()],
+        description: "Ladle serves soup.".into(),
+        place: None,
+        schema: SchemaSource::Document(Arc::new(Schema::of_resource(schema).unwrap())),
+        ..Pot::definition()
+    }
+}
+
+/// The document of a schema whose spec has a size, and another field.
+fn ladle_schema(name: &str, other: &Value) -> Value {
+    json!({"type": "object", "required": ["spec"], "properties": {
+        "spec": {"type": "object", "required": ["size"], "properties": {
+            "size": {"type": "integer", "format": "int32", "minimum": 1, "description": "How much it takes."},
+            name: other,
+        }},
+    }})
+}
+
+// Issue 11, point 1.
+#[tokio::test]
+async fn a_kind_with_the_schema_of_a_document_comes_changes_and_goes() {
+    let server = serve(|builder| builder).await;
+    let loopback = server.loopback.privileged();
+    let change = async |def| {
+        let change = CatalogChange::new().definition(def);
+        server.registry.change(change).await
+    };
+    let openapi = async || {
+        let (_, openapi) = get(&loopback, "/openapi/v3/apis/kitchen.example.com/v1").await;
+        openapi["components"]["schemas"]["com.example.kitchen.v1.Ladle"].clone()
+    };
+    let put =
+        async |name: &str, spec: Value| post(&loopback, LADLES, &named("Ladle", name, &spec)).await;
+
+    let metal = json!({"type": "string", "enum": ["steel", "tin"], "default": "steel"});
+    change(ladles(&ladle_schema("metal", &metal)))
+        .await
+        .unwrap();
+    let (code, made) = put("a", json!({"size": 2, "bogus": true})).await;
+    assert_eq!(
+        (code, &made["spec"]),
+        (201, &json!({"size": 2, "metal": "steel"}))
+    );
+    let (code, refused) = put("b", json!({"size": 0, "metal": "gold"})).await;
+    assert_eq!(code, 422);
+    assert_eq!(
+        refused["message"],
+        "Ladle.kitchen.example.com \"b\" is invalid: [spec.metal: Unsupported value: \"gold\": supported values: \"steel\", \
+         \"tin\", spec.size: Invalid value: 0: must be greater than or equal to 1]"
+    );
+    let spec = openapi().await["properties"]["spec"].clone();
+    assert_eq!(spec["properties"]["metal"]["default"], "steel");
+    assert_eq!(
+        spec["properties"]["size"]["description"],
+        "How much it takes."
+    );
+
+    let holes = json!({"type": "integer", "default": 7});
+    change(ladles(&ladle_schema("holes", &holes)))
+        .await
+        .unwrap();
+    let url = format!("{LADLES}/a");
+    let (_, read) = get(&loopback, &url).await;
+    assert_eq!(read["spec"], json!({"size": 2, "holes": 7}));
+    let spec = openapi().await["properties"]["spec"].clone();
+    assert!(spec["properties"]["holes"].is_object() && spec["properties"]["metal"].is_null());
+
+    let unknown = ResourceDef {
+        selectable: vec![JsonPath::new(["spec", "metal"])],
+        ..ladles(&ladle_schema("holes", &holes))
+    };
+    assert_eq!(
+        change(unknown).await.unwrap_err(),
+        [
+            "Ladle of kitchen.example.com/v1: a selectable field is at .spec.metal, which the schema does not know"
+        ]
+    );
+    let ladles = GroupResource::new("kitchen.example.com", "ladles");
+    let removed = server.registry.change(CatalogChange::new().remove(ladles));
+    removed.await.unwrap();
+    assert_eq!(get(&loopback, &url).await.0, 404);
+    assert!(openapi().await.is_null());
     server.stop().await;
 }
