@@ -334,6 +334,7 @@ impl<'a> Checker<'a> {
         let stored: Vec<_> = versions.iter().filter(|kind| kind.value.storage).collect();
         let name = &versions[0].value.kind.value;
         match stored.as_slice() {
+            [] if versions.iter().all(|kind| !kind.value.has_store) => {}
             // The only version of a kind is its storage version.
             [] if self.found.incomplete || versions.len() == 1 => {}
             [] => {

@@ -7,6 +7,8 @@ pub use apiloom_server::AdmittedObject;
 pub use apiloom_server::Backend;
 pub use apiloom_server::Builder;
 pub use apiloom_server::Config;
+pub use apiloom_server::CreateOptions;
+pub use apiloom_server::Handler;
 pub use apiloom_server::InProcess;
 pub use apiloom_server::Lister;
 pub use apiloom_server::Loopback;

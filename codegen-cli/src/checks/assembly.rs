@@ -86,7 +86,7 @@ impl Assembly<'_> {
             verbs: verbs(&kind.verbs),
             subresources: subresources(kind),
             served: kind.served && !gone(kind, release),
-            storage: kind.storage || self.is_alone(kind),
+            storage: kind.has_store && (kind.storage || self.is_alone(kind)),
             hub: self.hubs.get(&key).unwrap_or(&kind.version.value).clone(),
             fields: kind
                 .root

@@ -52,6 +52,8 @@ pub struct Kind {
     pub hub: bool,
     /// The hub's Rust type, as written: `v1beta1::Flunder`.
     pub spoke_of: Option<Code>,
+    /// Whether objects are kept in a store; without one the kind serves `create` alone.
+    pub has_store: bool,
     /// Whether objects are stored in this version.
     pub storage: bool,
     /// Whether the version is served.

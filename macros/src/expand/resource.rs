@@ -57,6 +57,7 @@ fn metadata_field(kind: &Kind) -> Ident {
 /// A flat table: one line per field of `ResourceDef`.
 fn definition(kind: &Kind) -> TokenStream {
     let Kind {
+        has_store,
         storage,
         served,
         unconditional_update,
@@ -115,6 +116,7 @@ fn definition(kind: &Kind) -> TokenStream {
             verbs: ::std::vec![#(#verbs),*],
             subresources: ::std::vec![#(#subresources),*],
             deletion: #deletion,
+            has_store: #has_store,
             storage: #storage,
             served: #served,
             conversion: #conversion,

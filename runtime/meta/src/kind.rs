@@ -260,6 +260,8 @@ pub struct ResourceDef {
     pub subresources: Vec<SubresourceDef>,
     /// How objects are deleted.
     pub deletion: DeletionRule,
+    /// Whether objects are kept in a store. A kind without one serves `create` alone, which a handler answers.
+    pub has_store: bool,
     /// Whether objects are stored in this version.
     pub storage: bool,
     /// Whether the version is served at all.

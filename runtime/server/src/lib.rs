@@ -13,7 +13,7 @@ pub mod server;
 /// Lets an [`Admission`] plugin wait: put `#[async_trait]` on its impl.
 pub use async_trait::async_trait;
 pub use registry::{
-    Admission, AdmissionContext, AdmissionRequest, AdmittedObject, Lister, Operation,
-    RequestContext, Strategy,
+    Admission, AdmissionContext, AdmissionRequest, AdmittedObject, CreateOptions, Handler, Lister,
+    Operation, RequestContext, Strategy,
 };
 pub use server::{Backend, Builder, Config, InProcess, Loopback, Ready, Server, ServerError, main};

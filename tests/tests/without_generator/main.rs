@@ -9,6 +9,7 @@
 
 mod changes;
 mod in_process;
+mod reviews;
 
 use apiloom::prelude::*;
 use std::sync::Arc;

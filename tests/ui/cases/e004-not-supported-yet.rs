@@ -16,7 +16,6 @@ use apiloom::prelude::*;
     index("by-team"),
     graceful_delete,
     strategy = S,
-    store = S,
     rbac(aggregate_to = [view]),
     crd(name = "x"),
     labels(a = "b"),

@@ -56,4 +56,16 @@ pub struct Room {
     pub approval: Approval,
 }
 
+// Without a store there is only create.
+#[apiloom::resource(group = "example.com", version = "v1", cluster, store = none, status, verbs(skip = [get]), storage)]
+pub struct Review {
+    pub metadata: ObjectMeta,
+    pub status: Option<String>,
+}
+
+#[apiloom::resource(group = "example.com", version = "v1", cluster, store = S)]
+pub struct Elsewhere {
+    pub metadata: ObjectMeta,
+}
+
 fn main() {}

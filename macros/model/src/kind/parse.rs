@@ -110,6 +110,8 @@ struct Keys {
     scope: Option<Scope>,
     subresources: Vec<Declared>,
     deletion: Option<Deletion>,
+    /// False for `store = none`.
+    has_store: Option<bool>,
     verbs: Option<Vec<Verb>>,
     columns: Vec<Column>,
     selectable: Vec<FieldRef>,
@@ -170,6 +172,7 @@ impl Keys {
             "namespaced" if arg.flag(d) => self.scope = Some(Scope::Namespaced),
             "cluster" if arg.flag(d) => self.scope = Some(Scope::Cluster),
             "status" | "subresource" => subresource::add(&mut self.subresources, arg, d),
+            "store" => self.has_store = one_of(arg, "store", &[("none", false)], d),
             "deletion" => self.deletion = subresource::read_deletion(arg, d),
             "verbs" => self.verbs = Some(read_verbs(arg, d)),
             "readonly" if arg.flag(d) => {
@@ -247,6 +250,12 @@ impl Keys {
             return None;
         }
         let derived = |name: String| Spanned::new(name, kind.span);
+        let has_store = self.has_store.unwrap_or(true);
+        let all_verbs: &[Verb] = if has_store {
+            &Verb::ALL
+        } else {
+            &[Verb::Create]
+        };
         Some(Kind {
             group: self.group?,
             version: self.version?,
@@ -263,7 +272,8 @@ impl Keys {
             scope: self.scope?,
             subresources,
             deletion: self.deletion,
-            verbs: self.verbs.unwrap_or_else(|| Verb::ALL.to_vec()),
+            has_store,
+            verbs: self.verbs.unwrap_or_else(|| all_verbs.to_vec()),
             columns: self.columns,
             selectable: self.selectable,
             hub: self.hub,

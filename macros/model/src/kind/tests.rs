@@ -340,3 +340,12 @@ fn subresources_are_sorted_and_name_the_field_that_they_write() {
         .find(|field| field.json_name == "spec");
     assert!(spec.is_some_and(|field| field.default.is_none()));
 }
+
+// Issue 11, point 2.
+#[test]
+fn a_kind_without_a_store_only_creates() {
+    let review = kind("cluster, store = none");
+    assert!(!review.has_store);
+    assert_eq!(review.verbs, [Verb::Create]);
+    assert!(kind("cluster").has_store);
+}

@@ -355,7 +355,12 @@ impl Inner {
         let observed = Observed::new(&self.metrics, labels, request_bytes, Some(running));
         let part = |index: usize| info.parts.get(index).map_or("", String::as_str);
         let framing = Framing::of(verb);
-        let negotiated = Answer::negotiate(&call.accepts, &call.query, framing);
+        let negotiate = if endpoint.def().has_store {
+            Answer::negotiate
+        } else {
+            Answer::negotiate_without_tables
+        };
+        let negotiated = negotiate(&call.accepts, &call.query, framing);
         let resource_call = |answer| ResourceCall {
             endpoint,
             ctx: &ctx,

@@ -54,12 +54,34 @@ impl Answer {
         query: &Query,
         framing: Framing,
     ) -> Result<Self, ApiError> {
+        Self::negotiate_among(accepts, query, framing, |_| true)
+    }
+
+    /// The representation of objects of a kind without a store, which has no Tables, as in kube-apiserver.
+    ///
+    /// # Errors
+    /// As [`Answer::negotiate`].
+    pub(super) fn negotiate_without_tables(
+        accepts: &Accepts<'_>,
+        query: &Query,
+        framing: Framing,
+    ) -> Result<Self, ApiError> {
+        let is_offered = |form: &Form| !matches!(form, Form::Table(..));
+        Self::negotiate_among(accepts, query, framing, is_offered)
+    }
+
+    fn negotiate_among(
+        accepts: &Accepts<'_>,
+        query: &Query,
+        framing: Framing,
+        is_offered: impl Fn(&Form) -> bool,
+    ) -> Result<Self, ApiError> {
         let chosen = choose(accepts, query, |clause, writer| {
             let stream = clause.param("stream").unwrap_or_default();
             let stream_fits = stream.is_empty() || (stream == "watch" && writer.stream().is_some());
             let server_version = clause.param("sv").unwrap_or_default();
             let server_version_fits = matches!(server_version, "" | "v1");
-            Form::of(clause).filter(|_| stream_fits && server_version_fits)
+            Form::of(clause).filter(|form| stream_fits && server_version_fits && is_offered(form))
         });
         let (format, mut form) = chosen.ok_or_else(not_acceptable)?;
         if let Form::Table(_, include) = &mut form {

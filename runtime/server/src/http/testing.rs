@@ -143,6 +143,7 @@ pub(crate) fn flunder() -> ResourceDef {
         lifecycle: None,
         name_format: NameFormat::DnsSubdomain,
         generation: GenerationRule::Spec,
+        has_store: true,
         unconditional_update: true,
         create_on_update: false,
         description: "Flunder is an example type with a spec and a status.".into(),

@@ -44,6 +44,7 @@ pub use reads::watch::WatchEvents;
 pub use rules::admission::{
     Admission, AdmissionContext, AdmissionRequest, AdmittedObject, Operation,
 };
+pub use rules::handler::Handler;
 pub use rules::strategy::Strategy;
 pub use writes::Writes;
 pub use writes::written::{Deleted, Written};

@@ -20,7 +20,7 @@ use crate::auth::{
     Authenticator, Authenticators, Authorizer, Authorizers, PrivilegedGroup, PublicInfo,
     StaticToken,
 };
-use crate::registry::{Admission, AdmissionContext, Registry, RegistryBuilder, Strategy};
+use crate::registry::{Admission, AdmissionContext, Handler, Registry, RegistryBuilder, Strategy};
 
 /// One thing that was registered, done once the store is open.
 type Step = Box<dyn FnOnce(&mut RegistryBuilder) + Send>;
@@ -71,6 +71,12 @@ impl Builder {
     #[must_use]
     pub fn strategy<K: Resource>(self, strategy: impl Strategy<K>) -> Self {
         self.step(move |registry| registry.strategy::<K>(strategy))
+    }
+
+    /// Adds what answers creates of a kind in one version that has no store (`store = none`). Each version has its own.
+    #[must_use]
+    pub fn handler<K: Resource>(self, handler: impl Handler<K>) -> Self {
+        self.step(move |registry| registry.handler::<K>(handler))
     }
 
     /// Adds an admission plugin, made from what the context offers. Plugins run in the order they are added, after

@@ -209,8 +209,11 @@ pub(super) fn aggregated(groups: &[Group<'_>]) -> [(&'static str, Bytes); 2] {
 }
 
 /// base64 of the first 8 bytes of SHA-256 of `group/version/kind` of the storage version: changes when objects are
-/// stored in another version.
+/// stored in another version. Empty for a kind without a store.
 pub(crate) fn storage_version_hash(kind: &Kind<'_>) -> String {
+    if !kind.def.has_store {
+        return String::new();
+    }
     let text = format!(
         "{}/{}/{}",
         kind.def.group, kind.storage_version, kind.def.kind

@@ -155,6 +155,7 @@ fn definition<K: Resource>(
         lifecycle: None,
         name_format: NameFormat::DnsSubdomain,
         generation: GenerationRule::Spec,
+        has_store: true,
         unconditional_update: true,
         create_on_update: false,
         description: "A kind for tests.".into(),

@@ -11,7 +11,7 @@ use apiloom_storage::cache::Budget;
 use arc_swap::ArcSwap;
 
 use super::groups::{ambiguous_names, complete_groups, group_label};
-use super::kinds::{Kinds, VersionStrategy};
+use super::kinds::{Kinds, VersionHandler, VersionStrategy};
 use super::resources::Registry;
 use super::runtime_config::RuntimeConfig;
 use super::snapshot::{Catalog, Parts, Settings};
@@ -19,6 +19,7 @@ use crate::registry::endpoint::{Endpoint, Shared};
 use crate::registry::located::of_kind;
 use crate::registry::objects::kind::Kind;
 use crate::registry::rules::admission::{Admission, AdmissionContext, Chain};
+use crate::registry::rules::handler::Handler;
 use crate::registry::rules::namespace::{NamespaceLifecycle, NamespaceRules};
 use crate::registry::rules::strategy::Strategy;
 use crate::registry::writes::{WriteSettings, stamp};
@@ -39,6 +40,7 @@ pub struct RegistryBuilder {
     defs: Vec<ResourceDef>,
     own_kinds: usize,
     strategies: Vec<VersionStrategy>,
+    handlers: Vec<VersionHandler>,
     admission: Vec<MakeAdmission>,
     disabled: Vec<String>,
     runtime_config: Vec<(String, bool)>,
@@ -84,6 +86,7 @@ impl RegistryBuilder {
             defs: Vec::new(),
             own_kinds: 0,
             strategies: Vec::new(),
+            handlers: Vec::new(),
             admission: Vec::new(),
             disabled: Vec::new(),
             runtime_config: Vec::new(),
@@ -132,6 +135,10 @@ impl RegistryBuilder {
     /// version without one is judged by the hub's, on the converted object.
     pub fn strategy<K: Resource>(&mut self, strategy: impl Strategy<K>) {
         self.strategies.push(VersionStrategy::new::<K>(strategy));
+    }
+    /// Registers what answers creates of a kind of one version that has no store; each version has its own.
+    pub fn handler<K: Resource>(&mut self, handler: impl Handler<K>) {
+        self.handlers.push(VersionHandler::new::<K>(handler));
     }
     /// Registers an admission plugin; plugins run in order of registration, after NamespaceLifecycle.
     pub fn admission(
@@ -185,6 +192,7 @@ impl RegistryBuilder {
             stores: &self.stores,
             key_prefix: &self.key_prefix,
             strategies: self.strategies,
+            handlers: self.handlers,
             readers_bytes,
             checks_lazy_types: self.checks_lazy_types,
             problems: &mut problems,

@@ -7,9 +7,10 @@ use apiloom_meta::kind::{GroupDef, Resource, ResourceDef};
 
 use super::builder::refuse_own_kinds;
 use super::groups::{ambiguous_names, complete_groups};
-use super::kinds::{Kinds, VersionStrategy};
+use super::kinds::{Kinds, VersionHandler, VersionStrategy};
 use super::resources::{Registry, fill};
 use super::snapshot::{Catalog, Parts};
+use crate::registry::rules::handler::Handler;
 use crate::registry::rules::strategy::Strategy;
 
 /// Kinds and groups to add, to replace and to remove in one step; see [`Registry::change`].
@@ -18,6 +19,7 @@ pub struct CatalogChange {
     groups: Vec<GroupDef>,
     defs: Vec<ResourceDef>,
     strategies: Vec<VersionStrategy>,
+    handlers: Vec<VersionHandler>,
     removed: Vec<GroupResource>,
 }
 
@@ -62,6 +64,13 @@ impl CatalogChange {
     #[must_use]
     pub fn strategy<K: Resource>(mut self, strategy: impl Strategy<K>) -> Self {
         self.strategies.push(VersionStrategy::new::<K>(strategy));
+        self
+    }
+
+    /// Adds what answers creates of a version of a kind of this change that has no store.
+    #[must_use]
+    pub fn handler<K: Resource>(mut self, handler: impl Handler<K>) -> Self {
+        self.handlers.push(VersionHandler::new::<K>(handler));
         self
     }
 
@@ -123,6 +132,7 @@ impl Registry {
             stores: &settings.stores,
             key_prefix: &settings.key_prefix,
             strategies: change.strategies,
+            handlers: change.handlers,
             readers_bytes: settings.readers_bytes,
             checks_lazy_types: false,
             problems: &mut problems,

@@ -26,14 +26,14 @@ impl Registry {
         sizes
     }
 
-    /// The number of objects of every served resource, once for all its versions, or why it is not known. Asks the store.
+    /// The number of objects of every served resource with a store, once for all its versions, or why it is not known. Asks the store.
     pub async fn count_objects(&self) -> Vec<(GroupResource, Result<u64, StorageError>)> {
         let mut counted = HashSet::new();
         let mut counts = Vec::new();
         let catalog = self.catalog();
         for endpoint in catalog.endpoints() {
             let kind = &endpoint.resource().kind;
-            if counted.insert(&kind.resource) {
+            if kind.has_store() && counted.insert(&kind.resource) {
                 let count = kind.store.count(&kind.prefix(None)).await;
                 counts.push((kind.resource.clone(), count));
             }

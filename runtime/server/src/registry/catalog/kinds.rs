@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use apiloom_meta::kind::{
-    CellSource, DeletionRule, Place, Resource, ResourceDef, SchemaSource, SmolStr,
+    CellSource, DeletionRule, Place, Resource, ResourceDef, SchemaSource, SmolStr, Verb,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
@@ -18,25 +18,60 @@ use crate::registry::objects::prepared::Handed;
 use crate::registry::objects::read_counts::ReadCounts;
 use crate::registry::objects::readers::Readers;
 use crate::registry::objects::recent_conversions::RecentConversions;
+use crate::registry::rules::handler::{ErasedHandler, Handler, TypedHandler};
 use crate::registry::rules::strategy::{ErasedStrategy, Strategy, Typed};
 
-/// The rules of a kind in one version.
-pub(super) struct VersionStrategy {
-    pub(super) of: GroupResource,
-    pub(super) version: SmolStr,
+/// Code of a kind in one version.
+pub(super) struct OfVersion<T> {
+    of: GroupResource,
+    version: SmolStr,
     /// Where the kind is declared.
-    pub(super) place: Option<Place>,
-    pub(super) rules: Box<dyn ErasedStrategy>,
+    place: Option<Place>,
+    code: T,
 }
 
-impl VersionStrategy {
-    pub(super) fn new<K: Resource>(strategy: impl Strategy<K>) -> Self {
+/// The rules of a kind in one version.
+pub(super) type VersionStrategy = OfVersion<Box<dyn ErasedStrategy>>;
+
+/// The handler of a kind in one version.
+pub(super) type VersionHandler = OfVersion<Box<dyn ErasedHandler>>;
+
+impl<T> OfVersion<T> {
+    fn of<K: Resource>(code: T) -> Self {
         Self {
             of: GroupResource::new(K::GROUP, K::PLURAL),
             version: SmolStr::new_static(K::VERSION),
             place: K::definition().place,
-            rules: Box::new(Typed::<K, _>::new(strategy)),
+            code,
         }
+    }
+
+    /// Takes what is for this version out of a list.
+    fn take(list: &mut Vec<Self>, id: &GroupResource, version: &str) -> Option<T> {
+        let position = list
+            .iter()
+            .position(|one| one.of == *id && one.version == version)?;
+        Some(list.remove(position).code)
+    }
+
+    /// The problem of what no version took.
+    fn left_over(&self, what: &str, why: &str) -> String {
+        let GroupResource { group, resource } = &self.of;
+        let gv = GroupVersion::new(group, &*self.version);
+        let problem = format!("a {what} for {resource} of {gv}, which is not registered{why}");
+        located([self.place], problem)
+    }
+}
+
+impl VersionStrategy {
+    pub(super) fn new<K: Resource>(strategy: impl Strategy<K>) -> Self {
+        Self::of::<K>(Box::new(Typed::<K, _>::new(strategy)))
+    }
+}
+
+impl VersionHandler {
+    pub(super) fn new<K: Resource>(handler: impl Handler<K>) -> Self {
+        Self::of::<K>(Box::new(TypedHandler::<K, _>::new(handler)))
     }
 }
 
@@ -47,6 +82,7 @@ pub(super) struct Kinds<'a> {
     pub(super) stores: &'a [(GroupResource, Arc<dyn Storage>)],
     pub(super) key_prefix: &'a str,
     pub(super) strategies: Vec<VersionStrategy>,
+    pub(super) handlers: Vec<VersionHandler>,
     /// How many bytes slow readers of a kind may keep: as many as its history.
     pub(super) readers_bytes: usize,
     /// Whether schemas are checked too that are made when they are first needed.
@@ -83,14 +119,12 @@ impl Kinds<'_> {
                 ))
             })
             .collect();
-        for strategy in std::mem::take(&mut self.strategies) {
-            let GroupResource { group, resource } = &strategy.of;
-            let gv = GroupVersion::new(group, &*strategy.version);
-            let problem = format!(
-                "a strategy for {resource} of {gv}, which is not registered or has one already"
-            );
-            self.problems.push(located([strategy.place], problem));
-        }
+        let strategies = self.strategies.iter();
+        let strategies = strategies.map(|one| one.left_over("strategy", " or has one already"));
+        let handlers = self.handlers.iter();
+        let handlers =
+            handlers.map(|one| one.left_over("handler", ", has a store, or has one already"));
+        self.problems.extend(strategies.chain(handlers));
         (order, kinds)
     }
 
@@ -104,8 +138,12 @@ impl Kinds<'_> {
         let consistent = self.check_versions(&defs);
         self.check_subresources(&defs);
         let hub = self.hub(&defs);
-        let storage_version = self.storage_version(&defs);
         let first = defs.first()?;
+        let storage_version = if first.has_store {
+            self.storage_version(&defs)
+        } else {
+            hub
+        };
         let (resource, group_kind, scope) =
             (first.group_resource(), first.group_kind(), first.scope);
         let versions: Vec<Option<KindVersion>> =
@@ -169,6 +207,10 @@ impl Kinds<'_> {
                 let problem = "differ in kind, scope or subresources";
                 self.problems.push(of_two_kinds(first, def, problem));
             }
+            if first.has_store != def.has_store {
+                let problem = "must both have a store or none";
+                self.problems.push(of_two_kinds(first, def, problem));
+            }
         }
         self.problems.len() == before
     }
@@ -228,13 +270,30 @@ impl Kinds<'_> {
         None
     }
 
+    /// What answers creates of a version without a store.
+    fn handler(&mut self, id: &GroupResource, def: &ResourceDef) -> Option<Box<dyn ErasedHandler>> {
+        if def.has_store {
+            return None;
+        }
+        if def.verbs != [Verb::Create] || !def.subresources.is_empty() {
+            let problem = "it has no store, so it can serve nothing but create";
+            self.problems.push(of_kind(def, problem));
+        }
+        let handler = OfVersion::take(&mut self.handlers, id, &def.version);
+        if handler.is_none() {
+            let problem = format!(
+                "it has no store, and no handler answers creates: add `.handler::<{}>(..)` to the builder",
+                def.kind
+            );
+            self.problems.push(of_kind(def, problem));
+        }
+        handler
+    }
+
     fn version(&mut self, id: &GroupResource, def: ResourceDef) -> Option<KindVersion> {
-        let position = self
-            .strategies
-            .iter()
-            .position(|strategy| strategy.of == *id && strategy.version == def.version);
-        let strategy = position.map(|at| self.strategies.remove(at).rules);
-        let version = KindVersion::new(def, strategy);
+        let strategy = OfVersion::take(&mut self.strategies, id, &def.version);
+        let handler = self.handler(id, &def);
+        let version = KindVersion::new(def, strategy, handler);
         let is_lazy = matches!(version.def.schema, SchemaSource::LazyType(_));
         if is_lazy && !self.checks_lazy_types {
             return Some(version);

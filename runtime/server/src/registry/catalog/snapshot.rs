@@ -86,7 +86,8 @@ impl Settings {
 
     /// A kind with a watch cache, unless the settings leave it out.
     fn with_cache(&self, resource: &GroupResource, kind: Arc<Kind>) -> CatalogKind {
-        let cache = self.limits(resource).map(|limits| {
+        let limits = self.limits(resource).filter(|_| kind.has_store());
+        let cache = limits.map(|limits| {
             let served = Served(Arc::clone(&kind));
             let store = Arc::clone(&kind.store);
             KindCache::new(WatchCache::new(store, kind.prefix(None), served, limits))

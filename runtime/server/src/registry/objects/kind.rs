@@ -57,6 +57,11 @@ pub(crate) struct Kind {
 const KEY_BYTES: usize = 128;
 
 impl Kind {
+    /// Whether objects are kept in the store.
+    pub(crate) fn has_store(&self) -> bool {
+        self.stored_def().has_store
+    }
+
     /// What the kind declares in the version that is stored.
     pub(crate) fn stored_def(&self) -> &ResourceDef {
         &self.versions[self.storage_version].def

@@ -9,6 +9,7 @@ use apiloom_meta::schema::Schema;
 
 use super::json::METADATA;
 use super::version_schema::VersionSchema;
+use crate::registry::rules::handler::ErasedHandler;
 use crate::registry::rules::strategy::ErasedStrategy;
 
 /// A kind of one version.
@@ -25,11 +26,17 @@ pub(crate) struct KindVersion {
     pub(crate) selectable: Finder,
     /// Its own rules.
     pub(crate) strategy: Option<Box<dyn ErasedStrategy>>,
+    /// What answers creates, if there is no store.
+    pub(crate) handler: Option<Box<dyn ErasedHandler>>,
 }
 
 impl KindVersion {
     /// A version that declares this.
-    pub(crate) fn new(def: ResourceDef, strategy: Option<Box<dyn ErasedStrategy>>) -> Self {
+    pub(crate) fn new(
+        def: ResourceDef,
+        strategy: Option<Box<dyn ErasedStrategy>>,
+        handler: Option<Box<dyn ErasedHandler>>,
+    ) -> Self {
         let mut head = Vec::new();
         let api_version = def.api_version();
         for (name, value) in [
@@ -47,6 +54,7 @@ impl KindVersion {
             version_schema: Arc::new(VersionSchema::new(&def)),
             selectable: Finder::new(def.selectable.iter().cloned()),
             strategy,
+            handler,
             def,
         }
     }

@@ -11,6 +11,7 @@ use super::kind_version::{KindVersion, VersionIndex};
 use super::served::Served;
 use crate::registry::large::LargeDocuments;
 use crate::registry::options::RequestContext;
+use crate::registry::rules::handler::ErasedHandler;
 
 /// One resource in one version.
 #[derive(Debug)]
@@ -31,6 +32,11 @@ impl VersionedResource {
     }
     pub(crate) fn schema(&self) -> &Arc<Schema> {
         self.version().schema()
+    }
+
+    /// What answers creates, if there is no store.
+    pub(crate) fn handler(&self) -> Option<&dyn ErasedHandler> {
+        self.version().handler.as_deref()
     }
 
     /// NotFound for an object of this resource.

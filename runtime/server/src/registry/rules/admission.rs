@@ -41,6 +41,8 @@ pub struct AdmissionRequest<'a> {
     pub name: &'a str,
     /// Whether nothing will be written.
     pub dry_run: bool,
+    /// Whether objects of the resource are kept in a store; those of reviews are not.
+    pub has_store: bool,
     /// The new object; `None` on delete.
     pub object: Option<AdmittedObject<'a>>,
     /// The present object; `None` on create.

@@ -152,8 +152,10 @@ impl Admission for NamespaceLifecycle {
             }
             return Ok(());
         }
-        // Objects that are left in a namespace may always be deleted.
-        if request.namespace.is_empty() || request.operation == Operation::Delete {
+        // Objects that are left in a namespace may always be deleted. What is not stored needs no namespace, and its answer
+        // must not tell which ones there are.
+        let is_delete = request.operation == Operation::Delete;
+        if request.namespace.is_empty() || is_delete || !request.has_store {
             return Ok(());
         }
         self.check_namespace(request).await

@@ -147,6 +147,7 @@ fn definition<K: Resource>(schema: apiloom_meta::kind::SchemaFn) -> ResourceDef 
         lifecycle: None,
         name_format: NameFormat::DnsSubdomain,
         generation: GenerationRule::Spec,
+        has_store: true,
         unconditional_update: true,
         create_on_update: false,
         description: "".into(),

@@ -13,6 +13,7 @@ use super::target::Target;
 use super::written::Written;
 use crate::registry::error;
 use crate::registry::options::{CreateOptions, RequestContext};
+use crate::registry::rules::handler::ErasedHandler;
 
 /// How many generated names are tried before the client is asked to try again.
 const NAME_ATTEMPTS: usize = 8;
@@ -49,6 +50,9 @@ impl Writes {
             dry_run: options.dry_run,
         };
         self.admit_mutation(target, &mut object, None).await?;
+        if let Some(handler) = self.resource.handler() {
+            return self.answer(handler, target, object, options).await;
+        }
         if !object.name().is_empty() || object.meta_str("generateName").is_empty() {
             let name = object.name().to_owned();
             return match self
@@ -66,6 +70,26 @@ impl Writes {
             };
         }
         self.create_with_generated_name(target, &object).await
+    }
+
+    /// Everything from an admitted object to the answer of a kind without a store. The object gets no identity.
+    async fn answer(
+        &self,
+        handler: &dyn ErasedHandler,
+        target: Target<'_>,
+        mut object: Object,
+        options: &CreateOptions,
+    ) -> Result<Written, ApiError> {
+        let ctx = target.ctx;
+        ctx.pause().await;
+        let draft = self.prepare_create(target, &mut object);
+        self.validate_create(ctx, &mut object, draft)?;
+        ctx.pause().await;
+        self.admit_validation(target, &mut object, None).await?;
+        let mut answer = handler.create(ctx, &object, options).await?;
+        self.set_type(&mut answer);
+        self.warn(ctx, &answer);
+        Ok(answer.into())
     }
 
     async fn create_with_generated_name(
@@ -141,6 +165,11 @@ impl Writes {
         {
             self.resource.kind.default(object, self.resource.version);
         }
+        self.prepare_create(target, object)
+    }
+
+    /// What the kind's rules prepare.
+    fn prepare_create(&self, target: Target<'_>, object: &mut Object) -> Result<Draft, ApiError> {
         self.prepare(object, |strategy, object| {
             strategy.prepare_for_create(target.ctx, object)
         });

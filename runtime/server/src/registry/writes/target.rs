@@ -87,6 +87,7 @@ impl Writes {
             namespace: target.namespace.unwrap_or_default(),
             name: target.name,
             dry_run: target.dry_run,
+            has_store: self.resource.def().has_store,
             object: object.map(AdmittedObject::new),
             old_object,
             ctx: target.ctx,

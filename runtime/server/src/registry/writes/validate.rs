@@ -19,11 +19,13 @@ impl Writes {
         object: &mut Object,
         draft: Result<Draft, ApiError>,
     ) -> Result<Draft, ApiError> {
-        let metadata = validation::validate_create(
-            object,
-            self.resource.kind.scope,
-            self.resource.def().name_format,
-        );
+        let def = self.resource.def();
+        // What is not stored needs no name.
+        let metadata = if def.has_store {
+            validation::validate_create(object, def.scope, def.name_format)
+        } else {
+            Vec::new()
+        };
         let broken = Kind::with_value(object, |value| self.resource.schema().validate(value));
         let found = Found::new(metadata, broken);
         self.judge(object, None, draft, found, |strategy, object, _| {

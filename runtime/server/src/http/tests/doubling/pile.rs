@@ -78,6 +78,7 @@ impl Resource for Pile {
             lifecycle: None,
             name_format: NameFormat::DnsSubdomain,
             generation: GenerationRule::Spec,
+            has_store: true,
             unconditional_update: true,
             create_on_update: false,
             description: "A kind for tests.".into(),
