@@ -22,7 +22,6 @@ use super::negotiate::{Answer, Framing, check_route};
 use super::observe::{Observed, resource_labels};
 use super::openapi::OpenApi;
 use super::query::Query;
-use super::rendered::Rendered;
 use super::route::route;
 use super::stopping::Stopping;
 use super::timeout::{MUTATING_TIMEOUT, handler_timeout, out_of_time};
@@ -52,7 +51,6 @@ struct Inner {
     version: Arc<Version>,
     health: Health,
     metrics: Arc<Metrics>,
-    rendered: Arc<Rendered>,
     stopping: Stopping,
 }
 
@@ -69,7 +67,6 @@ impl Api {
             version: Arc::new(Version::new(info)),
             info: Arc::new(info.clone()),
             health,
-            rendered: Arc::default(),
             stopping: Stopping::default(),
         };
         Self::of(registry, inner)
@@ -376,7 +373,6 @@ impl Inner {
             body,
             stopping: self.stopping.clone(),
             metrics: &self.metrics,
-            rendered: &self.rendered,
         };
         let answer = match negotiated {
             Ok(answer) => perform(verb, resource_call(answer)).await,

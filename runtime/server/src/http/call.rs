@@ -17,7 +17,6 @@ use super::error::respond_as;
 use super::metrics::Metrics;
 use super::negotiate::negotiate_error;
 use super::query::Query;
-use super::rendered::Rendered;
 use super::stopping::Stopping;
 use super::timeout::request_timeout;
 use super::{Body, RequestInfo};
@@ -102,6 +101,4 @@ pub(super) struct ResourceCall<'a> {
     /// Says when watches must end.
     pub(super) stopping: Stopping,
     pub(super) metrics: &'a Metrics,
-    /// What watchers were sent lately.
-    pub(super) rendered: &'a Arc<Rendered>,
 }

@@ -1,115 +1,100 @@
-//! Events as they are sent, made once for all watchers that are sent them at about the same time.
+//! Which events are the same for several watchers: their bytes are made once and kept with the change.
 
 use std::time::Duration;
 
-use apiloom_storage::Revision;
-use bytes::Bytes;
-use tokio::time::Instant;
+use super::form::{Form, MetaVersion};
+use super::format::{self, StreamWriter};
+use super::params::IncludeObject;
+use crate::registry::WatchEventKind;
 
-use super::form::Form;
-use super::format::Writer;
-use crate::recent::Recent;
-use crate::registry::{Encoded, EndpointId, StateId, WatchEventKind};
+/// For how long a row of a Table is right: it says how old its object is, in seconds.
+const ROW_AGE: Duration = Duration::from_millis(500);
 
-/// For how long they are kept: tables say how old objects are, in seconds.
-const KEPT_FOR: Duration = Duration::from_millis(500);
-
-/// What makes two events of one state of an object the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
-    /// The resource and its version.
-    pub(super) endpoint: EndpointId,
-    pub(super) kind: WatchEventKind,
-    pub(super) form: Form,
-    pub(super) format: &'static dyn Writer,
-    /// Whether a table begins with its columns.
-    pub(super) columns: bool,
+/// The form and format of a watch. Watchers of the same one are sent the same bytes for the same event of an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rendered {
+    form: Form,
+    number: u64,
 }
-
-#[derive(Debug)]
-struct Made {
-    state: (StateId, Option<Revision>),
-    shape: Shape,
-    line: Bytes,
-    at: Instant,
-}
-
-/// Events, for all watchers.
-#[derive(Debug, Default)]
-pub(super) struct Rendered(Recent<Made>);
 
 impl Rendered {
-    /// The event as a line, made now unless it was lately.
-    pub(super) fn get(
-        &self,
-        document: &Encoded,
-        shape: Shape,
-        make: impl FnOnce() -> Vec<u8>,
-    ) -> Bytes {
-        let known = self.0.find(|made| {
-            let same = document.has_id(&made.state) && made.shape == shape;
-            let usable = same && made.at.elapsed() < KEPT_FOR;
-            usable.then(|| made.line.clone())
-        });
-        known.unwrap_or_else(|| {
-            let line = make();
-            let bytes = line.capacity() + size_of::<Made>();
-            let line = Bytes::from(line);
-            let made = Made {
-                state: document.id(),
-                shape,
-                line: line.clone(),
-                at: Instant::now(),
-            };
-            self.0.keep(made, bytes);
-            line
-        })
+    pub(super) fn new(form: Form, stream: &dyn StreamWriter) -> Self {
+        let version = |version| match version {
+            MetaVersion::V1 => 0,
+            MetaVersion::V1beta1 => 1,
+        };
+        let form_number = match form {
+            Form::Object => 0,
+            Form::Partial(of) | Form::PartialList(of) => 1 + version(of),
+            Form::Table(of, IncludeObject::None) => 3 + version(of),
+            Form::Table(of, IncludeObject::Metadata) => 5 + version(of),
+            Form::Table(of, IncludeObject::Object) => 7 + version(of),
+        };
+        let format = format::stream_types().take_while(|other| *other != stream.listed_type());
+        Self {
+            form,
+            number: (format.count() as u64) << 8 | form_number << 4,
+        }
+    }
+
+    /// What tells an event from those of other forms, formats and types; a table may begin with its columns.
+    pub(super) fn number(self, kind: WatchEventKind, with_columns: bool) -> u64 {
+        let kind = match kind {
+            WatchEventKind::Added => 0,
+            WatchEventKind::Modified => 1,
+            WatchEventKind::Deleted => 2,
+            WatchEventKind::Bookmark => 3,
+        };
+        let with_columns = with_columns && matches!(self.form, Form::Table(..));
+        self.number | u64::from(with_columns) << 3 | kind
+    }
+
+    /// For how long the bytes of an event are right.
+    pub(super) fn max_age(self) -> Option<Duration> {
+        matches!(self.form, Form::Table(..)).then_some(ROW_AGE)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::http::form::MetaVersion;
-    use crate::http::format::INDENTED;
-    use crate::http::params::IncludeObject;
-    use crate::recent::KEPT;
+    use std::collections::HashSet;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_form_is_made_once_and_again_when_it_is_old() {
-        let rendered = Rendered::default();
-        let (mut made, endpoint) = (0, EndpointId::next());
-        let mut get = |document: &Encoded, columns| {
-            let shape = Shape {
-                endpoint,
-                kind: WatchEventKind::Modified,
-                form: Form::Table(MetaVersion::V1, IncludeObject::Metadata),
-                format: &INDENTED,
-                columns,
-            };
-            let json = rendered.get(document, shape, || {
-                made += 1;
-                made.to_string().into_bytes()
-            });
-            String::from_utf8(json.to_vec()).unwrap()
-        };
-        let [first, second] = [1, 2].map(|at| Encoded::unreadable(Revision(at)));
-        assert_eq!(
-            (get(&first, true), get(&first, true)),
-            ("1".into(), "1".into())
-        );
-        assert_eq!(
-            (get(&first, false), get(&second, true)),
-            ("2".into(), "3".into())
-        );
-        tokio::time::advance(KEPT_FOR).await;
-        assert_eq!(get(&first, true), "4");
-        for revision in 10..10 + KEPT as u64 {
-            get(&Encoded::unreadable(Revision(revision)), true);
+    use super::*;
+    use crate::http::format::Writer;
+
+    #[test]
+    fn other_bytes_have_another_number() {
+        let versions = [MetaVersion::V1, MetaVersion::V1beta1];
+        let includes = [
+            IncludeObject::None,
+            IncludeObject::Metadata,
+            IncludeObject::Object,
+        ];
+        let kinds = [
+            WatchEventKind::Added,
+            WatchEventKind::Modified,
+            WatchEventKind::Deleted,
+            WatchEventKind::Bookmark,
+        ];
+        let partial = versions.map(Form::Partial);
+        let tables = versions.map(|version| includes.map(|include| Form::Table(version, include)));
+        let forms = [&[Form::Object], &partial[..], tables.as_flattened()].concat();
+        let (mut numbers, mut count) = (HashSet::new(), 0);
+        let stream_of = |writer: &dyn Writer| writer.stream();
+        for stream in format::writers().filter_map(stream_of) {
+            for (form, kind) in forms
+                .iter()
+                .flat_map(|form| kinds.map(|kind| (*form, kind)))
+            {
+                let rendered = Rendered::new(form, stream);
+                let is_table = rendered.max_age().is_some();
+                numbers.extend([true, false].map(|columns| rendered.number(kind, columns)));
+                count += 1 + usize::from(is_table);
+            }
         }
-        assert_eq!(get(&first, true), "69");
-        // Issue 9, point 4.
-        let other = Encoded::unreadable(Revision(1));
-        assert_eq!(get(&other, true), "70", "two states may share a revision");
+        assert_eq!(numbers.len(), count);
+        let list = Rendered::new(Form::PartialList(MetaVersion::V1), &format::JSON);
+        let one = Rendered::new(Form::Partial(MetaVersion::V1), &format::JSON);
+        assert_eq!(list.number, one.number, "they differ in lists alone");
     }
 }

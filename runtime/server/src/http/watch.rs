@@ -4,7 +4,6 @@
 //! then happens to its events is the registry's decision, as is how long a watch lasts.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use apiloom_meta::ApiError;
 use apiloom_meta::codec::encode_json;
@@ -26,16 +25,16 @@ use super::form_writer::FormWriter;
 use super::format::{Sink, StreamWriter};
 use super::metrics;
 use super::params::{ListUse, list_options};
-use super::rendered::{Rendered, Shape};
+use super::rendered::Rendered;
 use super::response::{Body, CutOff, IsWatch};
 use super::stopping::Stopping;
 use super::websocket;
-use crate::registry::{Document, Encoded, ListOptions, WatchEvent, WatchEventKind, WatchEvents};
+use crate::registry::{Document, ListOptions, WatchEvent, WatchEventKind, WatchEvents};
 
 /// Events that are ready together are sent together, up to about this size.
 const FRAME_BYTES: usize = 32 * 1024;
 
-/// Events of objects up to this size are kept for other watchers for a moment.
+/// Events of objects up to this size are kept with their change for other watchers.
 const SHARED_BYTES: usize = 16 * 1024;
 
 /// Answers 200 and then events. `name` is the item's, for the deprecated prefix.
@@ -71,9 +70,9 @@ pub(super) async fn watch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiE
     let writer = EventWriter {
         form: reply.form(),
         stream,
-        reply,
         sent,
-        rendered: Arc::clone(call.rendered),
+        rendered: Rendered::new(reply.answer.form, stream),
+        reply,
         sent_columns: false,
     };
     // A message of WebSocket is one event.
@@ -216,7 +215,7 @@ struct EventWriter {
     form: FormWriter,
     stream: &'static dyn StreamWriter,
     sent: metrics::WatchEvents,
-    rendered: Arc<Rendered>,
+    rendered: Rendered,
     /// The columns of a table are sent once per watch.
     sent_columns: bool,
 }
@@ -234,16 +233,22 @@ impl EventWriter {
     fn write_event(&mut self, event: &WatchEvent, out: &mut Pieces) {
         self.sent.sent();
         let columns = !std::mem::replace(&mut self.sent_columns, true);
-        if let Some((document, shape)) = self.shared(event, columns) {
-            return out.push(self.rendered.get(document, shape, || {
+        let line = self.is_shared(event).then(|| {
+            let number = self.rendered.number(event.kind, columns);
+            let max_age = self.rendered.max_age();
+            self.reply.endpoint.encoding(event, number, max_age, || {
                 let mut line = Vec::new();
                 self.write_document(event, columns, &mut line);
                 line
-            }));
+            })
+        });
+        if let Some(line) = line.flatten() {
+            return out.push(line);
         }
         // So much is not copied for each of many watchers that may not read it.
         if let Document::Encoded(encoded) = &event.object
             && self.reply.answer.form == Form::Object
+            && encoded.len() > SHARED_BYTES
             && let Some(end) = self.stream.begin_json_event(name(event.kind), out.own())
         {
             out.push_large(encoded.shared());
@@ -252,20 +257,14 @@ impl EventWriter {
         self.write_document(event, columns, out.own());
     }
 
-    /// What makes an event the same for other watchers; `None` for one that is not kept for them.
-    fn shared<'a>(&self, event: &'a WatchEvent, columns: bool) -> Option<(&'a Encoded, Shape)> {
-        let Document::Encoded(encoded) = &event.object else {
-            return None;
-        };
-        let form = self.reply.answer.form;
-        let shape = Shape {
-            endpoint: self.reply.endpoint.id,
-            kind: event.kind,
-            form,
-            format: self.reply.answer.format,
-            columns: columns && matches!(form, Form::Table(..)),
-        };
-        (form != Form::Object || encoded.len() <= SHARED_BYTES).then_some((encoded, shape))
+    /// Whether an event is kept for other watchers: large objects are sent as they lie in the cache.
+    fn is_shared(&self, event: &WatchEvent) -> bool {
+        match &event.object {
+            Document::Encoded(encoded) if self.reply.answer.form == Form::Object => {
+                encoded.len() <= SHARED_BYTES
+            }
+            _ => true,
+        }
     }
 
     fn write_document(&self, event: &WatchEvent, columns: bool, out: &mut Vec<u8>) {

@@ -4,9 +4,12 @@ mod delete_collection;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, ResourceDef};
+use apiloom_storage::cache::EncodingKey;
+use bytes::Bytes;
 use tokio::sync::watch;
 
 use crate::registry::large::LargeDocuments;
@@ -16,6 +19,7 @@ use crate::registry::objects::kind_version::VersionIndex;
 use crate::registry::objects::version_schema::VersionSchema;
 use crate::registry::objects::versioned_resource::VersionedResource;
 use crate::registry::reads::Reads;
+use crate::registry::reads::event::WatchEvent;
 use crate::registry::writes::{WriteSettings, Writes};
 
 /// One resource in one version, as it is served.
@@ -98,6 +102,20 @@ impl Endpoint {
     }
     pub(crate) fn resource(&self) -> &VersionedResource {
         &self.resource
+    }
+
+    /// An event as `make` encodes it, which is kept with its change for other watchers of the endpoint that ask for the same
+    /// `number`, until it is as old as `max_age`. `None` for what is no change of the watch cache.
+    pub(crate) fn encoding(
+        &self,
+        event: &WatchEvent,
+        number: u64,
+        max_age: Option<Duration>,
+        make: impl FnOnce() -> Vec<u8>,
+    ) -> Option<Bytes> {
+        let (change, cache) = (event.change.as_ref()?, self.resource.cache.as_ref()?);
+        let key = EncodingKey(self.id.0, number);
+        Some(cache.encoding(change, key, max_age, make))
     }
 
     /// Ends the watches of the endpoint: it is no longer served.

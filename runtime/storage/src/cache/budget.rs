@@ -33,10 +33,15 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
+    /// Whether more is in use than the limit.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.used() > self.most
+    }
+
     /// Whether a history that holds this many bytes must release some.
     pub(super) fn wants_back_from(&self, bytes: usize) -> bool {
         let histories = self.histories.load(Ordering::Relaxed).max(1);
-        self.used() > self.most && bytes > self.most / histories
+        self.is_exceeded() && bytes > self.most / histories
     }
 
     pub(super) fn join(&self) {

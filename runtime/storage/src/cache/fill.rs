@@ -12,6 +12,7 @@ use futures_util::{FutureExt, StreamExt, future};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::encodings::Encodings;
 use super::history::{ALLOCATION, COUNTERS, Change};
 use super::snapshot::{INDEX_BYTES, Item, MAP_BYTES, Snapshot};
 use super::waiters::{Marked, Waiters};
@@ -249,6 +250,7 @@ impl<N: Normalize> WatchCache<N> {
     pub(super) fn trim(&self) {
         self.past.forget_unused();
         let now = Instant::now();
+        self.encodings.trim(now);
         if self.history.read().needs_trimming(now) {
             let mut history = self.history.write();
             history.trim(now);
@@ -317,6 +319,7 @@ impl<N: Normalize> WatchCache<N> {
             new,
             at: Instant::now(),
             bytes,
+            encodings: Encodings::default(),
         })
     }
 

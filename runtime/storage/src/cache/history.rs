@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::OutsideWindow;
 use super::budget::{Budget, Limits};
+use super::encodings::Encodings;
 use super::snapshot::Item;
 use crate::Revision;
 
@@ -36,8 +37,15 @@ pub struct Change<O> {
     /// The object after the change; `None` for a deletion.
     pub new: Option<Arc<Item<O>>>,
     pub(super) at: Instant,
-    /// The memory that this change keeps alive.
+    /// The memory that this change keeps alive, without its encodings.
     pub(super) bytes: usize,
+    pub(super) encodings: Encodings,
+}
+
+impl<O> AsRef<Encodings> for Change<O> {
+    fn as_ref(&self) -> &Encodings {
+        &self.encodings
+    }
 }
 
 /// Which changes a watcher selects.

@@ -12,6 +12,7 @@
 mod budget;
 mod counters;
 mod cursor;
+mod encodings;
 mod fill;
 mod history;
 mod past;
@@ -32,10 +33,12 @@ use tokio::time::Instant;
 pub use budget::{Budget, Limits};
 pub use counters::{Counts, WAIT_BOUNDS};
 pub use cursor::{Cursor, CursorEnd};
+pub use encodings::EncodingKey;
 pub use history::{Capacity, Change, Interest};
 pub use snapshot::{Item, Snapshot};
 
 use counters::Counters;
+use encodings::EncodedChanges;
 use history::History;
 use past::Past;
 use sync::{AtomicU64, Mutex, RwLock};
@@ -134,7 +137,7 @@ pub struct Size {
     pub object_bytes: usize,
     /// Number of changes in the window.
     pub changes: usize,
-    /// Memory that only the window keeps alive.
+    /// Memory that only the window keeps alive, with the encodings of its changes.
     pub history_bytes: usize,
     /// Capacity of the window.
     pub capacity: Capacity,
@@ -180,6 +183,7 @@ pub struct WatchCache<N: Normalize> {
     history: RwLock<History<N::Object>>,
     waiters: Mutex<Waiters>,
     past: Past<N::Object>,
+    encodings: EncodedChanges<Change<N::Object>>,
     /// The oldest revision that was checked to be kept by the store, and when it was checked.
     kept: parking_lot::Mutex<Option<(Revision, Instant)>>,
     /// Number of refills: a cursor of an earlier epoch has missed changes.
@@ -213,12 +217,14 @@ impl<N: Normalize> WatchCache<N> {
         normalize: N,
         limits: impl Into<Limits>,
     ) -> Arc<Self> {
+        let limits = limits.into();
         Arc::new(Self {
             store,
             prefix: prefix.into(),
+            encodings: EncodedChanges::new(Arc::clone(&limits.budget)),
             normalize,
             current: ArcSwap::from_pointee(Snapshot::default()),
-            history: RwLock::new(History::new(limits.into())),
+            history: RwLock::new(History::new(limits)),
             waiters: Mutex::default(),
             past: Past::default(),
             kept: parking_lot::Mutex::default(),
@@ -436,6 +442,18 @@ impl<N: Normalize> WatchCache<N> {
         }
     }
 
+    /// What `make` makes of a change. It is kept with the change for the watchers that ask for the same a moment later, and
+    /// made again when it is older than `max_age`.
+    pub fn encoding(
+        &self,
+        change: &Arc<Change<N::Object>>,
+        key: EncodingKey,
+        max_age: Option<Duration>,
+        make: impl FnOnce() -> Vec<u8>,
+    ) -> Bytes {
+        self.encodings.get(change, key, max_age, make)
+    }
+
     /// Whether the cache is filled, now and after every change.
     pub fn fill(&self) -> watch::Receiver<Fill> {
         self.fill.subscribe()
@@ -457,7 +475,7 @@ impl<N: Normalize> WatchCache<N> {
             wire_bytes: bytes(&self.wire_bytes),
             object_bytes: bytes(&self.object_bytes),
             changes: history.len(),
-            history_bytes: history.bytes(),
+            history_bytes: history.bytes() + self.encodings.bytes(),
             capacity: history.capacity(),
         }
     }

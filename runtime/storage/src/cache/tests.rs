@@ -1,6 +1,7 @@
 //! Tests of the cache over a store. `model`: random histories; `interleavings`: random schedules of the writer with
 //! readers and watchers; `threads`: real threads; `waits`: readers that wait for a revision.
 
+mod encodings;
 mod interleavings;
 mod limits;
 mod model;

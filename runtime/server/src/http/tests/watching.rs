@@ -306,3 +306,53 @@ async fn objects_that_were_written_at_one_revision_are_sent_each() {
         }
     }
 }
+
+/// The bytes of the next frame, where they lie.
+async fn frame(body: &mut Body) -> Bytes {
+    body.frame().await.unwrap().unwrap().into_data().unwrap()
+}
+
+#[tokio::test]
+async fn watchers_of_the_same_form_are_sent_the_same_bytes() {
+    const PARTIAL: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    let api = api().await;
+    let created = create_flunder(&api, "a").await;
+    let version = created.at("/metadata/resourceVersion");
+    let url = format!(
+        "{FLUNDERS}?watch=1&resourceVersion={}",
+        version.as_str().unwrap()
+    );
+    let mut watches = Vec::new();
+    for accept in ["", "application/json", PARTIAL, TABLE, PARTIAL, TABLE] {
+        let response = open(&api, "GET", &url, &[("accept", accept)], "").await;
+        watches.push(response.into_body());
+    }
+    // The columns of a table come with its first event alone.
+    for reference in ["x", "y"] {
+        let patch = format!(r#"{{"spec":{{"reference":"{reference}"}}}}"#);
+        merge_patch(&api, &format!("{FLUNDERS}/a"), &patch)
+            .await
+            .expect(200);
+        let mut frames = Vec::new();
+        for watch in &mut watches {
+            frames.push(frame(watch).await);
+        }
+        for (one, other) in [(0, 1), (2, 4), (3, 5)] {
+            assert_eq!(
+                frames[one].as_ptr(),
+                frames[other].as_ptr(),
+                "{one} {reference}"
+            );
+        }
+        let texts = [0, 2, 3].map(|number| String::from_utf8_lossy(&frames[number]));
+        let contains = ["\"spec\"", "PartialObjectMetadata", "\"cells\""];
+        for (text, expected) in texts.iter().zip(contains) {
+            assert!(text.contains(expected), "{text}");
+        }
+        assert_eq!(
+            texts[2].contains("\"columnDefinitions\":["),
+            reference == "x"
+        );
+    }
+}

@@ -9,7 +9,7 @@ use apiloom_storage::Revision;
 use apiloom_storage::cache::Item;
 use bytes::Bytes;
 
-use super::cached_object::{CachedObject, StateId, object};
+use super::cached_object::{CachedObject, object};
 use super::json::Json;
 
 /// An object to send.
@@ -56,30 +56,6 @@ impl Encoded {
             item: Arc::clone(item),
             shown: shown.filter(|shown| *shown != item.revision),
         })
-    }
-
-    /// What names this document among all others.
-    pub(crate) fn id(&self) -> (StateId, Option<Revision>) {
-        (StateId::of(&self.item), self.shown)
-    }
-
-    /// Whether it is the document that has this name.
-    pub(crate) fn has_id(&self, (state, shown): &(StateId, Option<Revision>)) -> bool {
-        state.is_of(&self.item) && *shown == self.shown
-    }
-
-    /// A document that cannot be read.
-    #[cfg(test)]
-    pub(crate) fn unreadable(revision: Revision) -> Self {
-        let item = Item {
-            key: "/a".into(),
-            revision,
-            object: Err("it is made for a test".to_owned()),
-        };
-        Self {
-            item: Arc::new(item),
-            shown: None,
-        }
     }
 
     /// How long the document is, or a byte or two off when it shows another revision than its own.

@@ -1,5 +1,10 @@
 //! Events of a watch.
 
+use std::sync::Arc;
+
+use apiloom_storage::cache::Change;
+
+use crate::registry::objects::cached_object::CachedObject;
 use crate::registry::objects::document::Document;
 
 /// Type of a watch event.
@@ -20,4 +25,6 @@ pub struct WatchEvent {
     /// The object; for a bookmark only metadata.resourceVersion, and the annotation
     /// `k8s.io/initial-events-end` on the one that ends the initial events.
     pub object: Document,
+    /// The change of the watch cache that it tells of.
+    pub(in crate::registry) change: Option<Arc<Change<CachedObject>>>,
 }

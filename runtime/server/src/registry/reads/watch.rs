@@ -585,7 +585,13 @@ impl Watcher<'_> {
                 Next::Cached(change, delivered) => {
                     self.opened.delivered = self.opened.delivered.max(delivered);
                     revision = change.revision;
-                    self.seen_cached(&change)
+                    let seen = self.seen_cached(&change);
+                    seen.map(|event| {
+                        event.map(|event| WatchEvent {
+                            change: Some(change),
+                            ..event
+                        })
+                    })
                 }
             };
             match seen {
@@ -732,5 +738,9 @@ fn transition(old: Option<Document>, new: Option<Document>) -> Option<WatchEvent
 }
 
 fn event(kind: WatchEventKind, object: Document) -> WatchEvent {
-    WatchEvent { kind, object }
+    WatchEvent {
+        kind,
+        object,
+        change: None,
+    }
 }
