@@ -66,12 +66,15 @@ pub mod kind {
     pub use apiloom_meta::kind::Column;
     pub use apiloom_meta::kind::ColumnType;
     pub use apiloom_meta::kind::Conversion;
+    pub use apiloom_meta::kind::ConversionMethod;
     pub use apiloom_meta::kind::ConvertJson;
+    pub use apiloom_meta::kind::Converter;
     pub use apiloom_meta::kind::DefaultFn;
     pub use apiloom_meta::kind::DeletionRule;
     pub use apiloom_meta::kind::GenerationRule;
     pub use apiloom_meta::kind::GroupDef;
     pub use apiloom_meta::kind::Hooks;
+    pub use apiloom_meta::kind::InMemoryConversion;
     pub use apiloom_meta::kind::JsonConversion;
     pub use apiloom_meta::kind::Lifecycle;
     pub use apiloom_meta::kind::NameFormat;

@@ -302,11 +302,13 @@ fn conversion(kind: &Kind) -> TokenStream {
         ::core::option::Option::Some(::apiloom::codegen::Conversion {
             hub_version: ::apiloom::codegen::SmolStr::new_static(<#hub as ::apiloom::codegen::Resource>::VERSION),
             hub_kind: ::apiloom::codegen::SmolStr::new_static(<#hub as ::apiloom::codegen::Resource>::KIND),
-            to_hub: ::apiloom::codegen::convert_document::<Self, #hub>,
-            from_hub: ::apiloom::codegen::convert_document::<#hub, Self>,
-            json: ::core::option::Option::Some(::apiloom::codegen::JsonConversion {
-                to_hub: ::apiloom::codegen::convert_json::<Self, #hub>,
-                from_hub: ::apiloom::codegen::convert_json::<#hub, Self>,
+            method: ::apiloom::codegen::ConversionMethod::InMemory(::apiloom::codegen::InMemoryConversion {
+                to_hub: ::apiloom::codegen::convert_document::<Self, #hub>,
+                from_hub: ::apiloom::codegen::convert_document::<#hub, Self>,
+                json: ::core::option::Option::Some(::apiloom::codegen::JsonConversion {
+                    to_hub: ::apiloom::codegen::convert_json::<Self, #hub>,
+                    from_hub: ::apiloom::codegen::convert_json::<#hub, Self>,
+                }),
             }),
         })
     }

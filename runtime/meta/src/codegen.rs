@@ -19,9 +19,10 @@ pub use crate::fields::{
 };
 pub use crate::gvk::GroupVersionKind;
 pub use crate::kind::{
-    ApiType, CellSource, Column, ColumnType, Conversion, DeletionRule, GenerationRule, GroupDef,
-    Hooks, JsonConversion, Lifecycle, NameFormat, Place, Release, Resource, ResourceDef,
-    SchemaSource, Scope, SmolStr, SubresourceDef, Verb, Writes,
+    ApiType, CellSource, Column, ColumnType, Conversion, ConversionMethod, DeletionRule,
+    GenerationRule, GroupDef, Hooks, InMemoryConversion, JsonConversion, Lifecycle, NameFormat,
+    Place, Release, Resource, ResourceDef, SchemaSource, Scope, SmolStr, SubresourceDef, Verb,
+    Writes,
 };
 pub use crate::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 pub use crate::schema::Schema;

@@ -4,6 +4,7 @@
 //! else reads it.
 
 mod api_type;
+mod conversion;
 mod deletion;
 mod hooks;
 mod name_format;
@@ -26,6 +27,9 @@ use crate::path::JsonPath;
 use crate::query::JsonQuery;
 use crate::types::{ObjectMeta, OwnerReference};
 pub use api_type::ApiType;
+pub use conversion::{
+    Conversion, ConversionMethod, ConvertJson, Converter, InMemoryConversion, JsonConversion,
+};
 pub use deletion::DeletionRule;
 pub use hooks::{CheckFn, DefaultFn, Hooks};
 pub use name_format::NameFormat;
@@ -191,46 +195,6 @@ pub struct Column {
     pub description: SmolStr,
     /// Where its cells come from.
     pub source: CellSource,
-}
-
-/// The one or two functions that carry objects between a version and its hub. Objects are whole documents; the
-/// functions leave `metadata` as it is and neither read nor write `apiVersion` and `kind`.
-#[derive(Clone)]
-pub struct Conversion {
-    /// The hub's version, in the same group.
-    pub hub_version: SmolStr,
-    /// The hub's kind name; the same kind in another version.
-    pub hub_kind: SmolStr,
-    /// From this version to the hub.
-    pub to_hub: fn(Value) -> Result<Value, String>,
-    /// From the hub to this version.
-    pub from_hub: fn(Value) -> Result<Value, String>,
-    /// The same two from JSON to JSON, where there is such a way. It may refuse what the way above carries, but what it
-    /// gives is the same.
-    pub json: Option<JsonConversion>,
-}
-
-/// The functions of a [`Conversion`] from JSON to JSON, without documents between.
-#[derive(Clone, Copy)]
-pub struct JsonConversion {
-    /// From this version to the hub.
-    pub to_hub: ConvertJson,
-    /// From the hub to this version.
-    pub from_hub: ConvertJson,
-}
-
-/// Takes a document and appends, as JSON in the order of the schema, the converted one without its `metadata`,
-/// `apiVersion` and `kind`.
-pub type ConvertJson = fn(&[u8], &crate::schema::Schema, &mut Vec<u8>) -> Result<(), String>;
-
-impl fmt::Debug for Conversion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Conversion(to {} of {})",
-            self.hub_kind, self.hub_version
-        )
-    }
 }
 
 /// Everything a kind of one version declares.

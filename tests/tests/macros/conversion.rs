@@ -1,7 +1,7 @@
 //! Conversion between versions: automatic and declared, in both directions.
 
 use apiloom::meta::codec::encode_object;
-use apiloom::meta::kind::{Conversion, ConvertJson};
+use apiloom::meta::kind::{Conversion, ConvertJson, InMemoryConversion};
 use apiloom::meta::schema::Schema;
 use apiloom::meta::{Object, ResourceDef};
 use apiloom::prelude::*;
@@ -215,6 +215,10 @@ fn conversion<K: Resource>() -> Conversion {
     K::definition().conversion.expect("the kind is a spoke")
 }
 
+fn functions<K: Resource>() -> InMemoryConversion {
+    *conversion::<K>().in_memory().expect("in memory")
+}
+
 fn spoke() -> Value {
     json!({
         "metadata": {"name": "b", "futureField": 1},
@@ -225,7 +229,7 @@ fn spoke() -> Value {
 
 #[test]
 fn a_spoke_becomes_its_hub() {
-    let to_hub = conversion::<v1alpha1::Box>().to_hub;
+    let to_hub = functions::<v1alpha1::Box>().to_hub;
     let hub = json!({
         "metadata": {"name": "b", "futureField": 1},
         "spec": {"seconds": 120, "newName": "n", "onlyHere": true, "mode": "Odd"},
@@ -236,9 +240,9 @@ fn a_spoke_becomes_its_hub() {
 
 #[test]
 fn a_hub_becomes_its_spoke() {
-    let Conversion {
+    let InMemoryConversion {
         to_hub, from_hub, ..
-    } = conversion::<v1alpha1::Box>();
+    } = functions::<v1alpha1::Box>();
     let mut expected = spoke();
     expected["spec"]["forgotten"] = json!(7);
     assert_eq!(to_hub(spoke()).and_then(from_hub), Ok(expected));
@@ -246,7 +250,7 @@ fn a_hub_becomes_its_spoke() {
 
 #[test]
 fn an_error_names_the_field() {
-    let to_hub = conversion::<v1alpha1::Box>().to_hub;
+    let to_hub = functions::<v1alpha1::Box>().to_hub;
     let mut bad = spoke();
     bad["byName"]["k"]["size"] = json!("big");
     assert_eq!(
@@ -267,9 +271,9 @@ fn the_hub_is_named_by_version_and_kind() {
 
 #[test]
 fn wardle_converts_by_reference_type() {
-    let Conversion {
+    let InMemoryConversion {
         to_hub, from_hub, ..
-    } = conversion::<wardle::v1alpha1::Flunder>();
+    } = functions::<wardle::v1alpha1::Flunder>();
     let check = |spoke: Value, hub: Value| {
         let object = |spec: &Value| json!({"metadata": {"name": "f"}, "spec": spec});
         assert_eq!(to_hub(object(&spoke)), Ok(object(&hub)));
@@ -288,14 +292,14 @@ fn wardle_converts_by_reference_type() {
 
 #[test]
 fn a_status_subresource_type_is_shared_between_versions() {
-    let to_hub = conversion::<wardle::v1alpha1::Flunder>().to_hub;
+    let to_hub = functions::<wardle::v1alpha1::Flunder>().to_hub;
     let object = json!({"metadata": {}, "spec": {}, "status": {}});
     assert_eq!(to_hub(object.clone()), Ok(object));
 }
 
 /// The results of both conversions of a document: as an object that is encoded, and directly as JSON.
 fn check_both_ways<K: Resource, H: Resource>(spoke: &Value) {
-    let conversion = conversion::<K>();
+    let conversion = functions::<K>();
     let json = conversion.json.expect("derived conversions have it");
     let schema = |def: ResourceDef| def.schema.schema().expect("structural");
     let (of_spoke, of_hub) = (schema(K::definition()), schema(H::definition()));

@@ -8,6 +8,7 @@
 )]
 
 mod changes;
+mod conversions;
 mod in_process;
 mod reviews;
 

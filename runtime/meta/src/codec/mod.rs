@@ -89,6 +89,12 @@ pub fn verbatim(json: &[u8], schema: &Schema) -> Option<VersionPlace> {
     verbatim::verbatim(json, schema.root())
 }
 
+/// Whether decoding, pruning, defaulting and encoding give the same document, as far as that can be told at a glance; the
+/// document may have a resourceVersion.
+pub fn is_verbatim(json: &[u8], schema: &Schema) -> bool {
+    verbatim::is_verbatim(json, schema.root())
+}
+
 /// Where the resourceVersion belongs in what [`encode_object`] made of an object without one; `None` if there is one, or
 /// no metadata.
 pub fn version_place(json: &[u8], schema: &Schema) -> Option<VersionPlace> {

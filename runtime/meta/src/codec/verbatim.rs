@@ -30,9 +30,12 @@ pub struct VersionPlace {
 
 /// See [`super::verbatim`].
 pub(super) fn verbatim(json: &[u8], root: &Node) -> Option<VersionPlace> {
-    std::str::from_utf8(json).ok()?;
-    let end = Walk { json }.object(0, Some(root), 0)?;
-    (end == json.len()).then(|| version_place(json, root))?
+    is_verbatim(json, root).then(|| version_place(json, root))?
+}
+
+/// See [`super::is_verbatim`].
+pub(super) fn is_verbatim(json: &[u8], root: &Node) -> bool {
+    std::str::from_utf8(json).is_ok() && Walk { json }.object(0, Some(root), 0) == Some(json.len())
 }
 
 /// See [`super::version_place`].

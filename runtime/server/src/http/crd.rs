@@ -1,7 +1,7 @@
 //! The kinds as documents for people and other tools: CustomResourceDefinitions, and the dump that the generator writes
 //! into files.
 
-use apiloom_meta::kind::{CellSource, Column, Scope, SubresourceDef};
+use apiloom_meta::kind::{CellSource, Column, ConversionMethod, Scope, SubresourceDef};
 use apiloom_meta::schema::structural;
 use apiloom_meta::{FieldPath, GroupVersionKind, ResourceDef};
 use serde_json::{Map, Value, json};
@@ -118,7 +118,10 @@ fn resources<'a>(sources: &'a [Source], unserved: &'a [KindSource]) -> Vec<Vec<&
 /// Whether objects change their shape between the versions. kube-apiserver would only rename them, and lose what the
 /// other version calls otherwise.
 fn converts(versions: &[&KindSource]) -> bool {
-    versions.iter().any(|kind| kind.def.conversion.is_some())
+    let mut conversions = versions
+        .iter()
+        .filter_map(|kind| kind.def.conversion.as_ref());
+    conversions.any(|conversion| !matches!(conversion.method, ConversionMethod::Rename))
 }
 
 /// What the definition cannot say.

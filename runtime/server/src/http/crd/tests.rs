@@ -3,7 +3,7 @@
 use super::super::openapi::SchemaInCrd;
 use super::super::testing::wardle_sources;
 use apiloom_meta::JsonPath;
-use apiloom_meta::kind::{Conversion, Place};
+use apiloom_meta::kind::{Conversion, ConversionMethod, InMemoryConversion, Place};
 use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 use apiloom_meta::schema::CrdSchema;
 
@@ -104,9 +104,11 @@ fn versions_that_convert_are_not_served_by_a_definition() {
             def.conversion = Some(Conversion {
                 hub_version: "v1beta1".into(),
                 hub_kind: "Flunder".into(),
-                json: None,
-                to_hub: Ok,
-                from_hub: Ok,
+                method: ConversionMethod::InMemory(InMemoryConversion {
+                    json: None,
+                    to_hub: Ok,
+                    from_hub: Ok,
+                }),
             });
         }
     });

@@ -2,18 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use apiloom_meta::kind::{
-    CellSource, DeletionRule, Place, Resource, ResourceDef, SchemaSource, SmolStr, Verb,
+    CellSource, Conversion, ConversionMethod, DeletionRule, Place, Resource, ResourceDef,
+    SchemaSource, SmolStr, Verb,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
 use apiloom_storage::Storage;
 
 use crate::registry::located::{label, located, of_kind, of_two_kinds};
-use crate::registry::objects::kind::Kind;
-use crate::registry::objects::kind_version::KindVersion;
+use crate::registry::objects::kind::{Kind, KindConversion};
+use crate::registry::objects::kind_version::{KindVersion, VersionIndex};
 use crate::registry::objects::prepared::Handed;
 use crate::registry::objects::read_counts::ReadCounts;
 use crate::registry::objects::readers::Readers;
@@ -138,6 +139,7 @@ impl Kinds<'_> {
         let consistent = self.check_versions(&defs);
         self.check_subresources(&defs);
         let hub = self.hub(&defs);
+        let conversion = self.conversion(&defs);
         let first = defs.first()?;
         let storage_version = if first.has_store {
             self.storage_version(&defs)
@@ -146,8 +148,11 @@ impl Kinds<'_> {
         };
         let (resource, group_kind, scope) =
             (first.group_resource(), first.group_kind(), first.scope);
-        let versions: Vec<Option<KindVersion>> =
-            defs.into_iter().map(|def| self.version(id, def)).collect();
+        let versions: Vec<Option<KindVersion>> = defs
+            .into_iter()
+            .enumerate()
+            .map(|(index, def)| self.version(id, index, def))
+            .collect();
         let versions: Vec<KindVersion> = versions.into_iter().collect::<Option<_>>()?;
         let reads = ReadCounts::new(versions[storage_version?].def.selectable.len());
         let converted = versions
@@ -158,6 +163,8 @@ impl Kinds<'_> {
             versions,
             converted,
             hub: hub?,
+            conversion: conversion?,
+            holds_others: AtomicBool::new(false),
             storage_version: storage_version?,
             resource,
             group_kind: GroupKind::new(group_kind.group, group_kind.kind),
@@ -237,6 +244,37 @@ impl Kinds<'_> {
         self.only_version(defs, &hubs, "the hub", "hubs, one must be")
     }
 
+    /// How the versions convert; all in the same way.
+    fn conversion(&mut self, defs: &[ResourceDef]) -> Option<KindConversion> {
+        let spokes = || {
+            defs.iter()
+                .filter_map(|def| Some((def, def.conversion.as_ref()?)))
+        };
+        let Some((first, Conversion { method, .. })) = spokes().next() else {
+            return Some(KindConversion::InMemory);
+        };
+        let is_other = |other: &ConversionMethod| match (method, other) {
+            (ConversionMethod::InMemory(_), ConversionMethod::InMemory(_))
+            | (ConversionMethod::Rename, ConversionMethod::Rename) => false,
+            (ConversionMethod::Asynchronous(own), ConversionMethod::Asynchronous(other)) => {
+                !Arc::ptr_eq(own, other)
+            }
+            _ => true,
+        };
+        if let Some((def, _)) = spokes().find(|(_, other)| is_other(&other.method)) {
+            let problem = "convert in different ways";
+            self.problems.push(of_two_kinds(first, def, problem));
+            return None;
+        }
+        Some(match method {
+            ConversionMethod::InMemory(_) => KindConversion::InMemory,
+            ConversionMethod::Rename => KindConversion::Rename,
+            ConversionMethod::Asynchronous(converter) => {
+                KindConversion::Asynchronous(Arc::clone(converter))
+            }
+        })
+    }
+
     fn storage_version(&mut self, defs: &[ResourceDef]) -> Option<usize> {
         // Of a single version there is no doubt.
         if defs.len() == 1 {
@@ -290,10 +328,15 @@ impl Kinds<'_> {
         handler
     }
 
-    fn version(&mut self, id: &GroupResource, def: ResourceDef) -> Option<KindVersion> {
+    fn version(
+        &mut self,
+        id: &GroupResource,
+        index: VersionIndex,
+        def: ResourceDef,
+    ) -> Option<KindVersion> {
         let strategy = OfVersion::take(&mut self.strategies, id, &def.version);
         let handler = self.handler(id, &def);
-        let version = KindVersion::new(def, strategy, handler);
+        let version = KindVersion::new(index, def, strategy, handler);
         let is_lazy = matches!(version.def.schema, SchemaSource::LazyType(_));
         if is_lazy && !self.checks_lazy_types {
             return Some(version);

@@ -27,6 +27,9 @@ pub(crate) struct CachedObject {
     pub(crate) version: (u32, u32),
     /// The versions, as bits, into which the object was converted before: nothing is in the way of doing it again.
     convertible: AtomicU32,
+    /// The version that it is in: the one that is stored, or of objects that are converted asynchronously another one, in
+    /// which they were written.
+    held: u16,
     labels: Box<[(Box<str>, Box<str>)]>,
     /// The values of the kind's selectable fields, in the order of their declaration.
     fields: Box<[Box<str>]>,
@@ -45,11 +48,13 @@ impl CachedObject {
         let digits = document
             .version_digits()
             .ok_or("it has no resourceVersion")?;
+        let held = u16::try_from(version.index).map_err(|_| "it has too many versions")?;
         let fields = version.selectable.find(json).into_iter();
         Ok(CachedObject {
             metadata: (offset(metadata.0)?, offset(metadata.1)?),
             version: (offset(digits.start)?, offset(digits.end)?),
             convertible: AtomicU32::new(0),
+            held,
             labels: labels(&json[metadata.0..metadata.1]),
             fields: fields.map(field_text).collect(),
             // A buffer of just its size: it is kept for long.
@@ -92,6 +97,11 @@ impl CachedObject {
             bytes: Cow::Borrowed(&self.json),
             metadata: (start as usize, end as usize),
         }
+    }
+
+    /// The version that the document is in.
+    pub(crate) fn held(&self) -> VersionIndex {
+        usize::from(self.held)
     }
 
     /// Whether the object was converted into a version before.

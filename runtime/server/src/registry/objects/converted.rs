@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use apiloom_meta::ApiError;
+use apiloom_meta::codec::is_verbatim;
 use apiloom_meta::kind::ConvertJson;
 use apiloom_storage::cache::{INDEX_GROUP, Item};
 
 use super::cached_object::{CachedObject, object};
 use super::document::Encoded;
 use super::json::{Json, METADATA};
-use super::kind::Kind;
+use super::kind::{Kind, KindConversion};
 use super::kind_version::{KindVersion, VersionIndex};
 
 /// An object of the cache in another version than the one it is stored in.
@@ -64,14 +65,18 @@ fn convert_document(
 fn convert_json(kind: &Kind, stored: &Json<'_>, version: VersionIndex) -> Option<Json<'static>> {
     let (hub, target) = (&kind.versions[kind.hub], &kind.versions[version]);
     let source = &kind.versions[kind.storage_version];
+    match kind.conversion {
+        KindConversion::InMemory => {}
+        KindConversion::Rename => return rename(kind, stored, source, target),
+        KindConversion::Asynchronous(_) => return None,
+    }
     if [source, hub, target]
         .iter()
         .any(|version| version.schema().has_singles())
     {
         return None;
     }
-    let to_hub = source.def.conversion.as_ref();
-    let from_hub = target.def.conversion.as_ref();
+    let (to_hub, from_hub) = (source.functions(), target.functions());
     let metadata = stored.metadata();
     let head = target.head.as_slice();
     let bare = [b"{", stored.item()].concat();
@@ -86,6 +91,24 @@ fn convert_json(kind: &Kind, stored: &Json<'_>, version: VersionIndex) -> Option
         }
         (None, None) => None,
     }
+}
+
+/// The same bytes behind another head, if that is all that pruning and defaulting by the other schema leave to do.
+fn rename(
+    kind: &Kind,
+    stored: &Json<'_>,
+    source: &KindVersion,
+    target: &KindVersion,
+) -> Option<Json<'static>> {
+    if kind.has_defaults(target.index) {
+        return None;
+    }
+    let (start, end) = stored.metadata;
+    let head = target.head.as_slice();
+    let json = [head, stored.whole().get(start..)?].concat();
+    let is_same = Arc::ptr_eq(source.schema(), target.schema());
+    let metadata = (head.len(), head.len() + end - start);
+    (is_same || is_verbatim(&json, target.schema())).then(|| Json::with_metadata(json, metadata))
 }
 
 /// One step of a conversion: a document of a head, the same metadata behind it, and what is converted.

@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use super::cached_object::{CachedObject, object};
 use super::json::Json;
+use super::kind_version::VersionIndex;
 
 /// An object to send.
 #[derive(Clone, Debug)]
@@ -56,6 +57,12 @@ impl Encoded {
             item: Arc::clone(item),
             shown: shown.filter(|shown| *shown != item.revision),
         })
+    }
+
+    /// The version that it is in.
+    pub(crate) fn held(&self) -> VersionIndex {
+        // `new` refuses what is no object.
+        self.item.object.as_ref().map_or(0, CachedObject::held)
     }
 
     /// How long the document is, or a byte or two off when it shows another revision than its own.

@@ -5,11 +5,11 @@
 //! defaulted by today's schema, whenever it was written.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use apiloom_meta::codec::{Format, decode_value};
 use apiloom_meta::field::go_quote;
-use apiloom_meta::kind::Scope;
+use apiloom_meta::kind::{Converter, Scope};
 use apiloom_meta::schema::merge_difference;
 use apiloom_meta::{ApiError, GroupKind, GroupResource, Object, ResourceDef};
 use apiloom_storage::{Entry, Revision, Storage, StorageError};
@@ -20,7 +20,6 @@ use super::document::Encoded;
 use super::key::check_segment;
 use super::kind_version::{KindVersion, VersionIndex};
 use super::prepared::{Handed, Prepared};
-use super::present::Present;
 use super::read_counts::ReadCounts;
 use super::readers::Readers;
 use super::recent_conversions::RecentConversions;
@@ -32,6 +31,11 @@ use crate::registry::rules::strategy::ErasedStrategy;
 pub(crate) struct Kind {
     pub(crate) versions: Vec<KindVersion>,
     pub(crate) hub: VersionIndex,
+    /// How objects become those of another version.
+    pub(crate) conversion: KindConversion,
+    /// Whether the watch cache has, or had, objects that are not in the storage version: asynchronous conversion is left to
+    /// their readers.
+    pub(crate) holds_others: AtomicBool,
     pub(crate) storage_version: VersionIndex,
     pub(crate) resource: GroupResource,
     pub(crate) group_kind: GroupKind,
@@ -51,6 +55,17 @@ pub(crate) struct Kind {
     pub(crate) handed: Handed,
     /// The lists and initial events that are being sent.
     pub(crate) readers: Readers,
+}
+
+/// How objects of a kind become those of another version.
+#[derive(Debug)]
+pub(crate) enum KindConversion {
+    /// By way of the hub, as each version's definition says.
+    InMemory,
+    /// By another `apiVersion`.
+    Rename,
+    /// By a converter that is awaited.
+    Asynchronous(Arc<dyn Converter>),
 }
 
 /// What most keys have room in.
@@ -109,7 +124,13 @@ impl Kind {
             .position(|v| v.api_version == api_version)
     }
 
-    /// Carries an object from one version to another, by way of the hub.
+    /// Whether writes in any version are judged and merged as the hub has them.
+    pub(crate) fn has_hub(&self) -> bool {
+        matches!(self.conversion, KindConversion::InMemory)
+    }
+
+    /// Carries an object from one version to another at once, by way of the hub. Objects that may have to be converted
+    /// asynchronously go by way of [`Kind::object_in`].
     pub(crate) fn convert(
         &self,
         object: Object,
@@ -147,16 +168,29 @@ impl Kind {
         object.fields_mut().remove("apiVersion");
         object.fields_mut().remove("kind");
         let mut value = object.into_value();
-        if let Some(conversion) = &source.def.conversion {
-            value = (conversion.to_hub)(value).map_err(|why| fail(&why))?;
+        if let Some(functions) = source.functions() {
+            value = (functions.to_hub)(value).map_err(|why| fail(&why))?;
         }
-        if let Some(conversion) = &target.def.conversion {
-            value = (conversion.from_hub)(value).map_err(|why| fail(&why))?;
+        if let Some(functions) = target.functions() {
+            value = (functions.from_hub)(value).map_err(|why| fail(&why))?;
         }
         let mut converted =
             Object::from_value(value).ok_or_else(|| fail("the result is not an object"))?;
         converted.set_type(&target.api_version, &target.def.kind);
+        match self.conversion {
+            KindConversion::InMemory => {}
+            KindConversion::Rename => self.complete(&mut converted, to),
+            // Callers that may have such a kind ask for `object_in`.
+            KindConversion::Asynchronous(_) => return Err(fail("it is converted asynchronously")),
+        }
         Ok(converted)
+    }
+
+    /// Prunes and defaults an object that came from another version by the schema of this one.
+    pub(crate) fn complete(&self, object: &mut Object, version: VersionIndex) {
+        let schema = self.versions[version].schema();
+        Self::with_value(object, |value| schema.prune(value));
+        self.default(object, version);
     }
 
     /// Runs a schema function over an object.
@@ -192,13 +226,15 @@ impl Kind {
         Ok(())
     }
 
-    /// The rules for requests in a version: its own, else the hub's.
+    /// The rules for requests in a version: its own, else the hub's, if the kind has one that judges.
     pub(crate) fn strategy(
         &self,
         version: VersionIndex,
     ) -> Option<(VersionIndex, &dyn ErasedStrategy)> {
-        [version, self.hub]
+        let hub = self.has_hub().then_some(self.hub);
+        [Some(version), hub]
             .into_iter()
+            .flatten()
             .find_map(|v| Some((v, self.versions[v].strategy.as_deref()?)))
     }
 
@@ -286,7 +322,7 @@ impl Kind {
         to: VersionIndex,
     ) -> Result<Object, String> {
         let mut carried = self.try_convert(object, from, to)?;
-        if from != to {
+        if from != to && self.has_hub() {
             self.default(&mut carried, to);
         }
         Ok(carried)
@@ -305,6 +341,21 @@ impl Kind {
         revision: Revision,
         version: VersionIndex,
     ) -> Result<Object, ApiError> {
+        let (object, stored) = self.decode(key, bytes, revision)?;
+        let object = self.convert(object, stored, self.storage_version)?;
+        self.convert(object, self.storage_version, version)
+    }
+
+    /// Reads stored bytes in the version that they are stored in, with the resourceVersion that is the revision.
+    ///
+    /// # Errors
+    /// As [`Kind::read`].
+    pub(crate) fn decode(
+        &self,
+        key: &str,
+        bytes: &[u8],
+        revision: Revision,
+    ) -> Result<(Object, VersionIndex), ApiError> {
         let damaged = |why: &str| {
             ApiError::internal(format!(
                 "unable to decode the object stored at key {}: {why}",
@@ -332,31 +383,8 @@ impl Kind {
             self.versions[stored].schema().prune(value);
         });
         self.default(&mut object, stored);
-        let object = self.convert(object, stored, self.storage_version)?;
-        let mut object = self.convert(object, self.storage_version, version)?;
         object.set_meta_str("resourceVersion", &revision.to_string());
-        Ok(object)
-    }
-
-    /// The object of an entry.
-    pub(crate) fn read_entry(
-        &self,
-        entry: &Entry,
-        version: VersionIndex,
-    ) -> Result<Object, ApiError> {
-        self.read(&entry.key, &entry.value, entry.revision, version)
-    }
-
-    /// What a write found, in a version.
-    pub(crate) fn read_present(
-        &self,
-        present: &Present,
-        version: VersionIndex,
-    ) -> Result<Object, ApiError> {
-        match present {
-            Present::Stored(entry) => self.read_entry(entry, version),
-            Present::Cached(cached) => self.read_cached(cached, version),
-        }
+        Ok((object, stored))
     }
 
     /// An object of the watch cache, in a version.

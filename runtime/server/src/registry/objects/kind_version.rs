@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use apiloom_meta::codec::{Finder, append_json};
-use apiloom_meta::kind::ResourceDef;
+use apiloom_meta::kind::{InMemoryConversion, ResourceDef};
 use apiloom_meta::schema::Schema;
 
 use super::json::METADATA;
@@ -14,6 +14,8 @@ use crate::registry::rules::strategy::ErasedStrategy;
 
 /// A kind of one version.
 pub(crate) struct KindVersion {
+    /// Its position among the versions of the kind.
+    pub(crate) index: VersionIndex,
     /// What it declares.
     pub(crate) def: ResourceDef,
     /// Its `apiVersion`.
@@ -33,6 +35,7 @@ pub(crate) struct KindVersion {
 impl KindVersion {
     /// A version that declares this.
     pub(crate) fn new(
+        index: VersionIndex,
         def: ResourceDef,
         strategy: Option<Box<dyn ErasedStrategy>>,
         handler: Option<Box<dyn ErasedHandler>>,
@@ -49,6 +52,7 @@ impl KindVersion {
         head.push(b',');
         head.extend_from_slice(METADATA);
         Self {
+            index,
             api_version,
             head,
             version_schema: Arc::new(VersionSchema::new(&def)),
@@ -57,6 +61,11 @@ impl KindVersion {
             handler,
             def,
         }
+    }
+
+    /// What converts its objects to the hub and back in memory; `None` for the hub, and for other ways.
+    pub(crate) fn functions(&self) -> Option<&InMemoryConversion> {
+        self.def.conversion.as_ref()?.in_memory()
     }
 
     /// Its schema, made when it is first needed.

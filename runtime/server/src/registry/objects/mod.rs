@@ -1,6 +1,7 @@
 //! An object in its forms: decoded, as stored bytes, as served bytes, converted; and the kind that reads and makes them.
 //! ARCHITECTURE.md draws them.
 
+pub(super) mod asynchronous;
 pub(super) mod cached_object;
 pub(super) mod converted;
 pub(super) mod document;

@@ -1,6 +1,7 @@
 //! A kind, as its watch cache sees it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use apiloom_storage::Revision;
 use apiloom_storage::cache::{INDEX_GROUP, Item, Normalize};
@@ -29,6 +30,15 @@ impl Normalize for Served {
         }
         if let Some(known) = kind.recognize(stored) {
             return CachedObject::new(&known.served(revision), version);
+        }
+        if kind.is_asynchronous() {
+            let decoded = kind.decode(key, stored, revision);
+            let (object, held) = decoded.map_err(|error| error.message)?;
+            let version = &kind.versions[held];
+            if held != kind.storage_version {
+                kind.holds_others.store(true, Ordering::Release);
+            }
+            return CachedObject::new(&Json::of(&object, version.schema()), version);
         }
         let object = kind
             .read(key, stored, revision, kind.storage_version)

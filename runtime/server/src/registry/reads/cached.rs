@@ -1,6 +1,7 @@
 //! Reads from the watch cache: which state, which objects of it, in which version.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use apiloom_meta::ApiError;
@@ -176,10 +177,42 @@ impl Reads {
         self.select_converted(&converted, None, selection)
     }
 
+    /// Whether objects of the cache have to be converted asynchronously for this endpoint.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let kind = &self.resource.kind;
+        kind.is_asynchronous() && (!self.is_stored() || kind.holds_others.load(Ordering::Acquire))
+    }
+
+    /// An object of the cache in this endpoint's version, which may be converted asynchronously, if it is selected. It shows
+    /// the revision `shown` in place of its own.
+    ///
+    /// # Errors
+    /// As [`Endpoint::select`].
+    pub(crate) async fn select_in(
+        &self,
+        item: &Arc<Item<CachedObject>>,
+        shown: Option<Revision>,
+        selection: &Selection,
+    ) -> Result<Option<Document>, ApiError> {
+        if self.is_left_out(item, selection) {
+            return Ok(None);
+        }
+        let item = self
+            .resource
+            .kind
+            .item_in(item, self.resource.version)
+            .await?;
+        self.select_converted(&item, shown, selection)
+    }
+
     /// Whether an object is not selected by what it has alike in every version. It need not be convertible then.
-    fn is_left_out(&self, item: &Arc<Item<CachedObject>>, selection: &Selection) -> bool {
+    pub(crate) fn is_left_out(
+        &self,
+        item: &Arc<Item<CachedObject>>,
+        selection: &Selection,
+    ) -> bool {
         let object = item.object.as_ref();
-        !self.is_stored()
+        (!self.is_stored() || self.resource.kind.is_asynchronous())
             && selection.is_of_metadata()
             && object.is_ok_and(|object| !selection.matches_cached(&item.key, object))
     }
@@ -205,7 +238,7 @@ impl Reads {
         self.select_converted(item, Some(shown), selection)
     }
 
-    fn select_converted(
+    pub(crate) fn select_converted(
         &self,
         item: &Arc<Item<CachedObject>>,
         shown: Option<Revision>,
@@ -248,7 +281,10 @@ impl Reads {
 
     /// The same of changes: what a watch waits for in a version that is not stored is computed while it waits.
     pub(crate) fn watched_index<'a>(&self, selection: &'a Selection) -> Option<(u16, &'a str)> {
-        let (number, value) = selection.indexed()?;
+        // The version of each object decides which fields are in the index, and the conversion is left to the watchers.
+        let (number, value) = selection
+            .indexed()
+            .filter(|_| !self.resource.kind.is_asynchronous())?;
         let first = self.resource.kind.first_index(self.resource.version)?;
         (number < INDEX_GROUP).then_some((first + number, value))
     }

@@ -29,7 +29,12 @@ impl Reads {
                 let item = state
                     .get(&key)
                     .ok_or_else(|| self.resource.not_found(name))?;
-                let found = self.select(item, &Selection::everything())?;
+                let everything = Selection::everything();
+                let found = if self.is_awaited() {
+                    self.select_in(item, None, &everything).await?
+                } else {
+                    self.select(item, &everything)?
+                };
                 return found.ok_or_else(|| self.resource.not_found(name));
             }
         }
@@ -47,7 +52,8 @@ impl Reads {
         let entry = entry.ok_or_else(|| self.resource.not_found(name))?;
         self.resource
             .kind
-            .read_entry(&entry, self.resource.version)
+            .entry_in(&entry, self.resource.version)
+            .await
             .map(Document::from)
     }
 }

@@ -114,6 +114,12 @@ impl Reads {
         let Some(state) = self.state(cache, wanted, "list").await? else {
             return Ok(None);
         };
+        if self.is_awaited() {
+            return self
+                .list_in_batches(&state, plan, selection)
+                .await
+                .map(Some);
+        }
         if let Some(Ok(key)) = selection
             .name()
             .map(|name| self.resource.kind.key(namespace, name))
@@ -228,6 +234,72 @@ impl Reads {
         Ok(listed)
     }
 
+    /// What is selected of a kind whose objects are converted asynchronously, up to the limit: one batch for a list, and for
+    /// a page that takes all objects that it looks at.
+    async fn list_in_batches(
+        &self,
+        state: &State,
+        plan: &Plan,
+        selection: &Selection,
+    ) -> Result<Listed, ApiError> {
+        let mut work = Work::default();
+        let mut candidates = Vec::new();
+        for item in state.range(&plan.prefix, &plan.start) {
+            work.rest().await;
+            if !self.is_left_out(item, selection) {
+                candidates.push(item);
+            }
+        }
+        let fetched = candidates.len();
+        let mut candidates = candidates.into_iter().peekable();
+        let mut documents = Vec::new();
+        let mut following = None;
+        let mut last: Option<&Arc<str>> = None;
+        while let Some(next) = candidates.peek() {
+            let room = match plan.limit {
+                0 => usize::MAX,
+                limit => limit.saturating_sub(documents.len()),
+            };
+            if room == 0 {
+                following = last.zip(Some(&next.key));
+                break;
+            }
+            let batch: Vec<_> = candidates.by_ref().take(room).collect();
+            last = batch.last().map(|item| &item.key);
+            let batch: Vec<_> = batch.into_iter().cloned().collect();
+            for item in self
+                .resource
+                .kind
+                .items_in(&batch, self.resource.version)
+                .await?
+            {
+                documents.extend(self.select_converted(&item, None, selection)?);
+            }
+        }
+        let taken = documents.len();
+        self.resource.kind.reads.cached(None, fetched, taken);
+        let mut listed = Listed {
+            items: Items::read(documents),
+            resource_version: state.revision().to_string(),
+            ..Listed::default()
+        };
+        if let Some((last, next)) = following {
+            listed.continue_token = continue_token::encode(&plan.prefix, last, state.revision().0);
+            if selection.is_everything() {
+                let page = Given {
+                    state,
+                    prefix: &plan.prefix,
+                    start: &plan.start,
+                    taken,
+                    last,
+                    next,
+                };
+                listed.remaining_item_count = i64::try_from(self.remaining.behind(&page)).ok();
+            }
+        }
+        Ok(listed)
+    }
+
     /// Which state and which keys the options ask for: the matrix of resourceVersion, match, limit and continue.
     fn plan(&self, namespace: Option<&str>, options: &ListOptions) -> Result<Plan, ApiError> {
         let prefix = self.resource.kind.prefix(namespace);
@@ -307,9 +379,15 @@ impl Reads {
             .entries
             .first()
             .filter(|entry| entry.key == key && entry.key >= plan.start);
-        let object = entry
-            .map(|entry| self.resource.kind.read_entry(entry, self.resource.version))
-            .transpose()?;
+        let object = match entry {
+            Some(entry) => Some(
+                self.resource
+                    .kind
+                    .entry_in(entry, self.resource.version)
+                    .await?,
+            ),
+            None => None,
+        };
         let items: Vec<Document> = object
             .into_iter()
             .filter(|object| selection.matches(object))
@@ -386,12 +464,27 @@ impl Reads {
         items: &mut Vec<Document>,
     ) -> Result<Option<String>, ApiError> {
         let mut work = Work::default();
-        for entry in entries {
-            work.rest().await;
-            let object = self
+        // A page is one batch of a converter; otherwise no more is held than the object of the moment.
+        let mut batch = match self.resource.kind.is_asynchronous() {
+            true => self
                 .resource
                 .kind
-                .read_entry(entry, self.resource.version)?;
+                .entries_in(entries, self.resource.version)
+                .await?
+                .into_iter(),
+            false => Vec::new().into_iter(),
+        };
+        for entry in entries {
+            work.rest().await;
+            let object = match batch.next() {
+                Some(object) => object,
+                None => {
+                    let (key, bytes) = (&entry.key, &entry.value);
+                    self.resource
+                        .kind
+                        .read(key, bytes, entry.revision, self.resource.version)?
+                }
+            };
             if selection.matches(&object) {
                 // As the JSON that is sent, which takes a fraction of the object's own memory.
                 items.push(Document::Converted(Json::of(

@@ -211,7 +211,8 @@ impl ListerCore {
         for entry in &page.entries {
             // Others have their turn on the thread in between.
             tokio::task::coop::consume_budget().await;
-            if let Some(object) = source.decode(&entry.key, &entry.value, entry.revision) {
+            let object = source.decode(&entry.key, &entry.value, entry.revision);
+            if let Some(object) = object.await {
                 decoded.insert(entry.key.clone(), object);
             }
         }
@@ -229,7 +230,8 @@ impl ListerCore {
                     let object = match event.kind {
                         EventKind::Deleted => None,
                         EventKind::Created | EventKind::Updated => {
-                            source.decode(&event.key, &event.value, event.revision)
+                            let value = &event.value;
+                            source.decode(&event.key, value, event.revision).await
                         }
                     };
                     self.put(event.key, object);
@@ -261,14 +263,18 @@ impl Source {
     /// Reads one object from the store.
     async fn look_up(&self, key: &str) -> Result<Option<Typed>, ApiError> {
         let entry = self.kind.get(key, "get").await?;
-        Ok(entry.and_then(|entry| self.decode(key, &entry.value, entry.revision)))
+        let Some(entry) = entry else {
+            return Ok(None);
+        };
+        Ok(self.decode(key, &entry.value, entry.revision).await)
     }
 
     /// An object that cannot be decoded is left out, and said so: one damaged object must not stop the others.
-    fn decode(&self, key: &str, bytes: &[u8], revision: Revision) -> Option<Typed> {
+    async fn decode(&self, key: &str, bytes: &[u8], revision: Revision) -> Option<Typed> {
         let object = self
             .kind
-            .read(key, bytes, revision, self.version)
+            .read_in(key, bytes, revision, self.version)
+            .await
             .map_err(|e| e.message);
         match object.and_then(|object| (self.decode)(&object).map_err(|e| e.to_string())) {
             Ok(typed) => Some(typed),

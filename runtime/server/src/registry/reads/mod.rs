@@ -9,6 +9,7 @@ pub(super) mod list;
 pub(super) mod lister;
 pub(super) mod remaining;
 pub(super) mod selection;
+pub(super) mod view;
 pub(super) mod watch;
 
 use std::sync::Arc;

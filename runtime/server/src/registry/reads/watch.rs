@@ -14,8 +14,7 @@ use apiloom_storage::cache::{
     Change, Cursor, CursorEnd, Fill, Interest, Item, OutsideWindow, WatchCache,
 };
 use apiloom_storage::{
-    Entry, Event, EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart,
-    WatchStream,
+    Entry, Event, ListRequest, Revision, StorageError, WatchItem, WatchStart, WatchStream,
 };
 use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
@@ -25,10 +24,10 @@ use super::Reads;
 use super::cached::{self, Wanted};
 use super::event::{WatchEvent, WatchEventKind};
 use super::selection::Selection;
+use super::view::{View, event};
 use crate::registry::error;
 use crate::registry::objects::cached_object::{CachedObject, State};
 use crate::registry::objects::document::Document;
-use crate::registry::objects::key::namespace_and_name;
 use crate::registry::objects::readers::{Objects, Reader, TooSlow};
 use crate::registry::objects::served::Served;
 use crate::registry::options::{ListOptions, RequestContext};
@@ -303,6 +302,8 @@ struct Opened {
     /// The revision of the last change that was sent. More than what was delivered as long as changes of the same revision
     /// may follow.
     sent: Revision,
+    /// What was taken and is being converted asynchronously: a wait that is given up meanwhile loses nothing.
+    unsent: Option<Unsent>,
     /// A bookmark is to be sent as soon as everything up to what was sent is delivered.
     owes_bookmark: bool,
 }
@@ -316,6 +317,7 @@ impl Opened {
             from,
             delivered: from,
             sent: Revision(0),
+            unsent: None,
             owes_bookmark: false,
         }
     }
@@ -324,6 +326,14 @@ impl Opened {
     fn is_within_revision(&self) -> bool {
         self.delivered < self.sent
     }
+}
+
+/// What is to be sent next, again if it was not.
+#[derive(Clone)]
+enum Unsent {
+    Initial(Arc<Item<CachedObject>>),
+    Cached(Arc<Change<CachedObject>>, Revision),
+    Stored(Event),
 }
 
 /// The objects that were there when the watch began, while they are to be sent.
@@ -505,7 +515,9 @@ impl WatchEvents {
     pub fn is_ready(&self) -> bool {
         self.opened.as_ref().is_ok_and(|opened| {
             let is_initial = !matches!(opened.initial, Initial::None);
-            is_initial || opened.end_bookmark.is_some() || opened.changes.is_ready()
+            let has_more = is_initial || opened.end_bookmark.is_some() || opened.changes.is_ready();
+            // A conversion is not begun for an event that is not waited for.
+            has_more && !self.reads.is_awaited()
         })
     }
 }
@@ -522,7 +534,7 @@ impl Watcher<'_> {
     async fn next(mut self) -> Option<Result<WatchEvent, ApiError>> {
         loop {
             take_turns().await;
-            let Some(document) = self.next_initial() else {
+            let Some(document) = self.next_initial().await else {
                 break;
             };
             match document {
@@ -544,7 +556,13 @@ impl Watcher<'_> {
             }
             take_turns().await;
             let revision;
-            let seen = match self.wait().await {
+            let next = match self.opened.unsent.take() {
+                Some(Unsent::Cached(change, delivered)) => Next::Cached(change, delivered),
+                Some(Unsent::Stored(change)) => Next::Stored(WatchItem::Event(change)),
+                Some(Unsent::Initial(_)) | None => self.wait().await,
+            };
+            let is_awaited = self.reads.is_awaited();
+            let seen = match next {
                 // A slow watcher is not told why its stream ends; it resumes from what it saw last.
                 Next::End | Next::Failed(StorageError::Lagged) => return None,
                 Next::Failed(StorageError::Compacted {
@@ -580,12 +598,18 @@ impl Watcher<'_> {
                     let before = Revision(change.revision.0.saturating_sub(1));
                     self.opened.delivered = self.opened.delivered.max(before);
                     revision = change.revision;
-                    self.seen(&change)
+                    if is_awaited {
+                        self.opened.unsent = Some(Unsent::Stored(change.clone()));
+                    }
+                    self.view().event(&change).await
                 }
                 Next::Cached(change, delivered) => {
                     self.opened.delivered = self.opened.delivered.max(delivered);
                     revision = change.revision;
-                    let seen = self.seen_cached(&change);
+                    if is_awaited {
+                        self.opened.unsent = Some(Unsent::Cached(Arc::clone(&change), delivered));
+                    }
+                    let seen = self.view().event_of_cached(&change).await;
                     seen.map(|event| {
                         event.map(|event| WatchEvent {
                             change: Some(change),
@@ -594,6 +618,7 @@ impl Watcher<'_> {
                     })
                 }
             };
+            self.opened.unsent = None;
             match seen {
                 Ok(Some(event)) => {
                     self.opened.sent = revision;
@@ -606,19 +631,36 @@ impl Watcher<'_> {
     }
 
     /// The next object that was there when the watch began, if it is selected; `None` when there is none left.
-    fn next_initial(&mut self) -> Option<Result<Option<Document>, ApiError>> {
+    async fn next_initial(&mut self) -> Option<Result<Option<Document>, ApiError>> {
         let reads = self.reads;
+        let unsent = match &self.opened.unsent {
+            Some(Unsent::Initial(item)) => Some(Arc::clone(item)),
+            _ => None,
+        };
         let next = match &mut self.opened.initial {
             Initial::None | Initial::CutOff => return None,
-            Initial::Stored(entries) => entries.pop_front().map(|entry| {
-                let object = reads
-                    .resource
-                    .kind
-                    .read_entry(&entry, reads.resource.version)?;
-                let selected = self.selection.matches(&object);
-                Ok(selected.then(|| object.into()))
-            }),
-            Initial::Cached(reader) => match reader.take() {
+            Initial::Stored(entries) => match entries.front() {
+                Some(entry) => {
+                    let object = reads
+                        .resource
+                        .kind
+                        .entry_in(entry, reads.resource.version)
+                        .await;
+                    entries.pop_front();
+                    Some(object.map(|object| {
+                        let selected = self.selection.matches(&object);
+                        selected.then(|| object.into())
+                    }))
+                }
+                None => None,
+            },
+            Initial::Cached(reader) => match unsent.map(Ok).or_else(|| reader.take()) {
+                Some(Ok(item)) if reads.is_awaited() => {
+                    self.opened.unsent = Some(Unsent::Initial(Arc::clone(&item)));
+                    let selected = reads.select_in(&item, None, self.selection).await;
+                    self.opened.unsent = None;
+                    Some(selected)
+                }
                 Some(Ok(item)) => Some(reads.select(&item, self.selection)),
                 // As a watcher that is behind the changes: it is not told why, and begins anew.
                 Some(Err(TooSlow)) => {
@@ -635,6 +677,13 @@ impl Watcher<'_> {
         next
     }
 
+    fn view(&self) -> View<'_> {
+        View {
+            reads: self.reads,
+            selection: self.selection,
+        }
+    }
+
     async fn wait(&mut self) -> Next {
         // In this order: a stream of changes that the selectors leave out must not keep the client from hearing how far
         // it is.
@@ -643,66 +692,6 @@ impl Watcher<'_> {
             due = self.lifetime.due() => due,
             next = self.opened.changes.next() => next,
         }
-    }
-
-    /// A change as the selectors see it: it may bring an object into view or take it out.
-    fn seen(&self, change: &Event) -> Result<Option<WatchEvent>, ApiError> {
-        // An object of another name need not be readable.
-        let (_, name) = namespace_and_name(&change.key);
-        if self.selection.name().is_some_and(|wanted| wanted != name) {
-            return Ok(None);
-        }
-        let new = match change.kind {
-            EventKind::Deleted => None,
-            EventKind::Created | EventKind::Updated => Some(self.read(change, &change.value)?),
-        };
-        let new = new.filter(|object| self.selection.matches(object));
-        let old = match &change.previous {
-            // Without selectors everything was in view; only a deletion shows the previous state.
-            Some(_) if self.selection.is_everything() && new.is_some() => {
-                return Ok(new.map(|object| event(WatchEventKind::Modified, object.into())));
-            }
-            Some((bytes, _)) => {
-                Some(self.read(change, bytes)?).filter(|object| self.selection.matches(object))
-            }
-            None => None,
-        };
-        Ok(transition(old.map(Document::from), new.map(Document::from)))
-    }
-
-    /// The same for a change of the cache.
-    fn seen_cached(&self, change: &Change<CachedObject>) -> Result<Option<WatchEvent>, ApiError> {
-        let new = self.view(change.new.as_ref(), change.revision)?;
-        if let (Some(_), Some(new)) = (&change.old, &new)
-            && self.selection.is_everything()
-        {
-            return Ok(Some(event(WatchEventKind::Modified, new.clone())));
-        }
-        let old = self.view(change.old.as_ref(), change.revision)?;
-        Ok(transition(old, new))
-    }
-
-    /// A state of a changed object, if it is selected. Its resourceVersion is the change's.
-    fn view(
-        &self,
-        item: Option<&Arc<Item<CachedObject>>>,
-        shown: Revision,
-    ) -> Result<Option<Document>, ApiError> {
-        match item {
-            Some(item) => self.reads.select_changed(item, shown, self.selection),
-            None => Ok(None),
-        }
-    }
-
-    /// A state of the changed object; its resourceVersion is the change's, of the previous state too.
-    fn read(&self, change: &Event, bytes: &[u8]) -> Result<Object, ApiError> {
-        let kind = &self.reads.resource.kind;
-        kind.read(
-            &change.key,
-            bytes,
-            change.revision,
-            self.reads.resource.version,
-        )
     }
 
     fn bookmark(&self, revision: Revision, ends_initial_events: bool) -> WatchEvent {
@@ -725,22 +714,4 @@ impl Watcher<'_> {
 /// before the next one is taken: a wait that is given up here loses nothing.
 async fn take_turns() {
     tokio::task::coop::consume_budget().await;
-}
-
-/// What a change is to a watcher who saw `old` and would see `new`.
-fn transition(old: Option<Document>, new: Option<Document>) -> Option<WatchEvent> {
-    match (old, new) {
-        (None, Some(new)) => Some(event(WatchEventKind::Added, new)),
-        (Some(_), Some(new)) => Some(event(WatchEventKind::Modified, new)),
-        (Some(old), None) => Some(event(WatchEventKind::Deleted, old)),
-        (None, None) => None,
-    }
-}
-
-fn event(kind: WatchEventKind, object: Document) -> WatchEvent {
-    WatchEvent {
-        kind,
-        object,
-        change: None,
-    }
 }

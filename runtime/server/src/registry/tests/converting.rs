@@ -31,9 +31,11 @@ resource!(StoredDraft, "v1alpha1", "Draft", "drafts", |def| {
         conversion: Some(Conversion {
             hub_version: "v1".into(),
             hub_kind: "Draft".into(),
-            json: None,
-            to_hub,
-            from_hub: Ok,
+            method: ConversionMethod::InMemory(InMemoryConversion {
+                json: None,
+                to_hub,
+                from_hub: Ok,
+            }),
         }),
         ..def
     }

@@ -37,9 +37,11 @@ resource!(StoredPart, "v1alpha1", "Part", "parts", |def| {
         conversion: Some(Conversion {
             hub_version: "v1".into(),
             hub_kind: "Part".into(),
-            json: None,
-            to_hub,
-            from_hub: Ok,
+            method: ConversionMethod::InMemory(InMemoryConversion {
+                json: None,
+                to_hub,
+                from_hub: Ok,
+            }),
         }),
         ..def
     }

@@ -33,8 +33,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use apiloom_meta::kind::{
-    ApiType, Column, Conversion, DeletionRule, GenerationRule, GroupDef, NameFormat, SchemaSource,
-    Scope, SubresourceDef, Verb,
+    ApiType, Column, Conversion, ConversionMethod, DeletionRule, GenerationRule, GroupDef,
+    InMemoryConversion, NameFormat, SchemaSource, Scope, SubresourceDef, Verb,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::selector::{FieldSelector, LabelQuery};
@@ -189,9 +189,11 @@ resource!(AlphaWidget, "v1alpha1", "Widget", "widgets", |def| {
         conversion: Some(Conversion {
             hub_version: "v1".into(),
             hub_kind: "Widget".into(),
-            json: None,
-            to_hub: |value| Ok(renamed(value, "colour", "color")),
-            from_hub: |value| Ok(renamed(value, "color", "colour")),
+            method: ConversionMethod::InMemory(InMemoryConversion {
+                json: None,
+                to_hub: |value| Ok(renamed(value, "colour", "color")),
+                from_hub: |value| Ok(renamed(value, "color", "colour")),
+            }),
         }),
         ..def
     }

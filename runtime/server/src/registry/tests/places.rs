@@ -30,9 +30,11 @@ fn spoke_of(hub_version: &'static str) -> Option<Conversion> {
     Some(Conversion {
         hub_version: hub_version.into(),
         hub_kind: "Lamp".into(),
-        json: None,
-        to_hub: Ok,
-        from_hub: Ok,
+        method: ConversionMethod::InMemory(InMemoryConversion {
+            json: None,
+            to_hub: Ok,
+            from_hub: Ok,
+        }),
     })
 }
 

@@ -308,9 +308,11 @@ resource!(NewGadget, "v2", "Gadget", "gadgets", |def| ResourceDef {
     conversion: Some(Conversion {
         hub_version: "v1".into(),
         hub_kind: "Gadget".into(),
-        json: None,
-        to_hub: Ok,
-        from_hub: Ok,
+        method: ConversionMethod::InMemory(InMemoryConversion {
+            json: None,
+            to_hub: Ok,
+            from_hub: Ok,
+        }),
     }),
     ..def
 });

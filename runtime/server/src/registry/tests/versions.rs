@@ -205,14 +205,16 @@ resource!(PlainSketch, "v1alpha1", "Sketch", "sketches", |def| {
         conversion: Some(Conversion {
             hub_version: "v1".into(),
             hub_kind: "Sketch".into(),
-            json: None,
-            to_hub: Ok,
-            from_hub: |mut value| {
-                if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
-                    spec.retain(|name, _| name == "size");
-                }
-                Ok(value)
-            },
+            method: ConversionMethod::InMemory(InMemoryConversion {
+                json: None,
+                to_hub: Ok,
+                from_hub: |mut value| {
+                    if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
+                        spec.retain(|name, _| name == "size");
+                    }
+                    Ok(value)
+                },
+            }),
         }),
         ..def
     }
@@ -275,9 +277,11 @@ resource!(StoredCrate, "v1alpha1", "Crate", "crates", |def| {
         conversion: Some(Conversion {
             hub_version: "v1".into(),
             hub_kind: "Crate".into(),
-            json: None,
-            to_hub: Ok,
-            from_hub: Ok,
+            method: ConversionMethod::InMemory(InMemoryConversion {
+                json: None,
+                to_hub: Ok,
+                from_hub: Ok,
+            }),
         }),
         ..def
     }

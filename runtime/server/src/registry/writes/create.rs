@@ -189,7 +189,7 @@ impl Writes {
         draft: Draft,
     ) -> Result<Creation, ApiError> {
         let key = self.resource.kind.key(target.namespace, target.name)?;
-        let mut stored = self.to_store(&object, draft)?;
+        let mut stored = self.to_store(&object, draft).await?;
         let prepared = self
             .resource
             .kind
@@ -197,7 +197,7 @@ impl Writes {
         let prepared = Arc::new(prepared);
         self.check_size(&prepared, None)?;
         if target.dry_run {
-            let mut object = self.as_read(object, stored.as_ref())?;
+            let mut object = self.as_read(object, stored.as_ref()).await?;
             object.set_meta_str("resourceVersion", "");
             return Ok(match self.resource.kind.get(&key, "create").await? {
                 Some(entry) => Creation::Taken(Box::new(entry)),
@@ -207,6 +207,7 @@ impl Writes {
         match self.store(&key, &prepared, None).await {
             Ok(revision) => self
                 .written(&key, &prepared, revision, object)
+                .await
                 .map(Creation::Created),
             Err(StorageError::Exists(entry)) => Ok(Creation::Taken(entry)),
             Err(error) => Err(self.resource.kind.error(error, "create")),
@@ -219,8 +220,8 @@ impl Writes {
         if self
             .resource
             .kind
-            .read_entry(present, self.resource.version)
-            .is_ok_and(|object| object.is_deleting())
+            .decode(&present.key, &present.value, present.revision)
+            .is_ok_and(|(object, _)| object.is_deleting())
         {
             error.message.insert_str(0, "object is being deleted: ");
         }

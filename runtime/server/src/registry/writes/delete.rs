@@ -79,15 +79,17 @@ impl Writes {
         present: &Present,
     ) -> Result<(Object, Object), ApiError> {
         // The mark is put on the document in the version it is stored in, so that nothing is lost by converting.
+        let stored_version = self.resource.kind.storage_version;
         let stored = self
             .resource
             .kind
-            .read_present(present, self.resource.kind.storage_version)?;
-        let old = self.resource.kind.convert(
-            stored.clone(),
-            self.resource.kind.storage_version,
-            self.resource.version,
-        )?;
+            .present_in(present, stored_version)
+            .await?;
+        let old = self
+            .resource
+            .kind
+            .object_in(stored.clone(), stored_version, self.resource.version)
+            .await?;
         self.check_preconditions(&options.preconditions, &old)?;
         self.admit_deletion(target, &old).await?;
         Ok((stored, old))
@@ -138,7 +140,7 @@ impl Writes {
     ) -> Result<Attempt<Deleted>, ApiError> {
         let unchanged = marked == *stored;
         let (from, to) = (self.resource.kind.storage_version, self.resource.version);
-        let mut answer = match self.resource.kind.convert(marked.clone(), from, to) {
+        let mut answer = match self.resource.kind.object_in(marked.clone(), from, to).await {
             Ok(answer) => answer,
             Err(error) => return Ok(Attempt::Judged(Err(error))),
         };

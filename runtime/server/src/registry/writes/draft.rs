@@ -92,17 +92,18 @@ impl Writes {
         }
     }
 
+    /// Whether the rules of the version of the request are all that judge: it is the hub, or the kind has none.
     fn is_hub(&self) -> bool {
-        self.resource.version == self.resource.kind.hub
+        self.resource.version == self.resource.kind.hub || !self.resource.kind.has_hub()
     }
 
     /// The present object in the versions that an update of it goes through.
     ///
     /// # Errors
     /// For what cannot be read in the version of the request.
-    pub(crate) fn read_before(&self, present: &Present) -> Result<Before, ApiError> {
+    pub(crate) async fn read_before(&self, present: &Present) -> Result<Before, ApiError> {
         let (kind, stored_version) = (&self.resource.kind, self.resource.kind.storage_version);
-        let stored = kind.read_present(present, stored_version)?;
+        let stored = kind.present_in(present, stored_version).await?;
         if self.resource.version == stored_version {
             let in_hub = || kind.carry(stored.clone(), stored_version, kind.hub).ok();
             let hub = if self.is_hub() { None } else { in_hub() };
@@ -112,7 +113,9 @@ impl Writes {
                 stored: None,
             });
         }
-        let object = kind.convert(stored.clone(), stored_version, self.resource.version)?;
+        let object = kind
+            .object_in(stored.clone(), stored_version, self.resource.version)
+            .await?;
         let hub = if self.is_hub() {
             None
         } else {
@@ -126,14 +129,17 @@ impl Writes {
     }
 
     /// The present object with those defaults of the request's version that the new object, as it was sent, gets too: they
-    /// are no change. `None` where nothing is compared with it.
+    /// are no change. `None` where nothing is compared with it, as in kinds without a hub: they are written as they are.
     pub(crate) fn comparable(
         &self,
         subresource: &str,
         before: &Before,
         sent: Option<&Object>,
     ) -> Option<Object> {
-        let (old, sent) = (&before.object, sent?);
+        let (old, sent) = (
+            &before.object,
+            sent.filter(|_| self.resource.kind.has_hub())?,
+        );
         let mut comparable = old.clone();
         self.resource
             .kind
@@ -298,7 +304,7 @@ impl Writes {
     ///
     /// # Errors
     /// When the object cannot be converted.
-    pub(crate) fn to_store(
+    pub(crate) async fn to_store(
         &self,
         object: &Object,
         draft: Draft,
@@ -310,7 +316,14 @@ impl Writes {
         let mut document = match (draft.stored?, draft.hub) {
             (Some(stored), _) => stored,
             (None, Some(hub)) => kind.carry(hub.new, kind.hub, stored_version)?,
-            (None, None) => kind.carry(object.clone(), self.resource.version, stored_version)?,
+            (None, None) if kind.has_hub() => {
+                kind.carry(object.clone(), self.resource.version, stored_version)?
+            }
+            (None, None) => {
+                let object = object.clone();
+                kind.object_in(object, self.resource.version, stored_version)
+                    .await?
+            }
         };
         put_metadata(&mut document, object);
         Ok(Some(document))
@@ -320,7 +333,7 @@ impl Writes {
     ///
     /// # Errors
     /// When what would be stored cannot be converted back.
-    pub(crate) fn as_read(
+    pub(crate) async fn as_read(
         &self,
         object: Object,
         stored: Option<&Object>,
@@ -331,7 +344,8 @@ impl Writes {
         let from = self.resource.kind.storage_version;
         self.resource
             .kind
-            .convert(stored.clone(), from, self.resource.version)
+            .object_in(stored.clone(), from, self.resource.version)
+            .await
     }
 }
 

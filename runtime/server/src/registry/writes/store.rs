@@ -34,7 +34,7 @@ impl Writes {
     }
 
     /// The object as a client sees it after a write: what a read of the written bytes would give.
-    pub(crate) fn written(
+    pub(crate) async fn written(
         &self,
         key: &str,
         prepared: &Prepared,
@@ -46,10 +46,10 @@ impl Writes {
             let json = Some(prepared.served(revision));
             return Ok(Written { object, json });
         }
-        let object =
-            self.resource
-                .kind
-                .read(key, &prepared.stored, revision, self.resource.version)?;
+        let (kind, version) = (&self.resource.kind, self.resource.version);
+        let object = kind
+            .read_in(key, &prepared.stored, revision, version)
+            .await?;
         Ok(object.into())
     }
 

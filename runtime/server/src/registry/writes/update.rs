@@ -156,7 +156,8 @@ impl Writes {
                         object = self
                             .resource
                             .kind
-                            .read_present(&present, self.resource.version)?;
+                            .present_in(&present, self.resource.version)
+                            .await?;
                     }
                     object.set_meta_str("resourceVersion", &revision.to_string());
                     return Ok(Attempt::Judged(Ok(object.into())));
@@ -167,6 +168,7 @@ impl Writes {
                 match self.store(key, &prepared, Some(revision)).await {
                     Ok(revision) => self
                         .written(key, &prepared, revision, object)
+                        .await
                         .map(Attempt::Done),
                     Err(error) => self.raced(error, "update"),
                 }
@@ -188,7 +190,7 @@ impl Writes {
         key: &str,
         present: &Present,
     ) -> Result<Step, ApiError> {
-        let mut before = self.read_before(present)?;
+        let mut before = self.read_before(present).await?;
         let old = &before.object;
         let mut new = match change {
             Change::Replace(object) => {
@@ -215,9 +217,9 @@ impl Writes {
                 false => Step::Remove(new),
             });
         }
-        let stored = self.to_store(&new, draft)?;
+        let stored = self.to_store(&new, draft).await?;
         if target.dry_run {
-            let shown = self.as_read(new, stored.as_ref())?;
+            let shown = self.as_read(new, stored.as_ref()).await?;
             let prepared = self
                 .resource
                 .kind

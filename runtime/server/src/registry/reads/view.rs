@@ -1,0 +1,110 @@
+//! Changes as a watcher sees them: in the version of its resource, and as its selectors let it.
+
+use std::sync::Arc;
+
+use apiloom_meta::{ApiError, Object};
+use apiloom_storage::cache::{Change, Item};
+use apiloom_storage::{Event, EventKind, Revision};
+
+use super::Reads;
+use super::event::{WatchEvent, WatchEventKind};
+use super::selection::Selection;
+use crate::registry::objects::cached_object::CachedObject;
+use crate::registry::objects::document::Document;
+use crate::registry::objects::key::namespace_and_name;
+
+/// What a watcher sees of a resource.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) reads: &'a Reads,
+    pub(super) selection: &'a Selection,
+}
+
+impl View<'_> {
+    /// A change as the selectors see it: it may bring an object into view or take it out.
+    pub(super) async fn event(self, change: &Event) -> Result<Option<WatchEvent>, ApiError> {
+        // An object of another name need not be readable.
+        let (_, name) = namespace_and_name(&change.key);
+        if self.selection.name().is_some_and(|wanted| wanted != name) {
+            return Ok(None);
+        }
+        let new = match change.kind {
+            EventKind::Deleted => None,
+            EventKind::Created | EventKind::Updated => {
+                Some(self.read(change, &change.value).await?)
+            }
+        };
+        let new = new.filter(|object| self.selection.matches(object));
+        let old = match &change.previous {
+            // Without selectors everything was in view; only a deletion shows the previous state.
+            Some(_) if self.selection.is_everything() && new.is_some() => {
+                return Ok(new.map(|object| event(WatchEventKind::Modified, object.into())));
+            }
+            Some((bytes, _)) => Some(self.read(change, bytes).await?)
+                .filter(|object| self.selection.matches(object)),
+            None => None,
+        };
+        Ok(transition(old.map(Document::from), new.map(Document::from)))
+    }
+
+    /// The same for a change of the cache.
+    pub(super) async fn event_of_cached(
+        self,
+        change: &Change<CachedObject>,
+    ) -> Result<Option<WatchEvent>, ApiError> {
+        let new = self.state(change.new.as_ref(), change.revision).await?;
+        if let (Some(_), Some(new)) = (&change.old, &new)
+            && self.selection.is_everything()
+        {
+            return Ok(Some(event(WatchEventKind::Modified, new.clone())));
+        }
+        let old = self.state(change.old.as_ref(), change.revision).await?;
+        Ok(transition(old, new))
+    }
+
+    /// A state of a changed object, if it is selected. Its resourceVersion is the change's.
+    async fn state(
+        self,
+        item: Option<&Arc<Item<CachedObject>>>,
+        shown: Revision,
+    ) -> Result<Option<Document>, ApiError> {
+        match item {
+            Some(item) if self.reads.is_awaited() => {
+                let (reads, selection) = (self.reads, self.selection);
+                reads.select_in(item, Some(shown), selection).await
+            }
+            Some(item) => self.reads.select_changed(item, shown, self.selection),
+            None => Ok(None),
+        }
+    }
+
+    /// A state of the changed object; its resourceVersion is the change's, of the previous state too.
+    async fn read(self, change: &Event, bytes: &[u8]) -> Result<Object, ApiError> {
+        let kind = &self.reads.resource.kind;
+        kind.read_in(
+            &change.key,
+            bytes,
+            change.revision,
+            self.reads.resource.version,
+        )
+        .await
+    }
+}
+
+/// What a change is to a watcher who saw `old` and would see `new`.
+fn transition(old: Option<Document>, new: Option<Document>) -> Option<WatchEvent> {
+    match (old, new) {
+        (None, Some(new)) => Some(event(WatchEventKind::Added, new)),
+        (Some(_), Some(new)) => Some(event(WatchEventKind::Modified, new)),
+        (Some(old), None) => Some(event(WatchEventKind::Deleted, old)),
+        (None, None) => None,
+    }
+}
+
+pub(super) fn event(kind: WatchEventKind, object: Document) -> WatchEvent {
+    WatchEvent {
+        kind,
+        object,
+        change: None,
+    }
+}
