@@ -258,7 +258,8 @@ impl Server {
     /// # Errors
     /// A store that cannot be read.
     pub async fn start(self) -> Result<InProcess, ServerError> {
-        start(&self.registry).await?;
+        let started = start(&self.registry).await;
+        self.stop_after_error(started).await?;
         let Self {
             config,
             registry,
@@ -274,22 +275,21 @@ impl Server {
     /// # Errors
     /// An address that cannot be listened on, a store that cannot be read, a folder or certificate that cannot be used.
     pub async fn bind(self) -> Result<Ready, ServerError> {
+        let begun = self.begin().await;
+        let begun = self.stop_after_error(begun).await?;
         let Self {
             config,
             registry,
             stores,
             mut auth,
         } = self;
-        let address = SocketAddr::new(config.bind_address, config.secure_port);
-        let listener = listener::bind(address).await?;
-        let bound = listener.local_addr().map_err(|error| ServerError::Listen {
-            address,
-            reason: error.to_string(),
-        })?;
-        // Keys are made while the registry reads the store: both wait for the disk.
-        let ((certificates, token), ()) = tokio::try_join!(identity(&config), start(&registry))?;
-        let url = kubeconfig::server_url(bound);
-        let kubeconfig = kubeconfig::write(&config, &url, &certificates.authority_pem, &token)?;
+        let Begun {
+            listener,
+            url,
+            kubeconfig,
+            certificates,
+            token,
+        } = begun;
         auth.authenticators
             .push_first(StaticToken::of_admin(&token));
         let address = url.trim_start_matches("https://").to_owned();
@@ -301,6 +301,47 @@ impl Server {
             running: Running::new(&config, registry, stores, auth, address)?,
         })
     }
+
+    async fn begin(&self) -> Result<Begun, ServerError> {
+        let config = &self.config;
+        let address = SocketAddr::new(config.bind_address, config.secure_port);
+        let listener = listener::bind(address).await?;
+        let bound = listener.local_addr().map_err(|error| ServerError::Listen {
+            address,
+            reason: error.to_string(),
+        })?;
+        // Keys are made while the registry reads the store: both wait for the disk.
+        let ((certificates, token), ()) =
+            tokio::try_join!(identity(config), start(&self.registry))?;
+        let url = kubeconfig::server_url(bound);
+        let kubeconfig = kubeconfig::write(config, &url, &certificates.authority_pem, &token)?;
+        Ok(Begun {
+            listener,
+            url,
+            kubeconfig,
+            certificates,
+            token,
+        })
+    }
+
+    /// Ends the tasks and closes the store of a server that does not start: tasks that still read would log the end of the
+    /// runtime as an error of the store, beside the error that the user should see.
+    async fn stop_after_error<T>(&self, outcome: Result<T, ServerError>) -> Result<T, ServerError> {
+        if outcome.is_err() {
+            self.registry.stop().await;
+            self.stores.close().await;
+        }
+        outcome
+    }
+}
+
+/// What a server that listens has before it takes requests.
+struct Begun {
+    listener: TcpListener,
+    url: String,
+    kubeconfig: PathBuf,
+    certificates: Certificates,
+    token: String,
 }
 
 async fn start(registry: &Arc<Registry>) -> Result<(), ServerError> {
@@ -367,7 +408,24 @@ fn check_clock(now: SystemTime) -> Result<(), ServerError> {
 mod tests {
     use std::time::Duration;
 
+    use apiloom_storage::StorageError;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_cannot_start_closes_its_store() {
+        let store: Arc<dyn Storage> = Memory::new();
+        // A folder in which no certificate can be made.
+        let config = Config::new("test", "/proc/none");
+        let builder = Server::builder(config).storage(Arc::clone(&store));
+        let bound = builder.build().await.unwrap().bind().await;
+        assert!(bound.is_err());
+        let closed = store.current_revision().await;
+        assert!(
+            matches!(closed, Err(StorageError::Unavailable(_))),
+            "{closed:?}"
+        );
+    }
 
     // Issue 9, point 16.
     #[test]
