@@ -218,20 +218,26 @@ impl Reads {
         self.resource.kind.reads.cached(index, fetched, taken);
         let mut listed = self.listed(&state, chosen, replaced);
         if let Some((last, next)) = following {
-            listed.continue_token = continue_token::encode(&plan.prefix, last, state.revision().0);
-            if selection.is_everything() {
-                let page = Given {
-                    state: &state,
-                    prefix: &plan.prefix,
-                    start: &plan.start,
-                    taken,
-                    last,
-                    next,
-                };
-                listed.remaining_item_count = i64::try_from(self.remaining.behind(&page)).ok();
-            }
+            let page = Given {
+                state: &state,
+                prefix: &plan.prefix,
+                start: &plan.start,
+                taken,
+                last,
+                next,
+            };
+            self.continue_after(&page, selection, &mut listed);
         }
         Ok(listed)
+    }
+
+    /// Says in a list that other objects follow, and how many if nothing was selected.
+    fn continue_after(&self, page: &Given<'_>, selection: &Selection, listed: &mut Listed) {
+        let revision = page.state.revision().0;
+        listed.continue_token = continue_token::encode(page.prefix, page.last, revision);
+        if selection.is_everything() {
+            listed.remaining_item_count = i64::try_from(self.remaining.behind(page)).ok();
+        }
     }
 
     /// What is selected of a kind whose objects are converted asynchronously, up to the limit: one batch for a list, and for
@@ -284,18 +290,15 @@ impl Reads {
             ..Listed::default()
         };
         if let Some((last, next)) = following {
-            listed.continue_token = continue_token::encode(&plan.prefix, last, state.revision().0);
-            if selection.is_everything() {
-                let page = Given {
-                    state,
-                    prefix: &plan.prefix,
-                    start: &plan.start,
-                    taken,
-                    last,
-                    next,
-                };
-                listed.remaining_item_count = i64::try_from(self.remaining.behind(&page)).ok();
-            }
+            let page = Given {
+                state,
+                prefix: &plan.prefix,
+                start: &plan.start,
+                taken,
+                last,
+                next,
+            };
+            self.continue_after(&page, selection, &mut listed);
         }
         Ok(listed)
     }
