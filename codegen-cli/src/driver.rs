@@ -114,7 +114,11 @@ impl<'a> Generation<'a> {
             "generating OpenAPI documents and CRDs of {}",
             self.package.name
         ));
-        let files = dump::dump(server, &self.settings().header(&self.package.name))?;
+        let files = dump::dump(
+            server,
+            &self.settings().header(&self.package.name),
+            self.package.openapi_v2,
+        )?;
         self.bring(Phase::Schema, &files, console)
     }
 

@@ -13,8 +13,11 @@ const SUBCOMMAND: &str = "__dump";
 /// The key of the notes for readers of the documents: lines by the documents' names.
 const NOTES: &str = "notes";
 
-/// Runs the server's dump and renders its output.
-pub(crate) fn dump(server: &Path, header: &str) -> Result<Files, String> {
+/// The OpenAPI document of all groups and versions together. The others, one for each group and version, say the same.
+const OPENAPI_V2: &str = "openapi/v2.json";
+
+/// Runs the server's dump and renders its output, the OpenAPI v2 document only if it is wanted.
+pub(crate) fn dump(server: &Path, header: &str, openapi_v2: bool) -> Result<Files, String> {
     let output = Command::new(server)
         .arg(SUBCOMMAND)
         .stdin(Stdio::null())
@@ -28,13 +31,16 @@ pub(crate) fn dump(server: &Path, header: &str) -> Result<Files, String> {
             output.status
         ));
     }
-    let documents: Map<String, Value> =
+    let mut documents: Map<String, Value> =
         serde_json::from_slice(&output.stdout).map_err(|error| {
             format!(
                 "{} {SUBCOMMAND} printed something else than documents: {error}",
                 server.display()
             )
         })?;
+    if !openapi_v2 {
+        documents.remove(OPENAPI_V2);
+    }
     render(&documents, header)
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Package {
     pub(crate) externs: Externs,
     /// The package that holds the server's binary.
     pub(crate) server: ServerPackage,
+    /// Whether the OpenAPI v2 document is generated too.
+    pub(crate) openapi_v2: bool,
     /// The folder of cargo's output.
     pub(crate) target_dir: PathBuf,
     /// The folder of apiloom, if the package depends on it by path.
@@ -122,6 +124,7 @@ impl Package {
         };
         Ok(Package {
             server,
+            openapi_v2: openapi_v2(package)?,
             name: package.name.to_string(),
             crate_name: library.name.replace('-', "_"),
             root: relative_to(library.src_path.as_std_path(), &dir),
@@ -336,6 +339,16 @@ fn folder_of_apiloom(package: &CargoPackage) -> Option<PathBuf> {
 /// The value of a key in `[package.metadata.apiloom]`.
 fn setting<'a>(package: &'a CargoPackage, key: &str) -> Option<&'a serde_json::Value> {
     package.metadata.get("apiloom")?.get(key)
+}
+
+/// Whether the OpenAPI v2 document is generated too: with `openapi-v2 = true`.
+fn openapi_v2(package: &CargoPackage) -> Result<bool, Complaint> {
+    match setting(package, "openapi-v2") {
+        None => Ok(false),
+        Some(value) => value.as_bool().ok_or_else(|| {
+            "package.metadata.apiloom.openapi-v2 must be `true` or `false`".to_owned()
+        }),
+    }
 }
 
 /// Whether the package has a server: unless `server = false`.

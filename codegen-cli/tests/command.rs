@@ -81,15 +81,11 @@ fn schema_documents_follow_from_the_built_server() {
         "generate",
         &[],
         0,
-        "solo: 10 generated files, 4 changed\n",
+        "solo: 9 generated files, 3 changed\n",
         &phases(4, 0),
     );
     let read = |file: &str| fs::read_to_string(package.path(file)).expect("a generated file");
     assert_eq!(read("generated/crds/things.solo.example.com.yaml"), CRD);
-    assert_eq!(
-        read("generated/openapi/v2.json"),
-        "{\n  \"paths\": {},\n  \"swagger\": \"2.0\"\n}\n"
-    );
     assert!(read("generated/openapi/v3/solo.example.com_v1.json").contains("3.0.0"));
     assert!(read("generated/openapi/v3/api_v1.json").contains("3.0.0"));
 
@@ -97,14 +93,14 @@ fn schema_documents_follow_from_the_built_server() {
         "generate",
         &[],
         0,
-        "solo: 10 generated files, 0 changed\n",
+        "solo: 9 generated files, 0 changed\n",
         &phases(0, 4),
     );
     package.check(
         "generate",
         &["--check"],
         0,
-        "solo: 10 generated files, all fresh\n",
+        "solo: 9 generated files, all fresh\n",
         &phases(0, 4),
     );
     // The first phase does not change the second one's files.
@@ -115,17 +111,44 @@ fn schema_documents_follow_from_the_built_server() {
         "solo: 6 generated files, 0 changed\n",
         "",
     );
-    assert!(package.path("generated/openapi/v2.json").exists());
+    assert!(package.path("generated/openapi/v3/api_v1.json").exists());
+}
+
+#[test]
+fn the_openapi_v2_document_is_an_option() {
+    let package = Package::new();
+    let manifest = package.path("Cargo.toml");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    let with = |value: &str| {
+        let text = format!("{text}\n[package.metadata.apiloom]\nopenapi-v2 = {value}\n");
+        fs::write(&manifest, text).expect("written");
+    };
+    with("true");
+    let out = "solo: 10 generated files, 4 changed\n";
+    package.check("generate", &[], 0, out, &phases(4, 0));
+    let v2 = package.path("generated/openapi/v2.json");
+    assert_eq!(
+        fs::read_to_string(&v2).expect("a generated file"),
+        "{\n  \"paths\": {},\n  \"swagger\": \"2.0\"\n}\n"
+    );
+
+    with("false");
+    let out = "solo: 9 generated files, 1 changed\n";
+    package.check("generate", &[], 0, out, &phases(0, 4));
+    assert!(!v2.exists(), "it is removed");
+
+    with("\"yes\"");
+    let err = "error: package.metadata.apiloom.openapi-v2 must be `true` or `false`\n";
+    package.check("generate", &[], 1, "", err);
 }
 
 #[test]
 fn schema_documents_are_checked() {
     let package = Package::new();
     let out = "missing: generated/crds/things.solo.example.com.yaml\n\
-               missing: generated/openapi/v2.json\n\
                missing: generated/openapi/v3/api_v1.json\n\
                missing: generated/openapi/v3/solo.example.com_v1.json\n";
-    let err = "error: 4 generated files are not fresh\n  help: run: apiloom generate solo\n";
+    let err = "error: 3 generated files are not fresh\n  help: run: apiloom generate solo\n";
     package.check("generate", &["--check"], 1, out, &(phases(4, 0) + err));
 }
 
@@ -203,7 +226,7 @@ fn deleting_everything_generated_changes_nothing() {
         "generate",
         &[],
         0,
-        "solo: 10 generated files, 4 changed\n",
+        "solo: 9 generated files, 3 changed\n",
         &phases(4, 0),
     );
     let kept = package.root.path().join("kept");
@@ -215,7 +238,7 @@ fn deleting_everything_generated_changes_nothing() {
         "generate",
         &[],
         0,
-        "solo: 10 generated files, 10 changed\n",
+        "solo: 9 generated files, 9 changed\n",
         &phases(2, 2),
     );
     let status = Command::new("diff")
@@ -243,7 +266,7 @@ fn run_becomes_the_server() {
     let err = phases(4, 0) + "starting solo-server\n";
     package.check("run", &["--", "-v"], 7, out, &err);
     assert!(
-        package.path("generated/openapi/v2.json").exists(),
+        package.path("generated/openapi/v3/api_v1.json").exists(),
         "run generates both phases"
     );
 }
@@ -301,7 +324,7 @@ fn kinds_of_private_modules_are_named_where_they_are_public() {
         "crate::v1::Part",
         "crate::v1::boxes::Box",
     ] {
-        let call = format!("builder.kind::<{name}>()");
+        let call = format!("builder.lazy_kind::<{name}>()");
         assert!(registry.contains(&call), "{call}: {registry}");
     }
     let install = fs::read_to_string(package.path("src/generated/install.rs")).expect("a file");
@@ -355,7 +378,7 @@ fn folder_that_the_user_names_is_used() {
         "generate",
         &["--target-dir", dir],
         0,
-        "solo: 10 generated files, 4 changed\n",
+        "solo: 9 generated files, 3 changed\n",
         alone,
     );
     assert!(own.join("debug/solo-server").is_file());
