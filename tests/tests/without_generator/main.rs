@@ -11,6 +11,7 @@ mod changes;
 mod conversions;
 mod in_process;
 mod reviews;
+mod trace;
 
 use apiloom::prelude::*;
 use std::sync::Arc;

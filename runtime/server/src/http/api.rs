@@ -121,7 +121,18 @@ impl Api {
 
     /// Answers a request that is authorized, by its deadline.
     pub(crate) async fn answer(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
-        self.current().serve(call, body).await
+        let current = self.current();
+        let answer = current.answer(call, body);
+        let Some(at) = call.deadline else {
+            return answer.await;
+        };
+        match tokio::time::timeout_at(at, answer).await {
+            Ok(response) => until(at, response),
+            Err(_) => {
+                current.count_out_of_time(call);
+                out_of_time()
+            }
+        }
     }
 
     /// Counts a request that was refused because too many are in flight.
@@ -160,20 +171,6 @@ impl Inner {
         })
     }
 
-    async fn serve(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
-        let answer = self.answer(call, body);
-        match call.deadline {
-            Some(at) => match tokio::time::timeout_at(at, answer).await {
-                Ok(response) => until(at, response),
-                Err(_) => {
-                    self.count_out_of_time(call);
-                    out_of_time()
-                }
-            },
-            None => answer.await,
-        }
-    }
-
     async fn answer(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
         let info = &call.info;
         let known_group = self
@@ -190,7 +187,10 @@ impl Inner {
         if !info.is_resource_request {
             return self.document(call).await;
         }
-        self.resource(call, body).await
+        match self.find(call) {
+            Ok((endpoint, verb)) => self.answer_resource(endpoint, verb, call, body).await,
+            Err(error) => call.respond(&error),
+        }
     }
 
     fn count_out_of_time(&self, call: &Call<'_>) {
@@ -297,13 +297,6 @@ impl Inner {
                 .iter()
                 .any(|served| served.name == group)
         })
-    }
-
-    async fn resource(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
-        match self.find(call) {
-            Ok((endpoint, verb)) => self.answer_resource(endpoint, verb, call, body).await,
-            Err(error) => call.respond(&error),
-        }
     }
 
     /// What the router does: the resource and the verb on it, or why there is none. In the router's order of refusals:

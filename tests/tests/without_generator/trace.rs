@@ -1,0 +1,74 @@
+//! The way of a create from the listener to the store: few functions, each of which a reader has to open.
+
+use std::backtrace::Backtrace;
+use std::sync::{Arc, Mutex};
+
+use apiloom::storage::{Memory, Storage};
+use apiloom_storage::Layer;
+use serde_json::json;
+
+use super::{KETTLES, kettle, with_server_of};
+
+/// Maximum functions of the server between the listener and the store. It may not grow; the aim is 10.
+const MOST: usize = 15;
+
+/// A store that keeps the backtrace of each create.
+#[derive(Debug)]
+struct Traced {
+    inner: Arc<Memory>,
+    creates: Mutex<Vec<String>>,
+}
+
+impl Layer for Traced {
+    fn behind(&self) -> &dyn Storage {
+        let trace = Backtrace::force_capture().to_string();
+        if trace.contains("http/create.rs") {
+            self.creates.lock().unwrap().push(trace);
+        }
+        &*self.inner
+    }
+}
+
+/// Where the functions of the server in a backtrace are, innermost first: `registry/writes/create.rs:160`.
+fn places(trace: &str) -> Vec<&str> {
+    trace
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("at "))
+        .filter_map(|place| Some(place.split_once("runtime/server/src/")?.1))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_create_passes_few_functions_between_the_listener_and_the_store() {
+    let store = Arc::new(Traced {
+        inner: Memory::new(),
+        creates: Mutex::default(),
+    });
+    let given = Arc::clone(&store);
+    with_server_of(
+        |builder| builder.storage(given),
+        async |client, _| {
+            let created = client.post(KETTLES, &kettle(json!({"litres": 2}))).await;
+            assert_eq!(created.code, 201, "{}", created.text());
+        },
+    )
+    .await;
+    let creates = store.creates.lock().unwrap();
+    // Those of namespaces, which the server makes itself, have no listener.
+    let of_requests = creates.iter().map(|trace| places(trace));
+    let mut of_requests = of_requests.filter_map(|places| {
+        let listener = places
+            .iter()
+            .position(|place| place.starts_with("server/listener.rs"))?;
+        let is_create = places
+            .iter()
+            .any(|place| place.starts_with("http/create.rs"));
+        is_create.then(|| places[..listener].to_vec())
+    });
+    let between = of_requests.next().expect("a create");
+    assert!(
+        between.len() <= MOST,
+        "{} functions: {between:#?}",
+        between.len()
+    );
+}
