@@ -1,6 +1,7 @@
 //! One resource in one version, as it is served: its reads, its writes, and what ends its watches.
 
 mod delete_collection;
+mod first_encodings;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,10 @@ use apiloom_storage::cache::EncodingKey;
 use bytes::Bytes;
 use tokio::sync::watch;
 
+use self::first_encodings::FirstEncodings;
+
 use crate::registry::large::LargeDocuments;
+use crate::registry::objects::document::Document;
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::kind_cache::{CacheTask, KindCache};
 use crate::registry::objects::kind_version::VersionIndex;
@@ -29,6 +33,7 @@ pub struct Endpoint {
     reads: Arc<Reads>,
     writes: Writes,
     deprecation_warning: Option<String>,
+    first_encodings: FirstEncodings,
     /// What tells this endpoint from every other one of the process.
     pub(crate) id: EndpointId,
     /// Keeps the task of the cache running.
@@ -86,6 +91,7 @@ impl Endpoint {
             writes: Writes::new(Arc::clone(&resource), Arc::clone(&shared.writes)),
             resource,
             deprecation_warning,
+            first_encodings: FirstEncodings::default(),
             id: EndpointId::next(),
             _cache_task: task,
             ended: watch::Sender::new(false),
@@ -104,8 +110,9 @@ impl Endpoint {
         &self.resource
     }
 
-    /// An event as `make` encodes it, which is kept with its change for other watchers of the endpoint that ask for the same
-    /// `number`, until it is as old as `max_age`. `None` for what is no change of the watch cache.
+    /// An event as `make` encodes it, which is kept for other watchers of the endpoint that ask for the same `number`: that
+    /// of a change with it, until it is as old as `max_age`; that of an object with which a watch begins for a moment.
+    /// `None` for what is not of the watch cache.
     pub(crate) fn encoding(
         &self,
         event: &WatchEvent,
@@ -113,7 +120,13 @@ impl Endpoint {
         max_age: Option<Duration>,
         make: impl FnOnce() -> Vec<u8>,
     ) -> Option<Bytes> {
-        let (change, cache) = (event.change.as_ref()?, self.resource.cache.as_ref()?);
+        let Some(change) = &event.change else {
+            let Document::Encoded(object) = &event.object else {
+                return None;
+            };
+            return Some(self.first_encodings.get(object, number, make));
+        };
+        let cache = self.resource.cache.as_ref()?;
         let key = EncodingKey(self.id.0, number);
         Some(cache.encoding(change, key, max_age, make))
     }
@@ -159,7 +172,7 @@ impl Endpoint {
             .kind
             .versions
             .iter()
-            .map(|version| (&version.def, &version.version_schema))
+            .map(|version| (&*version.def, &version.version_schema))
     }
     /// The text of the deprecation warning of this version at this release, if one is due.
     pub fn deprecation_warning(&self) -> Option<&str> {

@@ -356,3 +356,22 @@ async fn watchers_of_the_same_form_are_sent_the_same_bytes() {
         );
     }
 }
+
+#[tokio::test]
+async fn watchers_that_begin_together_are_sent_the_same_bytes() {
+    let api = api().await;
+    create_flunder(&api, "a").await;
+    let url = format!("{FLUNDERS}?watch=1");
+    for accept in [
+        "application/json",
+        "application/json;as=Table;v=v1;g=meta.k8s.io",
+    ] {
+        let mut frames = Vec::new();
+        for _ in 0..2 {
+            let response = open(&api, "GET", &url, &[("accept", accept)], "").await;
+            frames.push(frame(&mut response.into_body()).await);
+        }
+        assert_eq!(frames[0].as_ptr(), frames[1].as_ptr(), "{accept}");
+        assert!(frames[0].starts_with(b"{\"type\":\"ADDED\""));
+    }
+}

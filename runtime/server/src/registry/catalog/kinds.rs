@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use apiloom_meta::kind::{
-    CellSource, Conversion, ConversionMethod, DeletionRule, Place, Resource, ResourceDef,
-    SchemaSource, SmolStr, Verb,
+    Conversion, ConversionMethod, Place, Resource, ResourceDef, SchemaSource, SmolStr, Verb,
 };
-use apiloom_meta::schema::Schema;
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
 use apiloom_storage::Storage;
 
@@ -341,73 +339,11 @@ impl Kinds<'_> {
         if is_lazy && !self.checks_lazy_types {
             return Some(version);
         }
-        let def = &version.def;
-        match version.version_schema.checked() {
-            Ok(schema) => {
-                self.problems.extend(unknown_fields(def, schema));
-                self.problems.extend(unfit_deletion(def, schema));
-            }
-            Err(errors) => {
-                let lines = errors.0.iter().map(|line| of_kind(def, line));
-                self.problems.extend(lines);
-                return None;
-            }
+        let problems = version.version_schema.problems();
+        if problems.is_empty() {
+            return Some(version);
         }
-        Some(version)
+        self.problems.extend_from_slice(problems);
+        None
     }
-}
-
-/// One line for each column and selectable field that the schema does not know, or that cannot be compared.
-fn unknown_fields(def: &ResourceDef, schema: &Schema) -> Vec<String> {
-    let columns = def
-        .columns
-        .iter()
-        .filter_map(|column| match &column.source {
-            CellSource::Path(path) if !schema.has_path(path) => {
-                Some((format!("column {:?}", column.name), path.to_string()))
-            }
-            CellSource::Query(query) if !schema.has_query(query) => {
-                Some((format!("column {:?}", column.name), query.to_string()))
-            }
-            CellSource::Path(_) | CellSource::Query(_) | CellSource::With(_) => None,
-        });
-    let selectable = def.selectable.iter().filter(|path| !schema.has_path(path));
-    let missing =
-        columns.chain(selectable.map(|path| ("a selectable field".to_owned(), path.to_string())));
-    let lines = missing.map(|(what, path)| {
-        of_kind(
-            def,
-            format_args!("{what} is at {path}, which the schema does not know"),
-        )
-    });
-    let incomparable = def
-        .selectable
-        .iter()
-        .filter(|path| schema.has_path(path) && !schema.is_comparable(path));
-    let incomparable = incomparable.map(|path| {
-        of_kind(
-            def,
-            format_args!("a selectable field is at {path}, which is no string, integer or boolean"),
-        )
-    });
-    lines.chain(incomparable).collect()
-}
-
-/// The fields that deletion of a container uses and that cannot hold what it writes there.
-fn unfit_deletion(def: &ResourceDef, schema: &Schema) -> Vec<String> {
-    let DeletionRule::Container { finalizers, phase } = &def.deletion else {
-        return Vec::new();
-    };
-    let mut problems = Vec::new();
-    if !schema.is_string_list(finalizers) {
-        let problem =
-            format!("its own finalizers are at {finalizers}, which is no list of strings");
-        problems.push(of_kind(def, problem));
-    }
-    let terminating = DeletionRule::TERMINATING;
-    if !schema.takes_text(phase, terminating) {
-        let problem = format!("its phase is at {phase}, which cannot be {terminating:?}");
-        problems.push(of_kind(def, problem));
-    }
-    problems
 }

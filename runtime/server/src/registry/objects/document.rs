@@ -9,7 +9,7 @@ use apiloom_storage::Revision;
 use apiloom_storage::cache::Item;
 use bytes::Bytes;
 
-use super::cached_object::{CachedObject, object};
+use super::cached_object::{CachedObject, StateId, object};
 use super::json::Json;
 use super::kind_version::VersionIndex;
 
@@ -57,6 +57,16 @@ impl Encoded {
             item: Arc::clone(item),
             shown: shown.filter(|shown| *shown != item.revision),
         })
+    }
+
+    /// What names this document among all others.
+    pub(crate) fn id(&self) -> (StateId, Option<Revision>) {
+        (StateId::of(&self.item), self.shown)
+    }
+
+    /// Whether it is the document that has this name.
+    pub(crate) fn has_id(&self, (state, shown): &(StateId, Option<Revision>)) -> bool {
+        state.is_of(&self.item) && *shown == self.shown
     }
 
     /// The version that it is in.

@@ -17,7 +17,7 @@ pub(crate) struct KindVersion {
     /// Its position among the versions of the kind.
     pub(crate) index: VersionIndex,
     /// What it declares.
-    pub(crate) def: ResourceDef,
+    pub(crate) def: Arc<ResourceDef>,
     /// Its `apiVersion`.
     pub(crate) api_version: String,
     /// What the JSON of an object begins with, up to the value of its metadata.
@@ -40,6 +40,7 @@ impl KindVersion {
         strategy: Option<Box<dyn ErasedStrategy>>,
         handler: Option<Box<dyn ErasedHandler>>,
     ) -> Self {
+        let def = Arc::new(def);
         let mut head = Vec::new();
         let api_version = def.api_version();
         for (name, value) in [
@@ -55,7 +56,7 @@ impl KindVersion {
             index,
             api_version,
             head,
-            version_schema: Arc::new(VersionSchema::new(&def)),
+            version_schema: Arc::new(VersionSchema::new(Arc::clone(&def))),
             selectable: Finder::new(def.selectable.iter().cloned()),
             strategy,
             handler,

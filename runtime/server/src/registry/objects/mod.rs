@@ -16,6 +16,7 @@ pub(super) mod present;
 pub(super) mod read_counts;
 pub(super) mod readers;
 pub(super) mod recent_conversions;
+mod schema_checks;
 pub(super) mod served;
 pub(super) mod version_schema;
 pub(super) mod versioned_resource;

@@ -1,51 +1,55 @@
-//! The schema of a version: made once, at registration or when it is first needed.
+//! The schema of a version: made and checked once, at registration or when it is first needed.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use apiloom_meta::ApiError;
 use apiloom_meta::kind::{ResourceDef, SchemaSource};
-use apiloom_meta::schema::{Schema, SchemaErrors};
-use apiloom_meta::{ApiError, GroupVersionKind};
+use apiloom_meta::schema::Schema;
+
+use super::schema_checks::unfit_fields;
+use crate::registry::located::of_kind;
 
 /// The schema of a version.
 pub(crate) struct VersionSchema {
-    of: GroupVersionKind,
-    source: SchemaSource,
+    def: Arc<ResourceDef>,
     made: OnceLock<Made>,
 }
 
 struct Made {
     schema: Arc<Schema>,
-    /// Why the schema refuses every object.
-    errors: Option<SchemaErrors>,
+    /// Why the version cannot be served: no structural schema, or one without fields that the definition names.
+    problems: Vec<String>,
 }
 
 impl VersionSchema {
-    pub(crate) fn new(def: &ResourceDef) -> Self {
+    pub(crate) fn new(def: Arc<ResourceDef>) -> Self {
         Self {
-            of: def.gvk(),
-            source: def.schema.clone(),
+            def,
             made: OnceLock::new(),
         }
     }
 
     fn made(&self) -> &Made {
-        self.made.get_or_init(|| match self.source.schema() {
-            Ok(schema) => Made {
-                schema,
-                errors: None,
-            },
-            Err(errors) => {
-                // Registration reports the errors of other kinds.
-                if matches!(self.source, SchemaSource::LazyType(_)) {
-                    let (kind, version) = (&self.of.kind, self.of.group_version());
-                    tracing::error!(kind, %version, %errors, "requests for a kind without structural schema fail");
-                }
-                Made {
+        self.made.get_or_init(|| {
+            let def = &*self.def;
+            let made = match def.schema.schema() {
+                Ok(schema) => Made {
+                    problems: unfit_fields(def, &schema),
+                    schema,
+                },
+                Err(errors) => Made {
+                    problems: errors.0.iter().map(|line| of_kind(def, line)).collect(),
                     schema: Arc::new(Schema::unusable()),
-                    errors: Some(errors),
+                },
+            };
+            // Registration reports the problems of other kinds.
+            if matches!(def.schema, SchemaSource::LazyType(_)) {
+                for problem in &made.problems {
+                    tracing::error!("requests for a kind fail: {problem}");
                 }
             }
+            made
         })
     }
 
@@ -54,33 +58,20 @@ impl VersionSchema {
         &self.made().schema
     }
 
-    /// The schema.
-    ///
-    /// # Errors
-    /// The fields that have no structural schema.
-    pub(crate) fn checked(&self) -> Result<&Arc<Schema>, &SchemaErrors> {
-        let made = self.made();
-        match &made.errors {
-            Some(errors) => Err(errors),
-            None => Ok(&made.schema),
-        }
+    /// Why the version cannot be served, a line each.
+    pub(crate) fn problems(&self) -> &[String] {
+        &self.made().problems
     }
 
-    /// Refuses requests for a kind whose schema cannot be made.
+    /// Refuses requests for a version that cannot be served.
     ///
     /// # Errors
     /// InternalError.
     pub(crate) fn check(&self) -> Result<(), ApiError> {
-        let errors = match self.checked() {
-            Ok(_) => return Ok(()),
-            Err(errors) => errors,
-        };
-        let GroupVersionKind { kind, .. } = &self.of;
-        let version = self.of.group_version();
-        Err(ApiError::internal(format!(
-            "{kind} of {version} has no structural schema: {}",
-            errors.0.join("; ")
-        )))
+        match self.problems() {
+            [] => Ok(()),
+            problems => Err(ApiError::internal(problems.join("; "))),
+        }
     }
 
     /// Whether the schema was made.
@@ -93,8 +84,8 @@ impl VersionSchema {
 impl fmt::Debug for VersionSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VersionSchema")
-            .field("of", &self.of)
-            .field("source", &self.source)
+            .field("of", &self.def.gvk())
+            .field("source", &self.def.schema)
             .finish_non_exhaustive()
     }
 }

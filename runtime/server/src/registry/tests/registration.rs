@@ -418,7 +418,7 @@ async fn a_lazy_kind_without_structural_schema_is_reported_by_the_dump_or_by_req
     let pairs = registry.endpoint(GROUP, "v1", "pairs").unwrap();
     let error = pairs.check_schema().unwrap_err();
     assert_eq!(error.reason, Some(StatusReason::InternalError));
-    let text = format!("Pair of test.example.com/v1 has no structural schema: {PAIR_PROBLEM}");
+    let text = format!("Pair of test.example.com/v1: {PAIR_PROBLEM}");
     assert!(error.message.ends_with(&text), "{}", error.message);
     let object = Object::from_value(json!({"metadata": {"name": "a"}, "of": [1, 2]})).unwrap();
     let options = CreateOptions::default();
