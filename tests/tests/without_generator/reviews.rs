@@ -2,10 +2,12 @@
 
 use std::fs;
 
+use apiloom::meta::GroupResource;
 use apiloom::prelude::*;
 use apiloom::server::{
-    Backend, Config, CreateOptions, Handler, RequestContext, Server, async_trait,
+    Backend, Config, CreateOptions, Handler, RequestContext, Server, WatchCacheSize, async_trait,
 };
+use apiloom::storage::Memory;
 use apiloom_tests::{Client, Kubectl};
 use serde_json::json;
 
@@ -246,4 +248,26 @@ async fn a_kind_without_store_and_handler_is_refused_with_its_place() {
         file!()
     );
     assert_eq!(error, expected);
+}
+
+#[tokio::test]
+async fn settings_of_a_store_for_a_kind_without_one_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = Config::new("kitchen", dir.path());
+    config.backend = Backend::Memory;
+    config.watch_cache_sizes.push(WatchCacheSize {
+        resource: GroupResource::new("kitchen.example.com", "tastereviews"),
+        changes: 0,
+    });
+    let builder = Server::builder(config)
+        .kind::<TasteReview>()
+        .handler::<TasteReview>(Taster)
+        .storage_of::<TasteReview>(Memory::new());
+    let error = builder.build().await.err().unwrap().to_string();
+    for expected in [
+        "a store for tastereviews.kitchen.example.com, which has no store",
+        "a watch cache size for tastereviews.kitchen.example.com (0), which has no store",
+    ] {
+        assert!(error.contains(expected), "{error}");
+    }
 }

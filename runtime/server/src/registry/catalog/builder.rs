@@ -198,14 +198,14 @@ impl RegistryBuilder {
             problems: &mut problems,
         };
         let (order, kinds) = kinds.build(self.defs.clone(), self.own_kinds);
-        problems.extend(unknown_stores(&self.stores, &order));
+        problems.extend(unused_stores(&self.stores, &order, &self.defs));
         let context = AdmissionContext::new(kinds.clone());
         let plugins: Vec<Box<dyn Admission>> = self
             .admission
             .into_iter()
             .map(|make| make(&context))
             .collect();
-        problems.extend(unknown_cache_sizes(&self.cache_sizes, &order));
+        problems.extend(unused_cache_sizes(&self.cache_sizes, &order, &self.defs));
         let (listers, admission_problems) = context.finish();
         problems.extend(admission_problems);
         let chain = Chain::new(enabled_plugins(plugins, &self.disabled, &mut problems));
@@ -306,29 +306,48 @@ fn enabled_plugins(
         .collect()
 }
 
-/// One line for each store of a resource that is not registered.
-fn unknown_stores(
+/// Why there is no store of a resource that a setting is for.
+fn missing_store(
+    id: &GroupResource,
+    known: &[GroupResource],
+    defs: &[ResourceDef],
+) -> Option<&'static str> {
+    if !known.contains(id) {
+        return Some("is not registered");
+    }
+    let is_without = |def: &ResourceDef| !def.has_store && def.group_resource() == *id;
+    defs.iter().any(is_without).then_some("has no store")
+}
+
+/// One line for each store of a resource that keeps nothing in it.
+fn unused_stores(
     stores: &[(GroupResource, Arc<dyn Storage>)],
     known: &[GroupResource],
+    defs: &[ResourceDef],
 ) -> Vec<String> {
-    let unknown = stores
-        .iter()
-        .filter(|(resource, _)| !known.contains(resource));
-    unknown
-        .map(|(resource, _)| format!("a store for {resource}, which is not registered"))
-        .collect()
+    let lines = stores.iter().filter_map(|(id, _)| {
+        let why = missing_store(id, known, defs)?;
+        Some(format!("a store for {id}, which {why}"))
+    });
+    lines.collect()
 }
 
 /// One line for each size of a cache that there is not.
-fn unknown_cache_sizes(sizes: &[(GroupResource, usize)], known: &[GroupResource]) -> Vec<String> {
-    let unknown = sizes.iter().filter(|(id, _)| !known.contains(id));
-    let lines = unknown.map(|(id, size)| {
-        let known: Vec<String> = known.iter().map(GroupResource::to_string).collect();
-        format!(
-            "a watch cache size for {} ({size}), which is not registered; there are: {}",
-            id,
-            known.join(", ")
-        )
+fn unused_cache_sizes(
+    sizes: &[(GroupResource, usize)],
+    known: &[GroupResource],
+    defs: &[ResourceDef],
+) -> Vec<String> {
+    let lines = sizes.iter().filter_map(|(id, size)| {
+        let why = missing_store(id, known, defs)?;
+        let stored = known
+            .iter()
+            .filter(|id| missing_store(id, known, defs).is_none());
+        let stored: Vec<String> = stored.map(GroupResource::to_string).collect();
+        let stored = stored.join(", ");
+        Some(format!(
+            "a watch cache size for {id} ({size}), which {why}; there are: {stored}"
+        ))
     });
     lines.collect()
 }
