@@ -18,7 +18,7 @@ use super::encode::Reply;
 use super::error::page_not_found;
 use super::health::Health;
 use super::metrics::{Metrics, RequestKind, RequestLabels, verb_label};
-use super::negotiate::{Answer, Framing, check_route};
+use super::negotiate::{Answer, check_route};
 use super::observe::{Observed, resource_labels};
 use super::openapi::OpenApi;
 use super::query::Query;
@@ -344,13 +344,8 @@ impl Inner {
         let request_bytes = http_body::Body::size_hint(&body).exact().filter(|n| *n > 0);
         let observed = Observed::new(&self.metrics, labels, request_bytes, Some(running));
         let part = |index: usize| info.parts.get(index).map_or("", String::as_str);
-        let framing = Framing::of(verb);
-        let negotiate = if endpoint.def().has_store {
-            Answer::negotiate
-        } else {
-            Answer::negotiate_without_tables
-        };
-        let negotiated = negotiate(&call.accepts, &call.query, framing);
+        let has_tables = endpoint.def().has_store;
+        let negotiated = Answer::negotiate(&call.accepts, &call.query, has_tables);
         let resource_call = |answer| ResourceCall {
             endpoint,
             ctx: &ctx,

@@ -1,9 +1,8 @@
-//! What an answer is: a form, a format and a framing, decided once for each request.
+//! What an answer is: a form and a format, decided once for each request. The framing follows from the verb.
 //!
 //! Two layers look at `Accept`, as in kube-apiserver: the router, which knows bare types only, and the handler, which
 //! knows parameters. They refuse with different texts.
 
-use apiloom_meta::kind::Verb;
 use apiloom_meta::{ApiError, StatusDetails, StatusReason};
 use http::HeaderMap;
 use http::header::USER_AGENT;
@@ -14,68 +13,24 @@ use super::format::{self, StreamWriter, Writer};
 use super::params::include_object;
 use super::query::Query;
 
-/// How documents follow each other in an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
-    /// One object, or a Status in its place.
-    Single,
-    /// A list of objects.
-    List,
-    /// The events of a watch.
-    Stream,
-}
-
-impl Framing {
-    /// The framing of what a verb answers.
-    pub(super) fn of(verb: Verb) -> Self {
-        match verb {
-            Verb::List | Verb::DeleteCollection => Self::List,
-            Verb::Watch => Self::Stream,
-            Verb::Get | Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => Self::Single,
-        }
-    }
-}
-
 /// The representation agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) form: Form,
     pub(super) format: &'static dyn Writer,
-    pub(super) framing: Framing,
 }
 
 impl Answer {
-    /// The representation of objects.
+    /// The representation of objects. Those of a kind without a store have no Tables, as in kube-apiserver.
     ///
     /// # Errors
     /// NotAcceptable, and BadRequest for a bad `includeObject`.
     pub(super) fn negotiate(
         accepts: &Accepts<'_>,
         query: &Query,
-        framing: Framing,
+        has_tables: bool,
     ) -> Result<Self, ApiError> {
-        Self::negotiate_among(accepts, query, framing, |_| true)
-    }
-
-    /// The representation of objects of a kind without a store, which has no Tables, as in kube-apiserver.
-    ///
-    /// # Errors
-    /// As [`Answer::negotiate`].
-    pub(super) fn negotiate_without_tables(
-        accepts: &Accepts<'_>,
-        query: &Query,
-        framing: Framing,
-    ) -> Result<Self, ApiError> {
-        let is_offered = |form: &Form| !matches!(form, Form::Table(..));
-        Self::negotiate_among(accepts, query, framing, is_offered)
-    }
-
-    fn negotiate_among(
-        accepts: &Accepts<'_>,
-        query: &Query,
-        framing: Framing,
-        is_offered: impl Fn(&Form) -> bool,
-    ) -> Result<Self, ApiError> {
+        let is_offered = |form: &Form| has_tables || !matches!(form, Form::Table(..));
         let chosen = choose(accepts, query, |clause, writer| {
             let stream = clause.param("stream").unwrap_or_default();
             let stream_fits = stream.is_empty() || (stream == "watch" && writer.stream().is_some());
@@ -88,11 +43,7 @@ impl Answer {
             // Checked before anything is done, so that a bad word has no effect.
             *include = include_object(query)?;
         }
-        Ok(Self {
-            form,
-            format,
-            framing,
-        })
+        Ok(Self { form, format })
     }
 
     /// How the events of a watch are written.
@@ -192,7 +143,7 @@ mod tests {
     }
 
     fn negotiate(accepts: &Accepts<'_>, query: &Query) -> Result<(&'static str, Form), ApiError> {
-        let answer = Answer::negotiate(accepts, query, Framing::Single)?;
+        let answer = Answer::negotiate(accepts, query, true)?;
         Ok((answer.format.name(), answer.form))
     }
 
@@ -263,7 +214,7 @@ mod tests {
             let parts = parts(accept);
             let accepts = Accepts::new(&parts.headers);
             let query = Query::parse("pretty=1");
-            let answer = Answer::negotiate(&accepts, &query, Framing::of(Verb::Watch))?;
+            let answer = Answer::negotiate(&accepts, &query, true)?;
             answer.stream().map(StreamWriter::media_type)
         };
         let error = stream("application/yaml").expect_err("refused");
