@@ -217,26 +217,34 @@ impl Reads {
         let index = self.index_of(selection).map(|(index, _)| index);
         self.resource.kind.reads.cached(index, fetched, taken);
         let mut listed = self.listed(&state, chosen, replaced);
-        if let Some((last, next)) = following {
+        if let Some(following) = following {
+            self.continue_after(following, &state, plan, selection, taken, &mut listed);
+        }
+        Ok(listed)
+    }
+
+    /// Says in a page of so many objects, whose last key and the one behind it are given, that others follow, and how many if
+    /// nothing was selected.
+    fn continue_after(
+        &self,
+        (last, next): (&Arc<str>, &Arc<str>),
+        state: &State,
+        plan: &Plan,
+        selection: &Selection,
+        taken: usize,
+        listed: &mut Listed,
+    ) {
+        listed.continue_token = continue_token::encode(&plan.prefix, last, state.revision().0);
+        if selection.is_everything() {
             let page = Given {
-                state: &state,
+                state,
                 prefix: &plan.prefix,
                 start: &plan.start,
                 taken,
                 last,
                 next,
             };
-            self.continue_after(&page, selection, &mut listed);
-        }
-        Ok(listed)
-    }
-
-    /// Says in a list that other objects follow, and how many if nothing was selected.
-    fn continue_after(&self, page: &Given<'_>, selection: &Selection, listed: &mut Listed) {
-        let revision = page.state.revision().0;
-        listed.continue_token = continue_token::encode(page.prefix, page.last, revision);
-        if selection.is_everything() {
-            listed.remaining_item_count = i64::try_from(self.remaining.behind(page)).ok();
+            listed.remaining_item_count = i64::try_from(self.remaining.behind(&page)).ok();
         }
     }
 
@@ -289,16 +297,8 @@ impl Reads {
             resource_version: state.revision().to_string(),
             ..Listed::default()
         };
-        if let Some((last, next)) = following {
-            let page = Given {
-                state,
-                prefix: &plan.prefix,
-                start: &plan.start,
-                taken,
-                last,
-                next,
-            };
-            self.continue_after(&page, selection, &mut listed);
+        if let Some(following) = following {
+            self.continue_after(following, state, plan, selection, taken, &mut listed);
         }
         Ok(listed)
     }
