@@ -95,9 +95,10 @@ impl Workspace {
 impl Server {
     /// The cargo name of a requested feature: one that the server does not define is apiloom's.
     pub(crate) fn feature(&self, asked: &str) -> String {
-        match asked.contains('/') || self.features.iter().any(|own| own == asked) {
-            true => asked.to_owned(),
-            false => format!("apiloom/{asked}"),
+        if asked.contains('/') || self.features.iter().any(|own| own == asked) {
+            asked.to_owned()
+        } else {
+            format!("apiloom/{asked}")
         }
     }
 }

@@ -444,7 +444,6 @@ mod tests {
         words.iter().map(|word| (*word).to_owned()).collect()
     }
 
-    // Issue 11, point 2.
     #[test]
     fn roles_hold_the_verbs_of_every_subresource() {
         let subresource = |name: &str, verbs: &[&str]| Subresource {
@@ -484,7 +483,7 @@ mod tests {
         );
     }
 
-    // Issue 10: packages with kinds of the core group are installed side by side.
+    // Packages with kinds of the core group are installed side by side.
     #[test]
     fn roles_of_the_core_group_are_named_by_the_package() {
         let group = |name: &str| Group {

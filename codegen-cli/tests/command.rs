@@ -62,7 +62,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The output of a command that builds, in a pipe (issue 10, point 13).
+/// The output of a command that builds, in a pipe.
 fn phases(compiled: u32, reused: u32) -> String {
     format!(
         "generating code of solo\n\
@@ -189,7 +189,6 @@ fn follow_help(package: &Package, told: &str, kept: &Path) -> Output {
     package.apiloom("generate", &[])
 }
 
-// Issue 10, point 12.
 #[test]
 fn help_of_the_check_keeps_what_was_written_by_hand() {
     let package = Package::new();
@@ -310,7 +309,6 @@ pub mod v1 {
 }
 "#;
 
-// Issue 10, point 12.
 #[test]
 fn kinds_of_private_modules_are_named_where_they_are_public() {
     let package = Package::new();
@@ -331,7 +329,7 @@ fn kinds_of_private_modules_are_named_where_they_are_public() {
     assert!(install.contains("crate::v1::GROUP"), "{install}");
 }
 
-// Issue 10, point 13: cargo takes two packages of one name and version for the same one.
+// Cargo takes two packages of one name and version for the same one.
 #[test]
 fn packages_of_one_name_share_a_folder() {
     let package = Package::new();

@@ -45,7 +45,7 @@ pub use apiloom_meta::Time;
 /// From bytes to objects and back.
 pub mod codec {
     pub use apiloom_meta::codec::DecodeError;
-    pub use apiloom_meta::codec::Decoded;
+    pub use apiloom_meta::codec::DecodedDocument;
     pub use apiloom_meta::codec::Format;
     pub use apiloom_meta::codec::append_json;
     pub use apiloom_meta::codec::append_typed;
@@ -79,6 +79,10 @@ pub mod kind {
     pub use apiloom_meta::kind::Lifecycle;
     pub use apiloom_meta::kind::NameFormat;
     pub use apiloom_meta::kind::Place;
+    pub use apiloom_meta::kind::ProtobufField;
+    pub use apiloom_meta::kind::ProtobufMessage;
+    pub use apiloom_meta::kind::ProtobufPresence;
+    pub use apiloom_meta::kind::ProtobufType;
     pub use apiloom_meta::kind::Release;
     pub use apiloom_meta::kind::Resource;
     pub use apiloom_meta::kind::ResourceDef;
@@ -89,6 +93,7 @@ pub mod kind {
     pub use apiloom_meta::kind::SubresourceDef;
     pub use apiloom_meta::kind::Verb;
     pub use apiloom_meta::kind::Writes;
+    pub use apiloom_meta::kind::protobuf;
 }
 
 /// The rules that Kubernetes has for names.

@@ -5,6 +5,7 @@ pub use apiloom_server::AdmissionContext;
 pub use apiloom_server::AdmissionRequest;
 pub use apiloom_server::AdmittedObject;
 pub use apiloom_server::Backend;
+pub use apiloom_server::BoundServer;
 pub use apiloom_server::Builder;
 pub use apiloom_server::Config;
 pub use apiloom_server::CreateOptions;
@@ -13,7 +14,6 @@ pub use apiloom_server::InProcess;
 pub use apiloom_server::Lister;
 pub use apiloom_server::Loopback;
 pub use apiloom_server::Operation;
-pub use apiloom_server::Ready;
 pub use apiloom_server::RequestContext;
 pub use apiloom_server::Server;
 pub use apiloom_server::ServerError;
@@ -54,9 +54,9 @@ pub mod registry {
     pub use apiloom_server::registry::CatalogChange;
     pub use apiloom_server::registry::CreateOptions;
     pub use apiloom_server::registry::DeleteOptions;
-    pub use apiloom_server::registry::Deleted;
+    pub use apiloom_server::registry::DeleteResult;
     pub use apiloom_server::registry::Document;
-    pub use apiloom_server::registry::Encoded;
+    pub use apiloom_server::registry::EncodedObject;
     pub use apiloom_server::registry::Endpoint;
     pub use apiloom_server::registry::FieldValidation;
     pub use apiloom_server::registry::GetOptions;
@@ -64,7 +64,7 @@ pub mod registry {
     pub use apiloom_server::registry::Json;
     pub use apiloom_server::registry::ListCounts;
     pub use apiloom_server::registry::ListOptions;
-    pub use apiloom_server::registry::Listed;
+    pub use apiloom_server::registry::ListResult;
     pub use apiloom_server::registry::PatchOptions;
     pub use apiloom_server::registry::Preconditions;
     pub use apiloom_server::registry::PropagationPolicy;
@@ -79,5 +79,5 @@ pub mod registry {
     pub use apiloom_server::registry::WatchEventKind;
     pub use apiloom_server::registry::WatchEvents;
     pub use apiloom_server::registry::Writes;
-    pub use apiloom_server::registry::Written;
+    pub use apiloom_server::registry::WrittenObject;
 }

@@ -15,8 +15,8 @@ use hyper::upgrade::Upgraded;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
 
 /// Timeout of a response: a test that hangs gives no information.
@@ -30,40 +30,56 @@ pub struct Client {
     token: String,
 }
 
-/// The content of a kubeconfig as our servers write it: URL, authority and the user's token.
+/// The content of a kubeconfig: URL, authority and the user's credentials.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// The URL of the server.
     pub url: String,
-    /// The user's bearer token.
+    /// The user's bearer token, empty for none.
     pub token: String,
-    /// A TLS configuration that trusts the kubeconfig's authority and offers no ALPN protocol.
+    /// A TLS configuration that trusts the kubeconfig's authority, sends the user's certificate if there is one, and offers
+    /// no ALPN protocol.
     pub tls: rustls::ClientConfig,
 }
 
 impl Access {
     /// Reads a kubeconfig.
     pub fn read(kubeconfig: &Path) -> Self {
+        Self::of_versions(kubeconfig, rustls::DEFAULT_VERSIONS)
+    }
+
+    /// The same with these versions of TLS only.
+    pub fn of_versions(
+        kubeconfig: &Path,
+        versions: &[&'static rustls::SupportedProtocolVersion],
+    ) -> Self {
         let text = std::fs::read_to_string(kubeconfig).unwrap();
         let config: Value = serde_saphyr::from_str(&text).unwrap();
         let cluster = &config["clusters"][0]["cluster"];
-        let authority = STANDARD
-            .decode(cluster["certificate-authority-data"].as_str().unwrap())
-            .unwrap();
+        let user = &config["users"][0]["user"];
+        let data = |value: &Value| STANDARD.decode(value.as_str()?).ok();
+        let authority = data(&cluster["certificate-authority-data"]).unwrap();
         let mut roots = rustls::RootCertStore::empty();
         roots.add_parsable_certificates(
             CertificateDer::pem_slice_iter(&authority).map(|der| der.unwrap()),
         );
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions)
             .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let token = config["users"][0]["user"]["token"].as_str().unwrap();
+            .with_root_certificates(roots);
+        let tls = match data(&user["client-certificate-data"]) {
+            Some(chain) => {
+                let chain = CertificateDer::pem_slice_iter(&chain).map(|der| der.unwrap());
+                let key = data(&user["client-key-data"]).unwrap();
+                let key = PrivateKeyDer::from_pem_slice(&key).unwrap();
+                tls.with_client_auth_cert(chain.collect(), key).unwrap()
+            }
+            None => tls.with_no_client_auth(),
+        };
         Self {
             url: cluster["server"].as_str().unwrap().to_owned(),
-            token: token.to_owned(),
+            token: user["token"].as_str().unwrap_or_default().to_owned(),
             tls,
         }
     }
@@ -110,7 +126,7 @@ impl Answer {
 }
 
 impl Client {
-    /// A client with the credentials of a kubeconfig as our servers write it; HTTP/2 where the server offers it.
+    /// A client with the credentials of a kubeconfig; HTTP/2 where the server offers it.
     pub fn new(kubeconfig: &Path) -> Self {
         Self::speaking(kubeconfig, true)
     }
@@ -130,9 +146,10 @@ impl Client {
             .with_tls_config(tls)
             .https_only()
             .enable_http1();
-        let connector = match http2 {
-            true => connector.enable_http2().wrap_connector(tcp),
-            false => connector.wrap_connector(tcp),
+        let connector = if http2 {
+            connector.enable_http2().wrap_connector(tcp)
+        } else {
+            connector.wrap_connector(tcp)
         };
         Self {
             http: hyper_util::client::legacy::Client::builder(TokioExecutor::new())

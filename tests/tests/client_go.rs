@@ -42,7 +42,6 @@ fn program() -> PathBuf {
     binary
 }
 
-// Issue 10, point 1.
 #[test]
 fn client_go_works_with_core_kinds() {
     let program = program();

@@ -1,4 +1,4 @@
-//! Clients that use connections in unusual ways: issue 9, points 13 and 18.
+//! Clients that use connections in unusual ways.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -154,7 +154,6 @@ impl Post<'_> {
     }
 }
 
-/// Issue 9, points 13 and 18.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_reaches_a_client_that_sends_its_whole_body_first() {
     let server = Server::start(&["--storage-backend=memory"]);
@@ -252,7 +251,6 @@ impl Drop for Limited {
     }
 }
 
-/// Issue 9, point 13.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_soft_limit_of_open_files_is_raised_at_the_start() {
@@ -268,7 +266,6 @@ fn the_soft_limit_of_open_files_is_raised_at_the_start() {
     assert_ne!(soft, "100");
 }
 
-/// Issue 9, point 13.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn at_the_limit_new_clients_are_refused_and_old_ones_are_served() {
     let server = Limited::start("-n 200");
@@ -294,7 +291,7 @@ async fn at_the_limit_new_clients_are_refused_and_old_ones_are_served() {
     assert!(connect(&server.address, &data_dir, b"h2").await.is_err());
     let log = server.log();
     assert_eq!(log.lines().count(), 1, "{log}");
-    assert!(log.contains("new connections are refused"), "{log}");
+    assert!(log.contains("refusing new connections"), "{log}");
     drop(others);
     // The server notices closed connections after a while.
     let mut tries = 0;
@@ -306,7 +303,7 @@ async fn at_the_limit_new_clients_are_refused_and_old_ones_are_served() {
     assert!(server.log().lines().count() <= 2, "{}", server.log());
 }
 
-/// Issue 9, point 13: events that any client can cause without limit are not logged one by one.
+/// Events that any client can cause without limit are not logged one by one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refusals_write_no_log() {
     let server = Limited::start("-S -n 1000");

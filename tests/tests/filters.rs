@@ -1,4 +1,4 @@
-//! The filters that every request passes before the API: contract section 10.
+//! The filters that every request passes before the API.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -46,7 +46,6 @@ async fn faults_are_told_in_the_order_of_the_filters() {
     assert_eq!(answer.header("audit-id"), "mine");
 }
 
-/// Issue 9, point 18.
 #[tokio::test]
 async fn a_denial_is_not_to_be_sniffed() {
     let server = Server::start(&["--storage-backend=memory"]);
@@ -58,7 +57,7 @@ async fn a_denial_is_not_to_be_sniffed() {
     }
 }
 
-/// Issue 9, point 12: errors do not repeat long input of the client.
+/// Errors do not repeat long input of the client.
 #[tokio::test]
 async fn what_is_repeated_of_a_request_is_cut() {
     let server = Server::start(&["--storage-backend=memory"]);

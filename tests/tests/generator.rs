@@ -116,7 +116,6 @@ fn generated(package: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-// Issue 10, point 2.
 #[test]
 fn markers_of_go_in_comments_are_warnings() {
     let package = Package::of("solo");
@@ -150,7 +149,7 @@ fn markers_of_go_in_comments_are_warnings() {
     assert!(answer.out.contains("generated files"), "{}", answer.out);
 }
 
-// Issue 10, point 12: see `field_not_api` among the errors, too.
+// See `field_not_api` among the errors, too.
 #[test]
 fn field_types_may_get_their_schema_elsewhere() {
     let package = Package::of("solo");
@@ -334,7 +333,6 @@ fn hand_edit_is_not_overwritten() {
     assert_eq!(package.generated(), before);
 }
 
-// Issue 10, point 11.
 #[test]
 fn hand_edit_is_not_overwritten_when_the_record_is_missing() {
     let package = Package::of("solo");
@@ -358,7 +356,6 @@ fn hand_edit_is_not_overwritten_when_the_record_is_missing() {
 }
 
 /// As after a merge that took the manifest of one side and the files of the other.
-// Issue 10, point 11.
 #[test]
 fn hand_edit_is_not_overwritten_when_the_record_leaves_the_file_out() {
     let package = Package::of("solo");
@@ -377,7 +374,6 @@ fn hand_edit_is_not_overwritten_when_the_record_leaves_the_file_out() {
 }
 
 /// Fresh files need no manifest.
-// Issue 10, point 11.
 #[test]
 fn missing_record_is_written_again() {
     let package = Package::of("solo");
@@ -392,7 +388,6 @@ fn hand_edit_is_overwritten_by_force() {
     package.edit("src/generated/install.rs", "thing_v1", "thing_v2");
     let answer = package.generate(&["--force"]);
     assert_eq!(answer.code, 0);
-    // Issue 10, point 12.
     assert!(
         answer.err.starts_with("overwriting ")
             && answer
@@ -489,7 +484,7 @@ fn damaged_manifest_is_told() {
         let help = "help: restore it, or remove it and run: apiloom generate ";
         assert!(answer.err.contains(help), "{answer:?}");
     }
-    // Issue 10, point 12: following the help loses nothing.
+    // Following the help loses nothing.
     fs::remove_file(package.path("generated/manifest.json")).expect("the manifest");
     package.edit("src/generated/install.rs", "thing_v1", "thing_v2");
     assert_eq!(package.generate(&[]).code, 1);

@@ -73,7 +73,7 @@ fn each_mistake_is_shown_at_its_place() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-// Issue 10, points 5 and 12: errors of the built server with file and line, to the end of the command.
+// Errors of the built server with file and line, to the end of the command.
 #[test]
 fn documents_of_kinds_with_problems_are_not_written() {
     let package = Package::new();

@@ -27,13 +27,11 @@ fn certificate() {
     check("certificate", "certificate-kinds-server");
 }
 
-// Issue 10, point 1.
 #[test]
 fn core() {
     check("core", "core-kinds-server");
 }
 
-// Issue 10, points 8 and 9.
 #[test]
 fn balancer() {
     check("balancer", "balancer-kinds-server");

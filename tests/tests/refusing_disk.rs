@@ -69,7 +69,6 @@ async fn a_disk_that_refuses_writes_does_not_stop_reads() {
             (500, &json!("Status"), &reason, &json!(message)),
             "{status}"
         );
-        // Issue 9, point 17.
         let health = client.get("/readyz/storage").await;
         assert_eq!(health.code, 500);
         assert!(health.text().contains("the store cannot be written"));

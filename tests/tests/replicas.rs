@@ -399,7 +399,7 @@ fn an_override_of_an_unknown_resource_is_refused() {
     );
 }
 
-/// Issue 9, point 6: clients get an error, and servers show the new etcd without a restart.
+/// Clients get an error, and servers show the new etcd without a restart.
 #[tokio::test]
 async fn an_etcd_that_was_restored_is_served_as_it_is() {
     let mut etcd = Etcd::start(Etcd::NEWEST);

@@ -42,7 +42,6 @@ fn refuses(args: &[&str], data_dir: &Path, parts: &[&str]) {
     }
 }
 
-// Issue 10, point 2.
 #[test]
 fn problems_of_all_flags_are_errors_of_their_own() {
     let dir = tempfile::tempdir().unwrap();
@@ -123,7 +122,7 @@ async fn a_second_start_keeps_certificate_token_and_objects() {
     drop(old_client);
 }
 
-// Issue 9, point 5: certificate and token stay, so clients resume at their revision in a store that is gone.
+// Certificate and token stay, so clients resume at their revision in a store that is gone.
 #[tokio::test]
 async fn what_clients_know_of_a_store_that_is_gone_is_too_old() {
     let check = async |backend: &str, remove: bool| {
@@ -184,7 +183,6 @@ async fn sigterm_ends_watches_and_the_process_well() {
     stopped.await.unwrap();
 }
 
-// Issue 9, point 12.
 #[tokio::test]
 async fn a_list_that_is_not_read_counts_as_a_request_in_flight() {
     const FLUNDERS: &str = "/apis/wardle.example.com/v1alpha1/namespaces/default/flunders";
@@ -323,7 +321,6 @@ fn an_unusable_folder_is_one_clear_line() {
     );
 }
 
-/// Issue 9, point 15.
 #[test]
 fn what_others_could_have_changed_is_one_clear_line() {
     let dir = tempfile::tempdir().unwrap();

@@ -231,7 +231,6 @@ fn check_public_path(root: &str, expected: Option<&str>) {
     );
 }
 
-// Issue 10, point 12.
 #[test]
 fn items_of_private_modules_are_found_where_they_are_re_exported() {
     for (root, expected) in [

@@ -67,9 +67,10 @@ impl JsonLines {
 
     fn read(&self) -> Result<MutexGuard<'_, State>, StorageError> {
         let state = self.0.state();
-        match state.closed {
-            true => Err(closed()),
-            false => Ok(state),
+        if state.closed {
+            Err(closed())
+        } else {
+            Ok(state)
         }
     }
 }

@@ -101,12 +101,13 @@ impl State {
 
     /// The changes after this revision must all be kept.
     pub(crate) fn check_kept(&self, after: Revision) -> Result<(), StorageError> {
-        match after < self.compacted {
-            true => Err(StorageError::Compacted {
+        if after < self.compacted {
+            Err(StorageError::Compacted {
                 requested: after,
                 compacted: self.compacted,
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 

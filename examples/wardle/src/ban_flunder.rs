@@ -18,7 +18,7 @@ impl Admission for BanFlunder {
         if request.operation != Operation::Create || !request.is::<Flunder>() {
             return Ok(());
         }
-        let fischers = self.0.list().await?;
+        let fischers = self.0.list()?;
         let mut banned = fischers
             .iter()
             .flat_map(|fischer| &fischer.disallowed_flunders);

@@ -5,10 +5,9 @@ use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Attribute, Expr, ExprLit, Lit, Member, Meta, RangeLimits, Token};
 
-use crate::api::Bounds;
 use crate::diagnostics::DiagnosticId as Id;
 use crate::keys::{self, Target};
-use crate::kind::FieldRef;
+use crate::values::{Bounds, FieldRef};
 use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, is_attribute};
 
 /// One argument, with its key resolved.

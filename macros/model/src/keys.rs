@@ -141,6 +141,7 @@ const KEYS: &[Key] = &[
     key("generation", &[Resource]),
     key("unconditional_update", &[Resource]),
     key("create_on_update", &[Resource]),
+    key("protobuf", &[Resource]),
     key("name", &[Column, Group, Subresource]),
     key("writes", &[Subresource]),
     key("finalizers", &[Deletion]),

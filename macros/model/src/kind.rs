@@ -7,13 +7,15 @@ mod subresource;
 #[cfg(test)]
 mod tests;
 
+pub use crate::values::FieldRef;
+pub use crate::verb::Verb;
 pub(crate) use naming::{check_group, check_label};
 pub(crate) use parse::read_release;
 pub use parse::{parse_derived_kind, parse_kind};
 pub use query::{Comparison, Literal, Query, QueryStep};
 
 use crate::api::ApiStruct;
-use crate::{Code, Name, SourceSpan, Spanned};
+use crate::{Code, SourceSpan, Spanned};
 
 /// A kind of one version.
 #[derive(Clone, Debug)]
@@ -68,6 +70,8 @@ pub struct Kind {
     pub unconditional_update: bool,
     /// Whether PUT on a missing name creates.
     pub create_on_update: bool,
+    /// The static description of the Protobuf form, as written: `protobuf::FLUNDER`.
+    pub protobuf: Option<Code>,
     /// The `#[resource]` attribute.
     pub span: SourceSpan,
 }
@@ -91,67 +95,6 @@ pub enum Scope {
     Namespaced,
     /// Objects belong to the whole server.
     Cluster,
-}
-
-/// A verb, in the order in which discovery lists them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "the names are the API's own verbs")]
-pub enum Verb {
-    Create,
-    Delete,
-    DeleteCollection,
-    Get,
-    List,
-    Patch,
-    Update,
-    Watch,
-}
-
-impl Verb {
-    /// Every verb.
-    pub const ALL: [Verb; 8] = [
-        Verb::Create,
-        Verb::Delete,
-        Verb::DeleteCollection,
-        Verb::Get,
-        Verb::List,
-        Verb::Patch,
-        Verb::Update,
-        Verb::Watch,
-    ];
-    /// The spelling in `verbs(only = [..])`.
-    pub fn key(self) -> &'static str {
-        match self {
-            Verb::DeleteCollection => "delete_collection",
-            other => other.as_str(),
-        }
-    }
-    /// The spelling of discovery and RBAC.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Verb::Create => "create",
-            Verb::Delete => "delete",
-            Verb::DeleteCollection => "deletecollection",
-            Verb::Get => "get",
-            Verb::List => "list",
-            Verb::Patch => "patch",
-            Verb::Update => "update",
-            Verb::Watch => "watch",
-        }
-    }
-    /// The name of the Rust variant.
-    pub fn variant(self) -> &'static str {
-        match self {
-            Verb::Create => "Create",
-            Verb::Delete => "Delete",
-            Verb::DeleteCollection => "DeleteCollection",
-            Verb::Get => "Get",
-            Verb::List => "List",
-            Verb::Patch => "Patch",
-            Verb::Update => "Update",
-            Verb::Watch => "Watch",
-        }
-    }
 }
 
 /// A subresource: a path below an object, with verbs of its own.
@@ -181,15 +124,6 @@ pub struct Deletion {
     pub finalizers: FieldRef,
     /// The text field that is `Terminating` in a marked object.
     pub phase: FieldRef,
-}
-
-/// A reference to a value inside the object.
-#[derive(Clone, Debug)]
-pub enum FieldRef {
-    /// `spec.reference_type`: a chain of Rust field names that rustc checks.
-    Typed(Vec<Name>),
-    /// `".spec.referenceType"`: JSON names that the schema checks when the server is built.
-    Json(Spanned<String>),
 }
 
 /// A printer column.

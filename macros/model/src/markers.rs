@@ -344,7 +344,6 @@ mod tests {
         assert_eq!(found.as_deref(), help, "{line}");
     }
 
-    // Issue 10, point 2.
     #[test]
     fn markers_have_their_replacement() {
         for (line, help) in [

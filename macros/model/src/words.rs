@@ -1,7 +1,7 @@
 //! Values that are words from a closed list.
 
 use crate::diagnostics::DiagnosticId as Id;
-use crate::kind::Verb;
+use crate::verb::Verb;
 use crate::{Diagnostics, Spanned};
 
 /// The value of a word; an unknown one is reported with a similar spelling or the whole list.

@@ -89,6 +89,10 @@ fn definition(kind: &Kind) -> TokenStream {
     let place = place(kind.root.name.span);
     let subresources = kind.subresources.iter().map(subresource);
     let deletion = deletion(kind);
+    let protobuf = match &kind.protobuf {
+        Some(message) => quote!(::core::option::Option::Some(&#message)),
+        None => quote!(::core::option::Option::None),
+    };
     let lifecycle = lifecycle(kind);
     let name_format = variant(
         "NameFormat",
@@ -129,6 +133,7 @@ fn definition(kind: &Kind) -> TokenStream {
             create_on_update: #create_on_update,
             description: #description,
             place: #place,
+            protobuf: #protobuf,
             schema: ::apiloom::codegen::SchemaSource::Type(::apiloom::codegen::Schema::for_resource::<Self>),
         }
     }

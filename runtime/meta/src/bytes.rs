@@ -1,4 +1,4 @@
-//! Bytes as text: base64 as Go reads and prints `[]byte`.
+//! base64 as Go's encoding/json reads and writes `[]byte`.
 
 use std::borrow::Cow;
 
@@ -6,18 +6,18 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 
-/// Go looks at no bits behind the last byte.
+/// Go ignores the bits after the last byte.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Why a text is no base64; prints as Go's `base64.CorruptInputError`.
+/// Error of malformed base64; its text is that of Go's `base64.CorruptInputError`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("illegal base64 data at input byte {0}")]
 pub struct IllegalBase64(usize);
 
-/// The text of bytes.
+/// Encodes bytes as base64.
 ///
 /// ```
 /// use apiloom_meta::bytes::{decode, encode};
@@ -29,10 +29,10 @@ pub fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The bytes of a text. Line breaks in it mean nothing.
+/// Decodes base64. Line breaks are ignored.
 ///
 /// # Errors
-/// For a text that is no base64, with the place of its first fault.
+/// If the text is not base64, with the offset of the first illegal byte.
 pub fn decode(text: &str) -> Result<Vec<u8>, IllegalBase64> {
     let is_break = |c: char| matches!(c, '\r' | '\n');
     let plain = if text.contains(is_break) {
@@ -45,7 +45,7 @@ pub fn decode(text: &str) -> Result<Vec<u8>, IllegalBase64> {
         .map_err(|_| IllegalBase64(fault(text.as_bytes())))
 }
 
-/// Where Go finds the first fault of a text that has one.
+/// The offset at which Go reports the first illegal byte of a malformed text.
 fn fault(text: &[u8]) -> usize {
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     let mut digits = 0;
@@ -75,7 +75,6 @@ mod tests {
 
     use super::*;
 
-    // Issue 10, point 11.
     #[test]
     fn base64_is_read_as_go_reads_it() {
         for (text, bytes) in [
@@ -113,7 +112,6 @@ mod tests {
     }
 
     proptest! {
-        // Issue 10, point 11.
         #[test]
         fn bytes_survive_as_text(bytes in any::<Vec<u8>>()) {
             prop_assert_eq!(decode(&encode(&bytes)).unwrap(), bytes);

@@ -1,14 +1,14 @@
-//! Conversion of a typed value of one version to the same value in another.
+//! Conversion of typed values between versions.
 //!
-//! Every conversion is written or derived; none is guessed: integers are widened and never narrowed, and nothing is left
-//! out unless the type says so.
+//! Every conversion is written or derived, never guessed: integers are widened but never narrowed, and fields are
+//! dropped only where the type declares it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::fmt;
 use std::hash::Hash;
 
-/// Why an object cannot be converted: where, and what is in the way.
+/// Error of a conversion: the path of the value, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConvertError {
     path: String,
@@ -16,14 +16,14 @@ pub struct ConvertError {
 }
 
 impl ConvertError {
-    /// An error about the value at hand; callers put the path before it.
+    /// An error about the value itself; callers add the path with [`ConvertError::inside`].
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             path: String::new(),
             message: message.into(),
         }
     }
-    /// The same error seen from the parent of the field.
+    /// Prepends the field that contains the value to the path.
     #[must_use]
     pub fn inside(mut self, field: &str) -> Self {
         let dot = if self.path.is_empty() || self.path.starts_with('[') {
@@ -52,20 +52,20 @@ impl fmt::Display for ConvertError {
     }
 }
 
-/// A type that can be made from its counterpart in another version.
+/// Conversion from the corresponding type of another version.
 ///
-/// `#[api(convert(peer = T))]` derives it for both directions; options, boxes, lists and maps of such types convert too.
-/// Same types need no impl: the macros move them. Integers are widened; the way back is said by `with`.
+/// `#[api(convert(peer = T))]` derives it for both directions; options, boxes, lists and maps of such types convert
+/// too. Equal types need no impl: the macros move the value. Integers are widened; narrowing them back needs `with`.
 #[diagnostic::on_unimplemented(
     message = "`{A}` cannot be converted to `{Self}` automatically",
     note = "say how: `#[api(convert(peer = ..))]` on the type, `#[api(convert(with = (to, from)))]` on the field, or `impl ConvertFrom`",
     note = "a number is narrowed by a function that may fail: `#[api(convert(with = (i64::from, i32::try_from)))]`"
 )]
 pub trait ConvertFrom<A>: Sized {
-    /// Makes the value.
+    /// Converts a value.
     ///
     /// # Errors
-    /// When the other version's value has no counterpart here.
+    /// If the other version's value cannot be expressed in this type.
     fn convert_from(value: A) -> Result<Self, ConvertError>;
 }
 
@@ -79,7 +79,7 @@ macro_rules! widens {
     )+)+ };
 }
 
-// Without floats: an `f32` has other digits as an `f64`.
+// Floats are not widened: the digits of an `f32` change in an `f64`.
 widens! {
     i8 => i16, i32, i64;
     i16 => i32, i64;

@@ -1,55 +1,55 @@
-//! The error that every layer above storage speaks: a reason, a message and details, as a `Status` carries them.
+//! The error of the registry and the API: a reason, a message and details, as in a `Status`.
 //!
-//! It has no HTTP status code on purpose: only the `http` layer of the server knows the table from reason to code.
+//! It has no HTTP status code: only the `http` layer of the server maps reasons to codes.
 
 use crate::field::{FieldError, aggregate, echoed, go_quote};
 use crate::gvk::{GroupKind, GroupResource};
 use crate::types::{ListMeta, Status, StatusCause, StatusDetails};
 
-/// Why a request failed, spelled as `Status.reason` spells it (`metav1.StatusReason`).
+/// The reason of a failed request (`metav1.StatusReason`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StatusReason {
     /// The object, or the resource, does not exist.
     NotFound,
-    /// An object of that name exists already.
+    /// An object with this name exists already.
     AlreadyExists,
-    /// The write was based on a state that is no longer the present one.
+    /// The write was based on an older state of the object.
     Conflict,
-    /// The object was decoded, but breaks a rule.
+    /// The object could be decoded, but is not valid.
     Invalid,
-    /// The request itself cannot be understood.
+    /// The request is malformed.
     BadRequest,
-    /// Who is asking could not be established.
+    /// The user could not be authenticated.
     Unauthorized,
-    /// The caller, or an admission rule, does not allow it.
+    /// The user, or an admission plugin, does not allow it.
     Forbidden,
-    /// The resource does not have that verb.
+    /// The resource does not support the verb.
     MethodNotAllowed,
-    /// No representation that the caller accepts.
+    /// The response is available in no format that the client accepts.
     NotAcceptable,
-    /// The body is in a format that is not understood.
+    /// The format of the body is not supported.
     UnsupportedMediaType,
     /// The body is larger than the limit.
     RequestEntityTooLarge,
-    /// The item is gone for good.
+    /// The item existed once, and will not exist again.
     Gone,
-    /// The revision asked for is no longer kept.
+    /// The requested revision is compacted.
     Expired,
-    /// Try again later.
+    /// The server is overloaded; the client should retry later.
     TooManyRequests,
-    /// The server is at fault.
+    /// An error of the server.
     InternalError,
-    /// The server could not finish in time, nothing was changed.
+    /// The server could not complete the request in time; nothing was changed.
     ServerTimeout,
-    /// The server cannot answer now.
+    /// The server cannot process requests at present.
     ServiceUnavailable,
-    /// The request ran out of time; it may have had an effect.
+    /// The request timed out; it may have had an effect.
     Timeout,
 }
 
 impl StatusReason {
-    /// The spelling on the wire.
+    /// The spelling of `Status.reason`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotFound => "NotFound",
@@ -74,30 +74,31 @@ impl StatusReason {
     }
 }
 
-/// The most errors that one `Invalid` tells: a body full of mistakes must not make an answer many times its size.
+/// Maximum number of causes in an `Invalid` error, so that the response to a body with many mistakes is not many times
+/// its size.
 pub const MAX_CAUSES: usize = 1_000;
 
-/// The most bytes that the errors of one `Invalid` have together. The first error is always told.
+/// Maximum size of all causes of an `Invalid` error, in bytes. The first cause is always included.
 const MAX_CAUSES_BYTES: usize = 256 * 1024;
 
-/// A failed request, before it becomes a `Status` on the wire.
+/// Error of a request, which becomes a `Status` on the wire.
 ///
-/// `reason` is absent for internal errors whose text is passed through (the wire then has code 500 and no reason).
+/// Without a `reason` it is an internal error with its original text (code 500 and no reason on the wire).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
-    /// Why; absent means an internal error passed through as text.
+    /// The reason; `None` for an internal error with its original text.
     pub reason: Option<StatusReason>,
-    /// What the caller reads.
+    /// The message for the client.
     pub message: String,
-    /// What the failure is about; `Some(default)` prints as `{}`, `None` is left out.
+    /// The object that the error is about; `Some(default)` is written as `{}`, `None` is omitted.
     pub details: Option<Box<StatusDetails>>,
-    /// A continue token that goes into the Status' metadata (410 of a paged list).
+    /// A continue token for the Status' metadata (410 of a paged list).
     pub continue_token: Option<String>,
 }
 
 impl ApiError {
-    /// An error with a reason and a message and no details.
+    /// An error with a reason and a message, without details.
     pub fn new(reason: StatusReason, message: impl Into<String>) -> Self {
         Self {
             reason: Some(reason),
@@ -107,7 +108,7 @@ impl ApiError {
         }
     }
 
-    /// An internal error whose text is passed on as it is: code 500, no reason, no details.
+    /// An internal error with its original text: code 500, no reason, no details.
     pub fn internal_text(message: impl Into<String>) -> Self {
         Self {
             reason: None,
@@ -117,7 +118,7 @@ impl ApiError {
         }
     }
 
-    /// Puts details in.
+    /// Sets the details.
     #[must_use]
     pub fn with_details(mut self, details: StatusDetails) -> Self {
         self.details = Some(Box::new(details));
@@ -133,7 +134,7 @@ impl ApiError {
         })
     }
 
-    /// `flunders.wardle.example.com "a" not found`.
+    /// NotFound: `flunders.wardle.example.com "a" not found`.
     pub fn not_found(resource: &GroupResource, name: &str) -> Self {
         Self::about(
             StatusReason::NotFound,
@@ -143,7 +144,7 @@ impl ApiError {
         )
     }
 
-    /// The path leads nowhere inside an installed group.
+    /// NotFound for an unknown path in an existing group.
     pub fn no_such_resource() -> Self {
         Self::new(
             StatusReason::NotFound,
@@ -152,7 +153,7 @@ impl ApiError {
         .with_details(StatusDetails::default())
     }
 
-    /// `flunders.wardle.example.com "a" already exists`.
+    /// AlreadyExists: `flunders.wardle.example.com "a" already exists`.
     pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
         Self::about(
             StatusReason::AlreadyExists,
@@ -162,7 +163,7 @@ impl ApiError {
         )
     }
 
-    /// `Operation cannot be fulfilled on flunders.wardle.example.com "a": WHY`.
+    /// Conflict: `Operation cannot be fulfilled on flunders.wardle.example.com "a": WHY`.
     pub fn conflict(resource: &GroupResource, name: &str, why: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {resource} {}: {why}",
@@ -171,7 +172,7 @@ impl ApiError {
         Self::about(StatusReason::Conflict, resource, name, message)
     }
 
-    /// `flunders.wardle.example.com "a" is forbidden: WHY`; a name, or a resource, that is empty is left out.
+    /// Forbidden: `flunders.wardle.example.com "a" is forbidden: WHY`; an empty name or resource is omitted.
     pub fn forbidden(resource: &GroupResource, name: &str, why: &str) -> Self {
         let message = match (resource.resource.as_str(), name) {
             ("", _) => format!("forbidden: {why}"),
@@ -181,12 +182,13 @@ impl ApiError {
         Self::about(StatusReason::Forbidden, resource, name, message)
     }
 
-    /// The request cannot be understood.
+    /// BadRequest with this message.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusReason::BadRequest, message)
     }
 
-    /// `Request entity too large: limit is 3145728`: a body, or what would become of it, has more bytes than that.
+    /// RequestEntityTooLarge, for a body, or a document made from it, with more bytes than the limit: `Request entity
+    /// too large: limit is 3145728`.
     pub fn too_large(limit: usize) -> Self {
         Self::new(
             StatusReason::RequestEntityTooLarge,
@@ -194,8 +196,8 @@ impl ApiError {
         )
     }
 
-    /// `Internal error occurred: WHY`, with the text as a cause. A text that is the message of such an error gives that
-    /// error again: the words come once.
+    /// InternalError: `Internal error occurred: WHY`, with the text as a cause. A text that begins with these words
+    /// already is not prefixed again.
     pub fn internal(why: impl Into<String>) -> Self {
         const WORDS: &str = "Internal error occurred: ";
         let why = why.into();
@@ -211,7 +213,8 @@ impl ApiError {
         )
     }
 
-    /// `get is not supported on resources of kind "flunders.wardle.example.com"`: the kind lacks the verb.
+    /// MethodNotAllowed for a verb that the kind does not support: `get is not supported on resources of kind
+    /// "flunders.wardle.example.com"`.
     pub fn method_not_supported(resource: &GroupResource, action: &str) -> Self {
         let message = format!(
             "{action} is not supported on resources of kind {}",
@@ -220,9 +223,9 @@ impl ApiError {
         Self::about(StatusReason::MethodNotAllowed, resource, "", message)
     }
 
-    /// `Kind.group "name" is invalid: ERRORS`, one cause per error, as the API conventions print it:
-    /// one error bare, several in brackets, identical texts once in the message but kept in the causes. Errors behind
-    /// the first [`MAX_CAUSES`], or behind 256 KiB of them, are left out.
+    /// Invalid: `Kind.group "name" is invalid: ERRORS`, with one cause per error, in the format of the API
+    /// conventions: a single error plain, several in brackets, equal texts once in the message but all in the causes.
+    /// Errors beyond [`MAX_CAUSES`], or beyond 256 KiB, are omitted.
     pub fn invalid(kind: &GroupKind, name: &str, errors: &[FieldError]) -> Self {
         let errors = &errors[..told(errors)];
         let aggregate = aggregate(errors);
@@ -241,7 +244,7 @@ impl ApiError {
 }
 
 impl Status {
-    /// The failure that the error describes. The code is left to the `http` layer, which alone knows the codes.
+    /// The failure for an error. The code is set by the `http` layer, which maps reasons to codes.
     pub fn failure(error: &ApiError) -> Self {
         Self {
             metadata: ListMeta {
@@ -260,7 +263,7 @@ impl Status {
 }
 
 impl FieldError {
-    /// The error as the cause of a Status.
+    /// The error as a cause of a Status.
     pub fn cause(&self) -> StatusCause {
         StatusCause {
             reason: self.kind.as_str().to_owned(),
@@ -270,7 +273,7 @@ impl FieldError {
     }
 }
 
-/// How many of these errors are told.
+/// Number of errors that become causes.
 fn told(errors: &[FieldError]) -> usize {
     let mut bytes = 0;
     let fit = errors.iter().take(MAX_CAUSES).take_while(|error| {

@@ -1,6 +1,6 @@
-//! Where in an object something is wrong, and what: the field errors inside an `Invalid` answer.
+//! Field errors: a path in an object, the kind of rule, and the text, as in an `Invalid` response.
 //!
-//! Bodies and cause reasons are those of `k8s.io/apimachinery/pkg/util/validation/field`, which clients match on.
+//! Texts and cause reasons are those of `k8s.io/apimachinery/pkg/util/validation/field`, which clients depend on.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,27 +8,27 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// The most bytes of a path in an error. Keys of maps are part of it, and those of a body may be as long as the body:
-/// many errors below one such key must not make an answer many times its size.
+/// Maximum length of a path in an error, in bytes. It contains keys of maps, which may be as long as the body, so that
+/// many errors below one key could make a response many times its size.
 pub(crate) const MAX_PATH_BYTES: usize = 1024;
 
-/// The most bytes of a value, and of a detail, that one error shows.
+/// Maximum length of a value, and of a detail, in an error, in bytes.
 const MAX_SHOWN_BYTES: usize = 8 * 1024;
 
-/// Stands where a text was cut.
+/// Mark at the end of a truncated text.
 pub(crate) const CUT: &str = "...";
 
-/// A path such as `spec.containers[0].name` or `metadata.annotations[foo]`. The root path is empty. A path of more than
-/// 1024 bytes is cut.
+/// A path such as `spec.containers[0].name` or `metadata.annotations[foo]`. The root path is empty. A path of more
+/// than 1024 bytes is truncated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldPath(String);
 
 impl FieldPath {
-    /// The path of the object itself; prints `<nil>` in an error.
+    /// The path of the object itself; `<nil>` in error texts.
     pub fn root() -> Self {
         Self::default()
     }
-    /// A path that begins at a field of the object.
+    /// A path that begins with a field of the object.
     pub fn new(field: impl Into<String>) -> Self {
         Self(field.into())
     }
@@ -79,22 +79,22 @@ impl From<&str> for FieldPath {
     }
 }
 
-/// What kind of rule a field breaks; the cause reason on the wire.
+/// The kind of rule that a field violates; the cause reason on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldErrorKind {
-    /// A value must be given.
+    /// A value is required.
     Required,
-    /// The value breaks a rule.
+    /// The value is not valid.
     Invalid,
-    /// The value has another type than the field.
+    /// The value has the wrong type.
     TypeInvalid,
-    /// The value is not among the supported ones.
+    /// The value is not one of the supported ones.
     NotSupported,
-    /// The value stands there twice.
+    /// The value occurs twice.
     Duplicate,
-    /// No value may be given.
+    /// The field must not be set.
     Forbidden,
-    /// The value names something that does not exist.
+    /// The value refers to an object that does not exist.
     NotFound,
     /// The string is too long.
     TooLong,
@@ -104,7 +104,7 @@ pub enum FieldErrorKind {
     TooMany,
     /// The list or map has too few entries.
     TooFew,
-    /// The rule itself failed.
+    /// The validation itself failed.
     Internal,
 }
 
@@ -128,19 +128,19 @@ impl FieldErrorKind {
     }
 }
 
-/// One broken rule: where, which kind, and the text.
+/// A violated rule: path, kind and text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// Which kind of rule.
+    /// The kind of rule.
     pub kind: FieldErrorKind,
-    /// Where.
+    /// The path of the value.
     pub path: FieldPath,
-    /// The text behind the path, complete: `Invalid value: "x": must be y`.
+    /// The text after the path, complete: `Invalid value: "x": must be y`.
     pub body: String,
 }
 
-/// Prints a value as error texts print it: strings quoted, numbers and booleans bare, the rest as JSON with the fields
-/// of structs in declared order. What is too long to be read is cut.
+/// Formats a value for error texts: strings quoted, numbers and booleans plain, others as JSON with the fields of
+/// structs in declared order. Long values are truncated.
 fn shown(value: impl Serialize) -> String {
     let Ok(json) = serde_json::to_string(&value) else {
         return "null".to_owned();
@@ -152,7 +152,7 @@ fn shown(value: impl Serialize) -> String {
     html_escaped(&shortened(&json, MAX_SHOWN_BYTES))
 }
 
-/// The beginning of a text: at most so many bytes.
+/// The beginning of a text, of at most `max_bytes`.
 pub(crate) fn beginning(text: &str, max_bytes: usize) -> &str {
     let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {
@@ -161,7 +161,7 @@ pub(crate) fn beginning(text: &str, max_bytes: usize) -> &str {
     &text[..end]
 }
 
-/// A text of at most so many bytes, and a mark behind it where something was cut off.
+/// A text truncated to `max_bytes`, with a mark if it was longer.
 pub(crate) fn shortened(text: &str, max_bytes: usize) -> Cow<'_, str> {
     if text.len() <= max_bytes {
         Cow::Borrowed(text)
@@ -170,7 +170,7 @@ pub(crate) fn shortened(text: &str, max_bytes: usize) -> Cow<'_, str> {
     }
 }
 
-/// Go's JSON encoder writes these characters, which can stand only inside strings, as escapes.
+/// Escapes characters in strings of JSON that Go's JSON encoder escapes.
 fn html_escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -184,11 +184,11 @@ fn html_escaped(json: &str) -> String {
     out
 }
 
-/// The most bytes of one text of a client, such as a path or a name, that an error repeats.
+/// Maximum length of a client's text, such as a path or a name, in an error, in bytes.
 pub const MAX_ECHOED_BYTES: usize = 1024;
 
-/// A text of a client as an error or the log repeats it: cut when it is longer than [`MAX_ECHOED_BYTES`], so that what is
-/// refused does not make a large answer.
+/// A client's text for an error or the log: truncated if it is longer than [`MAX_ECHOED_BYTES`], so that the response
+/// to a bad request is not large.
 ///
 /// ```
 /// use apiloom_meta::field::echoed;
@@ -206,7 +206,7 @@ pub fn echoed(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}...TRUNCATED", &text[..end.unwrap_or(0)]))
 }
 
-/// Quotes like Go's `%q`: the form in which Kubernetes' error texts show strings.
+/// Quotes a text as Go's `%q` does, which is the form of strings in Kubernetes' error texts.
 pub fn go_quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -231,18 +231,19 @@ pub fn go_quote(text: &str) -> String {
     out
 }
 
-/// Whether Go calls the character printable: letters, marks, numbers, punctuation, symbols, and the ASCII space.
+/// Whether Go considers the character printable: letters, marks, numbers, punctuation, symbols, and the ASCII space.
 pub fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
     }
-    // std's debug form escapes exactly the others; behind another character it leaves combining marks alone.
+    // std's debug format escapes exactly the other characters; after another character it does not escape combining
+    // marks.
     let mut buffer = [b'a', 0, 0, 0, 0];
     let len = 1 + c.encode_utf8(&mut buffer[1..]).len();
     std::str::from_utf8(&buffer[..len]).is_ok_and(|text| text.escape_debug().nth(1) != Some('\\'))
 }
 
-/// Several errors as one text: one stands bare, several in brackets, and the same text only once.
+/// Several errors as one text: a single one plain, several in brackets, equal texts only once.
 pub fn aggregate(errors: &[FieldError]) -> String {
     let mut texts: Vec<String> = Vec::with_capacity(errors.len());
     let mut seen = HashSet::with_capacity(errors.len());
@@ -260,7 +261,7 @@ pub fn aggregate(errors: &[FieldError]) -> String {
 
 impl FieldError {
     fn new(kind: FieldErrorKind, path: &FieldPath, body: String) -> Self {
-        // The value that it shows is cut already, so this is for details that are made from what a client sent.
+        // The value is truncated already; this is for details with texts of the client.
         let body = match shortened(&body, 2 * MAX_SHOWN_BYTES) {
             Cow::Borrowed(_) => body,
             Cow::Owned(cut) => cut,
@@ -271,7 +272,7 @@ impl FieldError {
             body,
         }
     }
-    /// A value is missing; the detail may be empty.
+    /// A required value is missing; the detail may be empty.
     pub fn required(path: &FieldPath, detail: &str) -> Self {
         let body = if detail.is_empty() {
             "Required value".to_owned()
@@ -280,7 +281,7 @@ impl FieldError {
         };
         Self::new(FieldErrorKind::Required, path, body)
     }
-    /// The value breaks the rule that the detail states.
+    /// The value violates the rule in the detail.
     pub fn invalid(path: &FieldPath, value: impl Serialize, detail: &str) -> Self {
         Self::new(
             FieldErrorKind::Invalid,
@@ -296,7 +297,7 @@ impl FieldError {
             format!("Invalid value: {}: {detail}", shown(value)),
         )
     }
-    /// The value is not one of those listed.
+    /// The value is not one of the supported values.
     pub fn not_supported<S: AsRef<str>>(
         path: &FieldPath,
         value: impl Serialize,
@@ -310,7 +311,7 @@ impl FieldError {
         );
         Self::new(FieldErrorKind::NotSupported, path, body)
     }
-    /// The value stands there twice.
+    /// The value occurs twice.
     pub fn duplicate(path: &FieldPath, value: impl Serialize) -> Self {
         Self::new(
             FieldErrorKind::Duplicate,
@@ -318,7 +319,7 @@ impl FieldError {
             format!("Duplicate value: {}", shown(value)),
         )
     }
-    /// The field may not be set or changed here.
+    /// The field must not be set or changed.
     pub fn forbidden(path: &FieldPath, detail: &str) -> Self {
         Self::new(
             FieldErrorKind::Forbidden,
@@ -326,7 +327,7 @@ impl FieldError {
             format!("Forbidden: {detail}"),
         )
     }
-    /// The value names something that is not there.
+    /// The value refers to an object that does not exist.
     pub fn not_found(path: &FieldPath, value: impl Serialize) -> Self {
         Self::new(
             FieldErrorKind::NotFound,
@@ -366,7 +367,7 @@ impl FieldError {
             format!("Too few: {actual}: must have at least {min} items"),
         )
     }
-    /// The rule itself failed.
+    /// The validation itself failed.
     pub fn internal(path: &FieldPath, detail: &str) -> Self {
         Self::new(
             FieldErrorKind::Internal,

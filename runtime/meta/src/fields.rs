@@ -1,7 +1,7 @@
-//! What rustc knows about the fields of a type: names and types for paths, and which rules a type can have.
+//! The fields of types for rustc: names and types for paths, and the rules that a type supports.
 //!
-//! `#[apiloom::api]` implements these traits; a rule or a path that does not fit a type is then an error of rustc's at
-//! the user's token, and no macro has to guess a type from its spelling.
+//! `#[apiloom::api]` implements these traits. A rule or a path that does not match a type is then a compile error at
+//! the user's token, and macros do not guess types from tokens.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -16,22 +16,22 @@ use crate::types::{
     Quantity, Time,
 };
 
-/// A field of an API type, as a value without size beyond its name: dereferences to the fields of its own type, so that
-/// `Root::FIELDS.spec.reference_type` is checked by rustc.
+/// A field of an API type, as a value of zero size except for its name. It dereferences to the fields of its own type,
+/// so that rustc checks `Root::FIELDS.spec.reference_type`.
 pub struct Field<T: ?Sized> {
     json_name: &'static str,
     marker: PhantomData<fn() -> Box<T>>,
 }
 
 impl<T: ?Sized> Field<T> {
-    /// A field with this JSON name; the empty name is a flattened field.
+    /// A field with this JSON name; an empty name means a flattened field.
     pub const fn new(json_name: &'static str) -> Self {
         Self {
             json_name,
             marker: PhantomData,
         }
     }
-    /// The JSON name. Not a method: fields of the type may have any name.
+    /// The JSON name. An associated function, since the type may have a field of any name.
     pub const fn json_name(field: &Self) -> &'static str {
         field.json_name
     }
@@ -50,17 +50,17 @@ impl<T: ?Sized> fmt::Debug for Field<T> {
     }
 }
 
-/// A type whose fields a path can name.
+/// A type with fields that a path can refer to.
 #[diagnostic::on_unimplemented(
     message = "the fields of `{Self}` are not known here",
     note = "put `#[apiloom::api]` on the type, or write `json_path = \".a.b\"` for a type of another crate"
 )]
 pub trait HasFields {
-    /// The companion: one [`Field`] per field, with the field's Rust name.
+    /// The companion struct: one [`Field`] per field, with the field's Rust name.
     type Fields: 'static;
-    /// Its only value.
+    /// The value of the companion struct.
     const FIELDS: &'static Self::Fields;
-    /// The Rust names of all fields; none for types whose fields are not all known.
+    /// The Rust names of all fields; `None` if they are not all known.
     const NAMES: Option<&'static [&'static str]> = None;
 }
 
@@ -74,7 +74,7 @@ impl<T: HasFields> HasFields for Box<T> {
     const FIELDS: &'static T::Fields = T::FIELDS;
 }
 
-/// The fields of [`ObjectMeta`] that a column may name.
+/// The fields of [`ObjectMeta`] that a column may refer to.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the names are ObjectMeta's own")]
 pub struct ObjectMetaFields {
@@ -104,7 +104,7 @@ impl HasFields for ObjectMeta {
     };
 }
 
-/// The fields of [`Condition`]. Its `type` may be named as in Rust, or as the list map key that it is.
+/// The fields of [`Condition`]. Its `type` has its Rust name, and also the name of the list map key.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the names are Condition's own")]
 pub struct ConditionFields {
@@ -130,7 +130,7 @@ impl HasFields for Condition {
     };
 }
 
-/// The fields of [`OwnerReference`] by which a list of them can be keyed.
+/// The fields of [`OwnerReference`] that can be keys of a list of them.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the names are OwnerReference's own")]
 pub struct OwnerReferenceFields {
@@ -153,13 +153,13 @@ impl HasFields for OwnerReference {
 /// A name in the JSON of a type.
 #[derive(Clone, Copy, Debug)]
 pub enum JsonName {
-    /// Of a field.
+    /// The name of a field.
     Own(&'static str),
-    /// Of the fields of a flattened type.
+    /// The names of a flattened type's fields.
     Flattened(&'static [JsonName]),
 }
 
-/// A type whose JSON names are known when it is compiled.
+/// A type whose JSON names are known at compile time.
 pub trait JsonNames {
     /// The names, in declared order.
     const NAMES: &'static [JsonName];
@@ -173,9 +173,9 @@ impl<T: JsonNames> JsonNames for Box<T> {
     const NAMES: &'static [JsonName] = T::NAMES;
 }
 
-/// An enum that is a string.
+/// An enum that is a string in JSON.
 pub trait Values {
-    /// The strings that it knows.
+    /// The strings of its variants.
     const VALUES: &'static [&'static str];
 }
 
@@ -193,17 +193,17 @@ pub trait ColumnValue {
     const COLUMN_TYPE: ColumnType;
 }
 
-/// A number, or an optional one: `min`, `max`, `gt`, `lt`, `multiple_of`.
+/// A number, or an optional one; supports the rules `min`, `max`, `gt`, `lt`, `multiple_of`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a number",
     label = "bounds such as `min` need a number"
 )]
 pub trait Number {
-    /// The number itself.
+    /// The type of the number, without `Option` and `Box`.
     type Scalar: Serialize;
 }
 
-/// A string, or an optional one: `len`, `bytes`, `pattern`, `format`.
+/// A string, or an optional one; supports the rules `len`, `bytes`, `pattern`, `format`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a string",
     label = "`len`, `bytes`, `pattern` and `format` need a string",
@@ -211,31 +211,31 @@ pub trait Number {
 )]
 pub trait Text {}
 
-/// A list, or an optional one: `items`, `list`, `unique`.
+/// A list, or an optional one; supports the rules `items`, `list`, `unique`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a list",
     label = "`items`, `list` and `unique` need a list"
 )]
 pub trait List {}
 
-/// A map, or an optional one: `keys`.
+/// A map, or an optional one; supports the rule `keys`.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not a map", label = "`keys` needs a map")]
 pub trait Map {
-    /// The key.
+    /// Type of the keys.
     type Key;
 }
 
-/// A list or a map: `each`.
+/// A list or a map; supports the rule `each`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a list nor a map",
     label = "`each` needs a list or a map"
 )]
 pub trait Container {
-    /// The list element or map value.
+    /// Type of the list elements or map values.
     type Element;
 }
 
-/// A type that can be absent: `forbidden`, `member`, `default_with`.
+/// A type whose value can be absent; supports the rules `forbidden`, `member`, `default_with`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is never absent",
     label = "`forbidden`, `member` and `default_with` need a field that can be absent",
@@ -263,7 +263,7 @@ numbers!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
 
 impl Text for String {}
 
-/// `Option` and `Box` have the rules of what they hold.
+/// `Option` and `Box` support the rules of their content.
 macro_rules! forward {
     ($($wrapper:ident),+) => { $(
         impl<T: ColumnValue> ColumnValue for $wrapper<T> { const COLUMN_TYPE: ColumnType = T::COLUMN_TYPE; }

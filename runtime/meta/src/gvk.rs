@@ -1,4 +1,4 @@
-//! The names by which the API addresses kinds and resources: group, version, kind, resource.
+//! Identifiers of kinds and resources: group, version, kind, resource.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ macro_rules! identity {
         pub struct $name { $(#[doc = concat!("The ", stringify!($field), ".")] pub $field: String,)+ }
 
         impl $name {
-            /// Builds the identity from its parts, in the order of its name.
+            /// Builds the identifier from its parts, in the order of its name.
             pub fn new($($field: impl Into<String>),+) -> Self {
                 Self { $($field: $field.into()),+ }
             }
@@ -30,11 +30,11 @@ identity! {
     GroupResource { group, resource }
 }
 identity! {
-    /// A kind of one version.
+    /// A group, a version and a kind.
     GroupVersionKind { group, version, kind }
 }
 identity! {
-    /// A resource of one version.
+    /// A group, a version and a resource.
     GroupVersionResource { group, version, resource }
 }
 
@@ -47,7 +47,7 @@ fn join(f: &mut fmt::Formatter<'_>, first: &str, separator: char, second: &str) 
 }
 
 impl GroupVersion {
-    /// Reads an `apiVersion`: `v1` or `group/v1`. `None` when there is more than one slash.
+    /// Parses an `apiVersion`: `v1` or `group/v1`. `None` if it has more than one slash.
     pub fn parse(api_version: &str) -> Option<Self> {
         match api_version.split_once('/') {
             None => Some(Self::new("", api_version)),
@@ -80,22 +80,22 @@ impl fmt::Display for GroupResource {
 }
 
 impl GroupVersionKind {
-    /// The group and version.
+    /// Its group and version.
     pub fn group_version(&self) -> GroupVersion {
         GroupVersion::new(&self.group, &self.version)
     }
-    /// The group and kind.
+    /// Its group and kind.
     pub fn group_kind(&self) -> GroupKind {
         GroupKind::new(&self.group, &self.kind)
     }
 }
 
 impl GroupVersionResource {
-    /// The group and version.
+    /// Its group and version.
     pub fn group_version(&self) -> GroupVersion {
         GroupVersion::new(&self.group, &self.version)
     }
-    /// The group and resource.
+    /// Its group and resource.
     pub fn group_resource(&self) -> GroupResource {
         GroupResource::new(&self.group, &self.resource)
     }

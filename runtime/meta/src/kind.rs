@@ -1,15 +1,14 @@
-//! What a kind declares about itself: the data from which routes, discovery, OpenAPI, columns and manifests follow.
+//! The definition of a kind: the data from which routes, discovery, OpenAPI, columns and manifests are derived.
 //!
-//! A capability is data here, never a cast at run time: `#[apiloom::resource]` writes a [`ResourceDef`], everything
-//! else reads it.
+//! Capabilities are data, not traits to be cast to: `#[apiloom::resource]` generates a [`ResourceDef`], and all other
+//! code reads it.
 
-mod api_type;
 mod conversion;
 mod deletion;
-mod hooks;
 mod name_format;
 pub mod names;
 mod place;
+pub mod protobuf;
 mod schema_source;
 mod scope;
 mod subresource;
@@ -22,28 +21,29 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+pub use crate::api_type::ApiType;
 use crate::gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};
+pub use crate::hooks::{CheckFn, DefaultFn, Hooks};
 use crate::path::JsonPath;
 use crate::query::JsonQuery;
 use crate::types::{ObjectMeta, OwnerReference};
-pub use api_type::ApiType;
 pub use conversion::{
     Conversion, ConversionMethod, ConvertJson, Converter, InMemoryConversion, JsonConversion,
 };
 pub use deletion::DeletionRule;
-pub use hooks::{CheckFn, DefaultFn, Hooks};
 pub use name_format::NameFormat;
 pub use place::Place;
+pub use protobuf::{ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType};
 pub use schema_source::{SchemaFn, SchemaSource};
 pub use scope::Scope;
-/// The text of definitions: static in a compiled type, shared when it comes from a document. A clone copies no heap.
+/// Text of definitions: static in a compiled type, shared if it is from a document. Cloning does not allocate.
 pub use smol_str::SmolStr;
 pub use subresource::{SubresourceDef, Writes};
 pub use verb::Verb;
 
-/// A kind of one version, as a Rust type. Written by `#[apiloom::resource]` or `#[derive(Resource)]`.
+/// One version of a kind, as a Rust type. Implemented by `#[apiloom::resource]` or `#[derive(Resource)]`.
 ///
-/// The JSON form of the type holds neither `apiVersion` nor `kind`: the codec writes them.
+/// The JSON of the type has neither `apiVersion` nor `kind`: the codec adds them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a Kubernetes kind",
     note = "put `#[apiloom::resource(group = .., version = .., namespaced)]` on the struct"
@@ -55,16 +55,16 @@ pub trait Resource:
     const GROUP: &'static str;
     /// The version within the group.
     const VERSION: &'static str;
-    /// The CamelCase kind.
+    /// The kind, in CamelCase.
     const KIND: &'static str;
-    /// The lower-case plural in the path.
+    /// The plural name in paths, in lower case.
     const PLURAL: &'static str;
 
-    /// Everything the kind declares.
+    /// The definition of the version.
     fn definition() -> ResourceDef;
     /// The object's metadata.
     fn metadata(&self) -> &ObjectMeta;
-    /// The object's metadata, to change.
+    /// The object's metadata, mutable.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
 }
 
@@ -90,7 +90,7 @@ impl OwnerReference {
     }
 }
 
-/// The API-machinery release a kind's lifecycle compares with: `1.2`.
+/// A release of an API group, with which lifecycles are compared: `1.2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Release {
     /// Major number.
@@ -105,36 +105,36 @@ impl fmt::Display for Release {
     }
 }
 
-/// When a kind came, is discouraged and goes (Kubernetes' deprecation policy).
+/// The releases in which a version is introduced, deprecated and removed (Kubernetes' deprecation policy).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lifecycle {
-    /// First release that has it.
+    /// First release with the version.
     pub introduced: Option<Release>,
-    /// From this release on every request gets a `Warning` header.
+    /// First release in which requests get a `Warning` header.
     pub deprecated: Option<Release>,
-    /// From this release on it is no longer served.
+    /// First release without the version.
     pub removed: Option<Release>,
-    /// What to use instead.
+    /// The kind to use instead.
     pub replacement: Option<GroupVersionKind>,
 }
 
-/// A declared API group: its versions in order of preference and the release that lifecycles compare with.
+/// A declared API group: its versions in order of preference, and its release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupDef {
-    /// The group's name, a DNS subdomain.
+    /// Name of the group, a DNS subdomain.
     pub name: SmolStr,
     /// Versions, preferred first.
     pub versions: Cow<'static, [SmolStr]>,
-    /// The release this build is; `None` means that no lifecycle applies.
+    /// Release of this build; with `None` no lifecycle applies.
     pub release: Option<Release>,
-    /// Where it is declared in the source.
+    /// Source location of the declaration.
     pub place: Option<Place>,
 }
 
-/// When `metadata.generation` counts up.
+/// When `metadata.generation` is incremented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GenerationRule {
-    /// Starts at 1 and counts every change outside metadata and, with a status subresource, outside status.
+    /// Starts at 1; incremented by each change outside of metadata and, with a status subresource, outside of status.
     #[default]
     Spec,
     /// The kind has no generation.
@@ -144,13 +144,13 @@ pub enum GenerationRule {
 /// The type of a printer column (`TableColumnDefinition.type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
-    /// SmolStr.
+    /// A string.
     String,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// A floating-point number.
     Number,
-    /// true or false.
+    /// `true` or `false`.
     Boolean,
     /// A time, shown as an age.
     Date,
@@ -159,14 +159,14 @@ pub enum ColumnType {
 /// The content of one table cell, as JSON: a string, number, boolean or null.
 pub type Cell = Value;
 
-/// Where a column's cells come from.
+/// Source of a column's cells.
 #[derive(Clone)]
 pub enum CellSource {
-    /// A value inside the object; a missing value is an empty cell.
+    /// The value at a path in the object; a missing value is an empty cell.
     Path(JsonPath),
-    /// The first value that a query finds, such as the status of one condition; a missing value as above.
+    /// The first value of a query, such as the status of one condition; a missing value is an empty cell.
     Query(JsonQuery),
-    /// A function of the typed object: decodes, calls the user's function, and hands back its value.
+    /// A function that decodes the object, calls the user's function, and returns its value.
     With(fn(&Value) -> Result<Cell, String>),
 }
 
@@ -189,34 +189,34 @@ pub struct Column {
     pub column_type: ColumnType,
     /// Format hint, such as `name`; mostly empty.
     pub format: SmolStr,
-    /// 0 is always shown, 1 only with `-o wide`.
+    /// Priority: 0 is always shown, 1 only with `-o wide`.
     pub priority: i32,
-    /// What the column shows.
+    /// Description of the column.
     pub description: SmolStr,
-    /// Where its cells come from.
+    /// Source of its cells.
     pub source: CellSource,
 }
 
-/// Everything a kind of one version declares.
+/// The definition of one version of a kind.
 #[derive(Clone, Debug)]
 pub struct ResourceDef {
     /// API group; empty for core.
     pub group: SmolStr,
-    /// Version.
+    /// Version within the group.
     pub version: SmolStr,
-    /// Kind.
+    /// Kind, in CamelCase.
     pub kind: SmolStr,
     /// Kind of its lists; `{kind}List` unless declared.
     pub list_kind: SmolStr,
-    /// Resource, the lower-case plural.
+    /// Plural name in paths, in lower case; the resource.
     pub plural: SmolStr,
-    /// Singular, for kubectl; the lower-case kind unless declared.
+    /// Singular name for kubectl; the kind in lower case unless declared.
     pub singular: SmolStr,
     /// Short names for kubectl.
     pub short_names: Vec<SmolStr>,
-    /// Categories such as `all`.
+    /// Categories for kubectl, such as `all`.
     pub categories: Vec<SmolStr>,
-    /// Namespaced or not.
+    /// Whether objects are in namespaces.
     pub scope: Scope,
     /// Served verbs, sorted.
     pub verbs: Vec<Verb>,
@@ -224,33 +224,35 @@ pub struct ResourceDef {
     pub subresources: Vec<SubresourceDef>,
     /// How objects are deleted.
     pub deletion: DeletionRule,
-    /// Whether objects are kept in a store. A kind without one serves `create` alone, which a handler answers.
+    /// Whether objects are stored. A kind without a store supports only `create`, with a handler.
     pub has_store: bool,
-    /// Whether objects are stored in this version.
+    /// Whether this is the storage version.
     pub storage: bool,
-    /// Whether the version is served at all.
+    /// Whether the version is served.
     pub served: bool,
-    /// How to reach the hub; `None` for the hub itself.
+    /// Conversion to and from the hub; `None` for the hub itself.
     pub conversion: Option<Conversion>,
-    /// Columns behind the name.
+    /// Printer columns after the name.
     pub columns: Vec<Column>,
-    /// Fields that field selectors may name besides name and namespace.
+    /// Fields for field selectors, in addition to name and namespace.
     pub selectable: Vec<JsonPath>,
-    /// Lifecycle, if declared.
+    /// Lifecycle of the version; `None` if it is not declared.
     pub lifecycle: Option<Lifecycle>,
-    /// How names are checked.
+    /// Format of object names.
     pub name_format: NameFormat,
-    /// When generation counts.
+    /// When the generation is incremented.
     pub generation: GenerationRule,
-    /// Whether an update without a resourceVersion overwrites the present state. Default true.
+    /// Whether an update without a resourceVersion overwrites the current state. Default true.
     pub unconditional_update: bool,
-    /// Whether PUT on a missing name creates. Default false.
+    /// Whether PUT on a name that does not exist creates the object. Default false.
     pub create_on_update: bool,
-    /// The type's documentation.
+    /// Documentation of the type.
     pub description: SmolStr,
-    /// Where the type is declared in the source; `None` for a kind that has no source.
+    /// Source location of the type; `None` for a kind without source.
     pub place: Option<Place>,
-    /// The structural schema of the version, apiVersion, kind and metadata included.
+    /// Protobuf form of the objects; `None` for a kind that is not accepted in Protobuf.
+    pub protobuf: Option<&'static ProtobufMessage>,
+    /// Structural schema of the version, including apiVersion, kind and metadata.
     pub schema: SchemaSource,
 }
 
@@ -295,7 +297,7 @@ impl ResourceDef {
     pub fn has_status(&self) -> bool {
         self.subresource(SubresourceDef::STATUS).is_some()
     }
-    /// The fields that only a subresource writes and no new object can give.
+    /// The fields that are written only by a subresource, and cannot be set on create.
     pub fn fields_of_subresources(&self) -> impl Iterator<Item = &str> {
         self.subresources
             .iter()
@@ -304,12 +306,12 @@ impl ResourceDef {
                 Writes::Nothing | Writes::Also(_) => None,
             })
     }
-    /// The verbs of a subresource, sorted: a verb that the kind skips is skipped below its objects too.
+    /// The verbs of a subresource, sorted, without those that the kind itself does not serve.
     pub fn verbs_of<'a>(&'a self, sub: &'a SubresourceDef) -> impl Iterator<Item = Verb> + 'a {
         let verbs = sub.verbs.iter().copied();
         verbs.filter(|verb| self.has_verb(*verb))
     }
-    /// The subresources that have a verb, sorted by name.
+    /// The subresources with at least one verb, sorted by name.
     pub fn served_subresources(&self) -> impl Iterator<Item = &SubresourceDef> {
         let subresources = self.subresources.iter();
         subresources.filter(|sub| self.verbs_of(sub).next().is_some())

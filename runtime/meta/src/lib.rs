@@ -1,19 +1,24 @@
-//! What an object is: metadata, kinds, selectors, Status, Quantity, schema, patch, codecs.
+//! The object model: metadata, kinds, selectors, Status, Quantity, schema, patch, codecs.
 //!
-//! No I/O, no async, no HTTP: everything here is a pure function of its input. The one invariant: for any
-//! bytes that come in, the answer is a value or an error that names the field, never a panic.
+//! No I/O, no async, no HTTP: all functions depend only on their input. Invariant: malformed input gives an error that
+//! names the field, never a panic.
 
+mod api_type;
 pub mod bytes;
 pub mod codec;
 #[doc(hidden)]
 pub mod codegen;
 pub mod convert;
+mod edit;
 pub mod error;
 pub mod field;
 pub mod fields;
 pub mod gvk;
+mod hooks;
 pub mod kind;
+mod labels;
 pub mod names;
+mod number;
 pub mod object;
 pub mod patch;
 pub mod path;

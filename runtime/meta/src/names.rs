@@ -1,6 +1,6 @@
-//! The name grammars of the API: DNS labels and subdomains, label keys and values, path segments, UUIDs.
+//! Grammars of names: DNS labels and subdomains, label keys and values, path segments, UUIDs.
 //!
-//! Every check answers with the complaints about the text, worded as Kubernetes words them; none means it is well formed.
+//! All checks return the problems of the text, in Kubernetes' words; none if it is well-formed.
 
 const DNS_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const DNS_SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
@@ -10,12 +10,13 @@ const LABEL_VALUE: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
 
 const LABEL_KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 
-/// The most bytes of a DNS label, and of a label's value and the name part of its key.
+/// Maximum length of a DNS label, a label value, and the name part of a label key, in bytes.
 pub const LABEL_MAX_BYTES: usize = 63;
-/// The most bytes of a DNS subdomain.
+/// Maximum length of a DNS subdomain, in bytes.
 pub const SUBDOMAIN_MAX_BYTES: usize = 253;
 
-/// Whether `text` is a first byte, middle bytes and a last byte of these classes; one byte may be first and last.
+/// Whether the first and the last byte are in `edge`, and those between in `middle`; a single byte is both first and
+/// last.
 fn is_word(text: &[u8], edge: fn(u8) -> bool, middle: fn(u8) -> bool) -> bool {
     match text {
         [] => false,
@@ -46,7 +47,7 @@ fn is_label_word(text: &str) -> bool {
     )
 }
 
-/// A rule with its examples and its regular expression, as Kubernetes puts the three together.
+/// A rule with its examples and its regular expression, in the format of Kubernetes.
 fn rule(text: &str, regex: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|e| format!("'{e}', ")).collect();
     format!(
@@ -55,7 +56,7 @@ fn rule(text: &str, regex: &str, examples: &[&str]) -> String {
     )
 }
 
-// Names count characters and label keys and values count bytes: both limits are bytes, only the words differ.
+// Kubernetes' texts say characters for names and bytes for label keys and values; both limits are in bytes.
 fn at_most_characters(max: usize) -> String {
     format!("must be no more than {max} characters")
 }
@@ -76,12 +77,12 @@ fn subdomain_complaints(text: &str, at_most: fn(usize) -> String) -> Vec<String>
     complaints
 }
 
-/// An RFC 1123 subdomain such as `my.name`: what most object names must be.
+/// Checks an RFC 1123 subdomain such as `my.name`, the format of most object names.
 pub fn dns_subdomain(text: &str) -> Vec<String> {
     subdomain_complaints(text, at_most_characters)
 }
 
-/// An RFC 1123 label such as `my-name` or `123-abc`: what namespaces are called.
+/// Checks an RFC 1123 label such as `my-name` or `123-abc`, the format of namespace names.
 pub fn dns_label(text: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if text.len() > LABEL_MAX_BYTES {
@@ -99,7 +100,7 @@ pub fn dns_label(text: &str) -> Vec<String> {
     complaints
 }
 
-/// An RFC 1035 label: a DNS label that begins with a letter.
+/// Checks an RFC 1035 label: a DNS label that begins with a letter.
 pub fn dns1035_label(text: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if text.len() > LABEL_MAX_BYTES {
@@ -112,7 +113,7 @@ pub fn dns1035_label(text: &str) -> Vec<String> {
     complaints
 }
 
-/// A label key: a name of at most 63 bytes, with an optional DNS subdomain and a slash before it.
+/// Checks a label key: a name of at most 63 bytes, after an optional DNS subdomain and a slash.
 pub fn label_key(text: &str) -> Vec<String> {
     let examples = ["MyName", "my.name", "123-abc"];
     let mut complaints = Vec::new();
@@ -151,12 +152,12 @@ pub fn label_key(text: &str) -> Vec<String> {
     complaints
 }
 
-/// A qualified name, such as a finalizer's: the same grammar as a label key.
+/// Checks a qualified name, such as that of a finalizer; the grammar is that of a label key.
 pub fn qualified_name(text: &str) -> Vec<String> {
     label_key(text)
 }
 
-/// A label value: empty, or a word of at most 63 bytes.
+/// Checks a label value: empty, or a word of at most 63 bytes.
 pub fn label_value(text: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if text.len() > LABEL_MAX_BYTES {
@@ -169,7 +170,7 @@ pub fn label_value(text: &str) -> Vec<String> {
     complaints
 }
 
-/// A name that can stand as one segment of a URL's path. Neither emptiness nor length is judged.
+/// Checks a name that is one segment of a URL path. It may be empty, and of any length.
 pub fn path_segment(text: &str) -> Vec<String> {
     match text {
         "." | ".." => vec![format!("may not be '{text}'")],
@@ -177,7 +178,7 @@ pub fn path_segment(text: &str) -> Vec<String> {
     }
 }
 
-/// The beginning of a path segment, to which something will be appended.
+/// Checks the beginning of a path segment, to which a suffix will be appended.
 pub fn path_segment_prefix(text: &str) -> Vec<String> {
     ['/', '%']
         .iter()
@@ -186,7 +187,7 @@ pub fn path_segment_prefix(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// A UUID as the server makes them: lower case, in groups of 8-4-4-4-12.
+/// Checks a UUID in the server's format: lower case, in groups of 8-4-4-4-12.
 pub fn uuid(text: &str) -> Vec<String> {
     let groups: Vec<&str> = text.split('-').collect();
     let sizes = groups.iter().map(|g| g.len()).eq([8, 4, 4, 4, 12]);

@@ -1,66 +1,153 @@
-//! The erased object: a JSON document of which only `apiVersion`, `kind` and `metadata` are known.
+//! The type-erased object: a JSON document with `apiVersion`, `kind` and `metadata`.
+
+mod typed;
+
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::kind::Resource;
+use crate::schema::{DefaultsTooLarge, Schema};
+use crate::selector::Labels;
 use crate::types::ObjectMeta;
+use typed::TypedCache;
 
-/// An object of any kind, as the registry handles it. The document is a JSON object by construction.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Object(Map<String, Value>);
+/// An object of any kind, for the registry. Its document is always a JSON object.
+///
+/// It caches its typed value (see [`Object::typed`]) until a field changes; a clone does not have it.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// Always a [`Value::Object`].
+    document: Value,
+    typed: TypedCache,
+}
+
+impl Default for Object {
+    fn default() -> Self {
+        Self::new(Map::new())
+    }
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        self.document == other.document
+    }
+}
 
 impl Object {
     /// An object with these fields.
     pub fn new(fields: Map<String, Value>) -> Self {
-        Self(fields)
+        Self {
+            document: Value::Object(fields),
+            typed: TypedCache::default(),
+        }
     }
-    /// Takes a document; `None` when it is not a JSON object.
+    /// An object from a document; `None` if it is not a JSON object.
     pub fn from_value(value: Value) -> Option<Self> {
         match value {
-            Value::Object(fields) => Some(Self(fields)),
+            Value::Object(fields) => Some(Self::new(fields)),
             _ => None,
         }
     }
-    /// The document.
+    /// The document of the object.
     pub fn into_value(self) -> Value {
-        Value::Object(self.0)
+        self.document
+    }
+    /// The document, a JSON object.
+    pub fn as_value(&self) -> &Value {
+        &self.document
     }
     /// The fields.
     pub fn fields(&self) -> &Map<String, Value> {
-        &self.0
+        self.document
+            .as_object()
+            .expect("an object by construction")
     }
-    /// The fields, to change.
+    /// The fields, mutable.
     pub fn fields_mut(&mut self) -> &mut Map<String, Value> {
-        &mut self.0
+        self.clear_typed();
+        self.fields_beside_typed()
+    }
+    /// Drops the cached typed value, because the document has changed or is about to change.
+    pub(crate) fn clear_typed(&mut self) {
+        self.typed.clear();
+    }
+    /// The fields, mutable without dropping the cached typed value; for changes that it does not contain, or that are
+    /// recorded in it.
+    fn fields_beside_typed(&mut self) -> &mut Map<String, Value> {
+        self.document
+            .as_object_mut()
+            .expect("an object by construction")
+    }
+    /// Sets or removes a field. A field that has the value already is not touched, so that the cached typed value
+    /// stays.
+    pub fn set_field(&mut self, name: &str, value: Option<Value>) {
+        if self.fields().get(name) == value.as_ref() {
+            return;
+        }
+        let fields = self.fields_mut();
+        match value {
+            Some(value) => fields.insert(name.to_owned(), value),
+            None => fields.remove(name),
+        };
+    }
+    /// Applies the defaults of a schema for such documents.
+    pub fn default_by(&mut self, schema: &Schema) {
+        if schema.default(&mut self.document) {
+            self.typed.clear();
+        }
+    }
+    /// As [`Object::default_by`], with a limit for the defaults.
+    ///
+    /// # Errors
+    /// If the defaults have more than `max_bytes` bytes of JSON; some of them may be applied then.
+    pub fn default_within(
+        &mut self,
+        schema: &Schema,
+        max_bytes: usize,
+    ) -> Result<(), DefaultsTooLarge> {
+        if schema.default_within(&mut self.document, max_bytes)? {
+            self.typed.clear();
+        }
+        Ok(())
+    }
+    /// Removes the fields that are unknown to a schema for such documents.
+    pub fn prune_by(&mut self, schema: &Schema) {
+        self.typed.clear();
+        schema.prune(&mut self.document);
     }
     /// `apiVersion`, empty when absent.
     pub fn api_version(&self) -> &str {
-        self.0
-            .get("apiVersion")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
+        self.text("apiVersion")
     }
     /// `kind`, empty when absent.
     pub fn kind(&self) -> &str {
-        self.0
-            .get("kind")
+        self.text("kind")
+    }
+    /// A string field; empty if absent.
+    fn text(&self, field: &str) -> &str {
+        self.fields()
+            .get(field)
             .and_then(Value::as_str)
             .unwrap_or_default()
     }
     /// Sets `apiVersion` and `kind`.
     pub fn set_type(&mut self, api_version: &str, kind: &str) {
-        self.0
-            .insert("apiVersion".to_owned(), Value::from(api_version));
-        self.0.insert("kind".to_owned(), Value::from(kind));
+        // The typed value has neither.
+        let fields = self.fields_beside_typed();
+        fields.insert("apiVersion".to_owned(), Value::from(api_version));
+        fields.insert("kind".to_owned(), Value::from(kind));
     }
-    /// The metadata document, `None` when absent or not an object.
+    /// The metadata; `None` if it is absent or not an object.
     pub fn meta(&self) -> Option<&Map<String, Value>> {
-        self.0.get("metadata").and_then(Value::as_object)
+        self.fields().get("metadata").and_then(Value::as_object)
     }
-    /// The metadata document, made when absent or not an object.
+    /// The metadata, mutable; added if it is absent or not an object.
     pub fn meta_mut(&mut self) -> &mut Map<String, Value> {
+        self.typed.set_metadata_outdated();
         let entry = self
-            .0
+            .fields_beside_typed()
             .entry("metadata")
             .or_insert_with(|| Value::Object(Map::new()));
         if !entry.is_object() {
@@ -70,14 +157,14 @@ impl Object {
             .as_object_mut()
             .expect("an object was put there just above")
     }
-    /// A string of the metadata, empty when absent.
+    /// A string field of the metadata; empty if absent.
     pub fn meta_str(&self, field: &str) -> &str {
         self.meta()
             .and_then(|m| m.get(field))
             .and_then(Value::as_str)
             .unwrap_or_default()
     }
-    /// Sets a string of the metadata; the empty string removes it.
+    /// Sets a string field of the metadata; an empty string removes it.
     pub fn set_meta_str(&mut self, field: &str, value: &str) {
         if value.is_empty() {
             self.meta_mut().remove(field);
@@ -85,8 +172,8 @@ impl Object {
             self.meta_mut().insert(field.to_owned(), Value::from(value));
         }
     }
-    /// Takes out of the metadata what says nothing: nulls, empty strings, lists and maps. Kubernetes writes none of them, so
-    /// an object with `annotations: {}` is the same as one without.
+    /// Removes empty values from the metadata: nulls, empty strings, lists and maps. Kubernetes does not write them,
+    /// so an object with `annotations: {}` is equal to one without annotations.
     pub fn drop_empty_metadata(&mut self) {
         let says_something = |value: &Value| match value {
             Value::Null => false,
@@ -95,7 +182,8 @@ impl Object {
             Value::Object(fields) => !fields.is_empty(),
             Value::Bool(_) | Value::Number(_) => true,
         };
-        if let Some(Value::Object(metadata)) = self.fields_mut().get_mut("metadata") {
+        self.typed.set_metadata_outdated();
+        if let Some(Value::Object(metadata)) = self.fields_beside_typed().get_mut("metadata") {
             metadata.retain(|_, value| says_something(value));
         }
     }
@@ -128,7 +216,7 @@ impl Object {
         list.map(|l| l.iter().filter_map(Value::as_str).collect())
             .unwrap_or_default()
     }
-    /// The labels, if there are any.
+    /// The labels, if any.
     pub(crate) fn labels(&self) -> Option<&Map<String, Value>> {
         self.meta()?.get("labels")?.as_object()
     }
@@ -136,31 +224,53 @@ impl Object {
     pub fn label(&self, key: &str) -> Option<&str> {
         self.labels()?.get(key)?.as_str()
     }
-    /// The metadata as its type.
+    /// The metadata, decoded.
     ///
     /// # Errors
-    /// When a metadata field has another type than [`ObjectMeta`] says.
+    /// If a field of the metadata does not have the type in [`ObjectMeta`].
     pub fn metadata(&self) -> Result<ObjectMeta, serde_json::Error> {
-        match self.0.get("metadata") {
-            Some(value) => ObjectMeta::deserialize(value),
-            None => Ok(ObjectMeta::default()),
-        }
+        typed::metadata(&self.document)
     }
-    /// The whole object as a typed kind; fields that the type does not know are left out.
+    /// The object as a typed value. It is decoded by the first call, and again after a field outside of the metadata
+    /// has changed, so that admission plugins and the strategy of the kind share one value. Fields that the type does
+    /// not have are dropped.
     ///
     /// # Errors
-    /// When the document does not have the type's shape.
-    pub fn to_typed<K: DeserializeOwned>(&self) -> Result<K, serde_json::Error> {
-        // A clone: serde_json offers by-reference deserialization only from `&Value`, which a bare map is not.
-        serde_json::from_value(Value::Object(self.0.clone()))
+    /// If the document cannot be decoded as the type.
+    pub fn typed<K: Resource>(&self) -> Result<Arc<K>, serde_json::Error> {
+        self.typed.get(&self.document)
+    }
+    /// Caches a typed value that is equal to the document.
+    pub(crate) fn set_typed<K: Resource>(&mut self, value: Arc<K>) {
+        self.typed.set(value);
+    }
+    /// The object as a value of a type; fields that the type does not have are dropped.
+    ///
+    /// # Errors
+    /// If the document cannot be decoded as the type.
+    pub fn to_typed<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        T::deserialize(&self.document)
     }
 }
 
-use serde::Deserialize as _;
-
 impl serde::Serialize for Object {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+        self.document.serialize(serializer)
+    }
+}
+
+impl Labels for Object {
+    fn value(&self, key: &str) -> Option<&str> {
+        self.label(key)
+    }
+    fn count(&self) -> usize {
+        self.labels().map_or(0, serde_json::Map::len)
+    }
+    fn all(&self, mut holds: impl FnMut(&str, &str) -> bool) -> bool {
+        let labels = self.labels().into_iter().flatten();
+        // A value that is not a string is not a label.
+        let mut labels = labels.filter_map(|(key, value)| Some((key, value.as_str()?)));
+        labels.all(|(key, value)| holds(key, value))
     }
 }
 

@@ -1,8 +1,7 @@
-//! JSON patch (RFC 6902) and JSON merge patch (RFC 7386) over an erased object.
+//! JSON patch (RFC 6902) and JSON merge patch (RFC 7386) for type-erased objects.
 //!
-//! What Kubernetes allows beyond RFC 6902: an index below zero counts from the end, and a `test` for null holds where
-//! there is nothing. A patch is applied whole or not at all, and after every patch the document stays one that can be
-//! stored and read again.
+//! As in Kubernetes, and beyond RFC 6902, a negative index counts from the end, and a `test` for null succeeds on a
+//! missing field. A patch is applied completely or not at all, and its result can always be stored and decoded again.
 
 use std::io;
 use std::sync::LazyLock;
@@ -11,16 +10,17 @@ use json_patch::jsonptr::{Pointer, Token};
 use json_patch::{PatchOperation, merge};
 use serde_json::Value;
 
-use crate::codec::{self, DecodeError, Decoded, Format};
+use crate::codec::{self, DecodeError, DecodedDocument, Format};
 use crate::schema::node::{Node, Property, Types};
 
-/// The most operations a JSON patch may hold, as kube-apiserver has it.
+/// Maximum number of operations in a JSON patch, as in kube-apiserver.
 pub const MAX_OPERATIONS: usize = 10_000;
-/// The most bytes of JSON that the `copy` operations of one patch may add, as kube-apiserver has it: the limit of a body.
+/// Maximum size of the JSON that the `copy` operations of a patch add, in bytes, as in kube-apiserver: the limit for
+/// bodies.
 pub const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
-/// The most values that one JSON patch may shift within lists or look at inside what it moves: well under a second of work.
+/// Maximum number of values that a JSON patch shifts in lists or visits in moved values; takes well under a second.
 pub const MAX_STEPS: usize = 50_000_000;
-/// The deepest nesting a JSON patch may make. serde_json reads back 127 levels, and lists and events add a few.
+/// Maximum nesting of the result of a JSON patch. serde_json decodes 127 levels, and lists and events add a few.
 pub const MAX_DEPTH: usize = 120;
 
 /// A parsed patch.
@@ -42,34 +42,34 @@ enum Change {
 #[derive(Clone, Debug, PartialEq)]
 struct JsonPatch(Vec<PatchOperation>);
 
-/// Why a patch was refused.
+/// Error of a patch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
-    /// The patch document itself is malformed.
+    /// The patch document is malformed.
     #[error("error decoding patch: {0}")]
     Malformed(String),
-    /// More operations than [`MAX_OPERATIONS`].
+    /// There are more operations than [`MAX_OPERATIONS`].
     #[error("The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {0}")]
     TooManyOperations(usize),
-    /// An operation could not be applied: `test` failed, a path is missing.
+    /// An operation cannot be applied: a `test` failed, or a path is missing.
     #[error("{0}")]
     NotApplicable(String),
 }
 
 impl Patch {
-    /// Reads a JSON patch.
+    /// Parses a JSON patch.
     ///
     /// # Errors
     /// [`PatchError::Malformed`], [`PatchError::TooManyOperations`].
     pub fn parse_json(body: &[u8]) -> Result<Self, PatchError> {
-        let Decoded { value, mut strict } = match codec::decode_under(body, &OPERATIONS) {
-            // What is of the wrong type is refused below, where an operation knows its number.
+        let DecodedDocument { value, mut strict } = match codec::decode_under(body, &OPERATIONS) {
+            // Values of the wrong type are reported below, with the index of their operation.
             Err(DecodeError::Type(_)) => parse(body)?,
             decoded => decoded.map_err(malformed)?,
         };
         let operations = match value {
             Value::Array(operations) => operations,
-            // Go reads null as a list of nothing.
+            // Go decodes null as an empty list.
             Value::Null => Vec::new(),
             other => return Err(wrong_type(&other, "jsonpatch.Patch")),
         };
@@ -94,12 +94,12 @@ impl Patch {
         })
     }
 
-    /// Reads a merge patch; it must be a JSON object.
+    /// Parses a merge patch, which must be a JSON object.
     ///
     /// # Errors
     /// [`PatchError::Malformed`].
     pub fn parse_merge(body: &[u8]) -> Result<Self, PatchError> {
-        let Decoded { value, strict } = parse(body)?;
+        let DecodedDocument { value, strict } = parse(body)?;
         if !value.is_object() {
             return Err(wrong_type(&value, "map[string]interface {}"));
         }
@@ -109,13 +109,13 @@ impl Patch {
         })
     }
 
-    /// What the patch's own document says twice or in vain, in its order: `duplicate field "spec.x"`,
-    /// `json patch unknown field "[0].foo"`. Of duplicates the last one counts.
+    /// Duplicate and unknown fields of the patch document, in its order: `duplicate field "spec.x"`, `json patch
+    /// unknown field "[0].foo"`. The last duplicate is used.
     pub fn strict(&self) -> &[String] {
         &self.strict
     }
 
-    /// Applies the patch; the target is unchanged when it fails.
+    /// Applies the patch; on error the target is unchanged.
     ///
     /// # Errors
     /// [`PatchError::NotApplicable`].
@@ -134,7 +134,7 @@ impl Patch {
     }
 }
 
-/// What a JSON patch may hold; anything may stand in its fields here.
+/// Schema of a JSON patch document; the values of fields are not restricted here.
 static OPERATIONS: LazyLock<Node> = LazyLock::new(|| {
     let property = |name: &str| {
         let mut node = Node::of(Types::ANY);
@@ -152,7 +152,7 @@ static OPERATIONS: LazyLock<Node> = LazyLock::new(|| {
     operations
 });
 
-fn parse(body: &[u8]) -> Result<Decoded, PatchError> {
+fn parse(body: &[u8]) -> Result<DecodedDocument, PatchError> {
     codec::decode_freely(body, Format::Json).map_err(malformed)
 }
 
@@ -175,7 +175,7 @@ fn wrong_type(document: &Value, wanted: &str) -> PatchError {
 }
 
 impl JsonPatch {
-    /// Applies every operation; when one fails the document is left as far as it came.
+    /// Applies the operations in order; on error the document has the changes of those before.
     fn apply(&self, document: &mut Value) -> Result<(), String> {
         let mut target = Target {
             document,
@@ -188,7 +188,7 @@ impl JsonPatch {
     }
 }
 
-/// A document being patched, and what the patch has spent of its bounds.
+/// A document that is being patched, with the work and the bytes spent so far.
 struct Target<'d> {
     document: &'d mut Value,
     copied_bytes: usize,
@@ -272,8 +272,8 @@ impl Target<'_> {
         removed.ok_or_else(|| missing("remove", path))
     }
 
-    /// Refuses a value that would nest the document too deep where `path` puts it: what recurses over a document must
-    /// be able to, and what is stored must be readable.
+    /// Refuses a value that would exceed the maximum nesting at `path`, so that recursion over the document is
+    /// limited, and the stored document can be decoded.
     fn check_depth(&mut self, path: &Pointer, value: &Value) -> Result<(), String> {
         let (depth, values) = extent(value);
         if path.count() + depth > MAX_DEPTH {
@@ -301,7 +301,7 @@ fn missing(operation: &str, path: &Pointer) -> String {
 fn test(document: &Value, path: &Pointer, expected: &Value) -> Result<(), String> {
     let held = match find(document, path) {
         Some(found) => found == expected,
-        // A field that is not there reads as null; an element of a list, or a field of nothing, does not.
+        // A missing field compares as null; a missing list element, or a field of a missing object, does not.
         None => {
             expected.is_null()
                 && path
@@ -338,7 +338,7 @@ fn find_mut<'v>(document: &'v mut Value, path: &Pointer) -> Option<&'v mut Value
         })
 }
 
-/// The element that a token names in a list of `len`; -1 is the last one.
+/// Index of a list element; -1 is the last one.
 fn index(token: &Token<'_>, len: usize) -> Option<usize> {
     let index: i64 = token.decoded().parse().ok()?;
     let index = if index < 0 {
@@ -349,7 +349,7 @@ fn index(token: &Token<'_>, len: usize) -> Option<usize> {
     (index < len).then_some(index)
 }
 
-/// Where a token inserts into a list of `len`: `-` and -1 behind the last element, -2 before it.
+/// Index at which a token inserts into a list of `len`: `-` and -1 after the last element, -2 before it.
 fn insertion_index(token: &Token<'_>, len: usize) -> Option<usize> {
     if token.decoded() == "-" {
         Some(len)
@@ -358,7 +358,7 @@ fn insertion_index(token: &Token<'_>, len: usize) -> Option<usize> {
     }
 }
 
-/// How deep a value is nested, and of how many values it consists.
+/// The nesting and the number of values of a document.
 fn extent(value: &Value) -> (usize, usize) {
     let below = |inner: &mut dyn Iterator<Item = &Value>| {
         inner.map(extent).fold((1, 1), |(depth, values), (d, v)| {

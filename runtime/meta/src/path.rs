@@ -1,23 +1,22 @@
-//! A path from the root of an object to one value: what columns and selectable fields name.
+//! Paths from the root of an object to one value, for columns and selectable fields.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// A chain of JSON field names, such as `.spec.referenceType`.
+/// A sequence of JSON field names, such as `.spec.referenceType`.
 ///
-/// Only plain fields: there are no wildcards, filters or indexes. Columns that need them have a
-/// [`JsonQuery`](crate::query::JsonQuery).
+/// Without wildcards, filters or indexes; columns can have a [`JsonQuery`](crate::query::JsonQuery) for these.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JsonPath(Vec<String>);
 
 impl JsonPath {
-    /// A path of these JSON names.
+    /// A path of these field names.
     pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         Self(names.into_iter().map(Into::into).collect())
     }
 
-    /// Reads `.spec.referenceType` or `spec.referenceType`. `None` for an empty path or an empty name in it.
+    /// Parses `.spec.referenceType` or `spec.referenceType`. `None` for an empty path or an empty name in it.
     pub fn parse(text: &str) -> Option<Self> {
         let names: Vec<String> = text
             .strip_prefix('.')
@@ -35,25 +34,25 @@ impl JsonPath {
         }
     }
 
-    /// The names in order.
+    /// The field names, in order.
     pub fn names(&self) -> &[String] {
         &self.0
     }
 
-    /// The value at this path, `None` where a step is missing.
+    /// The value at this path; `None` if a field is missing.
     pub fn get<'a>(&self, root: &'a Value) -> Option<&'a Value> {
         self.0.iter().try_fold(root, |value, name| value.get(name))
     }
 
-    /// The value at this path below the fields of an object, `None` where a step is missing.
+    /// The value at this path below the fields of an object; `None` if a field is missing.
     pub fn get_in<'a>(&self, fields: &'a Map<String, Value>) -> Option<&'a Value> {
         let (first, rest) = self.0.split_first()?;
         rest.iter()
             .try_fold(fields.get(first)?, |value, name| value.get(name))
     }
 
-    /// Sets the value at this path below the fields of an object. Missing objects on the way are added; a value that is
-    /// not an object stays.
+    /// Sets the value at this path below the fields of an object, and adds missing objects on the way. Does nothing if
+    /// a value on the way is not an object.
     pub fn put_in(&self, fields: &mut Map<String, Value>, value: Value) {
         let Some((last, way)) = self.0.split_last() else {
             return;
@@ -69,7 +68,7 @@ impl JsonPath {
         inner.insert(last.clone(), value);
     }
 
-    /// The path as field selectors write it: `spec.referenceType`.
+    /// The path in the syntax of field selectors: `spec.referenceType`.
     pub fn as_field(&self) -> String {
         self.0.join(".")
     }

@@ -1,15 +1,15 @@
-//! A path from the root of an object to values in its lists: what a printer column may name beyond plain fields.
+//! Paths from the root of an object to values in its lists, for printer columns.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use serde_json::Value;
 
+use crate::number;
 use crate::path::JsonPath;
-use crate::schema::number;
 
-/// A JSONPath of a printer column, such as `.status.conditions[?(@.type=="Ready")].status`: plain fields, then steps
-/// that may choose among items.
+/// The JSONPath of a printer column, such as `.status.conditions[?(@.type=="Ready")].status`: field names, then steps
+/// that may select list items.
 ///
 /// ```
 /// use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
@@ -29,27 +29,27 @@ pub struct JsonQuery {
     steps: Vec<QueryStep>,
 }
 
-/// A step of a [`JsonQuery`] behind its plain fields.
+/// A step of a [`JsonQuery`] after its field names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueryStep {
     /// `.name` or `['name']`: a field of an object.
     Field(String),
-    /// `[0]`: an item of a list, from its end when negative.
+    /// `[0]`: an item of a list; a negative index counts from the end.
     Item(i64),
-    /// `[*]`: every item of a list or value of an object.
+    /// `[*]`: all items of a list or values of an object.
     Every,
-    /// `[?(..)]`: the items of a list that pass a filter.
+    /// `[?(..)]`: the items of a list that match a filter.
     Where(QueryFilter),
 }
 
-/// What an item of a list must have.
+/// A filter for list items.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryFilter {
     path: JsonPath,
     test: Option<(Comparison, Value)>,
 }
 
-/// How a filter compares.
+/// Comparison operator of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are the operators")]
 pub enum Comparison {
@@ -62,7 +62,7 @@ pub enum Comparison {
 }
 
 impl JsonQuery {
-    /// A query that begins with plain fields.
+    /// A query that begins with these fields.
     pub fn new(start: JsonPath) -> Self {
         Self {
             start,
@@ -70,24 +70,24 @@ impl JsonQuery {
         }
     }
 
-    /// The query with one more step.
+    /// Appends a step.
     #[must_use]
     pub fn then(mut self, step: QueryStep) -> Self {
         self.steps.push(step);
         self
     }
 
-    /// The plain fields that it begins with.
+    /// The field names at the beginning.
     pub fn start(&self) -> &JsonPath {
         &self.start
     }
 
-    /// The steps behind the plain fields.
+    /// The steps after the field names.
     pub fn steps(&self) -> &[QueryStep] {
         &self.steps
     }
 
-    /// The first value that the steps lead to from the value at the start. A printer column shows one value.
+    /// The first result of the steps for the value at the start. A printer column shows one value.
     pub fn first_below<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         first(value, &self.steps)
     }
@@ -124,12 +124,12 @@ fn first<'a>(value: &'a Value, steps: &[QueryStep]) -> Option<&'a Value> {
 }
 
 impl QueryFilter {
-    /// Passes items that have a value at a path.
+    /// A filter for items that have a value at a path.
     pub fn exists(path: JsonPath) -> Self {
         Self { path, test: None }
     }
 
-    /// Passes items whose value at a path compares so with another. An empty path is the item itself.
+    /// A filter for items whose value at a path compares with another as given. An empty path is the item itself.
     pub fn compares(path: JsonPath, comparison: Comparison, other: impl Into<Value>) -> Self {
         Self {
             path,
@@ -137,12 +137,12 @@ impl QueryFilter {
         }
     }
 
-    /// The path below the item.
+    /// The path, relative to the item.
     pub fn path(&self) -> &JsonPath {
         &self.path
     }
 
-    /// An item without a value at the path does not pass, as in Kubernetes.
+    /// Whether an item matches; without a value at the path it does not, as in Kubernetes.
     fn passes(&self, item: &Value) -> bool {
         match (self.path.get(item), &self.test) {
             (None, _) => false,
@@ -153,7 +153,7 @@ impl QueryFilter {
 }
 
 impl Comparison {
-    /// Values of different types do not compare.
+    /// Whether the comparison is true; for values of different types it is not.
     fn holds(self, value: &Value, other: &Value) -> bool {
         let order = match (value, other) {
             (Value::Number(value), Value::Number(other)) => number::compare(value, other),
@@ -213,7 +213,7 @@ impl fmt::Display for QueryFilter {
         }
         match &self.test {
             None => Ok(()),
-            // A quote inside is not escaped in JSONPath: the other quotes go around it.
+            // JSONPath has no escape for quotes, so the other kind of quotes is used.
             Some((comparison, Value::String(text))) if text.contains('"') => {
                 write!(f, "{}'{text}'", comparison.as_str())
             }
@@ -243,7 +243,6 @@ mod tests {
         assert_eq!(found, expected, "{query}");
     }
 
-    // Issue 10, point 6.
     #[test]
     fn steps_choose_among_items() {
         let list = || json!(["a", "b", "c"]);
@@ -265,7 +264,6 @@ mod tests {
         );
     }
 
-    // Issue 10, point 6.
     #[test]
     fn filters_compare_values_of_one_type() {
         use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
@@ -308,7 +306,6 @@ mod tests {
         check(&query(QueryStep::Where(itself)), json!("b"), None);
     }
 
-    // Issue 10, point 6.
     #[test]
     fn queries_are_printed_as_jsonpath() {
         let filter = |path: &[&str], other: Value| {

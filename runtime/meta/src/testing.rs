@@ -1,4 +1,4 @@
-//! Checks that packages run in their own tests.
+//! Checks for the tests of packages with kinds.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ const SAMPLES: u64 = 300;
 /// Converts random documents of a version and of its hub in both directions. `#[apiloom::resource]` generates a test
 /// that calls it for every version with `spoke_of`.
 ///
-/// - A document that the schema allows can be converted.
+/// - Every valid document can be converted.
 /// - Converting a document of the version to the hub, back, and to the hub again gives the same document of the hub.
 /// - Converting a document of the hub to the version, back, and to the version again gives the same document of the
 ///   version.
-/// - A client that writes in the version what it read changes nothing in the hub, and one that writes something else reads
-///   what it wrote.
+/// - A client that writes a document of the version unchanged does not change the hub's, and one that writes another
+///   document reads it back.
 ///
 /// # Panics
-/// With the documents for which one of these does not hold.
+/// With the documents for which a check fails.
 #[track_caller]
 pub fn check_conversion<Spoke: Resource, Hub: Resource>() {
     let spoke = Version::of::<Spoke>();
@@ -55,7 +55,7 @@ impl Version {
         }
     }
 
-    /// A random object; `None` if the schema does not allow it, since it need not be convertible then.
+    /// A random object; `None` if it is invalid, since then it need not be convertible.
     fn sample(&self, seed: u64) -> Option<Value> {
         let mut sample = self.schema.sample(seed);
         sample["metadata"] = json!({"name": "a"});

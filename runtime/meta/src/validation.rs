@@ -1,6 +1,7 @@
-//! Checks of the metadata of objects of every kind (`ValidateObjectMeta`, `ValidateObjectMetaUpdate`).
+//! Validation of the metadata of all objects (`ValidateObjectMeta`, `ValidateObjectMetaUpdate`).
 //!
-//! Works on the erased object: the schema refused values of the wrong type before, so here such a value counts as absent.
+//! Works on the type-erased object. The schema has refused values of the wrong type before, so they count as absent
+//! here.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,28 +12,29 @@ use serde_json::{Map, Value};
 use crate::field::{FieldError, FieldPath, go_quote, is_printable};
 use crate::gvk::GroupVersion;
 use crate::kind::{NameFormat, Scope};
+use crate::labels::{MAX_ERRORS, complaints};
 use crate::names;
 use crate::object::Object;
 use crate::types::{OwnerReference, Time};
 
-/// The most bytes that keys and values of all annotations may have together.
+pub use crate::labels::label_errors;
+
+/// Maximum size of the keys and values of all annotations, in bytes.
 pub const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
-/// The most bytes of a field manager's name.
+/// Maximum length of the name of a field manager, in bytes.
 pub const FIELD_MANAGER_MAX_BYTES: usize = 128;
-/// The most errors told about one field: a body full of bad labels must not make an answer a hundred times its size.
-const MAX_ERRORS: usize = 100;
 const SUBRESOURCE_MAX_BYTES: usize = 256;
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND_DELETION: &str = "foregroundDeletion";
-/// The finalizers that need no domain before them.
+/// Finalizers without a domain prefix.
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", ORPHAN, FOREGROUND_DELETION];
 
 const IMMUTABLE: &str = "field is immutable";
 
-/// Checks the metadata of an object about to be created: name, namespace, labels, annotations, owners, finalizers.
+/// Validates the metadata of an object on create: name, namespace, labels, annotations, owners, finalizers.
 ///
-/// A name must have been generated before, and the namespace put in.
+/// A generated name and the namespace must have been set before.
 pub fn validate_create(object: &Object, scope: Scope, format: NameFormat) -> Vec<FieldError> {
     let root = FieldPath::new("metadata");
     let mut errors = name_errors(object, format, &root);
@@ -53,11 +55,12 @@ pub fn validate_create(object: &Object, scope: Scope, format: NameFormat) -> Vec
     errors
 }
 
-/// Checks what an update did to the metadata: immutable fields, finalizers of an object being deleted, and what is
-/// checked on creation of labels, annotations, owners and finalizers.
+/// Validates the metadata of an object on update: immutable fields, finalizers of an object marked for deletion, and
+/// labels, annotations, owners and finalizers as on create.
 ///
-/// The registry must have carried over what a client may leave out (`uid`, `creationTimestamp`, `generation`,
-/// `deletionTimestamp`, `deletionGracePeriodSeconds`, `namespace`), and it alone judges the resourceVersion.
+/// The registry must have copied the fields that a client may omit (`uid`, `creationTimestamp`, `generation`,
+/// `deletionTimestamp`, `deletionGracePeriodSeconds`, `namespace`). It also checks the resourceVersion, which is
+/// ignored here.
 pub fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
     let root = FieldPath::new("metadata");
     let mut errors = Vec::new();
@@ -95,7 +98,7 @@ pub fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// Complaints about a name, or with `prefix` about the beginning of a generated one.
+/// The problems of a name, or with `prefix` those of a generateName.
 pub fn name_complaints(name: &str, format: NameFormat, prefix: bool) -> Vec<String> {
     match format {
         NameFormat::DnsSubdomain => names::dns_subdomain(&complete(name, prefix)),
@@ -105,8 +108,8 @@ pub fn name_complaints(name: &str, format: NameFormat, prefix: bool) -> Vec<Stri
     }
 }
 
-/// A prefix may end in a dash, behind which the suffix comes: what is judged has a letter in place of the dash and of
-/// the character before it, since any character is fine there that is fine in the whole name.
+/// A generateName may end in a dash, after which the suffix follows. A letter replaces the dash and the character
+/// before it, since there any character is allowed that is allowed within a name.
 fn complete(name: &str, prefix: bool) -> Cow<'_, str> {
     let mut before = name.strip_suffix('-').unwrap_or_default().chars();
     match before.next_back() {
@@ -147,8 +150,8 @@ fn namespace_errors(namespace: &str, scope: Scope, path: &FieldPath) -> Vec<Fiel
     }
 }
 
-/// What creation and update check alike. Creation judges the grammar of finalizers, an update only whether they are
-/// qualified: an object may carry one that was let in when rules were looser.
+/// Checks for both create and update. Create validates the format of finalizers, update only that they are qualified:
+/// an object may have one from a release with looser rules.
 fn common_errors(
     object: &Object,
     root: &FieldPath,
@@ -168,21 +171,8 @@ fn common_errors(
     errors
 }
 
-/// Checks labels: keys are label keys, values label values. Tells the first hundred errors.
-pub fn label_errors<'a>(
-    labels: impl Iterator<Item = (&'a str, &'a str)>,
-    path: &FieldPath,
-) -> Vec<FieldError> {
-    let errors = labels.flat_map(|(key, value)| {
-        let keys = complaints(path, key, &names::label_key(key));
-        keys.into_iter()
-            .chain(complaints(path, value, &names::label_value(value)))
-    });
-    errors.take(MAX_ERRORS).collect()
-}
-
 fn annotation_errors(object: &Object, path: &FieldPath) -> Vec<FieldError> {
-    // Case does not matter in the key of an annotation, not even in its domain.
+    // The case of an annotation's key does not matter, even in its domain.
     let keys = strings(object, "annotations")
         .flat_map(|(key, _)| complaints(path, key, &names::label_key(&key.to_lowercase())));
     let mut errors: Vec<FieldError> = keys.take(MAX_ERRORS).collect();
@@ -324,7 +314,7 @@ fn managed_entry_errors(entry: &Value, path: &FieldPath) -> Vec<FieldError> {
     errors
 }
 
-/// Checks the name of a field manager: at most 128 bytes, printable characters only. Empty means not given.
+/// Validates the name of a field manager: at most 128 bytes of printable characters. An empty name means absent.
 pub fn field_manager_errors(manager: &str, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if manager.len() > FIELD_MANAGER_MAX_BYTES {
@@ -340,7 +330,7 @@ pub fn field_manager_errors(manager: &str, path: &FieldPath) -> Vec<FieldError> 
     errors
 }
 
-/// A field of the metadata; `null` is the same as absent.
+/// A field of the metadata; `null` counts as absent.
 fn meta_value<'a>(object: &'a Object, field: &str) -> Option<&'a Value> {
     object.meta()?.get(field).filter(|value| !value.is_null())
 }
@@ -368,15 +358,7 @@ fn owners(object: &Object) -> Vec<OwnerReference> {
         .collect()
 }
 
-/// Complaints about a value as errors of a field.
-fn complaints(path: &FieldPath, value: &str, complaints: &[String]) -> Vec<FieldError> {
-    complaints
-        .iter()
-        .map(|complaint| FieldError::invalid(path, value, complaint))
-        .collect()
-}
-
-/// Whether two values say the same; two spellings of one point in time do.
+/// Whether two values are equal; two representations of the same time are.
 fn same_value(a: Option<&Value>, b: Option<&Value>) -> bool {
     let time = |value: Option<&Value>| {
         value

@@ -1,6 +1,7 @@
-//! The API server: registry (what create, update and delete mean), http (the wire), options and the server itself.
+//! The API server: `registry` (REST semantics), `http` (the wire), `auth`, `options` (flags) and `server` (listener,
+//! filters, life cycle).
 //!
-//! `registry` never sees HTTP status codes or headers; `http` never sees sockets or TLS; only `options` reads the
+//! `registry` uses no HTTP status codes or headers; `http` uses no sockets or TLS; only `options` reads the
 //! environment. Library code never exits the process and never panics on input.
 
 pub mod auth;
@@ -10,10 +11,12 @@ mod recent;
 pub mod registry;
 pub mod server;
 
-/// Lets an [`Admission`] plugin wait: put `#[async_trait]` on its impl.
+/// The attribute for impls of [`Admission`] and [`Handler`], whose methods are asynchronous.
 pub use async_trait::async_trait;
 pub use registry::{
     Admission, AdmissionContext, AdmissionRequest, AdmittedObject, CreateOptions, Handler, Lister,
     Operation, RequestContext, Strategy,
 };
-pub use server::{Backend, Builder, Config, InProcess, Loopback, Ready, Server, ServerError, main};
+pub use server::{
+    Backend, BoundServer, Builder, Config, InProcess, Loopback, Server, ServerError, main,
+};

@@ -1,6 +1,6 @@
-//! Command line flags, named as kube-apiserver names its own. The only place that reads the environment.
+//! Command line flags, with the names of kube-apiserver. The only module that reads the environment.
 //!
-//! Flags become a plain [`Config`]; everything behind this file is told what to do by that value alone.
+//! Flags are converted to a plain [`Config`]; the rest of the server depends on that value only.
 
 mod problems;
 
@@ -20,16 +20,16 @@ use crate::server::{
     Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, TlsFiles, WatchCacheSize,
 };
 
-/// Every flag of a generated server, in groups.
+/// All flags of a generated server, in groups.
 #[derive(Clone, Debug, Parser)]
 #[command(disable_help_subcommand = true)]
 pub struct Options {
     #[command(flatten)]
-    generic: Generic,
+    generic: GenericFlags,
     #[command(flatten)]
-    serving: SecureServing,
+    serving: SecureServingFlags,
     #[command(flatten)]
-    storage: Storage,
+    storage: StorageFlags,
     #[command(flatten)]
     etcd: EtcdFlags,
     #[command(flatten)]
@@ -37,52 +37,54 @@ pub struct Options {
     #[command(flatten)]
     admission: AdmissionFlags,
     #[command(flatten)]
-    api: ApiEnablement,
+    api: ApiEnablementFlags,
     #[command(flatten)]
-    logs: Logs,
+    logs: LogFlags,
 }
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Generic flags")]
-struct Generic {
-    /// Maximum number of non-mutating requests in flight at a time, watches left aside; requests beyond it are answered
-    /// with 429. 0 for no limit.
+struct GenericFlags {
+    /// Maximum number of non-mutating requests in flight at a given time, without watches; further requests are
+    /// rejected with 429. 0 for no limit.
     #[arg(long, value_name = "NUMBER", default_value_t = 400)]
     max_requests_inflight: usize,
-    /// Maximum number of mutating requests in flight at a time; requests beyond it are answered with 429. 0 for no limit.
+    /// Maximum number of mutating requests in flight at a given time; further requests are rejected with 429. 0 for no
+    /// limit.
     #[arg(long, value_name = "NUMBER", default_value_t = 200)]
     max_mutating_requests_inflight: usize,
-    /// Maximum number of bytes of an object as it would be stored; writes beyond it are answered with 413. 0 for no limit.
+    /// Maximum size of a stored object in bytes; larger writes are rejected with 413. 0 for no limit.
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_OBJECT_BYTES)]
     max_object_bytes: usize,
-    /// Fraction of the requests over HTTP/2 that are answered with GOAWAY, chosen at random, so that clients do not stay
-    /// with one server behind a load balancer: 0 (off) to 0.02. Their other requests in flight are not affected.
+    /// Fraction of HTTP/2 requests, chosen at random, that are answered with GOAWAY, so that clients reconnect and are
+    /// balanced over several servers: 0 (off) to 0.02. Their other requests in flight are not affected.
     #[arg(long, value_name = "FRACTION", default_value = "0")]
     goaway_chance: GoawayChance,
 }
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Secure serving flags")]
-struct SecureServing {
-    /// Address to listen on; 0.0.0.0 or :: for every interface.
+struct SecureServingFlags {
+    /// IP address on which to listen for --secure-port; 0.0.0.0 or :: for all interfaces.
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     bind_address: IpAddr,
-    /// Port to serve HTTPS on; 0 picks a free one.
+    /// Port on which to serve HTTPS; 0 for a free one.
     #[arg(long, value_name = "PORT", default_value_t = 6443)]
     secure_port: u16,
-    /// Folder of the serving certificate, which is made there when it is missing [default: DATA_DIR/pki].
+    /// Directory of the serving certificate; a self-signed one is generated there if it is missing [default:
+    /// DATA_DIR/pki].
     #[arg(long, value_name = "DIR")]
     cert_dir: Option<PathBuf>,
-    /// Serving certificate in PEM form, intermediate certificates behind it.
+    /// File with the serving certificate in PEM format, followed by intermediate certificates.
     #[arg(long, value_name = "FILE")]
     tls_cert_file: Option<PathBuf>,
-    /// Private key of the serving certificate in PEM form.
+    /// File with the private key of the serving certificate in PEM format.
     #[arg(long, value_name = "FILE")]
     tls_private_key_file: Option<PathBuf>,
 }
 
-impl SecureServing {
-    /// The serving certificate, if the user brings one.
+impl SecureServingFlags {
+    /// The files of the serving certificate, if the flags for them are set.
     fn tls_files(&self, problems: &mut Problems) -> Option<TlsFiles> {
         let (certificate, private_key) = (&self.tls_cert_file, &self.tls_private_key_file);
         problems.check_pair(
@@ -98,16 +100,17 @@ impl SecureServing {
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Storage flags")]
-struct Storage {
-    /// Where objects are kept: embedded, in files below the data folder; memory; or etcd, which several servers share
-    /// [default: embedded, or etcd when --etcd-servers is given].
+struct StorageFlags {
+    /// Storage backend: embedded, in files below the data directory; memory; or etcd, which several servers can share
+    /// [default: embedded, or etcd if --etcd-servers is set].
     #[arg(long, value_name = "NAME")]
     storage_backend: Option<String>,
-    /// Folder of the store, the certificates and admin.kubeconfig [default: NAME-data in the current folder].
+    /// Directory of the embedded store, the certificates and admin.kubeconfig [default: NAME-data in the current
+    /// directory].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Bytes of old values that the embedded store keeps for watches and lists of the past; beyond that the oldest are
-    /// forgotten before their 5 minutes or 10000 changes are over.
+    /// Maximum size of the history of the embedded store for watches and exact lists, in bytes. Above it the oldest
+    /// changes are compacted, even if they are younger than 5 minutes or among the last 10000.
     #[arg(long, value_name = "BYTES", default_value_t = Retention::default().max_bytes)]
     embedded_history_bytes: u64,
 }
@@ -115,31 +118,32 @@ struct Storage {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Etcd flags")]
 struct EtcdFlags {
-    /// Client URLs of etcd's members, the preferred one first.
+    /// List of etcd servers to connect with (scheme://host:port), the preferred one first.
     #[arg(long, value_name = "URL,..", value_delimiter = ',')]
     etcd_servers: Vec<String>,
-    /// Resources that are kept in other etcds: GROUP/RESOURCE#URL;URL.
+    /// Etcd servers for single resources: GROUP/RESOURCE#URL;URL.
     #[arg(long, value_name = "RESOURCE#URL;..,..", value_delimiter = ',')]
     etcd_servers_overrides: Vec<EtcdOverride>,
-    /// What every key begins with.
+    /// Prefix of all keys in the store.
     #[arg(long, value_name = "PATH", default_value = "/registry")]
     etcd_prefix: String,
-    /// Authorities that sign etcd's certificates, in PEM form; needed for https.
+    /// File with the certificate authority of etcd's servers in PEM format; required for https.
     #[arg(long, value_name = "FILE")]
     etcd_cafile: Option<PathBuf>,
-    /// Certificate to show to etcd, in PEM form.
+    /// File with the client certificate for etcd in PEM format.
     #[arg(long, value_name = "FILE")]
     etcd_certfile: Option<PathBuf>,
-    /// Private key of that certificate, in PEM form.
+    /// File with the private key of the client certificate in PEM format.
     #[arg(long, value_name = "FILE")]
     etcd_keyfile: Option<PathBuf>,
-    /// How often history older than this is compacted, once for all servers; 0 leaves it to others.
+    /// Interval of compaction requests to etcd, and minimum age of the history that they remove; several servers share
+    /// one schedule. 0 disables the requests of this server.
     #[arg(long, value_name = "DURATION", default_value = "5m0s", value_parser = interval)]
     etcd_compaction_interval: Duration,
 }
 
 impl EtcdFlags {
-    /// The backend of this name, or the usual one; `None` for one that there is not.
+    /// The backend with this name, or the default one; `None` for an unknown name.
     fn backend(&self, name: Option<&str>, problems: &mut Problems) -> Option<Backend> {
         let usual = if self.etcd_servers.is_empty() {
             "embedded"
@@ -159,7 +163,7 @@ impl EtcdFlags {
         }
     }
 
-    /// Finds flags that lack another.
+    /// Checks for flags that require each other.
     fn check(&self, problems: &mut Problems) {
         problems.check_pair(
             ("--etcd-certfile", &self.etcd_certfile),
@@ -167,7 +171,7 @@ impl EtcdFlags {
         );
     }
 
-    /// The prefix as a path: with a slash at its beginning and none at its end.
+    /// The prefix as a path, with a leading slash and without a trailing one.
     fn prefix(&self) -> String {
         let path = self.etcd_prefix.trim_matches('/');
         let slash = if path.is_empty() { "" } else { "/" };
@@ -190,14 +194,14 @@ impl EtcdFlags {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Watch cache flags")]
 struct WatchCacheFlags {
-    /// Answer reads and watches from memory; false asks the store each time.
+    /// Enable watch caches, which answer reads and watches from memory. If false, they go to the store.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     watch_cache: bool,
-    /// Bytes of changes that are kept for watches that resume, of all resources together.
+    /// Memory limit for the history of all watch caches together, in bytes; watches resume from it.
     #[arg(long, value_name = "BYTES", default_value_t = Budget::DEFAULT_BYTES)]
     watch_cache_history_bytes: usize,
-    /// Most changes that the cache of a resource keeps, in place of 102400: RESOURCE.GROUP#SIZE, RESOURCE#SIZE for the core
-    /// group; 0 turns the cache of that resource off.
+    /// Watch cache sizes of single resources, in changes (102400 by default): RESOURCE.GROUP#SIZE, or RESOURCE#SIZE
+    /// for the core group. 0 disables the cache of a resource.
     #[arg(long, value_name = "RESOURCE.GROUP#SIZE,..", value_delimiter = ',')]
     watch_cache_sizes: Vec<WatchCacheSize>,
 }
@@ -205,30 +209,30 @@ struct WatchCacheFlags {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Admission flags")]
 struct AdmissionFlags {
-    /// Admission plugins to leave out, by name.
+    /// Names of admission plugins to disable.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     disable_admission_plugins: Vec<String>,
 }
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "API enablement flags")]
-struct ApiEnablement {
-    /// Versions and resources to serve or not: GROUP/VERSION=false, GROUP/VERSION/RESOURCE=false, api/all=false.
+struct ApiEnablementFlags {
+    /// Versions and resources to enable or disable: GROUP/VERSION=false, GROUP/VERSION/RESOURCE=false, api/all=false.
     #[arg(long, value_name = "KEY=BOOL,..", value_delimiter = ',', value_parser = runtime_setting)]
     runtime_config: Vec<(String, bool)>,
 }
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Logs flags")]
-struct Logs {
-    /// How much to log to stderr: 0 warnings, 1 starts and stops, 2 every request, 4 to 10 for debugging.
+struct LogFlags {
+    /// Log verbosity: 0 warnings, 1 start and stop, 2 every request, 4 to 10 for debugging.
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
     verbosity: u8,
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = parse_duration(text).filter(|_| !text.starts_with('-'));
-    interval.ok_or_else(|| format!("{text:?} is no duration such as 5m0s or 30s"))
+    interval.ok_or_else(|| format!("{text:?} is not a duration such as 5m0s or 30s"))
 }
 
 fn runtime_setting(text: &str) -> Result<(String, bool), String> {
@@ -240,31 +244,31 @@ fn runtime_setting(text: &str) -> Result<(String, bool), String> {
     }
 }
 
-/// What the command line asks for.
+/// The result of parsing a command line.
 #[derive(Debug)]
-pub enum Parsed {
-    /// Serve with this configuration.
+pub enum CommandLine {
+    /// Run the server with this configuration.
     Serve(Box<Config>),
-    /// Print this text and end well (`--help`, `--version`).
+    /// Print this text and exit with 0 (`--help`, `--version`).
     Print(String),
     /// Print the documents of the compiled kinds as JSON (the second phase of `apiloom generate`).
     Dump,
 }
 
 impl Options {
-    /// Reads the arguments of a server called `name`. Underscores in flag names are read as dashes, as kube-apiserver
-    /// does.
+    /// Parses the arguments of a server called `name`. Underscores in flag names are treated as dashes, as in
+    /// kube-apiserver.
     ///
     /// # Errors
-    /// Every problem of every group of flags: arguments that are unknown or malformed, a storage backend that does not
-    /// exist, flags that lack others.
+    /// All problems of all flags: unknown or malformed arguments, an unknown storage backend, a flag that requires a
+    /// missing one.
     pub fn parse(
         name: &str,
         args: impl IntoIterator<Item = OsString>,
-    ) -> Result<Parsed, Vec<String>> {
+    ) -> Result<CommandLine, Vec<String>> {
         let args: Vec<OsString> = args.into_iter().map(dashes).collect();
         if args.get(1).is_some_and(|first| first == "__dump") {
-            return Ok(Parsed::Dump);
+            return Ok(CommandLine::Dump);
         }
         let command = Self::command()
             .name(name.to_owned())
@@ -273,17 +277,17 @@ impl Options {
         let options = match problems.read_arguments(&command, args) {
             Ok(Some(matches)) => Self::from_arg_matches(&matches),
             Ok(None) => return Err(problems.lines),
-            Err(text) => return Ok(Parsed::Print(text)),
+            Err(text) => return Ok(CommandLine::Print(text)),
         };
         let options = options.map_err(|error| vec![error.to_string()])?;
         let config = options.into_config(name, &mut problems);
         config
             .filter(|_| problems.lines.is_empty())
-            .map(|config| Parsed::Serve(Box::new(config)))
+            .map(|config| CommandLine::Serve(Box::new(config)))
             .ok_or(problems.lines)
     }
 
-    /// The configuration of a server called `name`; `None` when there are problems with it.
+    /// The configuration of a server called `name`; `None` if there are problems.
     fn into_config(self, name: &str, problems: &mut Problems) -> Option<Config> {
         let storage_backend = self.storage.storage_backend.as_deref();
         let backend = self.etcd.backend(storage_backend, problems);
@@ -321,7 +325,7 @@ impl Options {
     }
 }
 
-/// `--secure_port=1` becomes `--secure-port=1`; values are left alone.
+/// Replaces underscores in a flag's name, not in its value: `--secure_port=1` becomes `--secure-port=1`.
 fn dashes(arg: OsString) -> OsString {
     let Some(text) = arg.to_str().filter(|text| text.starts_with("--")) else {
         return arg;
@@ -342,7 +346,7 @@ mod tests {
             .chain(args.iter().copied())
             .map(OsString::from);
         match Options::parse("srv", args)? {
-            Parsed::Serve(config) => Ok(*config),
+            CommandLine::Serve(config) => Ok(*config),
             other => Err(vec![format!("{other:?}")]),
         }
     }
@@ -351,7 +355,6 @@ mod tests {
         parse(args).map_err(|problems| problems.join("\n"))
     }
 
-    // Issue 10, point 2.
     #[test]
     fn problems_of_all_groups_are_reported_at_once() {
         let check = |args: &[&str], expected: &[&str]| {
@@ -381,11 +384,11 @@ mod tests {
                 "a value is required for '--max-requests-inflight <NUMBER>' but none was supplied",
                 "invalid value 'a=b' for '--runtime-config <KEY=BOOL,..>': \"b\" is neither true nor false",
                 "unknown storage backend \"nope\"; --storage-backend takes one of: embedded, memory, etcd",
-                "--tls-cert-file needs --tls-private-key-file beside it",
-                "--etcd-keyfile needs --etcd-certfile beside it",
+                "--tls-cert-file requires --tls-private-key-file",
+                "--etcd-keyfile requires --etcd-certfile",
             ],
         );
-        // What was given, and could not be read, is not missing.
+        // A flag with a malformed value is not reported as missing.
         check(
             &["--tls-cert-file", "--tls-private-key-file=b.pem"],
             &["a value is required for '--tls-cert-file <FILE>' but none was supplied"],
@@ -403,7 +406,7 @@ mod tests {
             "srv",
             ["srv", "--secure-port=x", "--help"].map(OsString::from),
         );
-        assert!(matches!(help, Ok(Parsed::Print(_))), "{help:?}");
+        assert!(matches!(help, Ok(CommandLine::Print(_))), "{help:?}");
     }
 
     #[test]
@@ -528,7 +531,7 @@ mod tests {
         };
         assert_eq!(interval("90s"), Ok(Some(Duration::from_secs(90))));
         assert_eq!(interval("0"), Ok(None));
-        assert!(interval("soon").unwrap_err().contains("is no duration"));
+        assert!(interval("soon").unwrap_err().contains("is not a duration"));
     }
 
     #[cfg(not(feature = "etcd"))]
@@ -571,7 +574,6 @@ mod tests {
         assert_eq!(limits(&flags), (7, 0));
     }
 
-    // Issue 9, point 9.
     #[test]
     fn an_object_may_be_as_large_as_a_body() {
         let limit = |args: &[&str]| config(args).unwrap().max_object_bytes;
@@ -598,7 +600,7 @@ mod tests {
                 "{error}"
             );
         }
-        assert!(chance("often").unwrap_err().contains("is no number"));
+        assert!(chance("often").unwrap_err().contains("is not a number"));
     }
 
     #[test]
@@ -622,7 +624,8 @@ mod tests {
 
     #[test]
     fn help_has_a_heading_for_every_group() {
-        let Ok(Parsed::Print(help)) = Options::parse("srv", ["srv", "--help"].map(OsString::from))
+        let Ok(CommandLine::Print(help)) =
+            Options::parse("srv", ["srv", "--help"].map(OsString::from))
         else {
             panic!()
         };

@@ -1,31 +1,32 @@
-//! What was made lately, for those who need the same at about the same time.
+//! A small cache of recent results, for callers that need the same result at about the same time.
 
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
-/// How many are kept: more than watchers are apart from each other, or clients page at a time.
-pub(crate) const KEPT: usize = 64;
+/// Maximum number of entries: more than concurrent watchers are apart from each other, or clients read pages at a
+/// time.
+pub(crate) const MAX_ENTRIES: usize = 64;
 
-/// How many bytes they may have together: enough for the state before and the state after a change of an object of the
-/// largest size, in two forms.
+/// Maximum size of all entries, in bytes: enough for the old and the new state of an object of the maximum size, in
+/// two forms.
 pub(crate) const MOST_BYTES: usize = 12 << 20;
 
-/// The last things that were made, newest last, bounded in number and bytes. A caller that finds none makes it without
-/// the lock: two may do it at the same time, and both be right.
+/// The most recent results, limited in number and size. Results are computed without the lock, so two callers may
+/// compute the same one at the same time.
 #[derive(Debug)]
-pub(crate) struct Recent<T>(Mutex<Kept<T>>);
+pub(crate) struct Recent<T>(Mutex<Entries<T>>);
 
 #[derive(Debug)]
-struct Kept<T> {
-    /// Each with its bytes.
+struct Entries<T> {
+    /// Each entry with its size in bytes.
     made: VecDeque<(usize, T)>,
     bytes: usize,
 }
 
 impl<T> Default for Recent<T> {
     fn default() -> Self {
-        Self(Mutex::new(Kept {
+        Self(Mutex::new(Entries {
             made: VecDeque::new(),
             bytes: 0,
         }))
@@ -33,22 +34,22 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T> Recent<T> {
-    /// What is found in the newest in which anything is.
+    /// Calls `look` for the entries, newest first, and returns its first result.
     pub(crate) fn find<R>(&self, mut look: impl FnMut(&T) -> Option<R>) -> Option<R> {
         let kept = self.0.lock();
         kept.made.iter().rev().find_map(|(_, made)| look(made))
     }
 
-    /// Keeps one more, which keeps so many bytes alive, in place of the oldest ones. One that is larger than all together
-    /// may be is not kept.
+    /// Adds an entry with its size in bytes, and evicts the oldest ones to make place. An entry larger than the total
+    /// limit is not kept.
     pub(crate) fn keep(&self, made: T, bytes: usize) {
         if bytes > MOST_BYTES {
             return;
         }
-        // Freed after the lock is let go.
+        // Dropped after the lock is released.
         let mut dropped = Vec::new();
         let mut kept = self.0.lock();
-        while kept.made.len() == KEPT || kept.bytes + bytes > MOST_BYTES {
+        while kept.made.len() == MAX_ENTRIES || kept.bytes + bytes > MOST_BYTES {
             let Some((freed, oldest)) = kept.made.pop_front() else {
                 break;
             };
@@ -73,14 +74,13 @@ mod tests {
         kept.made.iter().map(|(_, made)| *made).collect()
     }
 
-    // Issue 9, point 9.
     #[test]
     fn the_oldest_go_when_there_are_too_many_or_they_are_too_large() {
         let recent = Recent::default();
-        for number in 0..=KEPT as u32 {
+        for number in 0..=MAX_ENTRIES as u32 {
             recent.keep(number, 1);
         }
-        assert_eq!(kept(&recent), (1..=KEPT as u32).collect::<Vec<_>>());
+        assert_eq!(kept(&recent), (1..=MAX_ENTRIES as u32).collect::<Vec<_>>());
         recent.keep(100, MOST_BYTES / 2);
         recent.keep(101, MOST_BYTES / 2);
         assert_eq!(kept(&recent), [100, 101]);

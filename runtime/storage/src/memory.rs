@@ -539,7 +539,6 @@ mod tests {
         crate::conformance_tests!(super::InMemory);
     }
 
-    // Issue 9, point 9.
     #[test]
     fn history_is_bounded_by_bytes() {
         crate::conformance::run(async {
@@ -567,7 +566,6 @@ mod tests {
         });
     }
 
-    // Issue 9, point 5.
     #[test]
     fn revisions_of_an_earlier_store_are_too_old_to_a_new_one() {
         crate::conformance::run(async {

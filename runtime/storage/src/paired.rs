@@ -159,9 +159,10 @@ impl Changes {
                 }
                 Ok(WatchItem::Event(event)) => {
                     self.release_before(event.revision);
-                    match event.revision.0.is_multiple_of(2) {
-                        true => self.ready.push_back(changed(event)),
-                        false => self.held = Some(event),
+                    if event.revision.0.is_multiple_of(2) {
+                        self.ready.push_back(changed(event));
+                    } else {
+                        self.held = Some(event);
                     }
                 }
             }

@@ -272,7 +272,6 @@ mod tests {
         check(1_000_000, 100_000, 0);
     }
 
-    // Issue 9, point 9.
     #[test]
     fn floor_respects_bytes_before_age_and_count() {
         let retention = Retention {
@@ -296,7 +295,6 @@ mod tests {
         assert!(horizon.samples.len() < 100);
     }
 
-    // Issue 9, point 16.
     #[test]
     fn samples_tell_the_age_after_a_restart_too() {
         let retention = Retention {

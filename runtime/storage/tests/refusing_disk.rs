@@ -42,7 +42,7 @@ fn store_outlives_refused_writes() {
             run(async {
                 let refuse = || fs::write(&deny, number.to_string()).unwrap();
                 let allow = || fs::remove_file(&deny).unwrap();
-                // Issue 9, point 17: the text for a disk that may recover, and for one that will not by itself.
+                // The text for a disk that may recover, and for one that will not by itself.
                 let expected = match number {
                     EIO => None,
                     EROFS => Some("the store cannot be written: the disk is read-only"),

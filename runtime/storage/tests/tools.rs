@@ -104,7 +104,7 @@ fn import_of_an_export_is_the_same_store() {
         let new = tempdir().unwrap();
         assert_eq!(import(&new.path().join("store"), &lines), Ok(7));
         let new = new.path().join("store");
-        // Issue 9, point 5: revisions that clients remember from after an export are too old for the store made of it.
+        // Revisions that clients remember from after an export are too old for the store made of it.
         let ((objects, old_end), again) = (end_of(&lines), export(&new));
         let (objects_again, end) = end_of(&again);
         assert_eq!(objects_again, objects);

@@ -45,9 +45,10 @@ async fn measure(run: Run) -> Result<()> {
         run: run.clone(),
         is_floor: false,
     };
-    let floor = match run.floor {
-        true => Some(Floor::start().await?),
-        false => None,
+    let floor = if run.floor {
+        Some(Floor::start().await?)
+    } else {
+        None
     };
     let floor_bench = match &floor {
         Some(floor) => Some(bench_of(floor, &server).await?),

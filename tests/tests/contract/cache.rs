@@ -1,4 +1,4 @@
-//! The watch cache between the store and its readers: contract section 8.
+//! The watch cache: slow watchers, outdated and damaged objects, expiry, history.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Create, and the options of writes: contract sections 5.2 and 5.3.
+//! Create, and the options that all writes have.
 
 use serde_json::json;
 
@@ -407,7 +407,6 @@ async fn c_070_invalid_options_are_named(on: Backend) {
     );
 }
 
-// Issue 9, point 19.
 async fn an_empty_list_is_left_out_and_changes_nothing(on: Backend) {
     let (_server, client) = server(on);
     let mut fischer = json!({
@@ -442,7 +441,7 @@ async fn an_empty_list_is_left_out_and_changes_nothing(on: Backend) {
     assert!(revision(&emptied.json()) > revision(&filled));
 }
 
-// Issue 9, point 14: the server is built without optimization here, as by `apiloom run`.
+// The server is built without optimization here, as by `apiloom run`.
 async fn a_body_that_hides_its_depth_ends_no_server(on: Backend) {
     let (_server, client) = server(on);
     let yaml = [("content-type", "application/yaml")];

@@ -1,4 +1,4 @@
-//! Delete and delete collection: contract sections 5.7 and 5.8.
+//! Delete of an object and of a collection.
 
 use serde_json::json;
 

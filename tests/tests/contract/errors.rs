@@ -1,4 +1,4 @@
-//! The Status object: contract section 4.
+//! Errors: the Status object, its reason, message and details.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! List: contract section 6.
+//! List: pages, resource versions, selectors, order.
 
 use apiloom_tests::is_cached;
 use base64::Engine as _;

@@ -1,7 +1,7 @@
-//! The checks of the API contract, one function per number, over TLS against the wardle-server process, with each
-//! store.
+//! Tests of the API's wire behaviour, over TLS against the wardle-server process, with each store.
 //!
-//! Every check asserts the code, the headers that the contract names and the whole body.
+//! Each test is one behaviour of kube-apiserver, with a number of its own in its name. It checks the status code, the
+//! headers that clients depend on and the whole body.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

@@ -1,4 +1,4 @@
-//! Patch: contract section 5.6.
+//! Patch: JSON patches and merge patches.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Paths and verbs: contract section 1.
+//! Paths of requests, and the verbs that they mean.
 
 use serde_json::json;
 

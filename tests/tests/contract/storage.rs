@@ -1,4 +1,4 @@
-//! The layout of the store: contract section 8.1. The store itself is read, after the server has ended.
+//! Keys and values in the store. The tests read the store itself, after the server has ended.
 
 use apiloom_storage::ListRequest;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Update: contract section 5.5.
+//! Update: names, resource versions, generation, subresources.
 
 use serde_json::json;
 

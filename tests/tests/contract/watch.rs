@@ -1,4 +1,4 @@
-//! Watch: contract section 7.
+//! Watch: start, events, bookmarks, framing, timeouts.
 
 use std::time::{Duration, Instant};
 
@@ -491,7 +491,6 @@ async fn c_135_events_are_lines_that_begin_with_their_type(on: Backend) {
     }
 }
 
-// Issue 9, point 19.
 async fn c_136_a_watch_over_websocket_sends_one_event_per_message(on: Backend) {
     let (mut cluster, client) = server(on);
     for name in ["a", "b"] {

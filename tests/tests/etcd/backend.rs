@@ -256,7 +256,7 @@ async fn a_value_that_is_too_large_is_refused_and_nothing_breaks() {
     store.create(KEY, "1".into(), None).await.unwrap();
 }
 
-/// Issue 9, point 17: a request that etcd refuses permanently fails with etcd's own text.
+/// A request that etcd refuses permanently fails with etcd's own text.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_etcd_that_is_full_is_told_as_such_and_not_ready() {
     for release in etcd::Etcd::RELEASES {

@@ -118,7 +118,7 @@ enum Return {
     Restored,
 }
 
-/// Issue 9, point 6: an etcd that lost acknowledged writes ends watches, and is then served with its new content.
+/// An etcd that lost acknowledged writes ends watches, and is then served with its new content.
 /// Before it is reached again it gets this many changes: with few of them it is behind the known revision, with many
 /// beyond.
 async fn comes_back_older(release: &str, how: Return, changes: usize) {

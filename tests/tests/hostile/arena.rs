@@ -21,7 +21,7 @@ use crate::wire::Target;
 /// Attacks are measured one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Allowed growth of the other user's p99, from issue 9.
+/// Allowed growth of the other user's p99.
 const FACTOR: u32 = 4;
 
 /// A p99 below this is good, even if an idle server's is far lower. A debug build on two cores that it shares with the

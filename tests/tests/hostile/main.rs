@@ -1,5 +1,5 @@
 //! Hostile clients against a wardle-server process: while they attack, its memory stays bounded and another user is
-//! served almost as fast as on an idle server (issue 9).
+//! served almost as fast as on an idle server.
 //!
 //! `arena.rs` has the measurements and limits, `user.rs` the other user, `wire.rs` and `frames.rs` the attackers'
 //! protocols. The other modules are the attacks, by family.

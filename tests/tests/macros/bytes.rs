@@ -57,7 +57,6 @@ fn short(bytes: &[u8], path: &FieldPath) -> Option<FieldError> {
     (bytes.len() > 2).then(|| FieldError::invalid(path, bytes.len(), "must be short"))
 }
 
-// Issue 10, point 11.
 #[test]
 fn bytes_are_base64_text() {
     let hi = || b"hi".to_vec();
@@ -93,7 +92,6 @@ fn bytes_are_base64_text() {
     );
 }
 
-// Issue 10, point 11.
 #[test]
 fn the_schema_says_so() {
     let schema = Schema::for_resource::<Parcel>().unwrap_or_else(|errors| panic!("{errors}"));
@@ -131,7 +129,6 @@ fn parcel(name: &str, data: Value, spec: Value) -> Value {
 
 const URL: &str = "/apis/example.com/v1/namespaces/default/parcels";
 
-// Issue 10, point 11.
 #[tokio::test]
 async fn texts_are_kept_as_go_prints_them() {
     let server = Server::start(|builder| builder.kind::<Parcel>()).await;
@@ -156,7 +153,6 @@ async fn texts_are_kept_as_go_prints_them() {
     assert_eq!(read, created);
 }
 
-// Issue 10, point 11.
 #[tokio::test]
 async fn other_texts_are_refused_as_go_refuses_them() {
     let server = Server::start(|builder| builder.kind::<Parcel>()).await;
@@ -199,7 +195,6 @@ async fn other_texts_are_refused_as_go_refuses_them() {
     }
 }
 
-// Issue 10, point 11.
 #[test]
 fn options_in_lists_by_another_name_are_told_when_the_server_is_built() {
     #[derive(
@@ -233,7 +228,6 @@ fn options_in_lists_by_another_name_are_told_when_the_server_is_built() {
     );
 }
 
-// Issue 10, point 11.
 #[test]
 fn members_that_the_tag_does_not_have_are_told_when_the_server_is_built() {
     #[derive(

@@ -113,7 +113,6 @@ pub mod v1alpha1 {
     }
 }
 
-// Issue 10, point 12.
 #[test]
 fn functions_of_a_conversion_may_fail_and_integers_are_widened() {
     #[apiloom::api]
@@ -464,7 +463,6 @@ fn both_ways_of_a_conversion_agree_on_odd_values() {
     check(json!({"size": "much"}));
 }
 
-// Issue 10, point 9.
 #[test]
 #[should_panic(expected = "the hub is told something else")]
 fn a_conversion_that_drifts_is_found() {

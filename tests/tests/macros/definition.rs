@@ -54,7 +54,7 @@ pub struct Rule {
     pub metadata: ObjectMeta,
 }
 
-// Issue 10, point 2: rustc expands only the first attribute.
+// Rustc expands only the first attribute.
 #[test]
 fn a_kind_may_begin_with_the_attribute_of_a_type() {
     assert_eq!(Rule::definition().plural, "rules");
@@ -87,7 +87,8 @@ fn a_kind_may_begin_with_the_attribute_of_a_type() {
     column(name = "Ratio", path = spec.ratio),
     column(name = "Mode", path = spec.r#type),
     column(name = "Age", path = metadata.creation_timestamp),
-    select(spec.r#type, ".spec.limits")
+    select(spec.r#type, ".spec.limits"),
+    protobuf = wire::GIZMO
 )]
 pub struct Gizmo {
     pub metadata: ObjectMeta,
@@ -108,6 +109,20 @@ pub struct GizmoSpec {
 pub enum Mode {
     Fast,
     Slow,
+}
+
+mod wire {
+    use apiloom::meta::kind::protobuf::OBJECT_META;
+    use apiloom::meta::kind::{ProtobufField, ProtobufMessage, ProtobufType};
+
+    pub(super) static GIZMO: ProtobufMessage = ProtobufMessage {
+        name: "Gizmo",
+        fields: &[ProtobufField::new(
+            1,
+            "metadata",
+            ProtobufType::Message(&OBJECT_META),
+        )],
+    };
 }
 
 impl Gizmo {
@@ -132,6 +147,7 @@ fn a_declared_kind_is_what_it_says() {
     assert_eq!(def.categories, ["all", "tools"]);
     assert_eq!(def.verbs, [Verb::Get, Verb::List, Verb::Watch]);
     assert!(!def.served && !def.unconditional_update && def.create_on_update);
+    assert_eq!(def.protobuf.map(|message| message.name), Some("Gizmo"));
     assert_eq!(
         (def.name_format, def.generation),
         (NameFormat::DnsLabel, GenerationRule::None)
@@ -177,7 +193,6 @@ pub struct RoomStatus {
     pub phase: Option<String>,
 }
 
-// Issue 11, point 2.
 #[test]
 fn subresources_and_deletion_are_data_of_the_definition() {
     let def = Room::definition();
@@ -308,7 +323,6 @@ fn a_group_is_a_constant() {
     assert_eq!(wardle::GROUP.release, Some(Release { major: 1, minor: 2 }));
 }
 
-// Issue 10, point 12.
 #[test]
 fn kinds_and_groups_know_the_line_of_their_declaration() {
     const START: u32 = line!();
@@ -347,7 +361,6 @@ fn kinds_and_groups_know_the_line_of_their_declaration() {
     assert_eq!(Stamped::definition().place, at(23));
 }
 
-// Issue 10, point 6.
 #[test]
 fn columns_choose_among_items_of_lists() {
     #[apiloom::api]

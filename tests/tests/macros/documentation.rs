@@ -44,7 +44,6 @@ pub struct Reader {
     pub name: String,
 }
 
-// Issue 10, points 2 and 12.
 #[tokio::test]
 async fn descriptions_are_plain_text() {
     let server = Server::start(|builder| builder.kind::<Book>()).await;

@@ -210,7 +210,6 @@ fn ill_typed(object: &Value) -> Vec<Value> {
     documents
 }
 
-// Issue 9, point 8.
 #[tokio::test]
 async fn ill_typed_members_read_alike_with_and_without_the_cache() {
     let store = Arc::new(Memory::new());

@@ -143,7 +143,6 @@ pub struct Open {
     pub rest: BTreeMap<String, i32>,
 }
 
-// Issue 10, point 11.
 #[test]
 fn flattened_maps_take_the_fields_that_no_other_has() {
     use apiloom::meta::codec::{Format, decode};

@@ -54,7 +54,6 @@ fn errors(spec: Value) -> Vec<String> {
     errors.iter().map(|error| error.to_string()).collect()
 }
 
-// Issue 10, point 12.
 #[test]
 fn a_newtype_is_its_value_with_rules_of_its_own() {
     let spec = ListenerSpec {

@@ -45,7 +45,6 @@ fn free() -> Value {
     })
 }
 
-// Issue 10, point 10.
 #[test]
 fn the_field_ends_the_recursion_in_the_schema() {
     let schema = Schema::for_resource::<Tree>().unwrap_or_else(|errors| panic!("{errors}"));
@@ -93,7 +92,6 @@ pub struct Holder {
     pub finite: Option<Partner>,
 }
 
-// Issue 10, point 10.
 #[test]
 fn a_circle_that_no_field_ends_is_told_with_the_key_that_ends_it() {
     #[apiloom::api]
@@ -115,7 +113,6 @@ fn a_circle_that_no_field_ends_is_told_with_the_key_that_ends_it() {
     );
 }
 
-// Issue 10, point 10.
 #[test]
 fn a_field_ends_the_recursion_of_types_that_say_nothing() {
     let schema = Schema::for_type::<Holder>().unwrap_or_else(|errors| panic!("{errors}"));
@@ -140,7 +137,6 @@ fn deep() -> Value {
     })
 }
 
-// Issue 10, point 10.
 #[test]
 fn what_lies_below_is_kept_and_reads_into_the_type() {
     let schema = Schema::for_type::<Node>().unwrap_or_else(|errors| panic!("{errors}"));
@@ -159,7 +155,6 @@ fn what_lies_below_is_kept_and_reads_into_the_type() {
     assert!(matches!(error, DecodeError::Type(_)), "{error}");
 }
 
-// Issue 10, point 10.
 #[test]
 fn what_lies_below_has_the_form_of_the_type() {
     let schema = Schema::for_type::<Node>().unwrap_or_else(|errors| panic!("{errors}"));
@@ -178,7 +173,6 @@ fn what_lies_below_has_the_form_of_the_type() {
     }
 }
 
-// Issue 10, point 10.
 #[tokio::test]
 async fn trees_are_served() {
     let server = Server::start(|builder| builder.kind::<Tree>()).await;
@@ -226,7 +220,6 @@ pub struct Branch {
     pub by_name: BTreeMap<String, Branch>,
 }
 
-// Issue 10, point 10.
 #[test]
 fn what_lies_below_is_converted() {
     let leaf = || old::Branch {

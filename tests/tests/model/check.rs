@@ -182,11 +182,12 @@ fn check_beginning(
         Ok(()) => return Ok(()),
         Err(error) => error,
     };
-    match states.any(|revision| at(revision).is_ok()) {
-        true => Ok(()),
-        false => Err(format!(
+    if states.any(|revision| at(revision).is_ok()) {
+        Ok(())
+    } else {
+        Err(format!(
             "it fits no state from {begin} on; for that one: {error}"
-        )),
+        ))
     }
 }
 

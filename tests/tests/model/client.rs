@@ -192,9 +192,10 @@ impl Watcher {
         let random = self.random.below(2);
         let server = self.log.plan.server.unwrap_or(random) % place.servers.len();
         let address = &place.servers[server];
-        match self.log.plan.is_http1 {
-            true => address.http1.clone(),
-            false => address.http2.clone(),
+        if self.log.plan.is_http1 {
+            address.http1.clone()
+        } else {
+            address.http2.clone()
         }
     }
 
@@ -272,9 +273,10 @@ impl Watcher {
         if let (Start::After { revision, .. }, Some(position)) = (start, &mut self.position) {
             position.revisions.retain(|known| *known <= revision);
         }
-        let bookmarks = match self.log.plan.is_brief {
-            true => "&allowWatchBookmarks=true&timeoutSeconds=3",
-            false => "",
+        let bookmarks = if self.log.plan.is_brief {
+            "&allowWatchBookmarks=true&timeoutSeconds=3"
+        } else {
+            ""
         };
         let (url, form) = (self.log.plan.interest.watch_url(), self.log.plan.form);
         let url = format!("{url}{query}{bookmarks}{}", form.query());
@@ -306,9 +308,10 @@ impl Watcher {
     /// Reads a stream until it ends, is cut off, or reaches the end of the run.
     async fn follow(&mut self, mut watch: Watch, era: usize) -> End {
         let is_cut = self.log.plan.cuts > 0 && self.closing.borrow().is_none();
-        let mut left = match is_cut {
-            true => self.random.below(12),
-            false => usize::MAX,
+        let mut left = if is_cut {
+            self.random.below(12)
+        } else {
+            usize::MAX
         };
         self.log.plan.cuts -= usize::from(is_cut);
         // It may stop only after a complete state: not among the initial objects.

@@ -1,4 +1,4 @@
-//! Issue 9: clients that list and watch must reconstruct exactly what was written. Random clients (name, namespace,
+//! Clients that list and watch must reconstruct exactly what was written. Random clients (name, namespace,
 //! index, labels, fields, both versions, all forms, new and resumed) of random writers, over every store, with and
 //! without the watch cache, are compared with a simple model, which is built from the responses to the writers.
 //!

@@ -37,7 +37,6 @@ impl Normalize for Text {
     }
 }
 
-/// Issue 9, point 2.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_watcher_by_an_index_misses_no_change() {
     let store = Memory::new();
@@ -87,11 +86,12 @@ fn open(cache: &Arc<WatchCache<Text>>) -> Result<(), String> {
             // Every revision of this store changes the object.
             let told: Vec<u64> = taken.iter().map(|change| change.revision.0).collect();
             let happened: Vec<u64> = (from + 1..=reached).collect();
-            return match told == happened {
-                true => Ok(()),
-                false => Err(format!(
+            return if told == happened {
+                Ok(())
+            } else {
+                Err(format!(
                     "after {from} it was told of {told:?} up to {reached}"
-                )),
+                ))
             };
         }
         std::hint::spin_loop();

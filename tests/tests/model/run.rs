@@ -195,9 +195,10 @@ async fn finish(site: &Site, ledger: &Arc<Ledger>, plans: &[Plan], seed: u64) ->
     };
     let mut closing = Vec::new();
     for plan in plans {
-        let interest = match plan.is_brief {
-            true => &Interest::everything(),
-            false => &plan.interest,
+        let interest = if plan.is_brief {
+            &Interest::everything()
+        } else {
+            &plan.interest
         };
         let example = interest
             .example(plan.number)

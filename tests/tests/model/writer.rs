@@ -135,16 +135,18 @@ impl Writer {
 
     fn key(&mut self) -> Key {
         let random = &mut self.random;
-        match one_in(random, 8) {
-            true => Key::fischer(pick(random, &FISCHERS)),
-            false => Key::flunder(pick(random, &NAMESPACES), pick(random, &NAMES)),
+        if one_in(random, 8) {
+            Key::fischer(pick(random, &FISCHERS))
+        } else {
+            Key::flunder(pick(random, &NAMESPACES), pick(random, &NAMES))
         }
     }
 
     fn version(&mut self, resource: Resource) -> Version {
-        match resource == Resource::Flunders && one_in(&mut self.random, 3) {
-            true => Version::Hub,
-            false => Version::Stored,
+        if resource == Resource::Flunders && one_in(&mut self.random, 3) {
+            Version::Hub
+        } else {
+            Version::Stored
         }
     }
 

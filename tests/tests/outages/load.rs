@@ -99,10 +99,13 @@ impl Load {
         let mut watchers = JoinSet::new();
         for selection in SELECTIONS {
             let kubeconfig = cluster.server().kubeconfig().to_owned();
-            let client_of = move |place: &Place| match selection.http1 {
-                // The kubeconfig is rewritten at each start.
-                true => Client::of_http1(&kubeconfig),
-                false => place.1.clone(),
+            let client_of = move |place: &Place| {
+                if selection.http1 {
+                    // The kubeconfig is rewritten at each start.
+                    Client::of_http1(&kubeconfig)
+                } else {
+                    place.1.clone()
+                }
             };
             watchers.spawn(follow(
                 selection,

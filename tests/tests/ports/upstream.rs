@@ -30,7 +30,6 @@ fn versions(definition: &Value) -> &[Value] {
     definition["spec"]["versions"].as_array().unwrap()
 }
 
-// Issue 10, point 5.
 #[test]
 fn kubernetes_would_take_every_committed_definition() {
     let definitions = [definitions("examples"), definitions("tests/ports")].concat();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::modules::Crate;
 use super::uses::{self, Uses};
 
-const CRATES: [&str; 7] = [
+pub(crate) const CRATES: [&str; 7] = [
     "runtime/apis",
     "runtime/meta",
     "runtime/storage",
@@ -16,13 +16,16 @@ const CRATES: [&str; 7] = [
     "macros/model",
 ];
 
-/// All files that can be reached from a file.
-fn reachable<'a>(files: &'a BTreeMap<PathBuf, Uses>, from: &Path) -> BTreeSet<&'a Path> {
+/// Everything that can be reached from a file or a module.
+pub(crate) fn reachable<'a, T: Ord>(
+    uses: &'a BTreeMap<T, BTreeSet<T>>,
+    from: &T,
+) -> BTreeSet<&'a T> {
     let mut reached = BTreeSet::new();
-    let mut next: Vec<&Path> = files[from].iter().map(PathBuf::as_path).collect();
-    while let Some(file) = next.pop() {
-        if reached.insert(file) {
-            next.extend(files[file].iter().map(PathBuf::as_path));
+    let mut next: Vec<&T> = uses.get(from).into_iter().flatten().collect();
+    while let Some(used) = next.pop() {
+        if reached.insert(used) {
+            next.extend(uses.get(used).into_iter().flatten());
         }
     }
     reached
@@ -36,11 +39,11 @@ fn uses_in_cycles(folder: &Path, files: &BTreeMap<PathBuf, Uses>) -> Vec<String>
             .display()
             .to_string()
     };
-    let reached: BTreeMap<&Path, BTreeSet<&Path>> = files
+    let reached: BTreeMap<&PathBuf, BTreeSet<&PathBuf>> = files
         .keys()
-        .map(|file| (file.as_path(), reachable(files, file)))
+        .map(|file| (file, reachable(files, file)))
         .collect();
-    let leads_back = |file: &Path, used: &Path| reached[used].contains(file);
+    let leads_back = |file: &PathBuf, used: &PathBuf| reached[used].contains(file);
     let mut lines = Vec::new();
     for (file, uses) in files {
         let used = uses.iter().filter(|used| leads_back(file, used));

@@ -7,8 +7,11 @@ use super::uses;
 
 /// A wing, and what no file of it may use.
 const FORBIDDEN: [(&str, &[&str]); 4] = [
-    ("objects", &["reads", "writes", "catalog", "endpoint.rs"]),
-    ("reads", &["writes", "catalog", "endpoint.rs"]),
+    (
+        "objects",
+        &["reads", "rules", "writes", "catalog", "endpoint.rs"],
+    ),
+    ("reads", &["rules", "writes", "catalog", "endpoint.rs"]),
     ("writes", &["reads", "catalog", "endpoint.rs"]),
     ("rules", &["writes", "catalog", "endpoint.rs"]),
 ];

@@ -1,4 +1,4 @@
-//! The form of source files and the words of their comments.
+//! The form of source files, the words of their comments, and matches that should be an `if`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,14 @@ const REASON: &str = "One file, because";
 
 /// Pronouns that hide what a sentence is about: name the caller, the client or the value instead.
 const BANNED: [&str; 5] = ["whoever", "whatever", "nobody", "somebody", "anybody"];
+
+/// The first words of doc comments that ask in place of naming the item: `/// Which.`, `/// How many.`.
+const QUESTIONS: [&str; 8] = [
+    "which", "what", "why", "where", "who", "whose", "how", "when",
+];
+
+/// Folders whose doc comments are read in the code. Those of kinds elsewhere are descriptions in published documents.
+const LIBRARIES: [&str; 3] = ["runtime", "macros", "codegen-cli"];
 
 /// Doc comments that are descriptions in published OpenAPI documents and CRDs.
 const PUBLISHED: [&str; 1] = ["/// Greeting says hello to somebody."];
@@ -101,6 +109,51 @@ fn problems_of_words(text: &str, is_rust: bool) -> Vec<String> {
     problems
 }
 
+/// Doc comments of one or two words that only ask a question.
+fn problems_of_questions(text: &str) -> Vec<String> {
+    let is_doc = |line: Option<&&str>| line.is_some_and(|line| line.starts_with("///"));
+    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let mut problems = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let before = index.checked_sub(1).and_then(|before| lines.get(before));
+        let Some(doc) = line.strip_prefix("/// ") else {
+            continue;
+        };
+        if is_doc(before) || is_doc(lines.get(index + 1)) {
+            continue;
+        }
+        let words: Vec<&str> = doc.trim_end_matches('.').split_whitespace().collect();
+        if words.len() <= 2 && QUESTIONS.contains(&words[0].to_lowercase().as_str()) {
+            problems.push(format!("{}: `{doc}` does not name the item", index + 1));
+        }
+    }
+    problems
+}
+
+/// References to a list of issues, which readers of the sources do not have.
+fn problems_of_references(text: &str, is_rust: bool) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let checked = if is_rust { comment(line) } else { Some(line) };
+        let checked = checked.unwrap_or_default().to_lowercase();
+        let has_number = |rest: &str| rest.starts_with(|digit: char| digit.is_ascii_digit());
+        if checked.split("issue ").skip(1).any(has_number) {
+            problems.push(format!("{}: the number of an issue", index + 1));
+        }
+    }
+    problems
+}
+
+/// Matches of a boolean. Their arms are the only lines of Rust that begin so.
+fn problems_of_matches(text: &str) -> Vec<String> {
+    let is_arm = |line: &str| line.starts_with("true =>") || line.starts_with("false =>");
+    let lines = text.lines().enumerate();
+    lines
+        .filter(|(_, line)| is_arm(line.trim_start()))
+        .map(|(index, _)| format!("{}: a match of a boolean; use `if`", index + 1))
+        .collect()
+}
+
 #[test]
 fn files_have_a_head_and_plain_words() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -113,8 +166,13 @@ fn files_have_a_head_and_plain_words() {
         let mut found = Vec::new();
         if is_rust(path) {
             found.extend(problems_of_form(text));
+            found.extend(problems_of_matches(text));
+        }
+        if is_rust(path) && LIBRARIES.iter().any(|folder| path.starts_with(folder)) {
+            found.extend(problems_of_questions(text));
         }
         found.extend(problems_of_words(text, is_rust(path)));
+        found.extend(problems_of_references(text, is_rust(path)));
         problems.extend(
             found
                 .iter()
@@ -158,5 +216,53 @@ fn a_banned_word_in_a_comment_is_found() {
     assert_eq!(
         problems_of_words("Whatever it is.", false),
         ["1: `whatever` in a comment"]
+    );
+}
+
+#[test]
+fn a_doc_comment_that_only_asks_is_found() {
+    let found = problems_of_questions;
+    assert_eq!(
+        found("struct File {\n    /// Which.\n    path: PathBuf,\n}"),
+        ["2: `Which.` does not name the item"]
+    );
+    assert_eq!(
+        found("/// How many.\nfn f() {}"),
+        ["1: `How many.` does not name the item"]
+    );
+    // More words, other words, and the end of a longer comment.
+    assert_eq!(found("/// When the request ends.\nfn f() {}"), [""; 0]);
+    assert_eq!(found("/// The path.\nfn f() {}"), [""; 0]);
+    assert_eq!(
+        found("/// The time, which says\n/// when.\nfn f() {}"),
+        [""; 0]
+    );
+}
+
+#[test]
+fn the_number_of_an_issue_is_found() {
+    let issue = "issue ";
+    assert_eq!(
+        problems_of_references(&format!("// See {issue}9, point 2."), true),
+        ["1: the number of an issue"]
+    );
+    assert_eq!(
+        problems_of_references(&format!("Mends {issue}12."), false),
+        ["1: the number of an issue"]
+    );
+    assert_eq!(problems_of_references("// Issues of a CRD.", true), [""; 0]);
+}
+
+#[test]
+fn a_match_of_a_boolean_is_found() {
+    let arms = "match flag {\n    true => a(),\n    false => b(),\n}";
+    assert_eq!(
+        problems_of_matches(&arms.replace("false =>", "_ =>")),
+        ["2: a match of a boolean; use `if`"]
+    );
+    assert_eq!(problems_of_matches(arms).len(), 2);
+    assert_eq!(
+        problems_of_matches("match (a, b) {\n    (true, _) => c(),\n}"),
+        [""; 0]
     );
 }

@@ -288,6 +288,7 @@ fn ladles(schema: &Value) -> ResourceDef {
         short_names: vec!["la".into()],
         description: "Ladle serves soup.".into(),
         place: None,
+        protobuf: None,
         schema: SchemaSource::Document(Arc::new(Schema::of_resource(schema).unwrap())),
         ..Pot::definition()
     }
@@ -303,7 +304,6 @@ fn ladle_schema(name: &str, other: &Value) -> Value {
     }})
 }
 
-// Issue 11, point 1.
 #[tokio::test]
 async fn a_kind_with_the_schema_of_a_document_comes_changes_and_goes() {
     let server = serve(|builder| builder).await;

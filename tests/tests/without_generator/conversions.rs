@@ -48,6 +48,7 @@ fn spoon(version: &str, color: &str, conversion: Option<ConversionMethod>) -> Re
         singular: "spoon".into(),
         short_names: Vec::new(),
         place: None,
+        protobuf: None,
         storage: conversion.is_none(),
         conversion: conversion.map(|method| Conversion {
             hub_version: "v1".into(),
@@ -82,9 +83,10 @@ async fn call(loopback: &Loopback, method: &str, url: &str, body: &Value) -> (u1
             _ => "application/json",
         },
     );
-    let request = match url.contains("table") {
-        true => request.header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io"),
-        false => request,
+    let request = if url.contains("table") {
+        request.header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+    } else {
+        request
     };
     let body = match body {
         Value::Null => Bytes::new(),

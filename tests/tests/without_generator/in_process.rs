@@ -295,6 +295,46 @@ async fn a_programs_own_authenticator_and_authorizer_decide() {
     server.stop().await;
 }
 
+/// Allows the users after whom a kettle is named.
+struct Owners(Lister<Kettle>);
+
+impl Authorizer for Owners {
+    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Authorization> {
+        let own = self.0.get("default", &attributes.user.name);
+        Answer::Now(match own {
+            Ok(Some(kettle)) if kettle.spec.litres > 1 => Ok(Decision::Allow),
+            Ok(_) => Ok(Decision::NoOpinion),
+            Err(error) => Err(error.message.into()),
+        })
+    }
+}
+
+#[tokio::test]
+async fn an_authorizer_reads_objects_from_memory() {
+    let server = serve(|builder| {
+        let kettles = builder.lister();
+        builder.authenticator(Names).authorizer(Owners(kettles))
+    })
+    .await;
+    let code = async || answer(&server.loopback, "small", "GET", KETTLES).await.0;
+    assert_eq!(code().await, 403);
+    let privileged = server.loopback.privileged();
+    let write = async |method: &str, url: &str, body: Value| {
+        let written = read(open(&privileged, method, url, &body.to_string()).await).await;
+        assert!(matches!(written.0, 200 | 201), "{}", written.1);
+    };
+    write("POST", KETTLES, kettle(json!({"litres": 2}))).await;
+    assert_eq!(code().await, 200);
+    let small = format!("{KETTLES}/small");
+    write("PUT", &small, kettle(json!({"litres": 1}))).await;
+    assert_eq!(code().await, 403);
+    write("PUT", &small, kettle(json!({"litres": 3}))).await;
+    assert_eq!(code().await, 200);
+    write("DELETE", &small, json!({})).await;
+    assert_eq!(code().await, 403);
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn what_is_authorized_is_what_is_run() {
     let (server, rules) = with_rules().await;

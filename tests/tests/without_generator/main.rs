@@ -8,6 +8,7 @@
 )]
 
 mod changes;
+mod client_certificates;
 mod conversions;
 mod in_process;
 mod reviews;
@@ -115,7 +116,6 @@ async fn kubectl_works_with_a_kind_that_was_registered_in_code() {
     .await;
 }
 
-// Issue 10, point 12.
 #[tokio::test]
 async fn what_a_server_cannot_be_built_from_is_told_with_file_and_line() {
     let mut config = Config::new("kitchen", "unused");
@@ -189,7 +189,6 @@ async fn a_skipped_verb_is_not_allowed_and_not_listed() {
     .await;
 }
 
-// Issue 10, point 7.
 #[tokio::test]
 async fn a_status_that_is_no_option_begins_as_its_types_default() {
     with_server(async |client, _| {
@@ -223,7 +222,6 @@ async fn a_status_that_is_no_option_begins_as_its_types_default() {
     .await;
 }
 
-// Issue 11, point 8.
 #[tokio::test]
 async fn objects_are_kept_in_the_stores_that_the_program_brings() {
     let (main, of_stoves) = (Memory::new(), Memory::new());

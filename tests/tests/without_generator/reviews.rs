@@ -78,7 +78,6 @@ async fn with_taster<F: Future<Output = ()>>(run: impl FnOnce(Client, std::path:
     .await;
 }
 
-// Issue 11, point 2.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_answers_creates_and_nothing_is_stored() {
     with_taster(|client, _| async move {
@@ -143,7 +142,6 @@ async fn a_handler_answers_creates_and_nothing_is_stored() {
     .await;
 }
 
-// Issue 11, point 2.
 #[tokio::test(flavor = "multi_thread")]
 async fn documents_list_the_create_alone() {
     with_taster(|client, _| async move {
@@ -207,7 +205,6 @@ async fn documents_list_the_create_alone() {
     .await;
 }
 
-// Issue 11, point 2.
 #[tokio::test(flavor = "multi_thread")]
 async fn kubectl_creates_what_is_not_stored() {
     with_taster(|_, kubeconfig| async move {
@@ -235,7 +232,6 @@ async fn kubectl_creates_what_is_not_stored() {
     .await;
 }
 
-// Issue 11, point 2.
 #[tokio::test]
 async fn a_kind_without_store_and_handler_is_refused_with_its_place() {
     let mut config = Config::new("kitchen", "unused");

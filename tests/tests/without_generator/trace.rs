@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::{KETTLES, kettle, with_server_of};
 
-/// Maximum functions of the server between the listener and the store. It may not grow; the aim is 10.
-const MOST: usize = 15;
+/// Maximum functions of the server between the listener and the store. It may not grow.
+const MOST: usize = 10;
 
 /// A store that keeps the backtrace of each create.
 #[derive(Debug)]

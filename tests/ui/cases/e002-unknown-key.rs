@@ -13,7 +13,6 @@ pub struct Part {
     pub name: String,
 }
 
-// Issue 10, point 2.
 #[apiloom::resource(group = "example.com", version = "v1", namespaced, genclient, noclient, subresources, storageVersion)]
 pub struct Ported {
     pub metadata: ObjectMeta,

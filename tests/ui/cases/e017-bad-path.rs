@@ -7,7 +7,6 @@ pub struct Thing {
     pub metadata: ObjectMeta,
 }
 
-// Issue 10, point 6.
 #[apiloom::resource(
     group = "example.com",
     version = "v1",

@@ -17,7 +17,6 @@ pub struct TagIsMember {
     pub name: Option<String>,
 }
 
-// Issue 10, point 11.
 #[apiloom::api(union(tag = tag))]
 pub struct NeverSelected {
     pub tag: Option<String>,

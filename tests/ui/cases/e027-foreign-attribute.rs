@@ -14,7 +14,6 @@ pub struct Part {
     pub third: i32,
 }
 
-// Issue 10, point 11.
 #[apiloom::api]
 #[serde(tag = "type", transparent)]
 pub struct Shaped {

@@ -2,7 +2,6 @@
 
 use apiloom::prelude::*;
 
-// Issue 10, point 11.
 #[apiloom::resource(group = "example.com", version = "v1", namespaced, verbs(only = []))]
 pub struct First {
     pub metadata: ObjectMeta,

@@ -2,7 +2,6 @@
 
 use apiloom::prelude::*;
 
-// Issue 10, point 11.
 #[apiloom::api]
 pub struct Part {
     #[api(items = ..=16)]

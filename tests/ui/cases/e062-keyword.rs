@@ -2,7 +2,6 @@
 
 use apiloom::prelude::*;
 
-// Issue 10, point 12.
 #[apiloom::resource(group = "example.com", version = "v1", namespaced,
     printcolumn(name = "Type", path = spec.type), selectable(spec.use.match, spec.name), selectable(type))]
 pub struct Thing {

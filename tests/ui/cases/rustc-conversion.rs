@@ -26,7 +26,6 @@ pub mod v1 {
 pub struct Thing {
     pub metadata: ObjectMeta,
     pub spec: ThingSpec,
-    // Issue 10, point 12.
     pub spoke_only: String,
 }
 

@@ -1,6 +1,5 @@
 //! Two fields of one JSON object have two names, also where one is flattened into it.
 
-// Issue 10, point 11.
 #[apiloom::api]
 pub struct Common {
     pub name: String,

@@ -5,7 +5,6 @@ use apiloom::prelude::*;
 type Maybe = Option<String>;
 type Blob = Vec<u8>;
 
-// Issue 10, point 11.
 #[apiloom::api]
 pub struct Part {
     pub names: Vec<Maybe>,

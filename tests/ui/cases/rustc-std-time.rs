@@ -6,7 +6,6 @@ use apiloom::prelude::*;
 
 type Alias = SystemTime;
 
-// Issue 10, point 11.
 #[apiloom::api]
 pub struct Part {
     pub timeout: std::time::Duration,

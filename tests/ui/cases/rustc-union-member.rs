@@ -1,6 +1,5 @@
 //! A member of a union is selected by a value that its tag can have.
 
-// Issue 10, point 11.
 #[apiloom::api]
 pub enum Strategy {
     Recreate,

@@ -4,6 +4,7 @@ mod read;
 
 pub(crate) use read::{literal, read_rule};
 
+use crate::values::Bounds;
 use crate::{Code, Name, Spanned};
 
 /// Rules of one value: a field, a list element, a map key, a whole type.
@@ -73,15 +74,6 @@ pub struct Rules {
     pub title: Option<String>,
     /// Deprecated, and why.
     pub deprecated: Option<String>,
-}
-
-/// Minimum and maximum, both inclusive.
-#[derive(Clone, Debug, Default)]
-pub struct Bounds {
-    /// Minimum.
-    pub min: Option<Code>,
-    /// Maximum.
-    pub max: Option<Code>,
 }
 
 /// How a list merges under server-side apply, and which elements are equal.

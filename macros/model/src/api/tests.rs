@@ -148,7 +148,6 @@ fn check_errors(source: &str, expected: &[&str]) {
     assert_eq!(read(source).1, expected, "{source}");
 }
 
-// Issue 10, point 2.
 #[test]
 fn every_group_and_field_is_read_whatever_the_others_are() {
     check_errors(
@@ -171,7 +170,6 @@ fn every_group_and_field_is_read_whatever_the_others_are() {
     );
 }
 
-// Issue 10, point 2.
 #[test]
 fn a_type_of_another_shape_is_read_too() {
     check_errors(
@@ -205,7 +203,6 @@ fn a_type_of_another_shape_is_read_too() {
     );
 }
 
-// Issue 10, point 2.
 #[test]
 fn rules_of_the_value_of_a_variant_are_refused() {
     check_errors(
@@ -217,7 +214,6 @@ fn rules_of_the_value_of_a_variant_are_refused() {
     );
 }
 
-// Issue 10, point 2.
 #[test]
 fn nothing_is_reported_that_follows_from_another_error() {
     let check = |item: &str, attribute: &str, field: &str, expected: &[&str]| {

@@ -263,7 +263,6 @@ mod tests {
         Code::new(&syn::parse_str::<Type>(ty).expect("a type"))
     }
 
-    // Issue 10, point 11.
     #[test]
     fn bytes_are_found_in_containers() {
         for ty in [
@@ -287,7 +286,6 @@ mod tests {
         }
     }
 
-    // Issue 10, point 11.
     #[test]
     fn leaves_are_what_containers_hold() {
         let check = |ty: &str, expected: Option<(&str, bool)>| {
@@ -301,7 +299,6 @@ mod tests {
         check("Option<String>", None);
     }
 
-    // Issue 10, point 10.
     #[test]
     fn self_is_the_item() {
         let ty: Type = syn::parse_str("Option<Box<Self>>").expect("a type");

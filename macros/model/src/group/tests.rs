@@ -52,7 +52,6 @@ fn all_errors_are_reported_at_once() {
     assert_eq!(errors, ["`versions` takes names [E007]"]);
 }
 
-// Issue 10, point 2.
 #[test]
 fn a_group_says_what_is_not_known_of_it() {
     for (keys, known) in [

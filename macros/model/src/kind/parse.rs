@@ -124,6 +124,7 @@ struct Keys {
     generation: Option<bool>,
     unconditional_update: Option<bool>,
     create_on_update: bool,
+    protobuf: Option<Code>,
 }
 
 impl Keys {
@@ -196,6 +197,7 @@ impl Keys {
             }
             "unconditional_update" => self.unconditional_update = arg.boolean(d),
             "create_on_update" => self.create_on_update = arg.boolean(d).unwrap_or_default(),
+            "protobuf" => self.protobuf = arg.code(d),
             _ => {}
         }
     }
@@ -285,6 +287,7 @@ impl Keys {
             generation: self.generation.unwrap_or(true),
             unconditional_update: self.unconditional_update.unwrap_or(true),
             create_on_update: self.create_on_update,
+            protobuf: self.protobuf,
             root,
             span,
         })

@@ -248,7 +248,6 @@ mod tests {
         assert_eq!(Query::parse(text), Ok(expected), "{text}");
     }
 
-    // Issue 10, point 6.
     #[test]
     fn steps_follow_plain_fields() {
         check(".a.b-c", &["a", "b-c"], &[]);
@@ -305,7 +304,6 @@ mod tests {
         );
     }
 
-    // Issue 10, point 6.
     #[test]
     fn what_is_wrong_is_told() {
         for (text, expected) in [

@@ -150,7 +150,6 @@ fn check_errors(source: &str, expected: &[&str]) {
     assert_eq!(read(source).1, expected, "{source}");
 }
 
-// Issue 10, point 2.
 #[test]
 fn a_key_with_an_error_is_not_missing() {
     let check = |attributes: &str, expected: &[&str]| {
@@ -208,7 +207,7 @@ fn a_key_with_an_error_is_not_missing() {
     );
 }
 
-// Issue 10, point 2: values that the generator compares with other kinds must not be guessed.
+// Values that the generator compares with other kinds must not be guessed.
 #[test]
 fn a_kind_whose_names_are_unknown_is_none() {
     for (key, is_some) in [
@@ -233,7 +232,6 @@ fn a_kind_whose_names_are_unknown_is_none() {
     }
 }
 
-// Issue 10, point 2.
 #[test]
 fn what_is_no_struct_is_read_too() {
     check_errors(
@@ -294,7 +292,6 @@ fn no_input_panics() {
     }
 }
 
-// Issue 11, point 2.
 #[test]
 fn subresources_are_sorted_and_name_the_field_that_they_write() {
     let source = "#[resource(group = \"\", version = \"v1\", cluster, status, \
@@ -341,7 +338,6 @@ fn subresources_are_sorted_and_name_the_field_that_they_write() {
     assert!(spec.is_some_and(|field| field.default.is_none()));
 }
 
-// Issue 11, point 2.
 #[test]
 fn a_kind_without_a_store_only_creates() {
     let review = kind("cluster, store = none");

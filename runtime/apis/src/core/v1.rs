@@ -1,5 +1,7 @@
 //! Version v1 of the core group.
 
+mod protobuf;
+
 use apiloom_macros::{api, resource};
 use apiloom_meta::{ObjectMeta, Time};
 
@@ -7,7 +9,7 @@ use apiloom_meta::{ObjectMeta, Time};
 #[resource(group = "", version = "v1", cluster, crate = apiloom_meta, shortname = "ns",
     verbs(skip = [delete_collection]), name_format = dns_label, generation = none,
     status, subresource(name = "finalize", verbs = [update], writes = also(spec)),
-    deletion(finalizers = spec.finalizers, phase = status.phase), selectable(status.phase),
+    deletion(finalizers = spec.finalizers, phase = status.phase), selectable(status.phase), protobuf = protobuf::NAMESPACE,
     printcolumn(name = "Status", path = status.phase, doc = "The status of the namespace"),
     printcolumn(name = "Age", path = metadata.creation_timestamp,
         doc = "CreationTimestamp is a timestamp representing the server time when this object was created."))]

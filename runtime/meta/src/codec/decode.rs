@@ -1,7 +1,7 @@
-//! The one pass from bytes to a typed, pruned document.
+//! Decodes bytes to a typed, pruned document, in one pass.
 //!
-//! A serde visitor walks the document and the schema together, so JSON and YAML differ only in the parser that drives
-//! it. Like Go's decoder it does not stop at a value of the wrong type, as a syntax error further on counts more.
+//! A serde visitor walks the document and the schema together, so JSON and YAML differ only in the parser that calls
+//! it. Like Go's decoder it does not stop at a value of the wrong type, since a later syntax error takes precedence.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,41 +12,48 @@ use serde::de::{
 };
 use serde_json::{Map, Number, Value};
 
-use super::decoded::{DecodeError, Decoded, Format, MAX_EXPANDED_BYTES};
+use super::decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};
 use super::limits::{MAX_DEPTH, MAX_MERGE_KEYS, TOO_DEEP};
 use super::{encoding, syntax};
 use crate::field::{MAX_PATH_BYTES, go_quote, shortened};
+use crate::number;
 use crate::schema::build::QUANTITY;
+use crate::schema::format;
 use crate::schema::node::{Child, Node, Types};
 use crate::schema::path::Path;
-use crate::schema::{format, number};
 
-/// The deepest nesting of YAML that is decoded on the stack of a request. In a build without optimization the parser and
-/// this walk take 20 KiB of it for each level, of the 2 MiB that a thread of tokio has.
+/// Maximum nesting of YAML that is decoded on the stack of the request's thread. Without optimization the parser and
+/// this walk use 20 KiB per level, of the 2 MiB of a tokio thread.
 const SHALLOW_DEPTH: usize = 25;
 
-/// The most parser events that aliases may repeat: merges repeat some without the walk, which counts all others.
+/// Maximum number of parser events repeated by aliases. Merges repeat some that the walk does not see; it counts all
+/// others.
 const MAX_REPLAYED_EVENTS: usize = 100_000;
 
-/// Enough stack for YAML of [`MAX_DEPTH`] levels.
+/// Stack size for YAML of [`MAX_DEPTH`] levels.
 const YAML_STACK_BYTES: usize = 8 << 20;
 
-/// The key by which serde_json knows wrapped JSON. A typed hook or conversion would read an object that begins with it as
-/// what is in it, or not at all; free JSON is the only place that such a type has no field for.
+/// The key with which serde_json marks wrapped JSON. A typed hook or conversion would decode an object that begins
+/// with it as its content, or fail; it is only possible in free JSON, where types have no fields.
 const WRAPPED: &str = "$serde_json::private::RawValue";
 
-/// As many strict errors as Kubernetes collects.
+/// Whether JSON may have an object that begins with that key.
+pub(super) fn has_wrapped(json: &[u8]) -> bool {
+    memchr::memmem::find(json, WRAPPED.as_bytes()).is_some()
+}
+
+/// Maximum number of strict errors, as in Kubernetes.
 const MAX_STRICT: usize = 100;
 
-/// After so many repetitions of strict errors that are known no others are looked for: each takes a text to compare.
+/// Maximum number of repeated strict errors; after it no more are collected, since each takes a comparison of texts.
 const MAX_REPEATED: usize = 10_000;
 
-/// Decodes bytes against a node, or as they are.
+/// Decodes bytes, against a node if there is one.
 pub(super) fn decode(
     body: &[u8],
     format: Format,
     node: Option<&Node>,
-) -> Result<Decoded, DecodeError> {
+) -> Result<DecodedDocument, DecodeError> {
     let text = match (std::str::from_utf8(body), format) {
         (Ok(text), _) => Cow::Borrowed(text),
         (Err(_), Format::Json) => Cow::Owned(encoding::replace_invalid(body)),
@@ -67,8 +74,8 @@ pub(super) fn decode(
     }
 }
 
-/// Brings a document in memory under a node.
-pub(super) fn document(document: Value, node: &Node) -> Result<Decoded, DecodeError> {
+/// Decodes a document in memory against a node.
+pub(super) fn document(document: Value, node: &Node) -> Result<DecodedDocument, DecodeError> {
     let mut walk = Walk::new(Some(node), Format::Json);
     let value = Seed::root(Some(node), &mut walk)
         .deserialize(document)
@@ -76,7 +83,7 @@ pub(super) fn document(document: Value, node: &Node) -> Result<Decoded, DecodeEr
     walk.finish(value)
 }
 
-/// JSON with escaped surrogates that stand alone is read again, with what Go reads in their place.
+/// Parses JSON. If it has escaped surrogates without their pair, it is parsed again with Go's replacement for them.
 fn json<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<Value, String> {
     let failed = match json_here(text, node, walk) {
         Err(error) if !error.is_eof() => error,
@@ -99,8 +106,8 @@ fn json_here<'k>(
     value.and_then(|value| deserializer.end().map(|()| value))
 }
 
-/// Deep YAML gets a thread with a stack for it; what people write is shallow and does not pay for one. The parser itself
-/// counts the levels, as it alone knows what is one: a document that turns out to be deep is read again from its start.
+/// Parses YAML. Deeply nested YAML is parsed in a thread with a large stack, which most documents do not need. Only
+/// the parser knows the nesting, so a document that exceeds the small limit is parsed again from its start.
 fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<Value, String> {
     let text = super::yaml::first_document(text);
     match yaml_here(text, node, walk, SHALLOW_DEPTH) {
@@ -129,16 +136,16 @@ fn yaml_here<'k>(
     walk: &mut Walk<'k>,
     max_depth: usize,
 ) -> Result<Value, serde_saphyr::Error> {
-    // A body of 3 MiB, the most the server takes, must fit. How far aliases may blow it up, the walk counts.
+    // A body of 3 MiB, the server's limit, must be accepted. The walk limits the expansion by aliases.
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: max_depth,
             max_events: 5_000_000,
             max_nodes: 2_000_000,
-            // A manifest may well have a hundred lines of comments in a row.
+            // A manifest may have a hundred lines of comments in a row.
             max_buffered_comment_events: 5_000_000,
             max_merge_keys: MAX_MERGE_KEYS,
-            // The walk counts what aliases become, however many of them there are.
+            // The walk limits the expanded size, for any number of aliases.
             enforce_alias_anchor_ratio: false,
         },
         alias_limits: serde_saphyr::alias_limits! {
@@ -153,22 +160,22 @@ fn yaml_here<'k>(
     })
 }
 
-/// What a walk finds besides the document.
+/// State of a walk, and its results besides the document.
 struct Walk<'a> {
     strict: Vec<String>,
-    /// How many strict errors were found again.
+    /// Number of repeated strict errors.
     repeated: usize,
-    /// The first value of a wrong type.
+    /// The first type error.
     type_error: Option<String>,
-    /// The type of the innermost struct around the walk, for the texts of type errors.
+    /// The type of the innermost struct, for the texts of type errors.
     owner: &'a str,
     is_yaml: bool,
     has_schema: bool,
-    /// Of YAML, how many bytes of JSON it is so far, or a little less.
+    /// For YAML, the approximate size of the document as JSON so far, in bytes, never more than the real size.
     expanded: usize,
 }
 
-/// The name of a struct as Go tells it: without the package, which crates of Kubernetes' own types put before it.
+/// The name of a struct in Go's texts, without the package that the crates of Kubernetes' types put before it.
 fn go_name(node: &Node) -> Option<&str> {
     node.type_name.as_deref()?.rsplit('.').next()
 }
@@ -187,10 +194,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Counts a value or a key of YAML. Aliases are bounded here, while they are expanded: afterwards the memory is spent.
+    /// Adds a value or a key of YAML to the expanded size. The limit is checked during the expansion of aliases,
+    /// before the memory is used.
     fn expand<E: serde::de::Error>(&mut self, bytes: usize) -> Result<(), E> {
         if self.is_yaml {
-            // A quote or bracket at either end, and what parts it from the next.
+            // Quotes or brackets on both ends, and a separator.
             self.expanded += bytes + 3;
             if self.expanded > MAX_EXPANDED_BYTES {
                 return Err(E::custom("too large"));
@@ -199,10 +207,10 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn finish(self, value: Value) -> Result<Decoded, DecodeError> {
+    fn finish(self, value: Value) -> Result<DecodedDocument, DecodeError> {
         match self.type_error {
             Some(text) => Err(DecodeError::Type(text)),
-            None => Ok(Decoded {
+            None => Ok(DecodedDocument {
                 value,
                 strict: self.strict,
             }),
@@ -236,7 +244,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The type of a node in the words of Go.
+/// The type of a node in Go's error texts.
 fn go_type(node: &Node) -> String {
     if node.format.as_deref() == Some(QUANTITY) {
         return "resource.Quantity".to_owned();
@@ -269,9 +277,9 @@ fn go_type(node: &Node) -> String {
     }
 }
 
-/// One value of the walk.
+/// Decodes one value of the walk.
 struct Seed<'a, 'w, 'k> {
-    /// `None` takes anything as it is.
+    /// `None` accepts any value unchanged.
     node: Option<&'k Node>,
     path: &'a Path<'a>,
     depth: usize,
@@ -297,7 +305,7 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         }
     }
 
-    /// Gives the value if its type is one of the node's; else notes it and gives null.
+    /// Returns the value if the node has its type; otherwise records a type error and returns null.
     fn typed(
         self,
         types: Types,
@@ -314,7 +322,8 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
     }
 
     fn string(self, value: String) -> Value {
-        // Go reads times, quantities and the like while it decodes: a bad one is a type error there and not an invalid value.
+        // Go parses times, quantities and similar types while decoding, so a malformed one is a type error, not an
+        // invalid value.
         let read = match self.node {
             Some(node) => format::read(node, value),
             None => Ok(value),
@@ -339,7 +348,7 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         if node.types.takes(Types::NUMBER) {
             return Value::Number(number);
         }
-        // Out of range of the Go type is a type error too, with the literal in the text.
+        // A value out of the range of the Go type is a type error too, with the literal in its text.
         let bounds = node
             .format
             .as_deref()
@@ -403,7 +412,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
         Ok(self.integer(value.into()))
     }
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        // Kubernetes turns YAML into JSON before it looks at types, and a whole float is an integer there.
+        // Kubernetes converts YAML to JSON before it checks types; a float without fraction is an integer there.
         if self.walk.is_yaml
             && let Value::Number(whole) = shortest(value)
             && !whole.is_f64()
@@ -490,7 +499,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
             self.walk.owner = name;
         }
         let mut fields = Map::new();
-        // Fields that were null, which means absent: a second one is a duplicate all the same.
+        // Fields that were null, which means absent; a second one is still a duplicate.
         let mut absent: HashSet<String> = HashSet::new();
         let path = self.path;
         self.walk.expand(0)?;
@@ -554,7 +563,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
     }
 }
 
-/// What null becomes where a value must stand: the zero value of Go.
+/// The value of null where null is not allowed: Go's zero value.
 fn zero(node: &Node) -> Value {
     if !crate::schema::drops_null(node) {
         return Value::Null;
@@ -570,7 +579,7 @@ fn zero(node: &Node) -> Value {
     }
 }
 
-/// A float, as an integer when it is printed like one: what is stored and read again is the same value then.
+/// A float; as an integer if it is printed like one, so that storing and decoding does not change it.
 fn shortest(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 1e21 && !(value == 0.0 && value.is_sign_negative()) {
         let digits = value.to_string();
@@ -584,7 +593,7 @@ fn shortest(value: f64) -> Value {
     Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
-/// A float as it was most likely written.
+/// A float in its shortest form.
 fn go_number(value: f64) -> String {
     if (1e-6..1e16).contains(&value.abs()) || value == 0.0 {
         return format!("{value:?}");
@@ -592,7 +601,7 @@ fn go_number(value: f64) -> String {
     String::from_utf8_lossy(&super::encode::json(&value)).into_owned()
 }
 
-/// A key of a map, with its line in YAML.
+/// A key of a map, with its line number in YAML.
 struct Key {
     is_yaml: bool,
 }
@@ -611,7 +620,7 @@ impl<'de> DeserializeSeed<'de> for Key {
     }
 }
 
-/// A key of YAML as Go turns it into one of JSON: a bare `yes` is `true` and a bare `014` is `12`.
+/// A key of YAML, converted to JSON as in Go: a plain `yes` is `true` and a plain `014` is `12`.
 struct YamlKey(String);
 
 impl<'de> serde::Deserialize<'de> for YamlKey {
@@ -649,7 +658,7 @@ impl<'de> Visitor<'de> for YamlKeyVisitor {
     }
 }
 
-/// Skips a value that is not wanted, to the same depth limit as one that is.
+/// Skips a value, with the same limit for its nesting.
 struct Skip {
     depth: usize,
 }

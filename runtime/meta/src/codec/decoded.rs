@@ -1,4 +1,4 @@
-//! What decoding takes and gives: formats, documents, errors.
+//! Input and results of decoding: formats, documents, errors.
 
 use serde_json::Value;
 
@@ -11,28 +11,29 @@ pub enum Format {
     Yaml,
 }
 
-/// A decoded document: typed as the schema says, pruned, and what had to be dropped for it.
+/// A decoded document, typed and pruned by the schema, with the fields that were dropped.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decoded {
-    /// The document: unknown fields dropped, of duplicate fields the last one kept, nulls as the schema says.
+pub struct DecodedDocument {
+    /// The document, without unknown fields, with the last of duplicate fields, and nulls as the schema allows.
     pub value: Value,
-    /// In document order: `unknown field "spec.bogus"`, `duplicate field "data.k"`. At most a hundred, each once.
+    /// Strict errors in document order: `unknown field "spec.bogus"`, `duplicate field "data.k"`. At most a hundred,
+    /// without repetitions.
     pub strict: Vec<String>,
 }
 
-/// The most bytes of JSON that a YAML body may become: its aliases repeat what they stand for. It is the limit of a body.
+/// Maximum size of a YAML body as JSON, in bytes, with its aliases expanded; equal to the limit for bodies.
 pub const MAX_EXPANDED_BYTES: usize = 3 * 1024 * 1024;
 
-/// Why a body could not be decoded.
+/// Error of a body that cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Not JSON or YAML at all; the text says what is wrong, as Go would.
+    /// The body is not well-formed JSON or YAML; the text is that of Go.
     #[error("{0}")]
     Syntax(String),
-    /// A value has another type than its field: `json: cannot unmarshal string into Go struct field ...`.
+    /// A value does not have the type of its field: `json: cannot unmarshal string into Go struct field ...`.
     #[error("{0}")]
     Type(String),
-    /// YAML that is more than [`MAX_EXPANDED_BYTES`] of JSON.
+    /// The YAML expands to more than [`MAX_EXPANDED_BYTES`] of JSON.
     #[error("Request entity too large: limit is {MAX_EXPANDED_BYTES}")]
     TooLarge,
 }

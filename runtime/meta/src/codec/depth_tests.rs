@@ -1,6 +1,6 @@
-//! Depth: documents at the deepest nesting that is taken, and far beyond it, on the stack that a request has.
+//! Documents at the maximum nesting, and far beyond it, on the stack of a request.
 //!
-//! A stack that overflows ends the process, so a failure here is an abort and not a failed assertion.
+//! A stack overflow ends the process, so it is an abort of these tests, not a failed assertion.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::kind::Hooks;
 /// Half of the stack of a tokio thread: the handler of a request has used some of it.
 const STACK_BYTES: usize = 1 << 20;
 
-/// The deepest nesting taken.
+/// The maximum nesting.
 const DEEPEST: usize = 127;
 
 fn on_a_small_stack(run: fn()) {
@@ -25,7 +25,7 @@ fn nest(open: &str, close: &str, levels: usize) -> String {
     format!("{}1{}", open.repeat(levels), close.repeat(levels))
 }
 
-/// A schema in which anything may stand, and below `at` a list of strings.
+/// A schema for any value, and for a list of strings below `at`.
 fn open_schema() -> Schema {
     let schema = json!({
         "type": "object",
@@ -35,7 +35,7 @@ fn open_schema() -> Schema {
     Schema::from_json(&schema, &Hooks::default()).expect("structural")
 }
 
-/// Decodes in every way that there is, and walks over the result in every way.
+/// Decodes with all decoders, and walks over the results with all functions.
 fn decode_and_walk(text: &str, format: Format) -> Result<Value, DecodeError> {
     let schema = open_schema();
     let closed = Schema::from_json(&json!({"type": "object"}), &Hooks::default());
@@ -64,11 +64,10 @@ fn levels(value: &Value) -> usize {
     }
 }
 
-// Issue 9, point 14.
 #[test]
 fn what_looks_like_closing_brackets_hides_no_depth() {
     on_a_small_stack(|| {
-        // Not one of these is a level, wherever it stands.
+        // None of these is a level, at any position.
         let covers = [
             "\"]\"",
             "']'",
@@ -118,7 +117,6 @@ fn what_looks_like_closing_brackets_hides_no_depth() {
     });
 }
 
-// Issue 9, point 14.
 #[test]
 fn carriage_returns_alone_hide_no_depth() {
     on_a_small_stack(|| {
@@ -139,7 +137,7 @@ fn carriage_returns_alone_hide_no_depth() {
     });
 }
 
-// Issue 9, point 14: the deepest document of every shape is taken, one level more is not.
+// The deepest document of every shape is accepted, one more level is refused.
 #[test]
 fn every_shape_of_the_deepest_document_fits_onto_the_stack() {
     on_a_small_stack(|| {
@@ -181,12 +179,12 @@ fn every_shape_of_the_deepest_document_fits_onto_the_stack() {
     });
 }
 
-// Issue 9, point 14: what nests is not only values.
+// Nesting without values.
 #[test]
 fn keys_tags_and_merges_that_nest_fit_onto_the_stack() {
     on_a_small_stack(|| {
         for levels in [26, 100, 300] {
-            // A chain of merges costs the cube of its length.
+            // The cost of a chain of merges grows with the cube of its length.
             let merges = (1..levels.min(20)).fold("m0: &m0 {a: 1}\n".to_owned(), |text, level| {
                 text + &format!(
                     "m{level}: &m{level}\n  <<: *m{}\n  b{level}: 1\n",
@@ -214,14 +212,14 @@ fn keys_tags_and_merges_that_nest_fit_onto_the_stack() {
                 format!("{aliased_key}<<: *a{}", levels.min(130) - 1),
                 merges,
             ] {
-                // Whether it is taken is another question.
+                // Whether it is accepted is not tested here.
                 let _ = decode_and_walk(&text, Format::Yaml);
             }
         }
     });
 }
 
-// Issue 9, point 14: no order of tokens makes the parser or the walk overflow the stack.
+// No order of tokens makes the parser or the walk overflow the stack.
 #[test]
 fn random_tokens_fit_onto_the_stack() {
     on_a_small_stack(|| {
@@ -238,7 +236,7 @@ fn random_tokens_fit_onto_the_stack() {
             (state >> 33) as usize % below
         };
         for _ in 0..3_000 {
-            // A few tokens, often repeated: nests deeper than all of them would.
+            // A few tokens, repeated: nests deeper than a random sequence would.
             let few: Vec<&str> = (0..1 + random(5))
                 .map(|_| tokens[random(tokens.len())])
                 .collect();

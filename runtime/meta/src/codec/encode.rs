@@ -1,4 +1,4 @@
-//! JSON as Kubernetes prints it: Go's escapes and numbers, fields in declared order.
+//! Encodes JSON as Kubernetes does: Go's escapes and numbers, fields in declared order.
 
 use std::io::{self, Write};
 
@@ -10,33 +10,34 @@ use serde_json::{Map, Value};
 use crate::object::Object;
 use crate::schema::node::{Child, Node};
 
-/// An object in the order of its schema.
+/// Encodes an object, with fields in the order of its schema.
 pub(super) fn object(object: &Object, node: &Node) -> Bytes {
     let mut out = Vec::with_capacity(2048);
     fields(object.fields(), Some(node), &mut out);
-    // Stores and histories keep it, and count what is in it.
+    // Without spare capacity, since stores and histories keep it and count its size.
     out.into_boxed_slice().into()
 }
 
-/// Any value, compact.
+/// Encodes any value as compact JSON.
 pub(super) fn json(value: &impl Serialize) -> Bytes {
     let mut out = Vec::with_capacity(512);
     append(value, &mut out);
     out.into()
 }
 
-/// Appends any value, compact.
+/// Appends any value as compact JSON.
 pub(super) fn append(value: &impl Serialize, out: &mut Vec<u8>) {
     let start = out.len();
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Go);
-    // Writing to memory cannot fail; a value that refuses to be JSON (a map with keys that are no strings) becomes null.
+    // Writing to memory cannot fail; a value that has no JSON form (a map with keys that are not strings) becomes
+    // null.
     if value.serialize(&mut serializer).is_err() {
         out.truncate(start);
         out.extend_from_slice(b"null");
     }
 }
 
-/// Appends the key of a map, which JSON spells as a string for every type.
+/// Appends the key of a map, which is a string in JSON for every type of key.
 pub(super) fn append_key(
     key: &(impl Serialize + ?Sized),
     out: &mut Vec<u8>,
@@ -45,7 +46,7 @@ pub(super) fn append_key(
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Go);
     let mut map = serializer.serialize_map(None)?;
     map.serialize_key(key)?;
-    // The bracket that opened the map.
+    // Removes the brace of the map that wraps the key.
     out.remove(start);
     Ok(())
 }
@@ -59,7 +60,7 @@ pub(super) fn append_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends a value; the node knows the order of its fields.
+/// Appends a value; the node has the order of its fields.
 fn value(value: &Value, node: Option<&Node>, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
@@ -82,7 +83,7 @@ fn value(value: &Value, node: Option<&Node>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends an object: the properties of its node in their order, then the rest sorted.
+/// Appends an object: the properties of its node in their order, then the other fields sorted.
 fn fields(members: &Map<String, Value>, node: Option<&Node>, out: &mut Vec<u8>) {
     out.push(b'{');
     let mut separator: &[u8] = b"";
@@ -113,7 +114,7 @@ fn fields(members: &Map<String, Value>, node: Option<&Node>, out: &mut Vec<u8>) 
     out.push(b'}');
 }
 
-/// The node of a field that its object does not list.
+/// The node of a field that is not a property.
 pub(super) fn child<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
     match node.child(name) {
         Child::Node(node) => Some(node),
@@ -121,8 +122,8 @@ pub(super) fn child<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
     }
 }
 
-/// How many bytes of UTF-8 from the beginning on stand for themselves in a string. It ends at a byte that does not, or
-/// might not: the line separators begin with 0xe2.
+/// Number of leading bytes that need no escape in a string. Stops at a byte that may need one: line separators begin
+/// with 0xe2.
 pub(super) fn plain_len(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks();
     for (at, word) in words.iter().enumerate() {
@@ -136,20 +137,20 @@ pub(super) fn plain_len(bytes: &[u8]) -> usize {
     words.len() * WORD + special(last).min(rest.len())
 }
 
-/// How many bytes are looked at together.
+/// Number of bytes examined at a time.
 const WORD: usize = size_of::<u64>();
 
-/// Where the first byte is that might need an escape; the length of the word if there is none.
+/// Index of the first byte that may need an escape; the word's length if there is none.
 fn special(word: [u8; WORD]) -> usize {
     const fn all(byte: u8) -> u64 {
         u64::from_ne_bytes([byte; WORD])
     }
-    // The highest bit of each byte below a bound, which is at most 0x80. The borrow of such a byte may mark bytes behind
-    // it too, so only the first mark counts.
+    // Sets the highest bit of each byte below a bound, which is at most 0x80. A borrow may set it in later bytes too,
+    // so only the first one is reliable.
     const fn below(word: u64, bound: u8) -> u64 {
         word.wrapping_sub(all(bound)) & !word & all(0x80)
     }
-    // The same for bytes that, but for the bits in `either`, are this one.
+    // The same for bytes that are equal to `byte`, ignoring the bits in `either`.
     const fn equal(word: u64, byte: u8, either: u8) -> u64 {
         below((word ^ all(byte)) & !all(either), 1)
     }
@@ -162,7 +163,7 @@ fn special(word: [u8; WORD]) -> usize {
     (marks.trailing_zeros() / u8::BITS) as usize
 }
 
-/// Writes the inside of a string as Go's `encoding/json` escapes it.
+/// Writes the content of a string with the escapes of Go's `encoding/json`.
 fn escaped<W: ?Sized + Write>(mut bytes: &[u8], out: &mut W) -> io::Result<()> {
     loop {
         let (plain, rest) = bytes.split_at(plain_len(bytes));
@@ -193,7 +194,8 @@ fn escaped<W: ?Sized + Write>(mut bytes: &[u8], out: &mut W) -> io::Result<()> {
     }
 }
 
-/// Go's `encoding/json`: HTML and line separators escaped, floats in their shortest form without a fraction of zero.
+/// The style of Go's `encoding/json`: HTML and line separators escaped, floats in their shortest form, without a zero
+/// fraction.
 struct Go;
 
 impl Formatter for Go {
@@ -243,19 +245,19 @@ impl Formatter for Go {
     }
 }
 
-/// Two-space indentation as Go's `json.Indent`: `{}` and `[]` stay closed, strings are left alone. JSON may come in
-/// pieces that end anywhere.
+/// Indents JSON with two spaces, like Go's `json.Indent`: `{}` and `[]` stay on one line, strings are unchanged. The
+/// JSON may be split into pieces at any byte.
 #[derive(Clone, Debug, Default)]
 pub struct Indenter {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// Set behind an opening bracket, until it is known whether something follows.
+    /// Whether the last token was an opening bracket, which may be followed by its closing one.
     opened: bool,
 }
 
 impl Indenter {
-    /// Appends the next piece.
+    /// Indents and appends the next piece.
     pub fn append(&mut self, json: &[u8], out: &mut Vec<u8>) {
         for &byte in json {
             if self.in_string {
@@ -270,7 +272,7 @@ impl Indenter {
         }
     }
 
-    /// A byte outside of strings.
+    /// Handles a byte outside of strings.
     fn token(&mut self, byte: u8, out: &mut Vec<u8>) {
         let closes = matches!(byte, b'}' | b']');
         if self.opened && !closes {

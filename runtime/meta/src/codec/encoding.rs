@@ -1,8 +1,8 @@
-//! What is no Unicode in a body: read as Go's decoder of JSON reads it, and refused as its decoder of YAML refuses it.
+//! Bytes and escapes that are not Unicode: replaced as Go's JSON decoder does, refused as its YAML decoder does.
 
 use std::str::Utf8Error;
 
-/// The text of a body in which every byte that belongs to no character became U+FFFD.
+/// The text of a body, with U+FFFD for every byte that is not part of a character.
 pub(super) fn replace_invalid(body: &[u8]) -> String {
     let mut text = String::with_capacity(body.len());
     for chunk in body.utf8_chunks() {
@@ -12,7 +12,7 @@ pub(super) fn replace_invalid(body: &[u8]) -> String {
     text
 }
 
-/// Why YAML cannot be read, in the words of Go's reader.
+/// The error of Go's YAML reader for a body that is not UTF-8.
 pub(super) fn yaml_problem(body: &[u8], error: &Utf8Error) -> String {
     let rest = &body[error.valid_up_to()..];
     let length = match rest.first() {
@@ -28,7 +28,7 @@ pub(super) fn yaml_problem(body: &[u8], error: &Utf8Error) -> String {
         Some(bytes) if bytes.iter().any(|byte| byte & 0xc0 != 0x80) => {
             "invalid trailing UTF-8 octet"
         }
-        // Surrogates, and what is beyond the last character.
+        // Surrogates, and code points above the last character.
         Some(bytes) if (rest[0] == 0xed && bytes[0] >= 0xa0) || rest[0] >= 0xf4 => {
             "invalid Unicode character"
         }
@@ -37,7 +37,7 @@ pub(super) fn yaml_problem(body: &[u8], error: &Utf8Error) -> String {
     format!("error converting YAML to JSON: yaml: {problem}")
 }
 
-/// JSON in which every escaped surrogate that is no part of a pair became U+FFFD; `None` if there is none.
+/// JSON with U+FFFD for every escaped surrogate without its pair; `None` if there is none.
 pub(super) fn replace_lone_surrogates(json: &str) -> Option<String> {
     let mut replaced: Option<String> = None;
     let mut copied = 0;
@@ -45,7 +45,7 @@ pub(super) fn replace_lone_surrogates(json: &str) -> Option<String> {
     while let Some(found) = json[at..].find('\\') {
         let escape = at + found;
         let Some(unit) = code_unit(json, escape) else {
-            // Another escape: its character is no backslash that begins one. It may have several bytes.
+            // Another escape, of a character that may have several bytes.
             let next = json[escape + 1..].chars().next().map_or(0, char::len_utf8);
             at = escape + 1 + next;
             continue;
@@ -69,10 +69,10 @@ pub(super) fn replace_lone_surrogates(json: &str) -> Option<String> {
     replaced.map(|text| text + &json[copied..])
 }
 
-/// How many bytes an escape of four hexadecimal digits has.
+/// Length of an escape with four hexadecimal digits.
 const ESCAPE_BYTES: usize = 6;
 
-/// The number in the escape of four hexadecimal digits that stands at a place, if one does.
+/// The code unit of an escape with four hexadecimal digits at a position; `None` if there is no such escape.
 fn code_unit(json: &str, at: usize) -> Option<u16> {
     let digits = json.get(at..at + ESCAPE_BYTES)?.strip_prefix("\\u")?;
     let is_hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -88,7 +88,6 @@ mod tests {
         assert_eq!(value, serde_json::Value::String(expected.to_owned()));
     }
 
-    // Issue 9, point 19.
     #[test]
     fn bytes_that_are_no_character_are_replaced_one_by_one() {
         check(b"\"a\xffb\"", "a\u{fffd}b");
@@ -98,7 +97,6 @@ mod tests {
         decode_value(b"{\xff}", Format::Json).expect_err("outside of strings");
     }
 
-    // Issue 9, point 19.
     #[test]
     fn surrogates_that_stand_alone_are_replaced() {
         check(br#""\ud800""#, "\u{fffd}");
@@ -119,7 +117,6 @@ mod tests {
         }
     }
 
-    // Issue 9, point 19.
     #[test]
     fn yaml_names_what_is_wrong_with_a_byte() {
         for (yaml, problem) in [

@@ -1,4 +1,4 @@
-//! JSON and YAML in and out: strict decoding against a schema, and encoding as Kubernetes prints.
+//! JSON and YAML: strict decoding against a schema, and encoding as Kubernetes does.
 
 mod decode;
 mod decoded;
@@ -12,24 +12,25 @@ mod verbatim;
 mod yaml;
 
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::object::Object;
 use crate::schema::Schema;
 use crate::schema::node::Node;
 
-pub use decoded::{DecodeError, Decoded, Format, MAX_EXPANDED_BYTES};
+pub use decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};
 pub use encode::Indenter;
 pub use peek::{Finder, value_end};
 pub use verbatim::VersionPlace;
-pub use yaml::{NotWritten, YamlWriter};
+pub use yaml::{YamlError, YamlWriter};
 
-/// Decodes a body against a schema in one walk. Of several YAML documents the first one counts.
+/// Decodes a body against a schema in one walk. Of several YAML documents only the first is decoded.
 ///
-/// YAML is read as Kubernetes reads it (YAML 1.1 with some of 1.2: `yes` is true, `014` is 12, `12:30` is a string), but for
-/// these: any case of a word counts (`yEs`), underscores stand between digits only, an explicit field wins over a merged
-/// one wherever `<<` stands, integers of 64 bits keep all their digits, and directives and escaped surrogates are taken.
-/// Documents nest 127 levels at most.
+/// YAML has the syntax of Kubernetes' parser (YAML 1.1 with parts of 1.2: `yes` is true, `014` is 12, `12:30` is a
+/// string), with these differences: words are recognized in any case (`yEs`), underscores are allowed only between
+/// digits, an explicit field takes precedence over a merged one wherever `<<` is, integers of 64 bits keep all digits,
+/// and directives and escaped surrogates are accepted. The maximum nesting is 127 levels.
 ///
 /// ```
 /// use apiloom_meta::{codec::{Format, decode}, kind::Hooks, schema::Schema};
@@ -42,13 +43,26 @@ pub use yaml::{NotWritten, YamlWriter};
 /// ```
 ///
 /// # Errors
-/// [`DecodeError`]: no document, or a value of the wrong type.
-pub fn decode(body: &[u8], format: Format, schema: &Schema) -> Result<Decoded, DecodeError> {
+/// [`DecodeError`] for a malformed body, or a value of the wrong type.
+pub fn decode(
+    body: &[u8],
+    format: Format,
+    schema: &Schema,
+) -> Result<DecodedDocument, DecodeError> {
     decode::decode(body, format, Some(schema.root()))
 }
 
-/// Decodes a body without a schema (apiVersion and kind are looked up so before the schema is known). Of duplicate keys
-/// the last one wins. Unlike serde_json's own way to a [`Value`], it takes every key for a key.
+/// Decodes the JSON of a stored object as a type, without a document in between, which costs a third. `None` when that could
+/// give another value than by way of a document, or the JSON does not have the type's shape.
+pub fn decode_typed<T: DeserializeOwned>(json: &[u8], schema: &Schema) -> Option<T> {
+    if schema.has_singles() || decode::has_wrapped(json) {
+        return None;
+    }
+    serde_json::from_slice(json).ok()
+}
+
+/// Decodes a body without a schema, for instance to read apiVersion and kind. The last of duplicate keys is used. In
+/// contrast to serde_json's [`Value`], no key has a special meaning.
 ///
 /// # Errors
 /// [`DecodeError::Syntax`], [`DecodeError::TooLarge`].
@@ -57,56 +71,57 @@ pub fn decode_value(body: &[u8], format: Format) -> Result<Value, DecodeError> {
 }
 
 /// As [`decode_value`], with the duplicate fields.
-pub(crate) fn decode_freely(body: &[u8], format: Format) -> Result<Decoded, DecodeError> {
+pub(crate) fn decode_freely(body: &[u8], format: Format) -> Result<DecodedDocument, DecodeError> {
     decode::decode(body, format, None)
 }
 
-/// As [`decode`], of JSON that is no object of a kind.
-pub(crate) fn decode_under(body: &[u8], node: &Node) -> Result<Decoded, DecodeError> {
+/// As [`decode`], for JSON that is not an object of a kind.
+pub(crate) fn decode_under(body: &[u8], node: &Node) -> Result<DecodedDocument, DecodeError> {
     decode::decode(body, Format::Json, Some(node))
 }
 
-/// Brings a document that is already in memory (a patched one) under a schema, as [`decode`] does with bytes.
+/// As [`decode`], for a document in memory, such as a patched one.
 ///
 /// # Errors
 /// [`DecodeError::Type`].
-pub fn decode_document(document: Value, schema: &Schema) -> Result<Decoded, DecodeError> {
+pub fn decode_document(document: Value, schema: &Schema) -> Result<DecodedDocument, DecodeError> {
     decode::document(document, schema.root())
 }
 
-/// Encodes an object as compact JSON: `kind`, `apiVersion`, `metadata` first (metadata in the order of ObjectMeta), the
-/// rest in the schema's order; `<`, `>`, `&`, U+2028 and U+2029 escaped. No trailing newline.
+/// Encodes an object as compact JSON: first `kind`, `apiVersion` and `metadata` (metadata in the order of ObjectMeta),
+/// then the other fields in the schema's order; `<`, `>`, `&`, U+2028 and U+2029 are escaped. Without trailing
+/// newline.
 pub fn encode_object(object: &Object, schema: &Schema) -> Bytes {
     encode::object(object, schema.root())
 }
 
-/// Looks whether a stored document without resourceVersion is what would come out if it were decoded, pruned, defaulted
-/// and encoded again; says where the resourceVersion belongs in it then.
+/// Checks whether a stored document without resourceVersion would not change if it were decoded, pruned, defaulted and
+/// encoded again; returns the place of the resourceVersion in it.
 ///
-/// `None` if it is not, or if that cannot be told at a glance; decoding tells then. Neither the types of values nor the
-/// rules of the schema are looked at: what is stored is served even if the schema would refuse it today.
+/// `None` if it would change, or if that cannot be decided without decoding. Values are not validated: stored objects
+/// are served even if the schema would refuse them today.
 pub fn verbatim(json: &[u8], schema: &Schema) -> Option<VersionPlace> {
     verbatim::verbatim(json, schema.root())
 }
 
-/// Whether decoding, pruning, defaulting and encoding give the same document, as far as that can be told at a glance; the
-/// document may have a resourceVersion.
+/// As [`verbatim`], for a document that may have a resourceVersion; false if it would change, or if that cannot be
+/// decided without decoding.
 pub fn is_verbatim(json: &[u8], schema: &Schema) -> bool {
     verbatim::is_verbatim(json, schema.root())
 }
 
-/// Where the resourceVersion belongs in what [`encode_object`] made of an object without one; `None` if there is one, or
-/// no metadata.
+/// The place of the resourceVersion in the result of [`encode_object`] for an object without one; `None` if it has
+/// one, or no metadata.
 pub fn version_place(json: &[u8], schema: &Schema) -> Option<VersionPlace> {
     verbatim::version_place(json, schema.root())
 }
 
-/// Appends a typed document as [`encode_object`] would encode it, without some of its outermost fields; much faster than
-/// by way of an [`Object`].
+/// Appends a typed value as [`encode_object`] would encode it, without some of its outermost fields; much faster than
+/// with an [`Object`] in between.
 ///
 /// # Errors
-/// For a value that has no such form, among them what a document could hold but not the encoder see here (numbers of 128
-/// bits, raw JSON). Something may be appended then.
+/// For a value that cannot be encoded, such as numbers of 128 bits and raw JSON, which only a decoded document
+/// supports. Part of the output may have been appended.
 pub fn append_typed(
     value: &impl serde::Serialize,
     schema: &Schema,
@@ -116,23 +131,23 @@ pub fn append_typed(
     typed::append_without(value, schema.root(), without, out)
 }
 
-/// Encodes any value as compact JSON with the same escapes, keys in the value's own order.
+/// Encodes any value as compact JSON with the same escapes, with keys in the value's own order.
 pub fn encode_json(value: &impl serde::Serialize) -> Bytes {
     encode::json(value)
 }
 
-/// Appends what [`encode_json`] gives.
+/// As [`encode_json`], appended to a buffer.
 pub fn append_json(value: &impl serde::Serialize, out: &mut Vec<u8>) {
     encode::append(value, out);
 }
 
-/// Encodes JSON bytes as two-space-indented JSON. Bytes that are not JSON come out in some form, but whole.
+/// Indents JSON with two spaces. Malformed JSON gives some output with all its bytes.
 pub fn indent_json(json: &[u8]) -> Bytes {
     encode::indent(json)
 }
 
-/// Encodes a value as YAML, keys sorted, with a newline at the end. Strings that a reader of YAML 1.1 or 1.2 would take
-/// for something else are quoted. A value that nests deeper than a body may comes out as JSON, which is YAML too.
+/// Encodes a value as YAML, with sorted keys and a trailing newline. Strings that a parser of YAML 1.1 or 1.2 would
+/// read as another type are quoted. A value that exceeds the maximum nesting is encoded as JSON, which is valid YAML.
 pub fn encode_yaml(value: &Value) -> Bytes {
     yaml::encode(value)
 }

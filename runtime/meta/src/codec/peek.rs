@@ -1,6 +1,6 @@
-//! Looks into JSON that the codec wrote, without decoding it: compact, every string closed, every bracket matched.
+//! Searches JSON from this codec without decoding it; it is compact and well-formed.
 //!
-//! Of anything else too little is found; nothing panics.
+//! In other input some values may not be found; nothing panics.
 
 use std::borrow::Cow;
 
@@ -8,20 +8,20 @@ use memchr::memchr2;
 
 use crate::path::JsonPath;
 
-/// Paths whose values are wanted, found together in one walk.
+/// Paths whose values are searched for together in one walk.
 #[derive(Clone, Debug)]
 pub struct Finder(Vec<JsonPath>);
 
-/// As many paths as a set of bits holds are walked together.
+/// Number of paths per walk: one for each bit of a set.
 const TOGETHER: usize = u64::BITS as usize;
 
 impl Finder {
-    /// Finds the values at these paths.
+    /// A finder for the values at these paths.
     pub fn new(paths: impl IntoIterator<Item = JsonPath>) -> Self {
         Self(paths.into_iter().collect())
     }
 
-    /// The JSON at each path, `None` where a step is missing or is no object.
+    /// The JSON at each path; `None` if a step is missing or not an object.
     ///
     /// ```
     /// use apiloom_meta::{JsonPath, codec::Finder};
@@ -49,22 +49,23 @@ struct Walk<'p, 'f, 'a> {
     json: &'a [u8],
     paths: &'p [JsonPath],
     found: &'f mut [Option<&'a [u8]>],
-    /// How many are not found yet.
+    /// Number of paths without a value so far.
     left: usize,
 }
 
 impl Walk<'_, '_, '_> {
-    /// Walks the object at a position, to which `set` of the paths lead in `depth` steps. `None` when nothing is left to
-    /// be found, here or behind it.
+    /// Searches the object at a position, to which the paths in `set` lead in `depth` steps. `None` once nothing is
+    /// left to search for.
     fn object(&mut self, at: usize, depth: usize, set: u64) -> Option<()> {
         for member in members(self.json, at) {
             let (mut here, mut below) = (0, 0);
             for number in ones(set) {
                 let names = self.paths[number].names();
                 if names.get(depth).is_some_and(|name| *name == member.name) {
-                    match names.len() == depth + 1 {
-                        true => here |= 1 << number,
-                        false => below |= 1 << number,
+                    if names.len() == depth + 1 {
+                        here |= 1 << number;
+                    } else {
+                        below |= 1 << number;
                     }
                 }
             }
@@ -88,7 +89,7 @@ impl Walk<'_, '_, '_> {
     }
 }
 
-/// The numbers of the bits that are set.
+/// Indexes of the bits that are set.
 fn ones(mut set: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let number = set.trailing_zeros() as usize;
@@ -100,14 +101,14 @@ fn ones(mut set: u64) -> impl Iterator<Item = usize> {
 }
 
 pub(super) struct Member<'a> {
-    /// Where it begins.
+    /// Start of the member.
     pub(super) start: usize,
     pub(super) name: Cow<'a, str>,
-    /// Where its value begins.
+    /// Start of its value.
     pub(super) value: usize,
 }
 
-/// The members of the object at a position. A value is read over only if there is more to find behind it.
+/// The members of the object at a position. A value is skipped only if the next member is requested.
 pub(super) fn members(json: &[u8], at: usize) -> impl Iterator<Item = Member<'_>> {
     let mut value: Option<usize> = None;
     std::iter::from_fn(move || {
@@ -121,7 +122,7 @@ pub(super) fn members(json: &[u8], at: usize) -> impl Iterator<Item = Member<'_>
     })
 }
 
-/// The member that begins at `at`; `None` at the end of the object.
+/// The member at `at`; `None` at the end of the object.
 fn member(json: &[u8], at: usize) -> Option<Member<'_>> {
     let end = string_end(json, at)?;
     let name = unquoted(json.get(at..end)?)?;
@@ -132,19 +133,20 @@ fn member(json: &[u8], at: usize) -> Option<Member<'_>> {
     })
 }
 
-/// The name of the member that begins at `at`.
+/// The name of the member at `at`.
 pub(super) fn member_name(json: &[u8], at: usize) -> Option<Cow<'_, str>> {
     unquoted(json.get(at..string_end(json, at)?)?)
 }
 
 fn unquoted(quoted: &[u8]) -> Option<Cow<'_, str>> {
-    Some(match quoted.contains(&b'\\') {
-        false => Cow::Borrowed(std::str::from_utf8(quoted.get(1..quoted.len() - 1)?).ok()?),
-        true => Cow::Owned(serde_json::from_slice(quoted).ok()?),
+    Some(if quoted.contains(&b'\\') {
+        Cow::Owned(serde_json::from_slice(quoted).ok()?)
+    } else {
+        Cow::Borrowed(std::str::from_utf8(quoted.get(1..quoted.len() - 1)?).ok()?)
     })
 }
 
-/// Where the value that begins at `at` ends.
+/// End of the value at `at`; `None` if it is malformed.
 pub fn value_end(json: &[u8], at: usize) -> Option<usize> {
     match json.get(at)? {
         b'"' => string_end(json, at),
@@ -177,7 +179,7 @@ pub fn value_end(json: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Where the string that begins at `at` ends, behind its quote.
+/// End of the string at `at`, after its quote.
 fn string_end(json: &[u8], at: usize) -> Option<usize> {
     if json.get(at) != Some(&b'"') {
         return None;
@@ -188,7 +190,7 @@ fn string_end(json: &[u8], at: usize) -> Option<usize> {
         at += memchr2(b'"', b'\\', rest)?;
         match json[at] {
             b'"' => return Some(at + 1),
-            // The first byte of an escape does not end the string.
+            // The character after a backslash does not end the string.
             _ => at += 2,
         }
     }

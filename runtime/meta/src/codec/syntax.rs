@@ -1,8 +1,8 @@
-//! Syntax errors in the words of Go's decoders, which is what users and scripts know from Kubernetes.
+//! Syntax errors with the texts of Go's decoders, which users and scripts know from Kubernetes.
 
 use super::limits::{MAX_MERGE_KEYS, TOO_DEEP};
 
-/// The text of an error that serde_json found in `body`.
+/// Go's text for an error of serde_json in `body`.
 pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
     if error.is_eof() {
         return "unexpected end of JSON input".to_owned();
@@ -37,7 +37,7 @@ pub(super) fn json(error: &serde_json::Error, body: &[u8]) -> String {
     }
 }
 
-/// Whether the parser stopped because values nest deeper than it was allowed to go.
+/// Whether the parser stopped at the maximum nesting.
 pub(super) fn is_over_depth(error: &serde_saphyr::Error) -> bool {
     use serde_saphyr::{Error, budget::BudgetBreach};
     match error {
@@ -47,7 +47,7 @@ pub(super) fn is_over_depth(error: &serde_saphyr::Error) -> bool {
     }
 }
 
-/// Whether a YAML document has more merge keys than are taken.
+/// Whether a YAML document has too many merge keys.
 fn has_too_many_merges(error: &serde_saphyr::Error) -> bool {
     use serde_saphyr::{Error, budget::BudgetBreach};
     match error {
@@ -57,7 +57,7 @@ fn has_too_many_merges(error: &serde_saphyr::Error) -> bool {
     }
 }
 
-/// The text of an error that the YAML parser found: Go's YAML names the line first.
+/// Go's text for an error of the YAML parser, which begins with the line.
 pub(super) fn yaml(error: &serde_saphyr::Error) -> String {
     if has_too_many_merges(error) {
         return format!(
@@ -77,7 +77,7 @@ pub(super) fn yaml(error: &serde_saphyr::Error) -> String {
     }
 }
 
-/// The character an error is about.
+/// The character at the position of an error.
 fn at(error: &serde_json::Error, body: &[u8]) -> Option<char> {
     let line = body
         .split(|byte| *byte == b'\n')
@@ -94,7 +94,7 @@ fn at(error: &serde_json::Error, body: &[u8]) -> Option<char> {
     }
 }
 
-/// A character as Go quotes it in such an error.
+/// A character as Go quotes it in these errors.
 fn quoted(found: char) -> String {
     match found {
         '\'' => "'\\''".to_owned(),

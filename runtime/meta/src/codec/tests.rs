@@ -1,4 +1,4 @@
-//! JSON and YAML, in and out.
+//! Decoding and encoding of JSON and YAML.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ struct Spec {
     written: Option<String>,
 }
 
-/// Crates of Kubernetes' own types name them so.
+/// The form of names in the crates of Kubernetes' types.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only the schema counts")]
 #[schemars(rename = "io.k8s.api.core.v1.Port")]
@@ -54,7 +54,7 @@ fn schema() -> Schema {
     Schema::for_resource::<ConfigMap>().expect("structural")
 }
 
-fn decoded(body: &str) -> Decoded {
+fn decoded(body: &str) -> DecodedDocument {
     decode(body.as_bytes(), Format::Json, &schema()).expect("decodes")
 }
 
@@ -68,7 +68,7 @@ fn refused(body: &str) -> String {
 fn unknown_and_duplicate_fields_are_told_in_document_order() {
     let body = r#"{"metadata":{"foo":1,"annotations":{"a.b/c":"x","a.b/c":"y"}},"data":{"k":"1","k":"2"},"bogus":{"x":[1]},
         "spec":{"ports":[{"name":"a"},{"name":"b","nme":1}],"free":{"x":{"y":1,"y":2}}},"bogus":1}"#;
-    let Decoded { value, strict } = decoded(body);
+    let DecodedDocument { value, strict } = decoded(body);
     assert_eq!(
         strict,
         [
@@ -258,7 +258,7 @@ fn yaml_is_read_as_kubernetes_reads_it() {
 #[test]
 fn yaml_tells_unknown_fields_by_path_and_duplicates_by_line() {
     let text = "spec:\n  replicas: 1\n  bogus: 2\n  replicas: 3\ndata:\n  k: a\n  k: b\n";
-    let Decoded { value, strict } =
+    let DecodedDocument { value, strict } =
         decode(text.as_bytes(), Format::Yaml, &schema()).expect("decodes");
     assert_eq!(value, json!({"spec":{"replicas":3},"data":{"k":"b"}}));
     assert_eq!(
@@ -305,7 +305,7 @@ fn types_are_checked_in_yaml_too() {
 
 #[test]
 fn deep_documents_need_half_of_a_stack_at_most() {
-    // Threads of tokio have 2 MiB, and a request handler has used some of it.
+    // Threads of tokio have 2 MiB, some of which a request handler has used.
     let half = std::thread::Builder::new().stack_size(1 << 20).spawn(bombs);
     half.expect("a thread").join().expect("no panic");
 }
@@ -369,7 +369,7 @@ fn many_problems_are_cut_at_a_hundred_and_told_once() {
     assert_eq!(decoded(r#"{"x":1,"x":2}"#).strict, [r#"unknown field "x""#]);
 }
 
-// Issue 9, point 10: with the whole path in each text, a body of 3 MB made an answer of 600 MB.
+// With the whole path in each error, a body of 3 MB had a response of 600 MB.
 #[test]
 fn problems_below_a_long_key_are_told_in_few_bytes() {
     let key = "k".repeat(100_000);
@@ -377,7 +377,7 @@ fn problems_below_a_long_key_are_told_in_few_bytes() {
     let twice = twice.collect::<Vec<_>>().join(",");
     let free = format!("{{\"spec\":{{\"free\":{{\"{key}\":{{{twice}}}}}}}}}");
     let strict = decoded(&free).strict;
-    // Texts that are cut at the same place are the same.
+    // Texts truncated at the same position are equal.
     assert_eq!(strict.len(), 1);
     assert!(
         strict[0].starts_with("duplicate field \"spec.free.kkk"),
@@ -395,7 +395,7 @@ fn problems_below_a_long_key_are_told_in_few_bytes() {
     assert_eq!(line.strict, ["line 3: key \"k\" already set in map"]);
 }
 
-// Issue 9, point 9: a body of 1 MB became an object of 61 MB.
+// A body of 1 MB became an object of 61 MB.
 #[test]
 fn aliases_are_bounded_while_they_are_expanded() {
     let long = "x".repeat(MAX_EXPANDED_BYTES / 4);
@@ -417,7 +417,7 @@ fn aliases_are_bounded_while_they_are_expanded() {
     assert_eq!(decode(&merges), Err(DecodeError::TooLarge));
 }
 
-// Issue 9, point 10: a chain of 127 merges, 4 KB, took 1.5 s.
+// A chain of 127 merges, 4 KB, took 1.5 s.
 #[test]
 fn merge_keys_are_bounded_with_those_that_aliases_repeat() {
     let chain = |length: usize| {
@@ -452,7 +452,7 @@ fn merge_keys_are_bounded_with_those_that_aliases_repeat() {
     }
 }
 
-// Many services of one manifest share a part of it: there was a limit of 100 aliases.
+// Many services in a manifest may share a part of it; a limit of 100 aliases refused it.
 #[test]
 fn aliases_are_not_counted_by_themselves() {
     let users: String = (0..2_000).map(|at| format!("m{at}: *x\n")).collect();
@@ -460,7 +460,7 @@ fn aliases_are_not_counted_by_themselves() {
     assert!(decode_value(yaml.as_bytes(), Format::Yaml).is_ok());
 }
 
-// Issue 9, point 10: of many comments in a row, as manifests begin with, more than 32 were refused.
+// Manifests may begin with many lines of comments; more than 32 were refused.
 #[test]
 fn yaml_may_have_many_comments_in_a_row() {
     let comments = "  # a comment\n".repeat(1_000);
@@ -484,7 +484,7 @@ fn free_json_cannot_pass_for_wrapped_json() {
     for free in [wrapped, &format!("{{\"a\":[{wrapped}]}}")] {
         assert_eq!(refused(&format!("{{\"spec\":{{\"free\":{free}}}}}")), text);
     }
-    // A map whose type is known holds it as any other key.
+    // A map with a declared type has it like any other key.
     let data = format!("{{\"data\":{wrapped}}}");
     assert_eq!(
         decoded(&data).value["data"]["$serde_json::private::RawValue"],
@@ -575,7 +575,7 @@ fn times_are_kept_in_utc_with_the_precision_of_their_type() {
 
 #[test]
 fn minus_zero_is_a_good_integer() {
-    // serde_json reads `-0` as a float, as an integer has no sign there.
+    // serde_json decodes `-0` as a float, since its integers have no negative zero.
     for format in [Format::Json, Format::Yaml] {
         let decoded = decode(b"{\"spec\": {\"replicas\": -0}}", format, &schema());
         assert_eq!(
@@ -587,7 +587,7 @@ fn minus_zero_is_a_good_integer() {
 
 #[test]
 fn a_whole_number_of_yaml_may_be_written_as_a_fraction() {
-    // Kubernetes turns YAML into JSON first, where 1.0 and 1e3 become 1 and 1000.
+    // Kubernetes converts YAML to JSON first, where 1.0 and 1e3 become 1 and 1000.
     let text = "spec:\n  replicas: 1e3\n  ports:\n  - {name: a, port: 80.0}\n";
     let decoded = decode(text.as_bytes(), Format::Yaml, &schema()).expect("decodes");
     assert_eq!(

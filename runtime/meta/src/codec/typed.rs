@@ -1,5 +1,5 @@
-//! Typed values straight to the JSON that `encode_object` makes of the same document: Go's escapes and numbers, fields
-//! in the order of the schema, maps by their keys. A value that has no such form is refused, never written otherwise.
+//! Encodes typed values as `encode_object` encodes the same document: Go's escapes and numbers, fields in the order of
+//! the schema, maps sorted by key. A value that cannot be encoded so is an error.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::encode::{append, append_key, append_string, child};
 use super::peek::member_name;
 use crate::schema::node::Node;
 
-/// Appends a document as an object of all its fields but some of the outermost.
+/// Appends an object with all fields of a document except for some of the outermost.
 pub(super) fn append_without(
     value: &impl Serialize,
     node: &Node,
@@ -24,10 +24,10 @@ pub(super) fn append_without(
     })
 }
 
-/// Writes one value.
+/// Serializer for one value.
 struct Writer<'a> {
     out: &'a mut Vec<u8>,
-    /// Knows the order of its fields; without it they are sorted.
+    /// Has the order of the fields; without a node they are sorted.
     node: Option<&'a Node>,
     without: &'a [&'a str],
 }
@@ -64,7 +64,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The only member of an object, up to its value.
+    /// Begins an object with one member, up to its value.
     fn variant(self, name: &'static str) -> Self {
         self.out.push(b'{');
         append_string(name, self.out);
@@ -114,7 +114,7 @@ impl<'a> ser::Serializer for Writer<'a> {
         Err(Error::custom("a number of 128 bits"))
     }
     fn serialize_f32(self, value: f32) -> Result<(), Error> {
-        // A document holds numbers of 64 bits.
+        // Documents have numbers of 64 bits.
         self.plain(f64::from(value))
     }
     fn serialize_none(self) -> Result<(), Error> {
@@ -186,10 +186,11 @@ impl<'a> ser::Serializer for Writer<'a> {
         Ok(self.members())
     }
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Members<'a>, Error> {
-        // The private names of serde_json's own types, which are no structs to it.
-        match name.starts_with('$') {
-            true => Err(Error::custom("a value of serde_json's own")),
-            false => Ok(self.members()),
+        // serde_json's own types, such as raw JSON, use private struct names.
+        if name.starts_with('$') {
+            Err(Error::custom("a value of serde_json's own"))
+        } else {
+            Ok(self.members())
         }
     }
     fn serialize_struct_variant(
@@ -206,7 +207,7 @@ impl<'a> ser::Serializer for Writer<'a> {
     }
 }
 
-/// Writes a list.
+/// Serializer for the elements of a list.
 struct Elements<'a> {
     out: &'a mut Vec<u8>,
     node: Option<&'a Node>,
@@ -254,33 +255,33 @@ elements!(
     SerializeTupleVariant serialize_field
 );
 
-/// Where a member lies, and its place in the order.
+/// Position of a member in the output, and its order.
 #[derive(Clone, Copy)]
-struct Written {
+struct MemberSpan {
     order: usize,
     start: usize,
     end: usize,
 }
 
-/// Writes an object.
+/// Serializer for the members of an object.
 struct Members<'a> {
     out: &'a mut Vec<u8>,
     node: Option<&'a Node>,
     without: &'a [&'a str],
     begin: usize,
-    written: Vec<Written>,
+    written: Vec<MemberSpan>,
     in_order: bool,
-    /// The property that would come next if the type's order is the schema's.
+    /// The property that is next if the fields are in the schema's order.
     next: usize,
-    /// Where the key lies whose value is written next.
+    /// Position of the key whose value is written next.
     key: usize,
-    /// Whether that value is to be left out.
+    /// Whether that value is omitted.
     skips: bool,
     closing: &'static [u8],
 }
 
 impl<'a> Members<'a> {
-    /// Begins a member; its key is to be written now.
+    /// Begins a member; its key is written next.
     fn begin(&mut self) {
         if !self.written.is_empty() {
             self.out.push(b',');
@@ -293,7 +294,7 @@ impl<'a> Members<'a> {
         let name = member_name(self.out, self.key).ok_or_else(|| Error::custom("no key"))?;
         let (order, node) = self.place(&name);
         if let Some(before) = self.written.last() {
-            // Of equal keys the last one counts, which is put right at the end.
+            // The last of equal keys is used; `close` removes the others.
             let ascends = order > before.order
                 || (order == before.order
                     && member_name(self.out, before.start).is_some_and(|before| before < name));
@@ -306,7 +307,7 @@ impl<'a> Members<'a> {
             node,
             without: &[],
         })?;
-        self.written.push(Written {
+        self.written.push(MemberSpan {
             order,
             start: self.key,
             end: self.out.len(),
@@ -314,8 +315,7 @@ impl<'a> Members<'a> {
         Ok(())
     }
 
-    /// Where a member of this name stands, and what its value is to the schema. Fields that the schema does not list come
-    /// last, sorted.
+    /// The order of a member with this name, and its node. Fields that are not properties come last, sorted.
     fn place(&self, name: &str) -> (usize, Option<&'a Node>) {
         let Some(node) = self.node else {
             return (usize::MAX, None);
@@ -332,7 +332,7 @@ impl<'a> Members<'a> {
 
     fn close(self) -> Result<(), Error> {
         if !self.in_order {
-            let mut sorted: Vec<(usize, Cow<'_, str>, Written)> = Vec::new();
+            let mut sorted: Vec<(usize, Cow<'_, str>, MemberSpan)> = Vec::new();
             for written in &self.written {
                 let name = member_name(self.out, written.start);
                 let name = name.ok_or_else(|| Error::custom("no key"))?;
@@ -373,9 +373,10 @@ impl ser::SerializeMap for Members<'_> {
         Ok(())
     }
     fn serialize_value<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), Error> {
-        match self.skips {
-            true => Ok(()),
-            false => self.value(value),
+        if self.skips {
+            Ok(())
+        } else {
+            self.value(value)
         }
     }
     fn end(self) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! Typed values of every shape are encoded as their documents are.
+//! Typed values of every shape are encoded like their documents.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::kind::{ApiType, Hooks};
 
-/// What every value has to be written as: its document, encoded.
+/// The expected encoding of a value: that of its document.
 fn encoded(value: &impl Serialize, schema: &Schema, without: &[&str]) -> String {
     let Value::Object(mut fields) = serde_json::to_value(value).unwrap() else {
         panic!("no object");
@@ -35,7 +35,7 @@ fn check(value: &impl Serialize, schema: &Schema) {
     }
 }
 
-/// A schema that lists fields in another order than the types do, and not all of them.
+/// A schema with some of the fields, in another order than the types.
 fn reordered() -> Schema {
     let inner = json!({"type": "object", "properties": {
         "z": {"type": "string"}, "b": {"type": "string"}, "a": {"type": "string"},

@@ -1,7 +1,7 @@
-//! Recognizes stored documents that reading would give back byte for byte, so that they need not be decoded.
+//! Recognizes stored documents that decoding and encoding would not change, so that they need not be decoded.
 //!
-//! Most of what a store holds was written by the same schema that reads it. One look over the bytes, against the schema,
-//! tells: a document that is not certain at a glance counts as different, and is decoded, pruned, defaulted and encoded.
+//! Most stored documents were written with the current schema. One pass over the bytes, with the schema, decides; in
+//! case of doubt a document counts as different, and is decoded, pruned, defaulted and encoded.
 
 use serde_json::Value;
 
@@ -12,19 +12,19 @@ use super::peek::{members, value_end};
 use crate::schema::drops_null;
 use crate::schema::node::{Child, Node};
 
-/// Far below what a decoder takes, far above what people nest.
+/// Maximum nesting: below the decoder's limit, above that of usual documents.
 const MAX_DEPTH: usize = 64;
 
-/// Where the resourceVersion belongs in a document that has none.
+/// Place of the resourceVersion in a document without one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionPlace {
-    /// Where the member is to be put.
+    /// Offset at which the member is inserted.
     pub at: usize,
-    /// Whether a comma belongs in front of it.
+    /// Whether a comma is needed before it.
     pub follows: bool,
-    /// Whether a comma belongs behind it.
+    /// Whether a comma is needed after it.
     pub precedes: bool,
-    /// Where the value of `metadata` begins and ends.
+    /// Start and end of the value of `metadata`.
     pub metadata: (usize, usize),
 }
 
@@ -63,8 +63,8 @@ pub(super) fn version_place(json: &[u8], root: &Node) -> Option<VersionPlace> {
     })
 }
 
-/// One look over a document. Every method takes a position and gives the one behind what it is named for; `None` says
-/// that the document is, or may be, not what the encoder would write.
+/// One pass over a document. Each method takes a position and returns the one after the element in its name; `None`
+/// means that the document differs, or may differ, from the encoder's output.
 struct Walk<'a> {
     json: &'a [u8],
 }
@@ -94,7 +94,7 @@ impl<'a> Walk<'a> {
             match self.json.get(at)? {
                 b'"' => return Some(at + 1),
                 b'\\' => at = self.escape(at)?,
-                // Not U+2028 and U+2029, which are escaped.
+                // U+2028 and U+2029 would have been escaped.
                 0xe2 if !matches!(self.json.get(at + 1..at + 3)?, [0x80, 0xa8 | 0xa9]) => at += 3,
                 _ => return None,
             }
@@ -108,7 +108,7 @@ impl<'a> Walk<'a> {
                 let is_escaped = match self.json.get(at + 2..at + 6)? {
                     b"003c" | b"003e" | b"0026" | b"2028" | b"2029" => true,
                     [b'0', b'0', b'0', low] => {
-                        // The others have shorter escapes.
+                        // The other control characters have shorter escapes.
                         matches!(low, b'0'..=b'7' | b'b' | b'e' | b'f')
                     }
                     [b'0', b'0', b'1', low] => matches!(low, b'0'..=b'9' | b'a'..=b'f'),
@@ -156,11 +156,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The name of the member at a position, and where its value begins.
+    /// The name of the member at a position, and the start of its value.
     fn name(&self, at: usize) -> Option<(&'a [u8], usize)> {
         let start = self.literal(at, b"\"")?;
         let end = start + plain_len(&self.json[start..]);
-        // Names that need escapes are sorted by what they mean.
+        // Names with escapes are sorted by their unescaped form.
         let value = self.literal(end, b"\":")?;
         Some((&self.json[start..end], value))
     }
@@ -178,7 +178,7 @@ impl<'a> Walk<'a> {
             }
             at = self.value(value, node, inside)?;
             if let Some(next) = self.literal(at, b",") {
-                // One that follows nothing would not be printed.
+                // A trailing comma is not encoded.
                 self.literal(next, b"\"")?;
                 at = next;
             } else {
@@ -191,20 +191,20 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a null under this node is dropped, or gives way to a default.
+/// Whether a null for this node is dropped, or replaced by a default.
 fn is_absent(node: &Node) -> bool {
     drops_null(node) || node.default.is_some() && !node.nullable
 }
 
-/// The order of the members of one object: the properties of its node, of which none with a default is left out, then the
-/// rest sorted.
+/// Checks the order of an object's members: the properties of its node, including all with a default, then the other
+/// fields sorted.
 struct Order<'n, 'a> {
     node: Option<&'n Node>,
-    /// The properties behind the last member.
+    /// The properties after the last member.
     next: usize,
-    /// The last member, if it was none of the properties.
+    /// The last member, if it is not a property.
     last: Option<&'a [u8]>,
-    /// How many of the fields with computed defaults are set.
+    /// Number of fields with computed defaults that are present.
     computed: usize,
 }
 
@@ -218,7 +218,7 @@ impl<'n, 'a> Order<'n, 'a> {
         }
     }
 
-    /// Takes the next member; gives what its value must be like.
+    /// Checks the next member; returns the node of its value.
     fn take(&mut self, name: &'a [u8], is_null: bool) -> Option<Option<&'n Node>> {
         if let Some(node) = self.node {
             let is_set = |(field, _): &&(&str, _)| field.as_bytes() == name && !is_null;
@@ -250,7 +250,7 @@ impl<'n, 'a> Order<'n, 'a> {
         }
     }
 
-    /// Ends the object, which is this.
+    /// Checks the end of the object, whose bytes are `json`.
     fn finish(self, json: &[u8]) -> Option<()> {
         let Some(node) = self.node else {
             return Some(());

@@ -1,4 +1,4 @@
-//! YAML out, and finding the first of several documents in it.
+//! YAML encoding, and extraction of the first of several documents.
 
 mod text;
 mod writer;
@@ -6,17 +6,17 @@ mod writer;
 use bytes::Bytes;
 use serde_json::Value;
 
-pub use writer::{NotWritten, YamlWriter};
+pub use writer::{YamlError, YamlWriter};
 
-/// A value as a YAML document.
+/// Encodes a value as a YAML document.
 pub(super) fn encode(value: &Value) -> Bytes {
     let mut out = Vec::new();
     let mut writer = YamlWriter::document(&mut out);
     writer.value(value);
     match writer.finish() {
         Ok(_) => out.into(),
-        // JSON is YAML too.
-        Err(NotWritten) => {
+        // JSON is valid YAML.
+        Err(YamlError) => {
             let mut json = Vec::new();
             super::encode::append(value, &mut json);
             json.push(b'\n');
@@ -25,12 +25,12 @@ pub(super) fn encode(value: &Value) -> Bytes {
     }
 }
 
-/// The text of the first document: from the start to the marker that ends it. A marker stands at the beginning of a line,
-/// where no scalar of a document can go on.
+/// The text of the first document, up to the marker that ends it. A marker is at the beginning of a line, where a
+/// scalar cannot continue.
 pub(super) fn first_document(text: &str) -> &str {
     let mut begun = false;
     let mut start = 0;
-    // A carriage return ends a line too, before any character.
+    // A carriage return ends a line too.
     for line in text.split_inclusive(['\n', '\r']) {
         let bare = line.trim_end_matches(['\n', '\r']);
         let rest = bare
@@ -43,7 +43,7 @@ pub(super) fn first_document(text: &str) -> &str {
             return &text[..start];
         }
         let is_directive = bare.starts_with('%');
-        // The marker begins the document even when nothing else is on its line: an empty document is one too.
+        // The marker begins a document even if the rest of its line is empty: an empty document counts.
         begun |= rest.is_some()
             || !(bare.trim().is_empty()
                 || bare.trim_start().starts_with('#')

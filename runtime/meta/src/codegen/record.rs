@@ -148,7 +148,7 @@ fn read_fields<'de, A: MapAccess<'de>>(
     required: &[&'static str],
     read: ReadField<'_, A, A::Error>,
 ) -> Result<(), A::Error> {
-    let mut seen = Seen::default();
+    let mut seen = FieldSet::default();
     let mut next = 0;
     while let Some(field) = map.next_key_seed(FieldName { names, next })? {
         let Some(field) = field else {
@@ -171,13 +171,13 @@ fn read_fields<'de, A: MapAccess<'de>>(
 
 /// The set of the fields that were read.
 #[derive(Default)]
-struct Seen {
+struct FieldSet {
     /// Nearly all structs have fewer fields than this has bits.
     first: u64,
     others: Vec<usize>,
 }
 
-impl Seen {
+impl FieldSet {
     fn contains(&self, field: usize) -> bool {
         if field < 64 {
             self.first & (1 << field) != 0

@@ -7,7 +7,7 @@ fn flunders() -> GroupResource {
     GroupResource::new("wardle.example.com", "flunders")
 }
 
-/// Compares the Status that the error becomes, from the message on.
+/// Compares the Status of an error, from the message on.
 #[track_caller]
 fn check(error: &ApiError, json: &str) {
     let status = serde_json::to_string(&Status::failure(error)).unwrap();
@@ -90,7 +90,6 @@ fn an_internal_error_has_its_text_as_a_cause() {
     );
 }
 
-// Issue 9, point 19.
 #[test]
 fn an_internal_error_says_once_that_it_is_one() {
     let inner = ApiError::internal("why");
@@ -144,7 +143,6 @@ fn equal_field_errors_stand_once_in_the_message_and_twice_in_the_causes() {
     );
 }
 
-// Issue 9, point 10.
 #[test]
 fn field_errors_are_told_in_few_bytes() {
     let long = "\u{1}é".repeat(1_000_000);

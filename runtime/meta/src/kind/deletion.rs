@@ -1,28 +1,30 @@
-//! The rule by which objects of a kind are deleted.
+//! Rules for the deletion of objects.
 
 use crate::path::JsonPath;
 
 /// How objects of a kind are deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DeletionRule {
-    /// An object with `metadata.finalizers` is marked, any other is removed. A delete of the last state answers a Status.
+    /// An object with `metadata.finalizers` is marked for deletion, others are removed. The response to a removal is a
+    /// Status.
     #[default]
     Object,
-    /// The object contains others, such as a namespace: it is marked until its content is gone, which its own list of
-    /// finalizers says. Propagation policies do not apply to it, and a delete answers the object.
+    /// The object contains others, like a namespace: it is marked for deletion until its content is deleted, according
+    /// to a separate list of finalizers. Propagation policies do not apply, and the response to a delete is the
+    /// object.
     Container {
-        /// The list of finalizers besides `metadata.finalizers`.
+        /// Path of the list of finalizers, in addition to `metadata.finalizers`.
         finalizers: JsonPath,
-        /// The text field that is `Terminating` in a marked object.
+        /// Path of the string that becomes `Terminating` when the object is marked.
         phase: JsonPath,
     },
 }
 
 impl DeletionRule {
-    /// The phase of a marked container.
+    /// Phase of a container that is marked for deletion.
     pub const TERMINATING: &str = "Terminating";
 
-    /// The list of finalizers besides `metadata.finalizers`.
+    /// Path of the list of finalizers, in addition to `metadata.finalizers`; `None` if there is none.
     pub fn own_finalizers(&self) -> Option<&JsonPath> {
         match self {
             Self::Object => None,

@@ -1,6 +1,6 @@
-//! The formats of the names of objects.
+//! Formats of object names.
 
-/// How names of a kind are checked on create.
+/// How object names are validated on create.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NameFormat {
     /// RFC 1123 subdomain, at most 253 characters: the default of custom resources.
@@ -8,6 +8,6 @@ pub enum NameFormat {
     DnsSubdomain,
     /// RFC 1123 label, at most 63 characters: namespaces, services.
     DnsLabel,
-    /// Anything that can stand in a path: RBAC-like kinds.
+    /// Any text that can be a path segment: kinds like those of RBAC.
     PathSegment,
 }

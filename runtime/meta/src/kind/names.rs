@@ -1,9 +1,9 @@
-//! The names by which clients find a kind in its group. No two kinds of a group share one, and a kind has the same ones in
-//! every version: kubectl reads them as one table, and a CustomResourceDefinition has one place for them.
+//! Names of a kind in its group. Kinds of a group must not share names, and all versions of a kind must have the same
+//! ones: kubectl puts them in one table, and a CustomResourceDefinition has only one set.
 
 use super::{ResourceDef, SmolStr};
 
-/// The names of a kind of one version.
+/// The names of one version of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(
     missing_docs,
@@ -18,19 +18,19 @@ pub struct KindNames<'a> {
     pub categories: Vec<&'a str>,
 }
 
-/// What two versions of a kind say differently.
+/// A difference between the names of two versions of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The names in question: `short names`.
+    /// The names that differ: `short names`.
     pub what: &'static str,
-    /// What the first says.
+    /// The value in the first version.
     pub first: String,
-    /// What the second says.
+    /// The value in the second version.
     pub second: String,
 }
 
 impl<'a> KindNames<'a> {
-    /// Names by which a resource can be asked for.
+    /// Names by which clients can request the resource.
     fn resources(&self) -> impl Iterator<Item = &'a str> {
         [self.plural, self.singular]
             .into_iter()
@@ -41,7 +41,7 @@ impl<'a> KindNames<'a> {
         [self.kind, self.list_kind]
     }
 
-    /// The names that another kind of the group has too, each once.
+    /// Names that another kind of the group has too, without duplicates.
     pub fn shared(&self, other: &KindNames<'_>) -> Vec<&'a str> {
         let kinds = self.kinds().into_iter();
         let kinds = kinds.filter(|name| other.kinds().contains(name));
@@ -57,7 +57,7 @@ impl<'a> KindNames<'a> {
         shared
     }
 
-    /// What another version of the same kind says differently. The order of a list counts for nothing.
+    /// Differences to another version of the same kind. The order of a list is ignored.
     pub fn differences(&self, other: &KindNames<'_>) -> Vec<Difference> {
         let one = |name: &str| format!("`{name}`");
         let several = |names: &[&str]| {
@@ -124,7 +124,6 @@ mod tests {
         }
     }
 
-    // Issue 10, point 11.
     #[test]
     fn a_group_has_each_name_once() {
         let other = |short_names: &[&'static str]| KindNames {
@@ -149,7 +148,6 @@ mod tests {
         assert_eq!(thing().shared(&singular), ["th"]);
     }
 
-    // Issue 10, point 11.
     #[test]
     fn versions_have_the_same_names() {
         let other = KindNames {

@@ -1,9 +1,9 @@
-//! Where a kind or a group is declared.
+//! Source location of the declaration of a kind or a group.
 
 use std::fmt;
 
-/// A file and a line of the source, as rustc names them: relative to the folder of the workspace. The macros fill it in;
-/// problems that are found when a server is built begin with it.
+/// File and line of a declaration, as rustc reports them: relative to the workspace folder. Set by the macros; errors
+/// of the server's build begin with it.
 ///
 /// ```
 /// use apiloom_meta::kind::Place;
@@ -13,9 +13,9 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The file, as `file!()` gives it.
+    /// The file, from `file!()`.
     pub file: &'static str,
-    /// The line, counted from 1.
+    /// The line, starting at 1.
     pub line: u32,
 }
 

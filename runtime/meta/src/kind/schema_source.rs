@@ -1,4 +1,4 @@
-//! Where the schema of a kind comes from.
+//! Sources of the schema of a kind.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::schema::{Schema, SchemaErrors};
 /// Makes the schema of a type.
 pub type SchemaFn = fn() -> Result<Schema, SchemaErrors>;
 
-/// Where the schema of a version of a kind comes from.
+/// Source of the schema of a version.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -22,19 +22,19 @@ pub type SchemaFn = fn() -> Result<Schema, SchemaErrors>;
 /// ```
 #[derive(Clone)]
 pub enum SchemaSource {
-    /// A Rust type. The schema is made, and what the definition says of it is checked, when the kind is registered.
+    /// A Rust type. Its schema is made, and checked against the definition, when the kind is registered.
     Type(SchemaFn),
-    /// A Rust type that `apiloom generate` checks. The schema is made when it is first needed.
+    /// A Rust type that `apiloom generate` has checked. Its schema is made when it is first needed.
     LazyType(SchemaFn),
-    /// A document that was read at run time. What the definition says of it is checked when the kind is registered.
+    /// A document, read at run time. It is checked against the definition when the kind is registered.
     Document(Arc<Schema>),
 }
 
 impl SchemaSource {
-    /// The schema; that of a type is made by each call.
+    /// The schema; that of a type is made by every call.
     ///
     /// # Errors
-    /// The fields whose types have no structural schema.
+    /// The fields without a structural schema.
     pub fn schema(&self) -> Result<Arc<Schema>, SchemaErrors> {
         match self {
             Self::Type(make) | Self::LazyType(make) => make().map(Arc::new),
@@ -42,7 +42,7 @@ impl SchemaSource {
         }
     }
 
-    /// The same source, whose schema is made when it is first needed if it can be.
+    /// The same source; a type becomes a lazy one.
     #[must_use]
     pub fn lazy(self) -> Self {
         match self {

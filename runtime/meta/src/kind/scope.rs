@@ -1,10 +1,10 @@
-//! Where objects of a kind live.
+//! Scope of a kind's objects.
 
-/// Whether objects live in a namespace.
+/// Whether objects are in namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Objects live in a namespace.
+    /// Objects are in a namespace.
     Namespaced,
-    /// Objects belong to the whole server.
+    /// Objects are not in namespaces.
     Cluster,
 }

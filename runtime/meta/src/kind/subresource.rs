@@ -1,4 +1,4 @@
-//! Subresources: paths below an object, with verbs of their own.
+//! Subresources: paths below an object, with their own verbs.
 
 use smol_str::SmolStr;
 
@@ -8,9 +8,9 @@ use crate::gvk::GroupVersionKind;
 /// A subresource of a kind: `/apis/GROUP/VERSION/RESOURCE/NAME/SUBRESOURCE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubresourceDef {
-    /// The name, the last part of the path.
+    /// Name; the last segment of the path.
     pub name: SmolStr,
-    /// The verbs, sorted. A verb that the kind does not serve is not served here either.
+    /// Verbs, sorted. Verbs that the kind does not serve are not served here either.
     pub verbs: Vec<Verb>,
     /// The part of the object that it writes.
     pub writes: Writes,
@@ -20,20 +20,20 @@ pub struct SubresourceDef {
     pub output: Option<GroupVersionKind>,
 }
 
-/// The part of an object that a subresource writes. A field that a subresource names here is not written by the
-/// object's own path, nor by the other subresources.
+/// The part of an object that a subresource writes. A field named here is not written by updates of the object itself,
+/// nor by other subresources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Writes {
-    /// Nothing of the object.
+    /// No part of the object.
     Nothing,
-    /// One field; everything else stays, metadata included. A new object has the field's default.
+    /// Only this field; all others stay unchanged, including metadata. On create the field has its default.
     Only(SmolStr),
-    /// One field besides what the object's own path writes.
+    /// This field, and those that an update of the object itself writes.
     Also(SmolStr),
 }
 
 impl Writes {
-    /// The field that belongs to the subresource.
+    /// The field of the subresource.
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Nothing => None,
@@ -43,10 +43,10 @@ impl Writes {
 }
 
 impl SubresourceDef {
-    /// The name of the subresource that most kinds have.
+    /// Name of the status subresource.
     pub const STATUS: &'static str = "status";
 
-    /// A subresource for objects of the kind itself.
+    /// A subresource whose requests and responses are objects of the kind itself.
     pub fn new(name: impl Into<SmolStr>, verbs: &[Verb], writes: Writes) -> Self {
         Self {
             name: name.into(),
@@ -57,7 +57,7 @@ impl SubresourceDef {
         }
     }
 
-    /// `status`: it is read, and writes the field `status` only.
+    /// The subresource `status`, which can be read, and writes only the field `status`.
     pub fn status() -> Self {
         Self::new(
             SmolStr::new_static(Self::STATUS),

@@ -1,6 +1,6 @@
 //! The verbs of the API.
 
-/// A verb of the API, spelled as RBAC and discovery spell it.
+/// A verb of the API, with the names of RBAC and discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the names are the API's own verbs")]
 pub enum Verb {
@@ -15,7 +15,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Every verb, in the alphabetical order in which discovery lists them.
+    /// All verbs, in alphabetical order, as in discovery.
     pub const ALL: [Verb; 8] = [
         Verb::Create,
         Verb::Delete,
@@ -27,7 +27,7 @@ impl Verb {
         Verb::Watch,
     ];
 
-    /// The spelling of discovery and RBAC.
+    /// The name in discovery and RBAC.
     pub fn as_str(self) -> &'static str {
         match self {
             Verb::Create => "create",

@@ -1,4 +1,4 @@
-//! Names that follow from names.
+//! Tests of the name grammars.
 
 use proptest::prelude::*;
 
@@ -140,7 +140,7 @@ fn uuids() {
 }
 
 proptest! {
-    /// The byte loops agree with the regular expressions that the texts quote.
+    /// The byte loops agree with the regular expressions in the error texts.
     #[test]
     fn grammars_are_their_regular_expressions(text in "[a-zA-Z0-9._/ -]{0,12}") {
         let matches = |pattern: &str| regex::Regex::new(&format!("^(?:{pattern})$")).unwrap().is_match(&text);

@@ -1,4 +1,4 @@
-//! JSON patches and merge patches, applied and refused.
+//! JSON patches and merge patches.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -419,7 +419,7 @@ fn document() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An operation whose paths have tokens of this pattern.
+/// An operation with random paths whose tokens match this pattern.
 fn operation(token: &str) -> impl Strategy<Value = Value> {
     let path = || prop::string::string_regex(&format!("(/{token}){{0,3}}")).unwrap();
     let op = prop::sample::select(vec!["add", "remove", "replace", "move", "copy", "test"]);
@@ -438,7 +438,7 @@ proptest! {
         }
     }
 
-    /// Where RFC 6902 suffices, the operations agree with the crate that reads them.
+    /// Within RFC 6902, the operations agree with the crate that parses them.
     #[test]
     fn plain_operations_are_those_of_the_rfc(target in document(), operations in prop::collection::vec(operation("[abl0-3]"), 0..4)) {
         let text = json!(operations).to_string();

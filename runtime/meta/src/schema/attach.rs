@@ -1,12 +1,12 @@
-//! What is added to a finished tree: typed checks and computed defaults; and whether its defaults fit it.
+//! Additions to a finished tree: typed checks and computed defaults; and the validation of its defaults.
 
 use super::build::Builder;
 use super::node::Node;
 use super::problems::join;
-use crate::kind::Hooks;
+use crate::hooks::Hooks;
 
 impl Builder<'_> {
-    /// Hangs typed checks and computed defaults onto the nodes of the fields they are written for.
+    /// Adds typed checks and computed defaults to the nodes of their fields.
     pub(crate) fn attach(&mut self, node: &mut Node, hooks: &Hooks, path: &str) {
         node.checks.extend(&hooks.checks);
         if node.is_end {
@@ -44,7 +44,7 @@ impl Builder<'_> {
     }
 }
 
-/// Defaults that the schema itself would refuse, and so every object that gets them.
+/// Reports defaults that the schema itself refuses, so that every object with them would be invalid.
 pub(crate) fn check_defaults(node: &Node, path: &str, errors: &mut Vec<String>) {
     if !node.has_defaults {
         return;

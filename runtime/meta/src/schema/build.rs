@@ -1,5 +1,5 @@
-//! From JSON Schema (schemars' output or a CRD's `openAPIV3Schema`) to the tree. Every problem becomes one line that
-//! names the field; building goes on, so that all of them are reported at once.
+//! Builds the tree from JSON Schema (schemars' output or a CRD's `openAPIV3Schema`). Every problem is one line that
+//! names the field; building continues, so that all of them are reported.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,16 +14,16 @@ use super::recursion::{self, PRESERVE};
 use super::root;
 use crate::types::ObjectMeta;
 
-/// Where the defaults of a schema stand.
+/// Keyword for defaults, by the origin of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// schemars: `x-apiloom-default`; its own `default` keywords are what serde would do, and are dropped.
+pub(crate) enum SchemaOrigin {
+    /// schemars: `x-apiloom-default`; its `default` keywords are those of serde, and are dropped.
     Types,
     /// A CRD: `default`.
     Document,
 }
 
-/// Keywords that no structural schema can hold.
+/// Keywords that structural schemas do not support.
 const REFUSED: [&str; 12] = [
     "prefixItems",
     "additionalItems",
@@ -39,25 +39,25 @@ const REFUSED: [&str; 12] = [
     "maxContains",
 ];
 
-/// The format of quantities, which may be written as any number besides.
+/// The format of quantities, which may also be numbers.
 pub(crate) const QUANTITY: &str = "quantity";
 
-/// Builds a tree; gives it together with the problems found.
+/// Builds a tree, and collects problems.
 pub(crate) struct Builder<'a> {
-    source: Source,
+    source: SchemaOrigin,
     definitions: Option<&'a Map<String, Value>>,
-    /// Names of the definitions being built, outermost first: a name met twice is a cycle.
+    /// Names of the definitions being built, outermost first: a repeated name is a cycle.
     open: Vec<&'a str>,
     /// Whether the field being built keeps unknown fields, and so ends recursion.
     ends_recursion: bool,
-    /// How many references have ended recursion so far.
+    /// Number of references so far that ended recursion.
     ended: usize,
     pub(crate) problems: Problems,
 }
 
 impl<'a> Builder<'a> {
     /// A builder for one schema document.
-    pub(crate) fn new(root: &'a Value, source: Source) -> Self {
+    pub(crate) fn new(root: &'a Value, source: SchemaOrigin) -> Self {
         let definitions = ["$defs", "definitions"]
             .iter()
             .find_map(|key| root.get(key)?.as_object());
@@ -71,12 +71,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Notes a problem of the field at `path`.
+    /// Records a problem of the field at `path`.
     pub(crate) fn error(&mut self, path: &str, text: impl std::fmt::Display) {
         self.problems.error(path, text);
     }
 
-    /// The tree of a schema.
+    /// Builds the tree of a schema.
     pub(crate) fn node(&mut self, schema: &'a Value, path: &str) -> Node {
         let keywords = match schema {
             Value::Bool(true) => return Node::of(Types::ANY),
@@ -106,20 +106,20 @@ impl<'a> Builder<'a> {
             node.not = Some(Box::new(self.node(not, path)));
         }
         self.ends_recursion = outer;
-        // The elements keep what is unknown then, and not the list or the map itself.
+        // Then the elements keep unknown fields, not the list or the map itself.
         if self.ended > ended && (node.items.is_some() || node.is_map()) {
             node.preserve_unknown = false;
         }
         if node.embedded_resource {
-            // A free value that must be an object keeps every field that it has.
-            node.preserve_unknown |= node.is_open() && self.source == Source::Types;
+            // A free value that must be an object keeps all its fields.
+            node.preserve_unknown |= node.is_open() && self.source == SchemaOrigin::Types;
             if node.types.is_any() {
                 node.types = Types::OBJECT;
             }
             root::add_type_and_metadata(&mut node, object_meta());
         }
-        // The rules of a CRD are its author's, and are not checked here.
-        if self.source == Source::Types {
+        // The rules of a CRD are not checked here.
+        if self.source == SchemaOrigin::Types {
             super::fit::check(&mut self.problems, &node, path);
         }
         node
@@ -156,7 +156,7 @@ impl<'a> Builder<'a> {
         node
     }
 
-    /// What stands for a type from which the tree would lead back to itself.
+    /// The node in place of a type that would lead back to itself.
     fn end(&mut self, target: Option<(&str, &Value)>) -> Node {
         self.ended += 1;
         let keyword = |name: &str| target?.1.get(name)?.as_str();
@@ -173,15 +173,15 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A description as clients read it: that of a Rust type is a documentation comment.
+    /// A description for clients; that of a Rust type is converted from a documentation comment.
     fn description(&self, text: Option<&str>) -> Option<String> {
         match self.source {
-            Source::Types => text.map(plain_text).filter(|text| !text.is_empty()),
-            Source::Document => text.map(str::to_owned),
+            SchemaOrigin::Types => text.map(plain_text).filter(|text| !text.is_empty()),
+            SchemaOrigin::Document => text.map(str::to_owned),
         }
     }
 
-    /// The keywords of this very schema, without what it refers to and chooses from.
+    /// Builds the keywords of this schema itself, without references and alternatives.
     fn own(&mut self, keywords: &'a Map<String, Value>, path: &str) -> Node {
         let mut node = Node {
             types: self.types(keywords, path),
@@ -196,7 +196,8 @@ impl<'a> Builder<'a> {
             };
             self.error(path, text);
         }
-        // A value that could not be written as JSON came out as null; dropping it would drop what it promises.
+        // A value that could not be written as JSON is null here; it is reported, since dropping the keyword would
+        // drop its rule.
         for (name, _) in keywords
             .iter()
             .filter(|(name, value)| name.starts_with("x-apiloom-") && value.is_null())
@@ -234,8 +235,8 @@ impl<'a> Builder<'a> {
         self.structure(&mut node, keywords, path);
         self.topology(&mut node, keywords, path);
         node.default = match self.source {
-            Source::Types => keywords.get("x-apiloom-default"),
-            Source::Document => keywords.get("default"),
+            SchemaOrigin::Types => keywords.get("x-apiloom-default"),
+            SchemaOrigin::Document => keywords.get("default"),
         }
         .filter(|value| !value.is_null())
         .cloned();
@@ -251,7 +252,7 @@ impl<'a> Builder<'a> {
         if closed && let Some(union) = &mut node.rules.union {
             union.closed = true;
         }
-        if self.source == Source::Types {
+        if self.source == SchemaOrigin::Types {
             self.members(&node, path);
         }
         for name in list(keywords, "x-apiloom-update").filter_map(Value::as_str) {
@@ -268,7 +269,7 @@ impl<'a> Builder<'a> {
         node
     }
 
-    /// Reports members of a union that no known value of its tag selects.
+    /// Reports members of a union that no value of its tag selects.
     fn members(&mut self, node: &Node, path: &str) {
         let Some(union) = &node.rules.union else {
             return;
@@ -309,7 +310,7 @@ impl<'a> Builder<'a> {
             }
         };
         let mut types: Option<Types> = None;
-        // Null beside another type is Option, which means absent and not null.
+        // Null beside another type means an Option: absent, not null.
         for name in names.iter().filter(|name| **name != "null") {
             match Types::parse(name) {
                 Some(one) => types = Some(types.map_or(one, |t| t.union(one))),
@@ -373,13 +374,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Reports an option inside of a list or a map: reading would make an empty value of each null.
+    /// Reports an option inside of a list or a map: decoding would convert each null to an empty value.
     fn refuse_null(&mut self, schema: &Value, path: &str, what: &str) {
         let types = schema.get("type").and_then(Value::as_array);
         let choices = schema.get("anyOf").and_then(Value::as_array);
         let has_null = types.is_some_and(|types| types.contains(&json!("null")))
             || choices.is_some_and(|choices| choices.iter().any(is_null));
-        if has_null && self.source == Source::Types {
+        if has_null && self.source == SchemaOrigin::Types {
             self.error(
                 path,
                 format_args!("null is no {what}: write the type without Option"),
@@ -387,7 +388,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// schemars writes maps with number keys as a pattern on the keys; that is a map whose keys match.
+    /// schemars expresses maps with number keys as a pattern for the keys.
     fn pattern_properties(
         &mut self,
         node: &mut Node,
@@ -427,9 +428,10 @@ impl<'a> Builder<'a> {
             .and_then(Value::as_str)
         {
             None if flag(keywords, "uniqueItems") => {
-                match node.items.as_ref().is_some_and(|items| is_scalar(items)) {
-                    true => Some(ListType::Set),
-                    false => None,
+                if node.items.as_ref().is_some_and(|items| is_scalar(items)) {
+                    Some(ListType::Set)
+                } else {
+                    None
                 }
             }
             None => None,
@@ -503,7 +505,7 @@ impl<'a> Builder<'a> {
             conflicts: strings(keywords, "x-apiloom-conflicts"),
             ..Rules::default()
         };
-        // OpenAPI 3.0 spells exclusive bounds as flags on the inclusive ones.
+        // In OpenAPI 3.0, exclusive bounds are flags for the inclusive ones.
         if flag(keywords, "exclusiveMinimum") {
             rules.exclusive_minimum = rules.minimum.take();
         }
@@ -585,7 +587,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// `oneOf` or `anyOf`: Option, an enum of strings, an integer or a string, or variants.
+    /// Builds `oneOf` or `anyOf`: an Option, an enum of strings, an integer or a string, or variants.
     fn choice(
         &mut self,
         node: &mut Node,
@@ -593,7 +595,7 @@ impl<'a> Builder<'a> {
         keyword: &str,
         path: &str,
     ) {
-        // Null among the alternatives is Option.
+        // Null among the alternatives means an Option.
         let schemas: Vec<&Value> = list(keywords, keyword)
             .filter(|schema| !is_null(schema))
             .collect();
@@ -622,10 +624,10 @@ impl<'a> Builder<'a> {
             node.int_or_string = true;
             node.types = Types::INTEGER.union(Types::STRING);
         } else {
-            // In a CRD branches only judge what the parent describes: nothing to hoist.
+            // In a CRD, branches only validate the fields that their parent describes, so there is nothing to hoist.
             match self.source {
-                Source::Types => combine::hoist(&mut self.problems, node, &branches, path),
-                Source::Document => {
+                SchemaOrigin::Types => combine::hoist(&mut self.problems, node, &branches, path),
+                SchemaOrigin::Document => {
                     combine::check_described(&mut self.problems, node, &branches, path);
                 }
             }
@@ -637,8 +639,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The schema of `metadata`. What its fields must hold is checked by `validation`, which all kinds share; here are
-/// types, order and topology. All schemas share it.
+/// The schema of `metadata`: types, order and topology. Its values are validated by `validation`, for all kinds. All
+/// schemas share it.
 pub(crate) fn object_meta() -> Arc<Node> {
     static OBJECT_META: LazyLock<Arc<Node>> = LazyLock::new(|| Arc::new(new_object_meta()));
     Arc::clone(&OBJECT_META)
@@ -646,7 +648,7 @@ pub(crate) fn object_meta() -> Arc<Node> {
 
 fn new_object_meta() -> Node {
     let schema = root::schema_of::<ObjectMeta>();
-    let mut builder = Builder::new(&schema, Source::Types);
+    let mut builder = Builder::new(&schema, SchemaOrigin::Types);
     let mut meta = builder.node(&schema, "metadata");
     debug_assert!(
         builder.problems.lines.is_empty(),
@@ -656,7 +658,7 @@ fn new_object_meta() -> Node {
     meta.title = None;
     meta.type_name = Some(root::OBJECT_META_NAME.to_owned());
     meta.description = Some("The metadata that every object has.".to_owned());
-    // Kubernetes merges owners by uid and finalizers as a set, but refuses no twins there.
+    // Kubernetes merges owners by uid and finalizers as a set, but does not refuse duplicates there.
     for name in ["ownerReferences", "finalizers"] {
         if let Some(property) = meta.property_mut(name) {
             property.node_mut().twins_allowed = true;
@@ -706,7 +708,7 @@ fn is_scalar(node: &Node) -> bool {
         && !node.types.accepts(&Value::Object(Map::new()))
 }
 
-/// Keywords that the engine does not read but prints.
+/// Keywords that are printed, but not used by the engine.
 fn is_further_extension(name: &str) -> bool {
     const READ: [&str; 7] = [
         "x-kubernetes-list-type",

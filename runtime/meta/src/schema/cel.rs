@@ -1,8 +1,8 @@
-//! The rules that OpenAPI has no keywords for, as a CRD says them: CEL in `x-kubernetes-validations`.
+//! Rules without OpenAPI keywords, written as CEL in `x-kubernetes-validations` of a CRD.
 //!
-//! A rule is written where kube-apiserver evaluates it: one about a field being set stands at the object around it. What
-//! CEL cannot say, or kube-apiserver would refuse (`oldSelf` below a list whose items are not told apart, an estimated cost
-//! over its limit), is told to the author in words.
+//! A rule is placed where kube-apiserver evaluates it: one about the presence of a field is on the object around it.
+//! Rules that CEL cannot express, or that kube-apiserver would refuse (`oldSelf` below a list without correlation, an
+//! estimated cost over the limit), become comments for the author.
 
 mod cost;
 mod kind;
@@ -16,21 +16,21 @@ use self::text::{escape, literal};
 use super::node::{ListType, Node, Property, Union};
 use super::root::OBJECT_META_NAME;
 
-/// Writes the rules of a tree into its printed form. The answer is what they do not say, a line for each.
+/// Adds the rules of a tree to its printed form. Returns a line for each rule that cannot be expressed.
 pub(crate) fn write(root: &Node, printed: &mut Value) -> Vec<String> {
     let mut writer = Writer::default();
     writer.node(root, printed, &Place::default());
     writer.unsaid
 }
 
-/// Where a value stands.
+/// Position of a value in the schema.
 #[derive(Clone, Debug)]
 struct Place {
-    /// For readers: `spec.ports[].name`.
+    /// Path for comments: `spec.ports[].name`.
     path: String,
-    /// How often the rules here are evaluated at most: once for each item of every list and map around.
+    /// Maximum number of evaluations: the product of the maximum sizes of all lists and maps around.
     times: Cost,
-    /// Whether kube-apiserver knows the old value of each new one.
+    /// Whether kube-apiserver correlates old and new values here.
     has_old: bool,
 }
 
@@ -78,13 +78,13 @@ impl Place {
     }
 }
 
-/// A rule before it is placed.
+/// A rule that is not placed yet.
 #[derive(Debug)]
 struct Rule {
     text: String,
     message: String,
     cost: Cost,
-    /// What the rule says, for the line that takes its place where it cannot stand.
+    /// Description of the rule, for the comment if it cannot be placed.
     name: &'static str,
 }
 
@@ -135,7 +135,8 @@ impl Writer {
         }
     }
 
-    /// A value of a map or an item of a list: what an update may do to it has no object to stand at.
+    /// Adds the rules of a value in a map or an item of a list: rules for its updates cannot be placed on an object
+    /// around it.
     fn element(&mut self, node: &Node, printed: &mut Value, place: &Place) {
         if !node.update.is_empty() {
             self.unsaid(
@@ -150,10 +151,10 @@ impl Writer {
         self.unsaid.push(format!("{}: {what}", place.shown()));
     }
 
-    /// The rules of one value and of its fields.
+    /// Adds the rules of one value and of its fields.
     fn rules(&mut self, node: &Node, keywords: &mut Map<String, Value>, place: &Place) {
         if !node.checks.is_empty() {
-            // What is kept of any form must still be a value of the field's Rust type.
+            // A value that is kept in any form must still be a value of the field's Rust type.
             let what = if node.preserve_unknown {
                 "the type of `preserve_unknown`, or `custom` (checks that are written in Rust)"
             } else {
@@ -177,7 +178,7 @@ impl Writer {
         }
     }
 
-    /// Puts a rule where it belongs, or says why it cannot stand there.
+    /// Adds a rule to a schema, or a comment if it cannot be placed there.
     fn place(&mut self, rule: Rule, keywords: &mut Map<String, Value>, place: &Place) {
         let whole = rule.cost.times(place.times);
         let why = if rule.is_transition() && !place.has_old {
@@ -205,7 +206,7 @@ impl Writer {
         }
     }
 
-    /// The rules of a value, wherever it stands.
+    /// Adds the rules of a value that do not depend on its position.
     fn value(
         &mut self,
         node: &Node,
@@ -216,7 +217,7 @@ impl Writer {
         let rules = &node.rules;
         let kind = Kind::of(keywords);
         if rules.required {
-            // An empty value is refused as an absent one is.
+            // An empty value counts as absent, so it is refused.
             let is_empty_map = node.is_unset(&json!({}));
             let keyword = match keywords.get("type").and_then(Value::as_str) {
                 Some("string") => Some("minLength"),
@@ -285,7 +286,7 @@ impl Writer {
         }
     }
 
-    /// The rules between fields, and between a field and its old value.
+    /// Adds the rules between fields, and between a field and its old value.
     fn fields(
         &mut self,
         node: &Node,
@@ -433,10 +434,10 @@ impl Writer {
     }
 }
 
-/// A field that a rule can name.
+/// A field that a rule can refer to.
 #[derive(Debug)]
 struct Field {
-    /// The name as CEL spells it.
+    /// Name of the field in CEL.
     name: String,
     kind: Kind,
 }
@@ -444,7 +445,7 @@ struct Field {
 impl Field {
     fn of(property: &Property, printed: &Map<String, Value>) -> Option<Self> {
         let kind = Kind::of(printed.get(&property.name)?.as_object()?)?;
-        // Null is not absent there, and CEL compares it with no other type.
+        // Null is a value there, and CEL compares it with no other type.
         if property.node.nullable {
             return None;
         }
@@ -454,7 +455,7 @@ impl Field {
         })
     }
 
-    /// Whether the field of `object` is there and not empty.
+    /// Expression: whether the field of `object` is present and not empty.
     fn is_set(&self, object: &str) -> String {
         let field = format!("{object}.{}", self.name);
         match self.kind {
@@ -466,7 +467,7 @@ impl Field {
         }
     }
 
-    /// What an update may not do to the field.
+    /// Adds the rules for updates of the field.
     fn transitions(&self, property: &Property, out: &mut Vec<Rule>) {
         let (node, update, shown) = (&property.node, property.node.update, &property.name);
         let name = &self.name;
@@ -548,7 +549,7 @@ impl Field {
     }
 }
 
-/// How many elements it takes to tell whether two items are the same one.
+/// Number of elements compared to decide whether two items are the same.
 fn most_compared(node: &Node) -> Cost {
     let items = node.items.as_deref();
     match &node.list_type {
@@ -561,7 +562,7 @@ fn most_compared(node: &Node) -> Cost {
     }
 }
 
-/// Whether an item `x`, or the key of a map, is in another list or map: told by its keys in a list map.
+/// Expression: whether an item `x`, or the key of a map, is in another list or map; by its keys in a list map.
 fn contained(node: &Node) -> Option<impl Fn(&str) -> String> {
     let same = match &node.list_type {
         Some(ListType::Map(keys)) => {

@@ -1,16 +1,16 @@
-//! How several schemas of one value become one node: all of them (`$ref` with siblings, `allOf`), or one of them
+//! Combines several schemas of one value into one node: all of them (`$ref` with siblings, `allOf`), or one of them
 //! (`oneOf`, `anyOf`).
 //!
-//! A structural schema has its types and fields outside of `oneOf` and `anyOf`. So the fields of all variants are hoisted
-//! to the parent, with the rules that all variants share; the variants themselves stay as branches that only judge.
+//! A structural schema has its types and fields outside of `oneOf` and `anyOf`. So the fields of all variants are
+//! hoisted to the parent, with the rules that all variants share; the variants stay as branches that only validate.
 
 use serde_json::{Number, Value};
 
 use super::node::{Node, Property, Rules, Types};
-use super::number;
 use super::problems::{Problems, join};
+use crate::number;
 
-/// Adds to `node` what `other` says of the same value; where both say something, `node` wins or the tighter one.
+/// Merges `other` into `node`, for a value that must match both. For conflicts, `node` or the tighter rule is used.
 pub(crate) fn both(problems: &mut Problems, node: &mut Node, other: Node, path: &str) {
     match node.types.both(other.types) {
         Some(types) => node.types = types,
@@ -83,7 +83,7 @@ pub(crate) fn both(problems: &mut Problems, node: &mut Node, other: Node, path: 
     }
 }
 
-/// The rules that hold where both hold: of two bounds the tighter one.
+/// Merges rules that must both hold; the tighter of two bounds is used.
 fn both_rules(problems: &mut Problems, own: &mut Rules, other: Rules, path: &str) {
     let less = |a: &Number, b: &Number| number::compare(a, b).is_lt();
     tighter(&mut own.minimum, other.minimum, |own, other| {
@@ -138,7 +138,7 @@ fn both_rules(problems: &mut Problems, own: &mut Rules, other: Rules, path: &str
         own.values = other.values;
     } else if !other.values.is_empty() {
         own.values.retain(|value| other.values.contains(value));
-        // No values at all would mean that every value is allowed.
+        // An empty list would mean that all values are allowed.
         if own.values.is_empty() {
             problems.error(path, "the enums have no value in common");
         }
@@ -150,7 +150,7 @@ fn both_rules(problems: &mut Problems, own: &mut Rules, other: Rules, path: &str
     own.conflicts.extend(other.conflicts);
 }
 
-/// Takes the other bound where there is none yet, or where the one there is `looser`.
+/// Replaces a bound that is missing or `looser` than the other.
 fn tighter<T>(own: &mut Option<T>, other: Option<T>, looser: impl Fn(&T, &T) -> bool) {
     if let Some(other) = other
         && own.as_ref().is_none_or(|own| looser(own, &other))
@@ -159,7 +159,7 @@ fn tighter<T>(own: &mut Option<T>, other: Option<T>, looser: impl Fn(&T, &T) -> 
     }
 }
 
-/// Takes what only one of the two says. A node has room for one: of two, one would silently not be enforced.
+/// Merges a keyword that only one of the two may have; a node has room for one, and the other would not be enforced.
 fn only<T: PartialEq>(
     problems: &mut Problems,
     own: &mut Option<T>,
@@ -182,7 +182,7 @@ fn or<T>(own: &mut Option<T>, other: Option<T>) {
     }
 }
 
-/// Whether all alternatives are strings given by name: schemars writes enums with documented variants so.
+/// Whether all alternatives are named strings: schemars' form of enums with documented variants.
 pub(crate) fn is_plain_enum(branches: &[Node]) -> bool {
     branches.iter().all(|b| {
         b.types == Types::STRING
@@ -191,7 +191,7 @@ pub(crate) fn is_plain_enum(branches: &[Node]) -> bool {
     })
 }
 
-/// One enum of all the names; the documentation of the variants goes into the description, as in Kubernetes.
+/// Merges them to one enum; the documentation of the variants is appended to the description, as in Kubernetes.
 pub(crate) fn plain_enum(node: &mut Node, branches: Vec<Node>, order: &[String]) {
     let mut values: Vec<(Value, Option<String>)> = Vec::new();
     for branch in branches {
@@ -228,7 +228,7 @@ pub(crate) fn plain_enum(node: &mut Node, branches: Vec<Node>, order: &[String])
     node.rules.values = values.into_iter().map(|(value, _)| value).collect();
 }
 
-/// Adds a paragraph to the description.
+/// Appends a paragraph to the description.
 pub(crate) fn describe(node: &mut Node, paragraph: &str) {
     node.description = Some(match node.description.take() {
         Some(above) => format!("{above}\n\n{paragraph}"),
@@ -236,7 +236,7 @@ pub(crate) fn describe(node: &mut Node, paragraph: &str) {
     });
 }
 
-/// Whether the alternatives are names and, besides, any string: an enum with a variant for unknown values.
+/// Whether the alternatives are named strings and any other string: an enum with a variant for unknown values.
 pub(crate) fn is_open_enum(branches: &[Node]) -> bool {
     let any_string = |b: &Node| {
         b.types == Types::STRING
@@ -251,7 +251,7 @@ pub(crate) fn is_open_enum(branches: &[Node]) -> bool {
             .all(|b| any_string(b) || !b.rules.values.is_empty())
 }
 
-/// A string of which some values are known.
+/// Merges them to a string with some known values.
 pub(crate) fn open_enum(node: &mut Node, branches: &[Node]) {
     node.types = Types::STRING;
     if node.known_values.is_empty() {
@@ -262,7 +262,7 @@ pub(crate) fn open_enum(node: &mut Node, branches: &[Node]) {
     }
 }
 
-/// Whether the alternatives are one integer and one string, which is Kubernetes' IntOrString.
+/// Whether the alternatives are an integer and a string, which is Kubernetes' IntOrString.
 pub(crate) fn is_int_or_string(branches: &[Node]) -> bool {
     let plain = |types: Types| {
         branches
@@ -272,7 +272,7 @@ pub(crate) fn is_int_or_string(branches: &[Node]) -> bool {
     branches.len() == 2 && plain(Types::INTEGER) && plain(Types::STRING)
 }
 
-/// Hoists the structure of the variants to the parent.
+/// Hoists types and fields of the variants to the parent.
 pub(crate) fn hoist(problems: &mut Problems, node: &mut Node, branches: &[Node], path: &str) {
     let mut hoisted = branches[0].clone();
     for branch in &branches[1..] {
@@ -284,7 +284,7 @@ pub(crate) fn hoist(problems: &mut Problems, node: &mut Node, branches: &[Node],
     both(problems, node, hoisted, path);
 }
 
-/// Reports the fields of branches that their parent does not describe.
+/// Reports fields of branches that their parent does not describe.
 pub(crate) fn check_described(problems: &mut Problems, node: &Node, branches: &[Node], path: &str) {
     for name in branches.iter().flat_map(|b| &b.properties).map(|p| &p.name) {
         if node.property(name).is_none() && node.additional.is_none() && !node.preserve_unknown {
@@ -296,7 +296,7 @@ pub(crate) fn check_described(problems: &mut Problems, node: &Node, branches: &[
     }
 }
 
-/// The loosest node that holds what either holds.
+/// The tightest node that accepts what either accepts.
 fn either(problems: &mut Problems, a: Node, b: Node, path: &str) -> Node {
     let same_format = a.format == b.format;
     let mut node = Node {
@@ -308,7 +308,7 @@ fn either(problems: &mut Problems, a: Node, b: Node, path: &str) -> Node {
         type_name: a
             .type_name
             .filter(|name| b.type_name.as_ref() == Some(name)),
-        // What is anything for one variant must be kept for it.
+        // A variant of any content must keep it.
         preserve_unknown: a.preserve_unknown
             || b.preserve_unknown
             || a.types.is_any()
@@ -390,7 +390,7 @@ fn either_properties(
     properties
 }
 
-/// A field that some variants do not have: a default would put it into those too.
+/// Checks a field that some variants do not have: a default would be added to those too.
 fn of_one_variant(problems: &mut Problems, mut property: Property, path: &str) -> Property {
     if property.node.default.is_some() {
         property.node_mut().default = None;

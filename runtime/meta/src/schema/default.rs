@@ -1,35 +1,67 @@
-//! Putting in defaults and taking out what the schema does not know.
+//! Applies defaults and prunes unknown fields.
 
 use serde_json::{Map, Value};
 
 use super::node::{Child, Node};
 
-/// Puts the defaults of absent fields into a value, recursively. A null where null means absent is taken for absent.
-pub(crate) fn default(node: &Node, value: &mut Value) {
-    put(node, value, &mut Room(usize::MAX));
+/// Error: the defaults of a document exceed their size limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the defaults have more than {max_bytes} bytes of JSON")]
+pub struct DefaultsTooLarge {
+    /// The limit, in bytes of JSON.
+    pub max_bytes: usize,
 }
 
-/// As [`default`], as long as the defaults have no more than so many bytes of JSON: an item of three bytes may have a
-/// default of a thousand. Says whether all were put in.
-pub(crate) fn default_within(node: &Node, value: &mut Value, max_bytes: usize) -> bool {
-    let mut room = Room(max_bytes);
+/// Applies the defaults of absent fields, recursively. A null that means absent counts as absent. Returns whether any
+/// were applied.
+pub(crate) fn default(node: &Node, value: &mut Value) -> bool {
+    let mut room = Room::new(usize::MAX);
     put(node, value, &mut room);
-    room.0 > 0
+    room.is_used
 }
 
-/// How many bytes of defaults there is room for; none when it is zero.
-struct Room(usize);
+/// As [`default`], with a limit for the size of the defaults as JSON: an item of three bytes may have a default of a
+/// thousand.
+pub(crate) fn default_within(
+    node: &Node,
+    value: &mut Value,
+    max_bytes: usize,
+) -> Result<bool, DefaultsTooLarge> {
+    let mut room = Room::new(max_bytes);
+    put(node, value, &mut room);
+    if room.bytes == 0 {
+        return Err(DefaultsTooLarge { max_bytes });
+    }
+    Ok(room.is_used)
+}
+
+/// Remaining size for defaults.
+struct Room {
+    /// Bytes left; none at zero.
+    bytes: usize,
+    /// Whether any defaults were applied.
+    is_used: bool,
+}
 
 impl Room {
-    fn has_room_for(&mut self, put: &Value) -> bool {
-        if self.0 < usize::MAX {
-            self.0 = self.0.saturating_sub(len(put));
+    fn new(bytes: usize) -> Self {
+        Self {
+            bytes,
+            is_used: false,
         }
-        self.0 > 0
+    }
+
+    /// Takes the size of a default; false if nothing is left.
+    fn has_room_for(&mut self, put: &Value) -> bool {
+        if self.bytes < usize::MAX {
+            self.bytes = self.bytes.saturating_sub(len(put));
+        }
+        self.is_used |= self.bytes > 0;
+        self.bytes > 0
     }
 }
 
-/// How many bytes of JSON a value has, or a little less.
+/// Approximate size of a value as JSON in bytes, never more than the real size.
 fn len(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 3,
@@ -45,7 +77,7 @@ fn len(value: &Value) -> usize {
 }
 
 fn put(node: &Node, value: &mut Value, room: &mut Room) {
-    if !node.has_defaults || room.0 == 0 {
+    if !node.has_defaults || room.bytes == 0 {
         return;
     }
     match value {
@@ -59,7 +91,7 @@ fn put(node: &Node, value: &mut Value, room: &mut Room) {
         }
         _ => {}
     }
-    // Computed defaults see the declared ones of their siblings.
+    // Computed defaults are applied after the declared ones of their siblings.
     for (name, compute) in &node.computed {
         let absent = value
             .as_object()
@@ -117,7 +149,7 @@ fn default_fields(node: &Node, fields: &mut Map<String, Value>, room: &mut Room)
     }
 }
 
-/// Drops unknown fields, and nulls where null means absent.
+/// Drops unknown fields, and nulls that mean absent.
 pub(crate) fn prune(node: &Node, value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -142,7 +174,7 @@ pub(crate) fn prune(node: &Node, value: &mut Value) {
     }
 }
 
-/// Whether a null under this node means that the field is absent.
+/// Whether a null for this node means that the field is absent.
 pub(crate) fn drops_null(node: &Node) -> bool {
     !(node.nullable || node.types.is_any() && node.is_open())
 }

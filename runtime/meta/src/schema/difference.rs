@@ -1,8 +1,8 @@
-//! Makes in a document the changes that lead from one state of a view of it to another, so that nothing is lost that the
-//! view does not show: what a type does not know, and what another version cannot say.
+//! Applies to a document the changes between two states of a view of it, so that fields outside of the view are kept:
+//! those that a type does not have, or that another version cannot express.
 //!
-//! The view before tells what it shows of the document. What a change of the view does not touch stays what it is in the
-//! document, even where the view shows it otherwise (rounded, under another name of an enum, not at all).
+//! The state before shows how the document appears in the view. Fields that the change does not touch stay unchanged
+//! in the document, even if the view shows them differently (rounded, with another enum name, or not at all).
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,13 +11,13 @@ use serde_json::{Map, Value};
 use super::Schema;
 use super::node::{ListType, Node, child, is_set};
 
-/// Fields by which people tell the items of a list apart when other fields are changed.
+/// Fields by which the items of a list without keys are matched when other fields change.
 const NAMES: [&str; 5] = ["name", "key", "type", "id", "uid"];
 
 type Fields = Map<String, Value>;
 
-/// Makes in `document` the changes that lead from `before` to `after`, and no others. The schema, if there is one, is that
-/// of all three: it says by what the items of lists are told apart, and which fields are a choice.
+/// Applies the changes between `before` and `after` to `document`. The schema, if there is one, is that of all three:
+/// it has the keys of lists, and the fields that exclude each other.
 pub fn merge_difference(
     schema: Option<&Schema>,
     document: &mut Fields,
@@ -28,8 +28,8 @@ pub fn merge_difference(
 }
 
 impl Schema {
-    /// Takes out of `defaulted`, which is `old` with defaults, those that `sent` sets itself. What is left differs from `old`
-    /// by the defaults that `sent` gets too.
+    /// Removes from `defaulted`, which is `old` with defaults, the defaults of fields that `sent` sets itself. The
+    /// remaining differences from `old` are defaults that `sent` gets too.
     pub fn remove_sent_defaults(&self, defaulted: &mut Fields, old: &Fields, sent: &Fields) {
         remove_sent_fields(Some(&self.root), defaulted, old, sent);
     }
@@ -41,7 +41,7 @@ fn merge_fields(node: Option<&Node>, document: &mut Fields, before: &Fields, aft
     }
     for (name, old) in before.iter().filter(|(name, _)| !after.contains_key(*name)) {
         match document.get_mut(name) {
-            // Without its entries it is absent, but entries that the view does not show may be left.
+            // Removes all entries of the view, but keeps those outside of it.
             Some(target) if is_collection(child(node, name)) => {
                 merge_value(child(node, name), target, old, emptied(old));
                 if is_emptied(target) {
@@ -64,12 +64,12 @@ fn merge_fields(node: Option<&Node>, document: &mut Fields, before: &Fields, aft
     }
 }
 
-/// Whether a value consists of entries that are told apart by keys: one of them may be there without the others.
+/// Whether a value consists of entries with keys, some of which may be outside of the view.
 fn is_collection(node: Option<&Node>) -> bool {
     node.is_some_and(|node| node.is_map() || is_keyed(node.list_type.as_ref()))
 }
 
-/// Whether nothing is left in a list or a map.
+/// Whether a list or a map is empty.
 fn is_emptied(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.is_empty(),
@@ -78,7 +78,7 @@ fn is_emptied(value: &Value) -> bool {
     }
 }
 
-/// A value of the same type with nothing in it.
+/// An empty value of the same type.
 fn emptied(value: &Value) -> Value {
     match value {
         Value::Array(_) => Value::Array(Vec::new()),
@@ -98,8 +98,8 @@ fn merge_value(node: Option<&Node>, target: &mut Value, before: &Value, after: V
     }
 }
 
-/// Members of a union and fields of an enum's variants are one choice: when another is made, the view need not show what
-/// was chosen before for it to go.
+/// Removes the old choice if a change selects another member of a union, or another variant of an enum, even if the
+/// view does not show the old one.
 fn drop_unselected(node: &Node, document: &mut Fields, before: &Fields, after: &Fields) {
     if let Some(union) = &node.rules.union {
         let tag = union.discriminator.as_deref();
@@ -129,7 +129,7 @@ fn drop_unselected(node: &Node, document: &mut Fields, before: &Fields, after: &
     }
 }
 
-/// Whether an object has what tells the variants of an enum apart: the fields that it must have, and the values of tags.
+/// Whether an object matches a variant of an enum: its required fields, and the values of its tags.
 fn fits(branch: &Node, fields: &Fields) -> bool {
     let mut required = branch.properties.iter().filter(|field| field.required);
     required.all(|field| {
@@ -139,8 +139,8 @@ fn fits(branch: &Node, fields: &Fields) -> bool {
     })
 }
 
-/// Each new item takes with it what the document has of the old item that it continues; an item that continues none
-/// comes as it is. No item ever gets what belonged to another.
+/// Merges lists. A new item that continues an old one keeps the fields of the document's item; a new item that
+/// continues none is added unchanged. Fields are never moved from one item to another.
 fn merge_items(node: Option<&Node>, target: &mut Vec<Value>, before: &[Value], after: Vec<Value>) {
     let list_type = node.and_then(|node| node.list_type.as_ref());
     let Some(places) = places(list_type, target, before) else {
@@ -161,14 +161,14 @@ fn merge_items(node: Option<&Node>, target: &mut Vec<Value>, before: &[Value], a
             None => item,
         });
     }
-    // What the view does not show stays, behind what it shows.
+    // Items outside of the view stay, after those in it.
     for place in places {
         held[place] = None;
     }
     target.extend(held.into_iter().flatten());
 }
 
-/// Where in the document each item of the view is. `None` when that cannot be told: then the list is one value.
+/// Positions in the document of the view's items. `None` if they cannot be matched; then the list is one value.
 fn places(list_type: Option<&ListType>, document: &[Value], view: &[Value]) -> Option<Vec<usize>> {
     let mut by_key: HashMap<Identity<'_>, VecDeque<usize>> = HashMap::new();
     for (place, item) in document.iter().enumerate() {
@@ -193,7 +193,7 @@ fn places(list_type: Option<&ListType>, document: &[Value], view: &[Value]) -> O
     }
 }
 
-/// What tells an item of a list from the others: its keys, the item itself in a set, else its names.
+/// Identity of a list item: its keys, the item itself in a set, else its names.
 type Identity<'a> = Vec<Option<&'a Value>>;
 
 fn identity<'a>(list_type: Option<&ListType>, item: &'a Value) -> Identity<'a> {
@@ -208,8 +208,8 @@ fn is_keyed(list_type: Option<&ListType>) -> bool {
     matches!(list_type, Some(ListType::Set | ListType::Map(_)))
 }
 
-/// Which old item each new one continues. In a list with keys that is the one of the same key. Else it is the equal one, or
-/// one of the same name, or else, where neither has a name and none came or went, the one at its place.
+/// The old item that each new one continues: in a list with keys, the one with the same key. Otherwise an equal one,
+/// one with the same name, or, if neither has a name and the length is the same, the one at the same position.
 fn origins(list_type: Option<&ListType>, before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     let mut free = vec![true; before.len()];
     let mut origins = vec![None; after.len()];

@@ -1,5 +1,5 @@
-//! When two values are the same one: as their schema says, and as rules in CEL compare them. Numbers are compared by value,
-//! `1` and `1.0` are the same; the items of sets and of lists with keys have no order.
+//! Equality of values according to their schema, and to rules in CEL. Numbers are compared by value: `1` and `1.0` are
+//! equal; the order of items in sets and lists with keys is ignored.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
@@ -8,16 +8,16 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 
 use super::node::{ListType, Node, child};
-use super::number;
+use crate::number;
 
-/// A value with what its schema says of it, if there is a schema. It can be a key of a `HashMap`.
+/// A value with its schema, if there is one. Can be a key of a `HashMap`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Compared<'a> {
+pub(crate) struct ComparedValue<'a> {
     node: Option<&'a Node>,
     value: &'a Value,
 }
 
-impl<'a> Compared<'a> {
+impl<'a> ComparedValue<'a> {
     fn new(node: Option<&'a Node>, value: &'a Value) -> Self {
         Self { node, value }
     }
@@ -27,12 +27,12 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// What tells an item of a list from the others: its keys, or else the item itself.
-pub(crate) type Identity<'a> = Vec<Option<Compared<'a>>>;
+/// Identity of a list item: its keys, or else the item itself.
+pub(crate) type Identity<'a> = Vec<Option<ComparedValue<'a>>>;
 
-/// The identity of an item of `list`, whose type is given, as a list without one may be taken for a set.
+/// The identity of an item of `list`. The list type is a parameter, since a list without one may be treated as a set.
 pub(crate) fn identity<'a>(list: &'a Node, list_type: &ListType, item: &'a Value) -> Identity<'a> {
-    let item = Compared::new(list.items.as_deref(), item);
+    let item = ComparedValue::new(list.items.as_deref(), item);
     match list_type {
         ListType::Map(keys) => keys
             .iter()
@@ -42,7 +42,7 @@ pub(crate) fn identity<'a>(list: &'a Node, list_type: &ListType, item: &'a Value
     }
 }
 
-/// Whether two values of a schema are the same one.
+/// Whether two values of a schema are equal.
 pub(crate) fn same(node: Option<&Node>, a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => number::compare(a, b).is_eq(),
@@ -59,7 +59,7 @@ fn same_fields(node: Option<&Node>, a: &Map<String, Value>, b: &Map<String, Valu
     })
 }
 
-/// Whether two lists of one length hold the same items.
+/// Whether two lists of the same length have the same items.
 fn same_items<'a>(node: Option<&'a Node>, a: &'a [Value], b: &'a [Value]) -> bool {
     let items = node.and_then(|node| node.items.as_deref());
     if let Some((list, list_type)) = unordered(node) {
@@ -68,7 +68,7 @@ fn same_items<'a>(node: Option<&'a Node>, a: &'a [Value], b: &'a [Value]) -> boo
             items.iter().map(entry).collect()
         };
         let (by_a, by_b) = (by_identity(a), by_identity(b));
-        // With twins, which only a bad or an old document has, it is a list like others.
+        // With duplicates, which only an invalid or an old document has, the order matters.
         if by_a.len() == a.len() && by_b.len() == b.len() {
             return by_a.iter().all(|(identity, a)| {
                 let found = by_b.get(identity);
@@ -79,28 +79,28 @@ fn same_items<'a>(node: Option<&'a Node>, a: &'a [Value], b: &'a [Value]) -> boo
     a.iter().zip(b).all(|(a, b)| same(items, a, b))
 }
 
-/// The list and its type, if its items have no order.
+/// The list and its type, if its order is ignored.
 fn unordered(node: Option<&Node>) -> Option<(&Node, &ListType)> {
     let list = node?;
     let list_type = list.list_type.as_ref()?;
     (*list_type != ListType::Atomic).then_some((list, list_type))
 }
 
-impl PartialEq for Compared<'_> {
+impl PartialEq for ComparedValue<'_> {
     fn eq(&self, other: &Self) -> bool {
         same(self.node, self.value, other.value)
     }
 }
 
-impl Eq for Compared<'_> {}
+impl Eq for ComparedValue<'_> {}
 
-/// Numbers are hashed as floats: those that are equal have equal ones. What has no order is hashed as a sum.
-impl Hash for Compared<'_> {
+/// Numbers are hashed as floats, which are equal for equal numbers. Unordered items are hashed as a sum.
+impl Hash for ComparedValue<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self.value {
             Value::Null => {}
             Value::Bool(flag) => flag.hash(state),
-            // Adding zero makes 0 of -0.
+            // Adding zero converts -0 to 0.
             Value::Number(number) => (number::float(number) + 0.0).to_bits().hash(state),
             Value::String(text) => text.hash(state),
             Value::Array(items) => {
@@ -120,7 +120,7 @@ impl Hash for Compared<'_> {
     }
 }
 
-/// A hash of some values in any order. It has a random key, so that no client can choose values that collide.
+/// A hash of some values in any order. Its key is random, so that clients cannot choose values that collide.
 fn sum(values: impl Iterator<Item = impl Hash>) -> u64 {
     static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     values.fold(0, |sum: u64, value| {

@@ -1,10 +1,10 @@
-//! Rules that stand where no value could ever break them: a bound of numbers on a string, a map type on a list. Its
-//! author relies on such a rule, so it is refused when the server is built instead of never being enforced.
+//! Reports rules that no value could violate, such as a number's bound on a string, or a map type on a list. The
+//! author relies on such a rule, so it is an error when the server is built, instead of never being enforced.
 
 use super::node::{ListType, Node, Types};
 use super::problems::Problems;
 
-/// Reports the rules of a finished node that its types make meaningless.
+/// Reports the rules of a finished node that do not apply to its types.
 pub(crate) fn check(problems: &mut Problems, node: &Node, path: &str) {
     if node.types.is_any() {
         return;
@@ -99,7 +99,7 @@ pub(crate) fn check(problems: &mut Problems, node: &Node, path: &str) {
     }
 }
 
-/// What tells the items of a list apart must be scalars: nothing else can be named in the path of a field.
+/// Checks that the keys of list items are scalars: other values cannot be part of a field path.
 fn identity(problems: &mut Problems, list: &Node, path: &str) {
     let Some(items) = &list.items else { return };
     let composite =

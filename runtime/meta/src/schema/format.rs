@@ -1,4 +1,4 @@
-//! The string formats that have a meaning; others are documentation.
+//! String formats that are validated; other formats are documentation only.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use super::node::{Canonical, Node};
 use crate::types::{Duration, MicroTime, Quantity, Time};
 use crate::{bytes, names};
 
-/// What is wrong with `text` as a value of a format; nothing for formats without rules.
+/// The problems of `text` in a format; none for formats without validation.
 pub(crate) fn problems(format: &str, text: &str) -> Vec<String> {
     let (fits, detail) = match format {
         "dns-label" => return names::dns_label(text),
@@ -66,7 +66,7 @@ fn is_cidr(text: &str) -> bool {
         Ok(IpAddr::V6(_)) => 128,
         Err(_) => return false,
     };
-    // Go takes neither a sign nor a leading zero.
+    // Go accepts neither a sign nor a leading zero.
     let plain =
         length.bytes().all(|b| b.is_ascii_digit()) && (length == "0" || !length.starts_with('0'));
     plain && length.parse::<u8>().is_ok_and(|length| length <= max)
@@ -102,8 +102,7 @@ fn is_date(text: &str) -> bool {
     text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// A text as the type of its field prints it, or what is wrong with it in the words of Go, which reads such texts while it
-/// decodes.
+/// A text in the canonical form of its type, or the error of Go, which parses such texts while decoding.
 pub(crate) fn read(node: &Node, text: String) -> Result<String, String> {
     let format = node.format.as_deref();
     if let Some(problem) = format.and_then(|format| decode_problem(format, &text)) {
@@ -112,7 +111,7 @@ pub(crate) fn read(node: &Node, text: String) -> Result<String, String> {
     let Some(canonical) = node.canonical else {
         return Ok(text);
     };
-    // A time that cannot be read was refused above.
+    // A malformed time was refused above.
     match canonical {
         Canonical::Seconds => Ok(text.parse().map_or(text, |time: Time| time.to_string())),
         Canonical::Microseconds => Ok(text
@@ -130,7 +129,7 @@ pub(crate) fn read(node: &Node, text: String) -> Result<String, String> {
     }
 }
 
-/// What is wrong with a text of a format that Go reads while it decodes, in the words of Go.
+/// The error of Go for a malformed text in a format that is parsed while decoding.
 pub(crate) fn decode_problem(format: &str, text: &str) -> Option<String> {
     match format {
         "date-time" => text.parse::<Time>().err().map(|error| error.to_string()),

@@ -1,7 +1,7 @@
-//! The structural schema and the one engine that walks a document against it.
+//! The structural schema, and the engine that walks a document against it.
 //!
-//! One schema per kind is the source of truth: unknown and duplicate fields, pruning, nulls, defaults, validation and
-//! list topology all read the same tree, for compiled kinds and, later, for run-time CRDs.
+//! The schema of a kind is the only source for unknown and duplicate fields, pruning, nulls, defaults, validation and
+//! list topology, for compiled kinds and for those from documents.
 
 mod attach;
 pub(crate) mod build;
@@ -13,7 +13,6 @@ mod equality;
 mod fit;
 pub(crate) mod format;
 pub(crate) mod node;
-pub(crate) mod number;
 mod openapi;
 pub(crate) mod path;
 mod pattern;
@@ -31,18 +30,20 @@ mod walk;
 
 use serde_json::Value;
 
-use self::build::{Builder, Source};
+use self::build::{Builder, SchemaOrigin};
 use self::node::{Child, Node, Types};
+use crate::api_type::ApiType;
 use crate::field::FieldError;
-use crate::kind::{ApiType, Hooks};
+use crate::hooks::Hooks;
 use crate::path::JsonPath;
 use crate::query::{JsonQuery, QueryStep};
 
+pub use self::default::DefaultsTooLarge;
 pub use self::difference::merge_difference;
 pub use self::openapi::Metadata;
 pub use self::plain_text::plain_text;
 
-/// A structural schema: what a document of a kind may hold.
+/// A structural schema: the fields and values that a document of a kind may have.
 ///
 /// ```
 /// use apiloom_meta::{kind::Hooks, schema::Schema};
@@ -67,32 +68,32 @@ pub struct Schema {
     has_singles: bool,
 }
 
-/// A schema as a CustomResourceDefinition has it.
+/// A schema for a CustomResourceDefinition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CrdSchema {
     /// The `openAPIV3Schema`.
     pub schema: Value,
-    /// What the server checks and the definition does not say, a line for each.
+    /// Checks of the server that the definition does not express, one line each.
     pub unsaid: Vec<String>,
 }
 
-/// Why a type has no structural schema: one line per offending field.
+/// Why a type has no structural schema: one line per field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct SchemaErrors(pub Vec<String>);
 
 impl Schema {
-    /// The structural schema of a root type (a `Resource`): `metadata` is replaced by the schema of `ObjectMeta`,
-    /// `apiVersion` and `kind` are added.
+    /// The structural schema of a root type (a `Resource`), with the schema of `ObjectMeta` for `metadata`, and with
+    /// `apiVersion` and `kind`.
     ///
     /// # Errors
-    /// When schemars gives something that no structural schema can say; each line names the field.
+    /// If schemars' output cannot be expressed as a structural schema; each line names the field.
     pub fn for_resource<T: schemars::JsonSchema + ApiType>() -> Result<Self, SchemaErrors> {
         let mut schema = root::schema_of::<T>();
         if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
             properties.remove("metadata");
         }
-        Self::build(&schema, Source::Types, &T::hooks(), true)
+        Self::build(&schema, SchemaOrigin::Types, &T::hooks(), true)
     }
 
     /// The structural schema of any type.
@@ -100,27 +101,32 @@ impl Schema {
     /// # Errors
     /// As [`Schema::for_resource`].
     pub fn for_type<T: schemars::JsonSchema + ApiType>() -> Result<Self, SchemaErrors> {
-        Self::build(&root::schema_of::<T>(), Source::Types, &T::hooks(), false)
+        Self::build(
+            &root::schema_of::<T>(),
+            SchemaOrigin::Types,
+            &T::hooks(),
+            false,
+        )
     }
 
-    /// The schema of a JSON document in the spelling of a CRD's `openAPIV3Schema`: here `default` gives defaults.
+    /// The schema of a JSON document with the syntax of a CRD's `openAPIV3Schema`, including `default`.
     ///
     /// # Errors
     /// As [`Schema::for_resource`].
     pub fn from_json(schema: &Value, hooks: &Hooks) -> Result<Self, SchemaErrors> {
-        Self::build(schema, Source::Document, hooks, false)
+        Self::build(schema, SchemaOrigin::Document, hooks, false)
     }
 
-    /// The schema of a kind that has no Rust type, in the spelling of a CRD's `openAPIV3Schema`: `apiVersion`, `kind` and
-    /// `metadata` are added, in place of what the document says of them.
+    /// The schema of a kind without a Rust type, with the syntax of a CRD's `openAPIV3Schema`. `apiVersion`, `kind`
+    /// and `metadata` are added, or replaced.
     ///
     /// # Errors
     /// As [`Schema::for_resource`].
     pub fn of_resource(schema: &Value) -> Result<Self, SchemaErrors> {
-        Self::build(schema, Source::Document, &Hooks::default(), true)
+        Self::build(schema, SchemaOrigin::Document, &Hooks::default(), true)
     }
 
-    /// A schema that refuses every document and keeps what it holds, for a kind whose own cannot be made.
+    /// A schema that refuses every document and prunes nothing, for a kind whose own cannot be made.
     pub fn unusable() -> Self {
         let mut root = Node {
             preserve_unknown: true,
@@ -137,7 +143,7 @@ impl Schema {
 
     fn build(
         schema: &Value,
-        source: Source,
+        source: SchemaOrigin,
         hooks: &Hooks,
         is_resource: bool,
     ) -> Result<Self, SchemaErrors> {
@@ -167,67 +173,74 @@ impl Schema {
         &self.root
     }
 
-    /// Whether there is a field of 32 bits of floating point. Documents hold 64: read from text at once, such a number may
-    /// be rounded otherwise than by way of a document.
+    /// Whether it has a 32-bit float field. Documents have 64-bit floats; such a number, if it is parsed directly from
+    /// text, may be rounded differently than by way of a document.
     pub fn has_singles(&self) -> bool {
         self.has_singles
     }
 
-    /// The schema as OpenAPI v3 / `openAPIV3Schema` JSON, defaults and `x-kubernetes-*` included, our private
-    /// `x-apiloom-*` keywords left out. `metadata` says how the metadata of an object is spelled.
+    /// The schema as OpenAPI v3 / `openAPIV3Schema` JSON, with defaults and `x-kubernetes-*`, without the private
+    /// `x-apiloom-*` keywords. `metadata` is the form of the object's metadata.
     pub fn to_openapi(&self, metadata: &Metadata<'_>) -> Value {
         openapi::v3(&self.root, metadata)
     }
 
-    /// The schema as `openAPIV3Schema` of a CustomResourceDefinition: as [`Schema::to_openapi`], with the rules that OpenAPI
-    /// has no keywords for as CEL in `x-kubernetes-validations`.
+    /// The schema as `openAPIV3Schema` of a CustomResourceDefinition: as [`Schema::to_openapi`], with CEL in
+    /// `x-kubernetes-validations` for rules without OpenAPI keywords.
     pub fn to_crd(&self) -> CrdSchema {
         let mut schema = openapi::v3(&self.root, &Metadata::Open);
         let unsaid = cel::write(&self.root, &mut schema);
         CrdSchema { schema, unsaid }
     }
 
-    /// The schema as OpenAPI v2 (swagger) JSON: what v2 cannot say (nullable, oneOf, anyOf) loses its type, so that
-    /// clients accept more rather than refuse what the server takes.
+    /// The schema as OpenAPI v2 (swagger) JSON. Schemas that v2 cannot express (nullable, oneOf, anyOf) lose their
+    /// type, so that clients do not refuse values that the server accepts.
     pub fn to_openapi_v2(&self, metadata: &Metadata<'_>) -> Value {
         openapi::v2(&self.root, metadata)
     }
 
-    /// Puts in the defaults of absent fields, recursively; absent parents are not made unless they have a default.
-    pub fn default(&self, document: &mut Value) {
-        default::default(&self.root, document);
+    /// Applies the defaults of absent fields, recursively; absent parents are not added unless they have a default.
+    /// Returns whether any were applied.
+    pub fn default(&self, document: &mut Value) -> bool {
+        default::default(&self.root, document)
     }
 
-    /// As [`Schema::default`], as long as the defaults have no more than `max_bytes` of JSON together. Says whether all were
-    /// put in.
-    pub fn default_within(&self, document: &mut Value, max_bytes: usize) -> bool {
+    /// As [`Schema::default`], with a limit.
+    ///
+    /// # Errors
+    /// If the defaults have more than `max_bytes` bytes of JSON together; some of them may be applied then.
+    pub fn default_within(
+        &self,
+        document: &mut Value,
+        max_bytes: usize,
+    ) -> Result<bool, DefaultsTooLarge> {
         default::default_within(&self.root, document, max_bytes)
     }
 
-    /// Drops what the schema does not know and nulls that it does not allow.
+    /// Prunes unknown fields, and nulls that the schema does not allow.
     pub fn prune(&self, document: &mut Value) {
         default::prune(&self.root, document);
     }
 
-    /// Checks a document about to be created: presence, types, bounds, formats, patterns, enums, list and map topology,
-    /// unions, checks. The errors come in the order of the schema.
+    /// Validates a document on create: presence, types, bounds, formats, patterns, enums, list and map topology,
+    /// unions, checks. The errors are in the order of the schema.
     pub fn validate(&self, document: &Value) -> Vec<FieldError> {
         validate::validate(&self.root, document, None)
     }
 
-    /// Checks the change from `old` to `new`: everything [`Schema::validate`] checks, and the update rules (immutable
-    /// fields and the like). What is as it was in `old` is not checked again, so that an object that a newer schema
-    /// would refuse can still be changed elsewhere.
+    /// Validates an update from `old` to `new`: all checks of [`Schema::validate`], and the update rules (immutable
+    /// fields and others). Values equal to those in `old` are not validated again, so that an object that a newer
+    /// schema would refuse can still be changed in other fields.
     pub fn validate_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
         validate::validate(&self.root, new, Some(old))
     }
 
-    /// Whether the schema knows a field at a path of JSON names (columns and selectable fields are checked so).
+    /// Whether the schema has a field at a path, as columns and selectable fields need it.
     pub fn has_path(&self, path: &JsonPath) -> bool {
         !matches!(self.at(path), Child::Unknown)
     }
 
-    /// Whether the schema knows values where a query leads, and the fields that its filters compare.
+    /// Whether the schema has values for a query, and the fields that its filters compare.
     pub fn has_query(&self, query: &JsonQuery) -> bool {
         let end = query
             .steps()
@@ -236,7 +249,7 @@ impl Schema {
         !matches!(end, Child::Unknown)
     }
 
-    /// Whether field selectors can compare what is at a path: a string, an integer or a boolean.
+    /// Whether field selectors can compare the value at a path: a string, an integer or a boolean.
     pub fn is_comparable(&self, path: &JsonPath) -> bool {
         match self.at(path) {
             Child::Node(node) => {
@@ -246,7 +259,7 @@ impl Schema {
         }
     }
 
-    /// Whether a list of strings is at a path.
+    /// Whether the value at a path is a list of strings.
     pub fn is_string_list(&self, path: &JsonPath) -> bool {
         let Child::Node(node) = self.at(path) else {
             return false;
@@ -255,7 +268,7 @@ impl Schema {
         node.types == Types::ARRAY && items == Some(Types::STRING)
     }
 
-    /// Whether a text can be at a path, as far as types and listed values say.
+    /// Whether the value at a path can be this text, according to its types and enum.
     pub fn takes_text(&self, path: &JsonPath, text: &str) -> bool {
         let Child::Node(node) = self.at(path) else {
             return false;
@@ -270,7 +283,7 @@ impl Schema {
 }
 
 impl<'a> Child<'a> {
-    /// What stands at a path below this one.
+    /// The schema at a path below this one.
     fn at(self, path: &JsonPath) -> Child<'a> {
         let field = |at, name: &String| match at {
             Child::Node(node) => node.child(name),
@@ -279,7 +292,7 @@ impl<'a> Child<'a> {
         path.names().iter().fold(self, field)
     }
 
-    /// What stands where a step of a query leads.
+    /// The schema after a step of a query.
     fn step(self, step: &QueryStep) -> Child<'a> {
         let Child::Node(node) = self else {
             return self;
@@ -293,7 +306,7 @@ impl<'a> Child<'a> {
             (QueryStep::Field(name), _) => node.child(name),
             (QueryStep::Every, Some(values)) => Child::Node(values),
             (QueryStep::Every | QueryStep::Item(_), _) => item,
-            // The items may be known, and what the filter asks them for not.
+            // The items may have a schema without the fields of the filter.
             (QueryStep::Where(filter), _) => match item.at(filter.path()) {
                 Child::Unknown => Child::Unknown,
                 Child::Free | Child::Node(_) => item,
@@ -302,7 +315,7 @@ impl<'a> Child<'a> {
     }
 }
 
-/// Whether a number of format `float` is here or below.
+/// Whether there is a number of format `float` here or below.
 fn has_singles(node: &Node) -> bool {
     let properties = node.properties.iter().map(|property| &*property.node);
     let others = [node.items.as_deref(), node.additional.as_deref()];

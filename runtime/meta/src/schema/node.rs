@@ -1,4 +1,4 @@
-//! The tree of a structural schema. Built once per kind by `build`, then only read.
+//! The tree of a structural schema. Built once per kind by `build`, then immutable.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, LazyLock};
@@ -6,9 +6,9 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Number, Value};
 
 use super::pattern::Pattern;
-use crate::kind::{CheckFn, DefaultFn};
+use crate::hooks::{CheckFn, DefaultFn};
 
-/// The JSON types a node takes, as a set; the empty set takes everything.
+/// The JSON types of a node, as a set; an empty set allows all types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Types(u8);
 
@@ -39,11 +39,11 @@ impl Types {
     pub(crate) fn is_any(self) -> bool {
         self.0 == 0
     }
-    /// Whether every one of `other` is taken; a node of any type takes all.
+    /// Whether all types of `other` are allowed; a node of any type allows all.
     pub(crate) fn takes(self, other: Types) -> bool {
         self.0 == 0 || self.0 & other.0 == other.0
     }
-    /// Whether a value can have one of these types and one of `other`.
+    /// Whether the two sets have a type in common.
     pub(crate) fn shares(self, other: Types) -> bool {
         self.0 == 0 || self.0 & other.0 != 0
     }
@@ -54,25 +54,25 @@ impl Types {
             Types(self.0 | other.0)
         }
     }
-    /// What both take; `None` when they have nothing in common.
+    /// The types in both sets; `None` if they have none in common.
     pub(crate) fn both(self, other: Types) -> Option<Types> {
         match (self.0, other.0) {
             (0, _) => Some(other),
             (_, 0) => Some(self),
             (a, b) if a & b != 0 => Some(Types(a & b)),
-            // An integer is a number.
+            // Integers are numbers.
             (8, 16) | (16, 8) => Some(Types::INTEGER),
             _ => None,
         }
     }
-    /// The only type, by name; `None` for none or several.
+    /// The name of the only type; `None` for none or several.
     pub(crate) fn single(self) -> Option<&'static str> {
         Self::NAMED
             .iter()
             .find(|(t, _)| *t == self)
             .map(|(_, n)| *n)
     }
-    /// The names of all types.
+    /// The names of all types in the set.
     pub(crate) fn names(self) -> Vec<&'static str> {
         Self::NAMED
             .iter()
@@ -80,7 +80,7 @@ impl Types {
             .map(|(_, n)| *n)
             .collect()
     }
-    /// Whether the value has one of the types. Whole floats are not integers, integers are numbers.
+    /// Whether the value has one of the types. Floats without fraction are not integers; integers are numbers.
     pub(crate) fn accepts(self, value: &Value) -> bool {
         let of = match value {
             Value::Null => return false,
@@ -95,19 +95,19 @@ impl Types {
     }
 }
 
-/// How the items of a list are told apart (`x-kubernetes-list-type`).
+/// Identity of list items (`x-kubernetes-list-type`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ListType {
-    /// The list is one value.
+    /// The list is a single value.
     #[default]
     Atomic,
-    /// Items are scalars, each at most once.
+    /// Items are scalars, without duplicates.
     Set,
-    /// Items are objects, told apart by these fields.
+    /// Items are objects, identified by these fields.
     Map(Vec<String>),
 }
 
-/// The type that reads a text in any of its spellings and prints the canonical one (`x-apiloom-canonical`).
+/// The type that parses all representations of a text and prints the canonical one (`x-apiloom-canonical`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Canonical {
     /// `Time`.
@@ -121,7 +121,7 @@ pub(crate) enum Canonical {
 }
 
 impl Canonical {
-    /// The type by its name in the schema.
+    /// The type with this name in the schema.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         match name {
             "seconds" => Some(Self::Seconds),
@@ -138,19 +138,19 @@ impl Canonical {
 pub(crate) struct Property {
     pub(crate) name: String,
     pub(crate) required: bool,
-    /// Shared between the schemas of all kinds where it is a part of ObjectMeta.
+    /// Shared between the schemas of all kinds if it is part of ObjectMeta.
     pub(crate) node: Arc<Node>,
 }
 
 impl Property {
-    /// The node, to change: one that is shared is copied.
+    /// The node, mutable: a shared one is copied.
     pub(super) fn node_mut(&mut self) -> &mut Node {
         let node = Arc::make_mut(&mut self.node);
         node.is_indexed = false;
         node
     }
 
-    /// The node, to make another one of.
+    /// The node by value: a shared one is copied.
     pub(super) fn into_node(self) -> Node {
         Node {
             is_indexed: false,
@@ -163,14 +163,14 @@ impl Property {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Union {
     pub(crate) discriminator: Option<String>,
-    /// JSON field and the values of the discriminator that select it, in schema order.
+    /// JSON fields with the discriminator values that select them, in schema order.
     pub(crate) members: Vec<(String, Vec<String>)>,
     pub(crate) allow_none: bool,
-    /// The discriminator is an enum and so judges its value itself; some values may select no member.
+    /// Whether the discriminator is an enum that validates its own value; some values may select no member.
     pub(crate) closed: bool,
 }
 
-/// Which changes of a value are refused (`x-apiloom-update`).
+/// The changes of a value that are refused (`x-apiloom-update`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UpdateRules {
     pub(crate) no_set: bool,
@@ -183,7 +183,7 @@ pub(crate) struct UpdateRules {
 }
 
 impl UpdateRules {
-    /// The rules by their names in the schema.
+    /// Sets the rule with this name in the schema; false if it is unknown.
     pub(crate) fn set(&mut self, name: &str) -> bool {
         let rule = match name {
             "NoSet" => &mut self.no_set,
@@ -214,7 +214,7 @@ impl UpdateRules {
     }
 }
 
-/// What values must satisfy beyond their type.
+/// Rules for values, in addition to their type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rules {
     pub(crate) minimum: Option<Number>,
@@ -234,24 +234,24 @@ pub(crate) struct Rules {
     /// Allowed values; empty allows all.
     pub(crate) values: Vec<Value>,
     pub(crate) not_equal: Option<Value>,
-    /// Items differ from each other, for every list type.
+    /// Whether items must be unique, for every list type.
     pub(crate) unique: bool,
-    /// The field must be there and not empty, though its type is optional.
+    /// Whether the field must be present and not empty, although its type is optional.
     pub(crate) required: bool,
-    /// The field must be absent or empty.
+    /// Whether the field must be absent or empty.
     pub(crate) forbidden: bool,
-    /// Siblings that must be set when this one is.
+    /// Sibling fields that must be set if this one is.
     pub(crate) requires: Vec<String>,
-    /// Siblings that must not be set when this one is.
+    /// Sibling fields that must not be set if this one is.
     pub(crate) conflicts: Vec<String>,
     pub(crate) union: Option<Union>,
 }
 
-/// The rules of a node; most have none, and those take no space.
+/// The rules of a node; without rules, as for most nodes, nothing is allocated.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MaybeRules(Option<Box<Rules>>);
 
-/// What a node without rules asks.
+/// The rules of a node without any.
 static NO_RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
 
 impl MaybeRules {
@@ -282,19 +282,19 @@ impl DerefMut for MaybeRules {
     }
 }
 
-/// A choice among alternatives, each a node of which types and rules count and the structure does not.
+/// A choice among alternatives; each is a node whose types and rules are used, but not its structure.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
-    /// `oneOf`: exactly one; `anyOf`: at least one.
+    /// True for `oneOf`: exactly one; false for `anyOf`: at least one.
     pub(crate) exactly_one: bool,
     pub(crate) branches: Vec<Node>,
 }
 
-/// One value of a document: its structure and its rules.
+/// Structure and rules of one value of a document.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
     pub(crate) types: Types,
-    /// Null is a value of its own; otherwise it means absent.
+    /// Whether null is a value; otherwise it means absent.
     pub(crate) nullable: bool,
     pub(crate) format: Option<String>,
     pub(crate) title: Option<String>,
@@ -302,28 +302,28 @@ pub(crate) struct Node {
     /// The Rust type, for the texts of type errors.
     pub(crate) type_name: Option<String>,
 
-    /// Fields in declared order.
+    /// Properties in declared order.
     pub(crate) properties: Vec<Property>,
-    /// Positions in `properties`, sorted by name; filled by [`Node::index`].
+    /// Indexes of `properties`, sorted by name; set by [`Node::index`].
     pub(super) sorted: Vec<u32>,
-    /// Values of the keys that are no property.
+    /// Values of the keys that are not properties.
     pub(crate) additional: Option<Box<Node>>,
-    /// What keys must satisfy.
+    /// Rules for keys.
     pub(crate) keys: Option<Box<Node>>,
-    /// Elements of a list.
+    /// Items of a list.
     pub(crate) items: Option<Box<Node>>,
     pub(crate) preserve_unknown: bool,
-    /// The type contains itself, and is looked into no further.
+    /// Whether the type contains itself, so that the tree ends here.
     pub(crate) is_end: bool,
     pub(crate) int_or_string: bool,
     pub(crate) embedded_resource: bool,
-    /// An empty list or map means that the field is absent, as Go's `omitempty` has it.
+    /// Whether an empty list or map means that the field is absent, as with Go's `omitempty`.
     pub(crate) omits_empty: bool,
-    /// Times, durations and bytes are kept as their type prints them.
+    /// For times, durations and bytes, the type whose canonical form is stored.
     pub(crate) canonical: Option<Canonical>,
 
     pub(crate) list_type: Option<ListType>,
-    /// Whether twins in a list of type set or map are an error; not in ObjectMeta, as in Kubernetes.
+    /// Whether duplicates in a list of type set or map are allowed; only in ObjectMeta, as in Kubernetes.
     pub(crate) twins_allowed: bool,
     pub(crate) atomic_map: Option<bool>,
 
@@ -333,18 +333,18 @@ pub(crate) struct Node {
     pub(crate) update: UpdateRules,
     pub(crate) choices: Vec<Choice>,
     pub(crate) not: Option<Box<Node>>,
-    /// Further `x-kubernetes-*` keywords, printed as they came.
+    /// Other `x-kubernetes-*` keywords, which are only printed.
     pub(crate) extensions: Vec<(String, Value)>,
 
     pub(crate) checks: Vec<CheckFn>,
     pub(crate) computed: Vec<(&'static str, DefaultFn)>,
-    /// Whether there is a default here or below: subtrees without any are not walked.
+    /// Whether there is a default here or below; other subtrees are not walked.
     pub(crate) has_defaults: bool,
-    /// Whether [`Node::index`] filled what it fills.
+    /// Whether [`Node::index`] was called.
     pub(crate) is_indexed: bool,
 }
 
-/// Up to here a linear search beats a binary one.
+/// Maximum number of properties for which linear search is faster than binary search.
 const LINEAR: usize = 8;
 
 impl Node {
@@ -356,9 +356,9 @@ impl Node {
         }
     }
 
-    /// The field of this name and its position.
+    /// The property with this name.
     pub(crate) fn property(&self, name: &str) -> Option<&Property> {
-        // While the tree is being built there is no index yet.
+        // The index does not exist while the tree is being built.
         if self.properties.len() <= LINEAR || self.sorted.len() != self.properties.len() {
             return self.properties.iter().find(|p| p.name == name);
         }
@@ -369,12 +369,12 @@ impl Node {
         Some(&self.properties[self.sorted[found] as usize])
     }
 
-    /// The field of this name, to change.
+    /// The property with this name, mutable.
     pub(crate) fn property_mut(&mut self, name: &str) -> Option<&mut Property> {
         self.properties.iter_mut().find(|p| p.name == name)
     }
 
-    /// What a document may hold under this key.
+    /// The schema of a document's value under this key.
     pub(crate) fn child(&self, name: &str) -> Child<'_> {
         match (self.property(name), &self.additional) {
             (Some(property), _) => Child::Node(&property.node),
@@ -384,26 +384,26 @@ impl Node {
         }
     }
 
-    /// Whether unknown fields stay.
+    /// Whether unknown fields are kept.
     pub(crate) fn is_open(&self) -> bool {
-        // A node without any type and structure is serde_json::Value.
+        // A node without types and structure is that of serde_json::Value.
         self.preserve_unknown
             || (self.types.is_any() && self.properties.is_empty() && self.items.is_none())
     }
 
-    /// Whether keys are data (a map) rather than fields (a struct).
+    /// Whether it is a map, whose keys are data, rather than a struct.
     pub(crate) fn is_map(&self) -> bool {
         self.properties.is_empty() && self.additional.is_some()
     }
 
-    /// Whether its objects have the fields of a struct, and no others.
+    /// Whether it is a struct, whose fields are all known.
     fn is_struct(&self) -> bool {
         let is_open = self.additional.is_some() || self.preserve_unknown || self.types.is_any();
         !self.properties.is_empty() || !is_open
     }
 
-    /// Whether a value of it counts as not set, as Go's zero values do. A struct without fields is set, as it is behind
-    /// a pointer in Go; an empty map is not.
+    /// Whether a value counts as unset, like Go's zero values. A struct without fields is set, as behind a pointer in
+    /// Go; an empty map is not.
     pub(crate) fn is_unset(&self, value: &Value) -> bool {
         match value {
             Value::Null => true,
@@ -414,11 +414,11 @@ impl Node {
         }
     }
 
-    /// Fills what is computed from the tree: lookups, and where defaults are. Called once when the tree is complete.
+    /// Computes the lookup of properties and the positions of defaults. Called once, when the tree is complete.
     pub(crate) fn index(&mut self) {
         let mut has_defaults = self.default.is_some() || !self.computed.is_empty();
         for property in &mut self.properties {
-            // A node that is shared with other schemas was indexed with the first of them.
+            // A node shared with other schemas was indexed before.
             if !property.node.is_indexed {
                 Arc::make_mut(&mut property.node).index();
             }
@@ -451,18 +451,18 @@ impl Node {
     }
 }
 
-/// What a schema says of one key of an object.
+/// The schema of one key of an object.
 #[derive(Clone, Copy)]
 pub(crate) enum Child<'a> {
-    /// It has a schema.
+    /// The schema of the key's value.
     Node(&'a Node),
-    /// Anything may stand there.
+    /// Any value is allowed.
     Free,
-    /// Nothing may stand there.
+    /// The key is unknown.
     Unknown,
 }
 
-/// What the schema says of a field, an item or an entry, if it says anything.
+/// The node of a field, an item or an entry; `None` without a schema.
 pub(crate) fn child<'a>(node: Option<&'a Node>, name: &str) -> Option<&'a Node> {
     match node?.child(name) {
         Child::Node(node) => Some(node),
@@ -470,7 +470,7 @@ pub(crate) fn child<'a>(node: Option<&'a Node>, name: &str) -> Option<&'a Node> 
     }
 }
 
-/// Whether a field of an object is there and set.
+/// Whether a field of an object is present and set.
 pub(crate) fn is_set(object: &Node, fields: &Map<String, Value>, name: &str) -> bool {
     let is_unset = |value: &Value| match object.property(name) {
         Some(property) => property.node.is_unset(value),

@@ -1,23 +1,23 @@
-//! Printing a schema for its readers: OpenAPI v3, a CRD's `openAPIV3Schema`, and swagger v2.
+//! Prints a schema as OpenAPI v3, as a CRD's `openAPIV3Schema`, or as swagger v2.
 
 use serde_json::{Map, Value, json};
 
 use super::node::{Choice, ListType, Node, Property, Rules};
-use super::number::INT_OR_STRING;
 use super::root::OBJECT_META_NAME;
+use crate::number::INT_OR_STRING;
 
-/// How the metadata of an object is printed.
+/// Form of the metadata of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metadata<'a> {
-    /// With all its fields.
+    /// With all fields.
     Inline,
-    /// As `{"type":"object"}`, as CRDs demand of an object and of those embedded in it; with all its fields elsewhere.
+    /// As `{"type":"object"}` for objects and embedded objects, which CRDs require; with all fields elsewhere.
     Open,
     /// As a reference, for instance to `#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`.
     Ref(&'a str),
 }
 
-/// OpenAPI v3.0.
+/// Prints OpenAPI v3.0.
 pub(crate) fn v3(node: &Node, metadata: &Metadata<'_>) -> Value {
     Printer {
         root: node,
@@ -27,7 +27,7 @@ pub(crate) fn v3(node: &Node, metadata: &Metadata<'_>) -> Value {
     .node(node)
 }
 
-/// Swagger 2.0.
+/// Prints Swagger 2.0.
 pub(crate) fn v2(node: &Node, metadata: &Metadata<'_>) -> Value {
     Printer {
         root: node,
@@ -62,7 +62,7 @@ impl Printer<'_> {
         );
         insert(&mut out, "default", node.default.clone());
         extensions(&mut out, node);
-        // v2 has no words for these. A type without them would make clients refuse what the server takes.
+        // v2 has no keywords for these; without a type, clients accept the values that the server accepts.
         if self.swagger && (node.nullable || !node.choices.is_empty() || node.not.is_some()) {
             return Value::Object(out);
         }
@@ -76,7 +76,7 @@ impl Printer<'_> {
         let single = node.types.single();
         insert(&mut out, "type", single);
         let both = !node.properties.is_empty() && node.additional.is_some();
-        // Only an object has unknown fields.
+        // Only objects have unknown fields.
         let open = match single {
             Some("object") => node.preserve_unknown || both,
             Some(_) => false,
@@ -97,7 +97,7 @@ impl Printer<'_> {
         Value::Object(out)
     }
 
-    /// A reference cannot have siblings in OpenAPI 3.0, so Kubernetes wraps it to keep the description.
+    /// Prints a reference. It cannot have siblings in OpenAPI 3.0, so Kubernetes wraps it to keep the description.
     fn reference(&self, node: &Node, target: &str) -> Value {
         let mut out = Map::new();
         insert(&mut out, "description", node.description.clone());
@@ -129,7 +129,7 @@ impl Printer<'_> {
             Some(items) => {
                 out.insert("items".to_owned(), self.items(node, items));
             }
-            // A list of anything: a structural schema has to say so.
+            // Items of any type, which a structural schema must declare.
             None if node.types.single() == Some("array") => {
                 out.insert("items".to_owned(), self.node(&Node::default()));
             }
@@ -137,8 +137,8 @@ impl Printer<'_> {
         }
     }
 
-    /// A field of an object. The metadata of an object of its own is no more than an object in a CRD; elsewhere its fields
-    /// would be dropped if they were not described.
+    /// Prints a property of an object. In a CRD the metadata of an embedded object is only an object; the fields of
+    /// other metadata would be pruned if they were not described.
     fn property(&self, node: &Node, property: &Property) -> Value {
         let is_object = std::ptr::eq(node, self.root) || node.embedded_resource;
         let is_metadata = property.node.type_name.as_deref() == Some(OBJECT_META_NAME);
@@ -148,7 +148,7 @@ impl Printer<'_> {
         self.node(&property.node)
     }
 
-    /// The items of a list. What tells them apart is required in each, as the engine demands it.
+    /// Prints the items of a list. Their keys are required, as in validation.
     fn items(&self, list: &Node, items: &Node) -> Value {
         let mut out = self.node(items);
         if let (Some(ListType::Map(keys)), Some(fields)) = (&list.list_type, out.as_object_mut()) {
@@ -192,8 +192,8 @@ impl Printer<'_> {
     }
 }
 
-/// The branches of a choice without their structure; nothing when a branch is only told by its type, which a structural
-/// schema cannot say there.
+/// Prints the branches of a choice without their structure; `None` if a branch differs only in its type, which a
+/// structural schema cannot express there.
 fn branches(choice: &Choice) -> Option<Value> {
     choice
         .branches
@@ -207,7 +207,7 @@ fn branch(node: &Node) -> Option<Value> {
     let mut out = Map::new();
     rules(&mut out, &node.rules);
     insert(&mut out, "format", format(node));
-    // Fields that a branch only has, and does not restrict, need not be repeated.
+    // Properties without rules in a branch are not repeated.
     let properties = node
         .properties
         .iter()
@@ -249,7 +249,7 @@ fn branch(node: &Node) -> Option<Value> {
     }
 }
 
-/// The format as readers know it: int-or-string has a keyword of its own.
+/// The format for clients; int-or-string has a separate keyword.
 fn format(node: &Node) -> Option<String> {
     node.format.clone().filter(|format| format != INT_OR_STRING)
 }

@@ -1,8 +1,8 @@
-//! Where a walk stands: a chain of borrowed steps on the stack, turned into text only when there is an error.
+//! The path of a walk: borrowed steps on the stack, converted to text only for errors.
 
 use crate::field::{CUT, FieldPath, MAX_PATH_BYTES, beginning};
 
-/// One step of the chain, from the value back to the root.
+/// One step of the path, with a reference to its parent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Path<'a> {
     Root,
@@ -12,7 +12,7 @@ pub(crate) enum Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// The step to a child: of a map its key, else its field.
+    /// The step to a child: a key of a map, or a field.
     pub(crate) fn step(&'a self, is_map: bool, name: &'a str) -> Path<'a> {
         if is_map {
             Path::Key(self, name)
@@ -21,7 +21,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// As field errors print it: `spec.ports[0].name`, `data[key]`.
+    /// The path in field errors: `spec.ports[0].name`, `data[key]`.
     pub(crate) fn field(&self) -> FieldPath {
         let mut text = Text::default();
         self.write(&mut text, &|out, key| {
@@ -36,14 +36,14 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// As strict decoding errors print it: map keys are steps like fields, `data.key`.
+    /// The path in strict decoding errors, where map keys are like fields: `data.key`.
     pub(crate) fn strict(&self) -> String {
         let mut text = Text::default();
         self.write(&mut text, &Text::push_step);
         text.path
     }
 
-    /// As Go's type errors print it: the fields alone.
+    /// The path in Go's type errors: field names only.
     pub(crate) fn fields_only(&self) -> String {
         fn write(path: &Path<'_>, out: &mut Text) {
             match path {
@@ -79,8 +79,8 @@ impl<'a> Path<'a> {
     }
 }
 
-/// The text of a path. It is cut at [`MAX_PATH_BYTES`], and a cut text takes nothing more: thousands of errors may stand
-/// below one key that is as long as a body.
+/// The text of a path. It is truncated at [`MAX_PATH_BYTES`], and nothing is added after that: thousands of errors may
+/// be below one key that is as long as a body.
 #[derive(Default)]
 struct Text {
     path: String,
@@ -125,7 +125,6 @@ mod tests {
         assert_eq!(Path::Root.field(), FieldPath::root());
     }
 
-    // Issue 9, point 10.
     #[test]
     fn a_path_that_is_too_long_is_cut_once() {
         let long = "é".repeat(3000);

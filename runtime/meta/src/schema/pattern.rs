@@ -1,13 +1,13 @@
-//! Regular expressions of schemas, which mean what they mean to Kubernetes.
+//! Regular expressions of schemas, with the semantics of Kubernetes.
 //!
-//! Schemas with the same pattern share its expression, which is compiled when a text is first matched.
+//! Schemas with equal patterns share the expression, which is compiled when it is first used.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 
 use regex::Regex;
 
-/// A pattern with its text.
+/// A pattern with its expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     pub(crate) text: String,
@@ -21,10 +21,10 @@ impl PartialEq for Pattern {
 }
 
 impl Pattern {
-    /// A pattern of a schema.
+    /// The pattern of a schema.
     ///
     /// # Errors
-    /// The reason why the text is no regular expression.
+    /// The reason if the text is not a regular expression.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         Ok(Self {
             text: text.to_owned(),
@@ -32,7 +32,7 @@ impl Pattern {
         })
     }
 
-    /// Whether a text has a match.
+    /// Whether a text matches.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.expression
             .regex()
@@ -43,17 +43,18 @@ impl Pattern {
 /// A regular expression, compiled when it is first used.
 #[derive(Debug)]
 struct Expression {
-    /// With the classes that Go has.
+    /// The pattern with Go's character classes.
     text: String,
     compiled: OnceLock<Option<Regex>>,
 }
 
 impl Expression {
-    /// A valid expression.
+    /// A validated expression.
     fn new(pattern: &str) -> Result<Self, String> {
         let text = with_ascii_classes(pattern);
         let compiled = OnceLock::new();
-        // Only an expression that is large, or repeats a part of itself, can be refused for the size of its program.
+        // Only an expression that is long or has repetitions can exceed the size limit of its program; it is compiled
+        // now.
         let may_be_too_large = text.len() > LARGE_BYTES || text.contains('{');
         if may_be_too_large || regex_syntax::parse(&text).is_err() {
             let regex = Regex::new(&text).map_err(|error| {
@@ -61,13 +62,13 @@ impl Expression {
                 let reason = reason.lines().last().unwrap_or_default();
                 reason.trim_start_matches("error: ").to_owned()
             })?;
-            // It is empty.
+            // Cannot fail: the cell is empty.
             let _ = compiled.set(Some(regex));
         }
         Ok(Self { text, compiled })
     }
 
-    /// The program; `None` is never the case, as the expression is valid.
+    /// The compiled expression; never `None`, since it was validated.
     fn regex(&self) -> Option<&Regex> {
         self.compiled
             .get_or_init(|| Regex::new(&self.text).ok())
@@ -75,22 +76,23 @@ impl Expression {
     }
 }
 
-/// A character class has some 20 KiB of program at most, and a program 10 MiB.
+/// Minimum length of a long expression: a character class has a program of at most about 20 KiB, and the limit is 10
+/// MiB.
 const LARGE_BYTES: usize = 512;
 
-/// The expressions of all schemas of the process, by the texts of their patterns.
+/// The expressions of all schemas in the process, by pattern.
 #[derive(Default)]
 struct Expressions {
     known: HashMap<String, Weak<Expression>>,
-    /// At so many entries those of dropped schemas are removed.
+    /// Number of entries at which those of dropped schemas are removed.
     full: usize,
 }
 
 impl Expressions {
-    /// The expression of a pattern.
+    /// The expression of a pattern, from the table or new.
     fn get(pattern: &str) -> Result<Arc<Expression>, String> {
         static ALL: LazyLock<Mutex<Expressions>> = LazyLock::new(Mutex::default);
-        // A panic leaves the table complete: an entry is inserted in one step.
+        // Entries are inserted in one step, so the table is consistent after a panic.
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.known.get(pattern).and_then(Weak::upgrade) {
             return Ok(known);
@@ -106,8 +108,8 @@ impl Expressions {
     }
 }
 
-/// A pattern whose `\d`, `\w`, `\s` and `\b` know ASCII alone, as in Go: a name that must match `^\w+$` has no umlauts.
-/// `\B` stays as it is, as its ASCII form could split a character.
+/// A pattern whose `\d`, `\w`, `\s` and `\b` match ASCII only, as in Go: a name that must match `^\w+$` has no
+/// umlauts. `\B` is unchanged, since its ASCII form could split a character.
 fn with_ascii_classes(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut in_class = false;
@@ -123,7 +125,7 @@ fn with_ascii_classes(pattern: &str) -> String {
             continue;
         }
         match chars.next() {
-            // A class inside of a class is one more part of it.
+            // Nested in another class, a class is a part of it.
             Some('d') => out.push_str("[0-9]"),
             Some('D') => out.push_str("[^0-9]"),
             Some('w') => out.push_str("[0-9A-Za-z_]"),

@@ -1,12 +1,12 @@
-//! Descriptions as clients read them: documentation comments without the syntax that only readers of the Rust code need.
+//! Converts documentation comments to descriptions for clients, without Rust-specific syntax.
 
 use std::ops::Range;
 
 use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
 
-/// A documentation comment as plain text. A link becomes its text, followed by its address if that is one of the web.
-/// Definitions of references and markers of Go's generators (`+optional`) are left out. Code stays as it is, with its
-/// backticks, as in Kubernetes' own descriptions.
+/// Converts a documentation comment to plain text. A link is replaced by its text, and its address if that is a URL.
+/// Definitions of references and markers of Go's generators (`+optional`) are removed. Code keeps its backticks, as in
+/// Kubernetes' descriptions.
 ///
 /// ```
 /// use apiloom_meta::schema::plain_text;
@@ -26,7 +26,7 @@ pub fn plain_text(doc: &str) -> String {
     text.trim().to_owned()
 }
 
-/// The text without markers of Go's generators.
+/// Removes markers of Go's generators.
 fn without_markers(doc: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut fence = None;
@@ -43,7 +43,7 @@ fn without_markers(doc: &str) -> String {
         if fence.is_none() && mark.is_none() && is_marker(text) {
             is_after_marker = true;
         } else if !(is_after_marker && starts_paragraph && text.is_empty()) {
-            // What was left out leaves no second empty line behind.
+            // A removed line leaves no double empty line.
             kept.push(line);
             is_after_marker = false;
         }
@@ -63,17 +63,17 @@ fn is_marker(line: &str) -> bool {
         && (rest.is_empty() || rest.starts_with('=') || name.contains(':'))
 }
 
-/// A link of Markdown.
+/// A Markdown link.
 struct Link {
     range: Range<usize>,
-    /// Where its text stands.
+    /// Range of its text.
     label: Range<usize>,
     target: String,
 }
 
-/// What stands for the links and the definitions of references in plain text, by place.
+/// Replacements for links and definitions of references, by range.
 fn replacements(doc: &str) -> Vec<(Range<usize>, String)> {
-    // rustdoc knows links that are only the name of what they lead to.
+    // rustdoc supports links that are only the name of their target.
     let name_as_link = |link: BrokenLink<'_>| {
         let is_of_reference = link.link_type == LinkType::ReferenceUnknown;
         let path = path_in_label(&link.reference, is_of_reference)?;
@@ -84,7 +84,7 @@ fn replacements(doc: &str) -> Vec<(Range<usize>, String)> {
     let mut replacements: Vec<(Range<usize>, String)> = definitions
         .map(|(_, definition)| (with_line_ends(doc, &definition.span), String::new()))
         .collect();
-    // Of links in links it is the outer one.
+    // Of nested links only the outer one is replaced.
     let mut current: Option<Link> = None;
     for (event, range) in parser.into_offset_iter() {
         match (event, &mut current) {
@@ -109,14 +109,14 @@ fn replacements(doc: &str) -> Vec<(Range<usize>, String)> {
     replacements
 }
 
-/// A range with the ends of lines behind it.
+/// Extends a range by the line breaks after it.
 fn with_line_ends(doc: &str, range: &Range<usize>) -> Range<usize> {
     let behind = &doc[range.end..];
     let more = behind.len() - behind.trim_start_matches('\n').len();
     range.start..range.end + more
 }
 
-/// What stands for a link in plain text; `None` for what only looks like one.
+/// The replacement for a link; `None` if it is not a link.
 fn replacement(doc: &str, link: &Link) -> Option<(Range<usize>, String)> {
     let (label, target) = (doc.get(link.label.clone())?, link.target.as_str());
     let before = doc[..link.range.start].chars().next_back();
@@ -130,13 +130,13 @@ fn replacement(doc: &str, link: &Link) -> Option<(Range<usize>, String)> {
     } else {
         label.to_owned()
     };
-    // The parser does not count the empty brackets of `[name][]`.
+    // The parser does not include the empty brackets of `[name][]`.
     let is_collapsed = doc[link.range.end..].starts_with("[]");
     let end = link.range.end + if is_collapsed { "[]".len() } else { 0 };
     Some((link.range.start..end, text))
 }
 
-/// Whether a text can be the target of a link: an address, a file or a Rust path.
+/// Whether a text can be the target of a link: a URL, a file or a Rust path.
 fn is_target(text: &str) -> bool {
     let is_file = text.contains(['.', '/', '#'])
         && text
@@ -150,8 +150,7 @@ fn is_of_web(target: &str) -> bool {
         && !target.contains(char::is_whitespace)
 }
 
-/// Whether a text can be what Rust's documentation links to by its name: `Foo`, `struct@Foo`, `crate::Foo::bar()`,
-/// `Vec<T>`.
+/// Whether a text can be the name of a target in rustdoc: `Foo`, `struct@Foo`, `crate::Foo::bar()`, `Vec<T>`.
 fn is_rust_path(text: &str) -> bool {
     let is_spaced = text.contains(' ') && !text.contains('<');
     text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | ':'))
@@ -161,14 +160,14 @@ fn is_rust_path(text: &str) -> bool {
             .all(|c| c.is_alphanumeric() || "_:<>,()!@#& ".contains(c))
 }
 
-/// Whether a name in brackets is meant as a link even without a target: `Self::size`, `FlunderSpec`, `size()`.
+/// Whether a name in brackets is a link even without a target: `Self::size`, `FlunderSpec`, `size()`.
 fn is_evident_rust_path(text: &str) -> bool {
     let mut pairs = text.chars().zip(text.chars().skip(1));
     let has_inner_capital = pairs.any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     is_rust_path(text) && (has_inner_capital || text.contains("::") || text.ends_with("()"))
 }
 
-/// The Rust path that a label names by itself: any in backticks, or else one that is nothing else.
+/// The Rust path in a label: the text in backticks, or the whole label if it is a path.
 fn path_in_label(label: &str, is_of_reference: bool) -> Option<&str> {
     let code = label
         .strip_prefix('`')
@@ -196,7 +195,6 @@ mod tests {
         );
     }
 
-    // Issue 10, point 12.
     #[test]
     fn links_of_the_code_are_their_text() {
         for (doc, text) in [
@@ -289,7 +287,6 @@ mod tests {
         }
     }
 
-    // Issue 10, point 2.
     #[test]
     fn markers_of_go_are_left_out() {
         for (doc, text) in [

@@ -1,4 +1,4 @@
-//! What is wrong with a schema: a line for each problem, so that all of them are reported at once.
+//! Collects the problems of a schema, one line each.
 
 /// The problems of one schema document.
 #[derive(Default)]
@@ -7,7 +7,7 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
-    /// Notes a problem of the field at `path`.
+    /// Records a problem of the field at `path`.
     pub(crate) fn error(&mut self, path: &str, text: impl std::fmt::Display) {
         self.lines.push(if path.is_empty() {
             text.to_string()
@@ -17,7 +17,7 @@ impl Problems {
     }
 }
 
-/// The path of a field below a path.
+/// The path of a field below another.
 pub(crate) fn join(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()

@@ -1,12 +1,12 @@
-//! Types that contain themselves. A structural schema is finite, so that a field says where it ends: one that keeps unknown
-//! fields, and whose type would never come to an end, is looked into no further.
+//! Types that contain themselves. A structural schema is finite, so a field must end the recursion: one that keeps
+//! unknown fields and whose type would be infinite is not expanded.
 
 use serde_json::{Map, Value};
 
 /// The keyword that ends recursion.
 pub(super) const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 
-/// What is wrong with a type that contains itself, by way of these definitions.
+/// The error of a type that contains itself, by way of these definitions.
 pub(super) fn problem(cycle: Option<&[&str]>) -> String {
     let cycle = cycle.map_or_else(String::new, |cycle| format!(" ({})", cycle.join(" -> ")));
     format!(
@@ -14,8 +14,8 @@ pub(super) fn problem(cycle: Option<&[&str]>) -> String {
     )
 }
 
-/// Whether the tree of a definition would never come to an end: a way from it that passes no field which ends recursion
-/// leads back to where it was, or to one of the definitions that are being built.
+/// Whether the tree of a definition would be infinite: a path without a field that ends recursion leads back to it, or
+/// to a definition that is being built.
 pub(super) fn is_endless(
     definitions: Option<&Map<String, Value>>,
     open: &[&str],
@@ -31,9 +31,9 @@ pub(super) fn is_endless(
 
 struct Search<'a> {
     definitions: Option<&'a Map<String, Value>>,
-    /// What was found to end.
+    /// Definitions that are known to be finite.
     finite: Vec<String>,
-    /// Through which definitions the search came.
+    /// Definitions on the current path.
     way: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ impl Search<'_> {
     }
 }
 
-/// The names that a schema refers to, but for those in fields that end recursion.
+/// Collects the names that a schema refers to, except for those in fields that end recursion.
 fn each_reference(schema: &Value, found: &mut Vec<String>) {
     match schema {
         Value::Object(keywords) => {
@@ -78,7 +78,7 @@ fn each_reference(schema: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The name of a definition in a reference. A name with a slash or a tilde is escaped as in JSON pointers.
+/// The name of a definition in a reference. Slash and tilde are escaped as in JSON pointers.
 pub(super) fn definition_name(reference: &str) -> String {
     let name = reference.rsplit('/').next().unwrap_or_default();
     name.replace("~1", "/").replace("~0", "~")

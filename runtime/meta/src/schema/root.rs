@@ -1,4 +1,4 @@
-//! The fields that every object has: `kind`, `apiVersion` and `metadata`.
+//! The fields of every object: `kind`, `apiVersion` and `metadata`.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::node::{Node, Property, Types};
 
-/// The type name by which printers recognize the metadata of an object.
+/// The type name by which printers recognize metadata.
 pub(crate) const OBJECT_META_NAME: &str = "ObjectMeta";
 
-/// The schema of a Rust type as schemars gives it.
+/// The schema of a Rust type, from schemars.
 pub(crate) fn schema_of<T: schemars::JsonSchema>() -> Value {
     schemars::generate::SchemaSettings::draft2020_12()
         .into_generator()
@@ -17,7 +17,7 @@ pub(crate) fn schema_of<T: schemars::JsonSchema>() -> Value {
         .to_value()
 }
 
-/// Makes a node the schema of an object: `kind`, `apiVersion` and `metadata` come first, as the encoder prints them.
+/// Adds the fields of every object to a node: `kind`, `apiVersion` and `metadata` come first, as in the encoder.
 pub(crate) fn add_type_and_metadata(node: &mut Node, metadata: Arc<Node>) {
     node.properties
         .retain(|property| !matches!(property.name.as_str(), "kind" | "apiVersion" | "metadata"));

@@ -1,19 +1,19 @@
-//! Random documents of a schema, for tests of what users write beside it: of the right types, and mostly within the rules.
+//! Random documents of a schema, for tests of generated CEL: with correct types, and mostly valid.
 
 use serde_json::{Map, Number, Value, json};
 
 use super::Schema;
 use super::node::{Canonical, ListType, Node};
 
-/// So deep down, what may be left out is left out: types may contain themselves.
+/// Depth below which optional fields are omitted, since types may contain themselves.
 const MAX_DEPTH: usize = 8;
 
-/// How long a list or a text is at most when nothing is said.
+/// Maximum length of a list or a text without limits.
 const MAX_LEN: usize = 3;
 
 impl Schema {
-    /// A random document, the same for the same seed. It has no `apiVersion`, `kind` and `metadata`. Patterns and the checks
-    /// of users are not looked at: [`Schema::validate`] says whether the document keeps to all rules.
+    /// A random document for a seed; the same seed gives the same document. It has no `apiVersion`, `kind` and
+    /// `metadata`. Patterns and users' checks are ignored: [`Schema::validate`] decides whether the document is valid.
     pub fn sample(&self, seed: u64) -> Value {
         let mut fields = match Random(seed).value(&self.root, 0) {
             Value::Object(fields) => fields,
@@ -26,7 +26,7 @@ impl Schema {
     }
 }
 
-/// Random numbers from a seed, by the generator SplitMix64.
+/// Pseudorandom numbers from a seed, with the generator SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -38,7 +38,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below a bound, which is not zero.
+    /// A number below a bound, which must not be zero.
     fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % (bound as u64)).unwrap_or_default()
     }
@@ -71,14 +71,14 @@ impl Random {
             Some("object") => Value::Object(self.object(node, depth)),
             Some("array") => self.array(node, depth),
             Some("string") => Value::from(self.text(node)),
-            // Whole numbers are numbers too.
+            // Integers are numbers too.
             Some("integer" | "number") => Value::from(self.integer(node)),
             Some("boolean") => Value::from(self.below(2) == 0),
             _ => json!({"a": self.below(3)}),
         }
     }
 
-    /// A variant of an enum, with the fields that all variants have.
+    /// Adds the fields that all variants have to a variant of an enum.
     fn with_other_fields(&mut self, node: &Node, value: Value, depth: usize) -> Value {
         let Value::Object(mut fields) = value else {
             return value;
@@ -107,7 +107,7 @@ impl Random {
             }
         }
         if let Some(union) = &node.rules.union {
-            // One of the members or, where that may be, none.
+            // One of the members or, if allowed, none.
             let member = self.below(union.members.len() + usize::from(union.allow_none));
             for (name, _) in &union.members {
                 fields.remove(name);
@@ -196,7 +196,7 @@ impl Random {
         let rules = &node.rules;
         let min = rules.min_length.max(rules.min_bytes).unwrap_or_default();
         let max = rules.max_length.into_iter().chain(rules.max_bytes).min();
-        // The empty text is left out by some types, so that it is none of the usual ones.
+        // Some types omit an empty text, so it is generated only if nothing else is allowed.
         let min = min.max(usize::from(max != Some(0)));
         let len = self.count(Some(min), max);
         (0..len)

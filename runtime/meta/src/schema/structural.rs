@@ -1,10 +1,10 @@
-//! What kube-apiserver takes as the schema of a CustomResourceDefinition.
+//! Checks whether kube-apiserver accepts a schema in a CustomResourceDefinition.
 
 use serde_json::{Map, Value};
 
 use crate::field::{FieldError, FieldPath};
 
-/// The formats of strings that kube-apiserver checks, without dashes, as it compares them.
+/// String formats that kube-apiserver validates, without dashes, which it ignores.
 const STRING_FORMATS: [&str; 27] = [
     "bsonobjectid",
     "byte",
@@ -35,8 +35,8 @@ const STRING_FORMATS: [&str; 27] = [
     "uuid5",
 ];
 
-/// Whether kube-apiserver checks a format for values of a type. It ignores other formats with a warning. A schema without
-/// a type is judged as one of strings.
+/// Whether kube-apiserver validates a format for values of a type. Other formats are ignored with a warning. A schema
+/// without a type counts as one of strings.
 pub fn is_known_format(json_type: Option<&str>, format: &str) -> bool {
     match json_type {
         None | Some("string") => STRING_FORMATS.contains(&format.replace('-', "").as_str()),
@@ -46,7 +46,8 @@ pub fn is_known_format(json_type: Option<&str>, format: &str) -> bool {
     }
 }
 
-/// Why kube-apiserver would refuse a schema as `openAPIV3Schema` of a CustomResourceDefinition, or ignore a format in it.
+/// The reasons why kube-apiserver would refuse a schema as `openAPIV3Schema` of a CustomResourceDefinition, or ignore
+/// a format in it.
 ///
 /// ```
 /// use apiloom_meta::{FieldPath, schema::structural::problems};
@@ -62,7 +63,7 @@ pub fn problems(schema: &Value, path: &FieldPath) -> Vec<FieldError> {
     check.found
 }
 
-/// Keywords of JSON Schema that a CRD has no field for, or whose field must be empty.
+/// Keywords of JSON Schema that CRDs do not support, or only without a value.
 const UNSUPPORTED: [&str; 12] = [
     "$defs",
     "$ref",
@@ -84,11 +85,11 @@ const NO_ROOT_TYPE: &str = "must not be empty at the root";
 const NO_FIELD_TYPE: &str = "must not be empty for specified object fields";
 const NO_ITEM_TYPE: &str = "must not be empty for specified array items";
 
-/// The walk over a schema.
+/// State of the walk over a schema.
 #[derive(Debug, Default)]
 struct Check {
     found: Vec<FieldError>,
-    /// The outermost list around whose items are not told apart: rules below it see no old values.
+    /// The outermost list without correlation of its items: `oldSelf` is not available to rules below it.
     uncorrelated: Option<FieldPath>,
 }
 
@@ -100,7 +101,7 @@ fn text<'a>(schema: &'a Value, name: &str) -> Option<&'a str> {
     schema.get(name).and_then(Value::as_str)
 }
 
-/// The members of an object, and nothing of another value.
+/// The members of an object; none for other values.
 fn members<'a>(schema: &'a Value, name: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
     let members = schema.get(name).and_then(Value::as_object);
     members.into_iter().flatten()
@@ -120,7 +121,7 @@ fn branches<'a>(
     })
 }
 
-/// Whether an expression names a variable, outside of its strings.
+/// Whether an expression refers to a variable, outside of its string literals.
 fn names(expression: &str, variable: &str) -> bool {
     let (mut quote, mut is_escaped, mut word) = (None, false, String::new());
     for character in expression.chars().chain([' ']) {
@@ -157,7 +158,7 @@ impl Check {
         self.found.push(FieldError::invalid(path, value, detail));
     }
 
-    /// What holds for the schema of a whole object alone.
+    /// Checks that apply only to the schema of a whole object.
     fn root(&mut self, schema: &Value, path: &FieldPath) {
         if let Some(other) = schema
             .get("type")
@@ -287,7 +288,7 @@ impl Check {
         }
     }
 
-    /// What holds for the fields that every object has.
+    /// Checks for the fields of every object.
     fn object_fields(&mut self, schema: &Value, path: &FieldPath) {
         let fields = path.child("properties");
         for (name, expected) in [
@@ -329,7 +330,7 @@ impl Check {
         }
     }
 
-    /// The rules in CEL, as far as they can be judged without compiling them.
+    /// Checks of CEL rules that need no compilation.
     fn validations(&mut self, schema: &Value, path: &FieldPath) {
         let path = path.child("x-kubernetes-validations");
         let rules = match schema.get("x-kubernetes-validations") {
@@ -404,7 +405,7 @@ impl Check {
         }
     }
 
-    /// Which items of a list are the same one, and whether maps are merged.
+    /// Checks of the identity of list items, and of the merging of maps.
     fn topology(&mut self, schema: &Value, path: &FieldPath) {
         let json_type = schema.get("type").unwrap_or(&Value::Null);
         if schema.get("x-kubernetes-map-type").is_some() && json_type != "object" {
@@ -503,7 +504,7 @@ impl Check {
         }
     }
 
-    /// What `allOf`, `anyOf`, `oneOf` and `not` say about a structure.
+    /// Checks of `allOf`, `anyOf`, `oneOf` and `not`.
     fn junctors(&mut self, schema: &Value, structure: &Value, path: &FieldPath) {
         for (branch, at) in branches(schema, path) {
             let is_pattern = is_true(structure, "x-kubernetes-int-or-string")
@@ -518,7 +519,7 @@ impl Check {
         }
     }
 
-    /// A schema that judges values and describes nothing.
+    /// Checks of a schema in a junctor, which validates values but describes none.
     fn judging(&mut self, schema: &Value, structure: &Value, path: &FieldPath) {
         for name in schema.as_object().into_iter().flat_map(Map::keys) {
             let detail = match name.as_str() {
@@ -536,7 +537,7 @@ impl Check {
             self.forbidden(&path.child(name), detail);
         }
         self.unsupported(schema, path);
-        // kube-apiserver does not look up the type in the structure.
+        // kube-apiserver does not use the type of the structure here.
         self.format(schema, path);
         for (name, field) in members(schema, "properties") {
             let at = path.child("properties").key(name);

@@ -1,4 +1,4 @@
-//! What an update may do to a value, and which old item a new one of a list continues.
+//! Rules for updates of values, and the correlation of old and new list items.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use super::equality::{Identity, identity, same};
 use super::node::{ListType, Node};
-use super::number;
 use super::path::Path;
 use super::walk::Walk;
 use crate::field::FieldError;
+use crate::number;
 
-/// Old items of a list by what identifies them.
+/// Old items of a list, by identity.
 pub(crate) type OldItems<'a> = HashMap<Identity<'a>, &'a Value>;
 
-/// The old items by identity; of an atomic list none, as it is one value.
+/// The old items of a list; none for an atomic list, which is a single value.
 pub(crate) fn correlate<'a>(
     list: &'a Node,
     list_type: &ListType,
@@ -29,7 +29,7 @@ pub(crate) fn correlate<'a>(
     }
 }
 
-/// The old item that `item` continues.
+/// The old item with the identity of `item`.
 pub(crate) fn find<'a>(
     list: &'a Node,
     list_type: &ListType,
@@ -103,7 +103,7 @@ fn items(walk: &mut Walk, node: &Node, new: Option<&Value>, old: Option<&Value>,
     let rules = node.update;
     match new.or(old) {
         Some(Value::Array(_)) => {
-            // Without an identity an item is its own value.
+            // Items without a declared identity are identified by their value.
             let list_type = node
                 .list_type
                 .as_ref()

@@ -1,4 +1,4 @@
-//! Unions among the fields of an object: which of them are set, and whether that is what the discriminator says.
+//! Unions among the fields of an object: which members are set, and whether the discriminator matches.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::field::{FieldError, go_quote};
 
 type Fields = Map<String, Value>;
 
-/// Checks a union; not again while neither discriminator nor membership changed.
+/// Checks a union, unless discriminator and members are as before the update.
 pub(crate) fn check(
     walk: &mut Walk,
     object: &Node,
@@ -38,7 +38,7 @@ pub(crate) fn check(
     }
 }
 
-/// The value of the discriminator, empty when it is absent.
+/// The value of the discriminator; empty if absent.
 fn selected<'a>(union: &Union, fields: &'a Fields) -> &'a str {
     let value = union
         .discriminator
@@ -47,7 +47,7 @@ fn selected<'a>(union: &Union, fields: &'a Fields) -> &'a str {
     value.and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Only the first broken rule is reported: the others mostly follow from it.
+/// Only the first violated rule is reported, since the others mostly follow from it.
 fn discriminated(
     walk: &mut Walk,
     object: &Node,
@@ -93,7 +93,7 @@ fn discriminated(
     }
 }
 
-/// Several of the members are set, or none although one must be.
+/// Reports several members that are set, or none if one is required.
 pub(crate) fn one_of<'a>(
     members: impl Iterator<Item = &'a str>,
     set: &[&str],

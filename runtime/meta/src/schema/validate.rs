@@ -1,4 +1,4 @@
-//! One walk over a document that checks everything its schema says, for a create (no `old`) or an update.
+//! Validates a document in one walk, for a create (no `old`) or an update.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,12 +9,13 @@ use super::equality::{Identity, identity, same};
 use super::node::{Choice, ListType, Node, Property, Rules, Types, is_set};
 use super::path::Path;
 use super::walk::Walk;
-use super::{format, number, transition, union};
+use super::{format, transition, union};
 use crate::error::MAX_CAUSES;
 use crate::field::{FieldError, FieldErrorKind, go_quote};
 use crate::names;
+use crate::number;
 
-/// All that is wrong with a value, in the order of the schema.
+/// The errors of a value, in the order of the schema.
 pub(crate) fn validate(node: &Node, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut walk = Walk::default();
     walk.node(node, value, old, &Path::Root);
@@ -47,7 +48,7 @@ impl Walk {
             Value::Number(number) => self.number(node, number, path),
             Value::Null | Value::Bool(_) => {}
         }
-        // What follows judges the value as a whole, and would only repeat what is known to be wrong inside of it.
+        // The following checks are about the value as a whole; errors inside of it would only be repeated.
         if self.found == before {
             node.choices
                 .iter()
@@ -132,7 +133,7 @@ impl Walk {
                 self.fail(|| FieldError::invalid(&path.field(), text, &detail));
             }
         }
-        // The pattern beside a format only says the same in other words.
+        // The pattern of a format repeats the format's check.
         let mismatch = rules
             .pattern
             .as_ref()
@@ -250,11 +251,14 @@ impl Walk {
         }
     }
 
-    /// An object inside another says what it is: apiVersion and kind. Metadata it need not have.
+    /// Checks an embedded object, which must have apiVersion and kind; its metadata is optional.
     fn embedded_resource(&mut self, fields: &Map<String, Value>, path: &Path<'_>) {
-        let api_version = |text: &str| match text.split('/').count() > 2 {
-            true => Some(format!("unexpected GroupVersion string: {text}")),
-            false => None,
+        let api_version = |text: &str| {
+            if text.split('/').count() > 2 {
+                Some(format!("unexpected GroupVersion string: {text}"))
+            } else {
+                None
+            }
         };
         let kind = |text: &str| {
             let problems = names::dns1035_label(&text.to_ascii_lowercase());
@@ -279,7 +283,7 @@ impl Walk {
                         self.fail(|| FieldError::invalid(&at(), text.as_str(), &problem));
                     }
                 }
-                // A value of another type was refused before.
+                // A value of another type is reported elsewhere.
                 Some(_) => {}
             }
         }
@@ -332,7 +336,8 @@ impl Walk {
         }
     }
 
-    /// What a field that is set asks of its siblings; not asked again while neither changed between set and unset.
+    /// Checks the siblings that a field requires or excludes; on update only if one of them changed between set and
+    /// unset.
     fn siblings(
         &mut self,
         object: &Node,
@@ -405,7 +410,7 @@ impl Walk {
         }
     }
 
-    /// Items of sets and keys of map lists stand there once, and keys do stand there.
+    /// Checks that items of sets and keys of map lists are unique, and that keys are present.
     fn twins(&mut self, node: &Node, list_type: &ListType, items: &[Value], path: &Path<'_>) {
         if let ListType::Map(keys) = list_type {
             let fields = items
@@ -419,7 +424,7 @@ impl Walk {
                         .and_then(|items| items.property(key))
                         .is_some_and(|p| p.required)
                 };
-                // A required field is reported as such where the item itself is checked.
+                // A missing required field is reported where the item itself is validated.
                 for key in keys
                     .iter()
                     .filter(|key| fields.get(*key).is_none_or(Value::is_null) && !declared(key))
@@ -437,7 +442,7 @@ impl Walk {
         if items.len() < 2 || !(by_identity || node.rules.unique) {
             return;
         }
-        // Items that are not told apart otherwise are told apart by what they are.
+        // Items without another identity are identified by their value.
         let told_by = if by_identity {
             list_type
         } else {
@@ -456,7 +461,7 @@ impl Walk {
         }
     }
 
-    /// Whether there are not too many entries to look at each of them.
+    /// Checks the number of entries; returns whether it is small enough to validate each of them.
     fn size(
         &mut self,
         min: &Option<usize>,
@@ -495,7 +500,7 @@ impl Walk {
         if matching == 1 || (matching > 1 && !choice.exactly_one) {
             return;
         }
-        // Nothing is told of what follows, so it need not be found out what is wrong.
+        // The errors would not be returned, so the branch need not be found.
         if self.probing || self.errors.len() >= MAX_CAUSES {
             self.found += 1;
             return;
@@ -530,7 +535,7 @@ impl Walk {
     }
 }
 
-/// Whether a value satisfies a branch.
+/// Whether a value matches a branch.
 fn matches(branch: &Node, value: &Value) -> bool {
     let mut walk = Walk {
         probing: true,
@@ -540,7 +545,7 @@ fn matches(branch: &Node, value: &Value) -> bool {
     walk.found == 0
 }
 
-/// The fields of an externally tagged enum: every branch that takes an object requires one field of its own.
+/// The fields of an externally tagged enum, in which every branch for an object requires one field.
 fn members<'a>(choice: &'a Choice, value: &Value) -> Option<Vec<&'a str>> {
     if !value.is_object() {
         return None;
@@ -567,8 +572,8 @@ fn members<'a>(choice: &'a Choice, value: &Value) -> Option<Vec<&'a str>> {
     Some(names)
 }
 
-/// The branch a value is meant for, so that its errors are worth telling: the one its tag selects, the only one of its
-/// type, or else the one that it misses by least.
+/// The branch whose errors are reported: the one selected by the tag, the only one of the value's type, or else the
+/// one with the fewest errors.
 fn meant<'a>(choice: &'a Choice, value: &Value) -> Option<&'a Node> {
     let tagged = |branch: &&Node| {
         let mut tags = branch
@@ -604,7 +609,7 @@ fn text_of(value: &Value) -> Cow<'_, str> {
         .map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
 }
 
-/// The part of an item that makes it a twin.
+/// The part of an item that identifies a duplicate.
 fn shown_identity(list_type: &ListType, item: &Value) -> Value {
     match (list_type, item) {
         (ListType::Map(keys), Value::Object(fields)) => Value::Object(
@@ -616,7 +621,7 @@ fn shown_identity(list_type: &ListType, item: &Value) -> Value {
     }
 }
 
-/// The text that a type error has for CRDs: it names the type of the value, not the value.
+/// The type error of CRDs, with the type of the value, not the value.
 fn wrong_type(node: &Node, value: &Value, path: &Path<'_>) -> FieldError {
     let at = path.field();
     let actual = match value {

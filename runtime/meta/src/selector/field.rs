@@ -1,7 +1,7 @@
-//! The field selector grammar: `metadata.name=a,spec.referenceType!=Flunder`.
+//! Field selectors: `metadata.name=a,spec.referenceType!=Flunder`.
 //!
-//! A backslash in a value escapes a backslash, a comma or an equals sign; fields know no escapes. Which fields there
-//! are is the kind's business, not the grammar's.
+//! A backslash in a value escapes a backslash, a comma or an equals sign; field names have no escapes. The supported
+//! fields depend on the kind, and are not checked here.
 
 mod matcher;
 
@@ -12,7 +12,7 @@ use crate::field::echoed;
 
 pub use matcher::FieldMatcher;
 
-/// A parsed field selector; the empty one selects everything. Requirements are kept sorted.
+/// A parsed field selector; an empty one selects all objects. Requirements are sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSelector {
     requirements: Vec<FieldRequirement>,
@@ -21,22 +21,22 @@ pub struct FieldSelector {
 /// One requirement of a field selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldRequirement {
-    /// The field's path, such as `metadata.name`.
+    /// Path of the field, such as `metadata.name`.
     pub field: String,
-    /// `false` for `!=`.
+    /// True for `=` and `==`, false for `!=`.
     pub equals: bool,
-    /// The value compared with.
+    /// The value to compare with.
     pub value: String,
 }
 
 impl FieldSelector {
-    /// Reads the query form.
+    /// Parses the syntax of the query parameter.
     ///
     /// # Errors
-    /// The parse error, verbatim as Kubernetes words it.
+    /// The parse error, with the text of Kubernetes.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut terms = terms(text);
-        // The first bad term in this order is the one that the error names.
+        // Kubernetes reports the first malformed term in this order.
         terms.sort_unstable();
         let mut requirements = Vec::new();
         for term in terms.into_iter().filter(|t| !t.is_empty()) {
@@ -56,13 +56,13 @@ impl FieldSelector {
         Ok(Self::new(requirements))
     }
 
-    /// The selector of these requirements; all of them must hold.
+    /// A selector with these requirements; all of them must match.
     pub fn new(mut requirements: Vec<FieldRequirement>) -> Self {
         requirements.sort_by_cached_key(ToString::to_string);
         Self { requirements }
     }
 
-    /// Whether it selects everything.
+    /// Whether all objects are selected.
     pub fn is_everything(&self) -> bool {
         self.requirements.is_empty()
     }
@@ -72,7 +72,7 @@ impl FieldSelector {
         &self.requirements
     }
 
-    /// The value that `field` must equal, when the selector says so.
+    /// The value that `field` must be equal to, if the selector requires one.
     pub fn requires(&self, field: &str) -> Option<&str> {
         self.requirements
             .iter()
@@ -80,7 +80,7 @@ impl FieldSelector {
             .map(|r| r.value.as_str())
     }
 
-    /// Whether an object whose fields read so is selected; a missing field reads as the empty string.
+    /// Whether an object is selected; `field` returns the value of a field, the empty string for a missing one.
     pub fn matches<'a>(&self, field: impl Fn(&str) -> Cow<'a, str>) -> bool {
         self.requirements
             .iter()
@@ -88,7 +88,7 @@ impl FieldSelector {
     }
 }
 
-/// The terms between commas, escaped commas left inside them.
+/// Splits a selector at commas, except for escaped ones.
 fn terms(text: &str) -> Vec<&str> {
     let mut terms = Vec::new();
     let (mut start, mut escaped) = (0, false);
@@ -107,7 +107,7 @@ fn terms(text: &str) -> Vec<&str> {
     terms
 }
 
-/// Field, whether equal, and the value still escaped; split at the first operator.
+/// Splits a term at its first operator: field, whether `=`, and the value with its escapes.
 fn split(term: &str) -> Option<(&str, bool, &str)> {
     let equals_at = term.find('=')?;
     let (before, after) = (&term[..equals_at], &term[equals_at + 1..]);
@@ -131,7 +131,7 @@ fn unescape(value: &str) -> Result<String, String> {
                     ));
                 }
             },
-            // The number of the character, not the character: Kubernetes prints it so.
+            // Kubernetes prints the number of the character, not the character.
             ',' | '=' => {
                 return Err(format!(
                     "invalid field selector: unescaped character in value: {}",

@@ -1,7 +1,7 @@
-//! The label selector grammar: `k=v,k2 in (a,b),!k3,k4>5`.
+//! Label selectors: `k=v,k2 in (a,b),!k3,k4>5`.
 //!
-//! A requirement that no well-formed label could be held against is refused when the selector is read, so matching
-//! never fails. Texts and tokens are those of `k8s.io/apimachinery/pkg/labels`.
+//! Malformed keys and values are refused by the parser, so matching never fails. Texts and tokens are those of
+//! `k8s.io/apimachinery/pkg/labels`.
 
 mod matcher;
 mod parse;
@@ -12,14 +12,14 @@ use std::fmt;
 pub use matcher::{LabelMatcher, Labels};
 pub use requirement::{Operator, Requirement};
 
-/// A parsed label selector; the empty one selects everything. Requirements are kept sorted by key.
+/// A parsed label selector; an empty one selects all objects. Requirements are sorted by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
 impl LabelSelector {
-    /// Reads the query form. The error is the text that the API answers with 400.
+    /// Parses the syntax of the query parameter. The error is the message of the API's BadRequest.
     ///
     /// ```
     /// use apiloom_meta::selector::LabelQuery;
@@ -29,23 +29,24 @@ impl LabelSelector {
     /// ```
     ///
     /// # Errors
-    /// The parse error, verbatim as Kubernetes words it.
+    /// The parse error, with the text of Kubernetes.
     pub fn parse(text: &str) -> Result<Self, String> {
         parse::requirements(text).map(Self::new)
     }
 
-    /// The selector of these requirements; all of them must hold.
+    /// A selector with these requirements; all of them must match.
     pub fn new(mut requirements: Vec<Requirement>) -> Self {
         requirements.sort_by(|a, b| a.key().cmp(b.key()));
         Self { requirements }
     }
 
-    /// Whether it selects everything.
+    /// Whether all objects are selected.
     pub fn is_everything(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Whether an object with these labels (looked up by key) is selected. [`LabelMatcher`] asks many objects for less.
+    /// Whether an object with these labels (looked up by key) is selected. For many objects, [`LabelMatcher`] is
+    /// faster.
     pub fn matches<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|r| r.matches(label(r.key())))
     }
@@ -55,7 +56,7 @@ impl LabelSelector {
         &self.requirements
     }
 
-    /// The one value that the label must have, when the selector says so.
+    /// The value that the label must have, if the selector requires one.
     pub fn requires(&self, key: &str) -> Option<&str> {
         let exact = |r: &&Requirement| {
             r.key() == key

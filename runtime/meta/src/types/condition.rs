@@ -52,7 +52,7 @@ impl From<bool> for ConditionStatus {
 }
 
 impl Condition {
-    /// A condition observed now.
+    /// A condition, with the current time as its transition time.
     pub fn new(
         condition_type: impl Into<String>,
         status: impl Into<ConditionStatus>,
@@ -69,7 +69,7 @@ impl Condition {
         }
     }
 
-    /// Says of which generation it was observed.
+    /// Sets the generation that was observed.
     #[must_use]
     pub fn observed(mut self, generation: i64) -> Self {
         self.observed_generation = Some(generation);
@@ -90,17 +90,17 @@ pub trait Conditions {
     /// The condition of a type.
     fn condition(&self, condition_type: &str) -> Option<&Condition>;
 
-    /// Whether the condition of a type is there and holds.
+    /// Whether there is a condition of a type with the status True.
     fn is_condition_true(&self, condition_type: &str) -> bool {
         self.condition(condition_type)
             .is_some_and(|c| c.status == ConditionStatus::True)
     }
 
-    /// Appends the condition, or updates the one of its type, whose transition time moves only when the status changes.
-    /// Tells whether anything changed.
+    /// Adds the condition, or updates the one of its type, whose transition time changes only with the status. Returns
+    /// whether anything changed.
     fn set_condition(&mut self, condition: Condition) -> bool;
 
-    /// Removes the condition of a type. Tells whether there was one.
+    /// Removes the condition of a type. Returns whether there was one.
     fn remove_condition(&mut self, condition_type: &str) -> bool;
 }
 

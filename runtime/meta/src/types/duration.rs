@@ -1,4 +1,4 @@
-//! Lengths of time as the API prints them: Go's spelling, in nanoseconds.
+//! Durations in Go's syntax, in nanoseconds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ const SECOND: u64 = 1_000 * MILLISECOND;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 
-/// Units with their lengths in nanoseconds. Both signs for micro are read, the first one is printed.
+/// Units with their length in nanoseconds. Both signs for micro are parsed, the first one is printed.
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", MICROSECOND),
@@ -25,7 +25,7 @@ const UNITS: [(&str, u64); 8] = [
     ("h", HOUR),
 ];
 
-/// The length of the most negative duration; the longest positive one is a nanosecond shorter.
+/// Magnitude of the most negative duration, in nanoseconds; the longest positive one is a nanosecond shorter.
 const LONGEST: u64 = 1 << 63;
 
 /// A length of time, which may be negative: `1h30m0s`. About 292 years at most.
@@ -40,36 +40,37 @@ const LONGEST: u64 = 1 << 63;
 pub struct Duration(i64);
 
 impl Duration {
-    /// No time at all.
+    /// The duration zero.
     pub const ZERO: Self = Self(0);
-    /// The most negative one.
+    /// The most negative duration.
     pub const MIN: Self = Self(i64::MIN);
-    /// The longest one.
+    /// The longest duration.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// So many nanoseconds.
+    /// A duration in nanoseconds.
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
-    /// So many seconds; the nearest that there is when these are too many.
+    /// A duration in seconds; saturates.
     pub const fn from_secs(secs: i64) -> Self {
         Self(secs.saturating_mul(SECOND as i64))
     }
-    /// The nanoseconds.
+    /// The duration in nanoseconds.
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
-    /// The seconds, with their fraction.
+    /// The duration in seconds, with its fraction.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / SECOND as f64
     }
-    /// Whether it ends before it begins.
+    /// Whether the duration is negative.
     pub const fn is_negative(self) -> bool {
         self.0 < 0
     }
 }
 
-/// Why a duration has no counterpart: the standard library has no negative ones, and some that are longer.
+/// Error of a duration that cannot be converted to or from the standard library's, which has no negative ones, and
+/// longer ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the duration is out of range")]
 pub struct DurationRangeError(());
@@ -114,7 +115,7 @@ impl fmt::Display for Duration {
     }
 }
 
-/// Writes nanoseconds in a larger unit, without zeros at the end of the fraction.
+/// Writes nanoseconds in a larger unit, without trailing zeros in the fraction.
 fn write_decimal(f: &mut fmt::Formatter<'_>, nanos: u64, unit: u64, name: &str) -> fmt::Result {
     write!(f, "{}", nanos / unit)?;
     let (mut fraction, mut width) = (nanos % unit, unit.ilog10() as usize);
@@ -128,7 +129,7 @@ fn write_decimal(f: &mut fmt::Formatter<'_>, nanos: u64, unit: u64, name: &str) 
     f.write_str(name)
 }
 
-/// Why a text is no duration; prints as Go's `time.ParseDuration` does.
+/// Error of a malformed duration; its text is that of Go's `time.ParseDuration`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("time: {0}")]
 pub struct ParseDurationError(String);
@@ -156,7 +157,7 @@ fn invalid(text: &str) -> ParseDurationError {
     ParseDurationError(format!("invalid duration {}", quoted(text)))
 }
 
-/// The nanoseconds of numbers each with a unit, up to [`LONGEST`]. The whole text is what errors quote.
+/// Parses numbers with units, up to [`LONGEST`]. Errors quote the whole text.
 fn parse(whole: &str, text: &str) -> Result<u64, ParseDurationError> {
     let mut rest = text;
     let mut nanos = 0u64;
@@ -199,15 +200,15 @@ fn parse(whole: &str, text: &str) -> Result<u64, ParseDurationError> {
     Ok(nanos)
 }
 
-/// Takes the characters that fit from the front.
+/// Removes the leading characters that match, and returns them.
 fn take<'t>(rest: &mut &'t str, fits: impl Fn(char) -> bool) -> &'t str {
     let (taken, behind) = rest.split_at(rest.find(|c| !fits(c)).unwrap_or(rest.len()));
     *rest = behind;
     taken
 }
 
-/// The nanoseconds of a decimal fraction of a unit. Digits that no longer fit an integer are dropped, and what is less than
-/// a nanosecond is, as Go does it in 64 bits of floating point.
+/// The nanoseconds of a decimal fraction of a unit. Digits beyond an integer's range, and parts of a nanosecond, are
+/// dropped, as in Go, which uses 64-bit floats.
 fn part_of(digits: &str, unit: u64) -> u64 {
     let (mut value, mut scale) = (0u64, 1f64);
     for digit in digits.bytes().map(|digit| u64::from(digit - b'0')) {
@@ -222,7 +223,7 @@ fn part_of(digits: &str, unit: u64) -> u64 {
     (value as f64 * (unit as f64 / scale)) as u64
 }
 
-/// A text in quotes as Go's package `time` writes it: bytes that are not printable ASCII in hexadecimal.
+/// Quotes a text as Go's package `time` does: bytes that are not printable ASCII in hexadecimal.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! A value that is a number or a string, such as a port or a percentage.
+//! A value that is an integer or a string, such as a port or a percentage.
 
 use std::fmt;
 
@@ -17,29 +17,29 @@ use crate::field::go_quote;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a 32-bit integer or a string")]
 pub enum IntOrString {
-    /// A number.
+    /// An integer.
     Int(i32),
     /// A string, often a percentage.
     String(String),
 }
 
 impl IntOrString {
-    /// Reads a number where it is one, a string otherwise.
+    /// An integer if the text is one, else a string.
     pub fn parse(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::from(text), Self::Int)
     }
 
-    /// The number, or so many percent of `total`, rounded up.
+    /// The integer, or the percentage of `total`, rounded up.
     ///
     /// # Errors
-    /// A string that is no percentage, in Kubernetes' words.
+    /// If the string is not a percentage, with the text of Kubernetes.
     pub fn scaled_up(&self, total: i32) -> Result<i64, String> {
         self.scaled(total, |share| {
             share.div_euclid(100) + i64::from(share.rem_euclid(100) != 0)
         })
     }
 
-    /// The number, or so many percent of `total`, rounded down.
+    /// The integer, or the percentage of `total`, rounded down.
     ///
     /// # Errors
     /// As [`IntOrString::scaled_up`].

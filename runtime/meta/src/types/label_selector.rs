@@ -1,4 +1,4 @@
-//! `LabelSelector`, the structured form that stands inside objects.
+//! `LabelSelector`, the structured form in objects.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::field::{FieldError, FieldPath};
+use crate::labels::label_errors;
 use crate::names;
 use crate::selector::LabelQuery;
 use crate::selector::label::{Operator, Requirement};
-use crate::validation::label_errors;
 
 /// Selects objects by their labels; all requirements must hold. The empty selector selects everything.
 ///
@@ -58,11 +58,11 @@ pub enum LabelSelectorOperator {
 }
 
 impl LabelSelector {
-    /// The selector as lists and watches take it.
+    /// Converts to the form of lists and watches.
     ///
     /// # Errors
-    /// When a key or value is not well formed, or an operator has the wrong number of values; the text names the first
-    /// bad requirement's fields.
+    /// If a key or value is malformed, or an operator has the wrong number of values; the text has the fields of the
+    /// first bad requirement.
     pub fn to_query(&self) -> Result<LabelQuery, String> {
         let labels = self
             .match_labels
@@ -78,7 +78,8 @@ impl LabelSelector {
             .map(LabelQuery::new)
     }
 
-    /// Whether an object with these labels is selected. To ask many times, make the query once.
+    /// Whether an object with these labels is selected. For many objects, convert with [`LabelSelector::to_query`]
+    /// once.
     ///
     /// # Errors
     /// As [`LabelSelector::to_query`].
@@ -88,7 +89,7 @@ impl LabelSelector {
             .matches(|key| labels.get(key).map(String::as_str)))
     }
 
-    /// What is wrong with the selector, field by field.
+    /// The problems of the selector, by field.
     pub fn validate(&self, path: &FieldPath) -> Vec<FieldError> {
         let labels = self
             .match_labels

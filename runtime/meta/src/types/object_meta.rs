@@ -1,7 +1,7 @@
-//! `ObjectMeta`, `ListMeta` and what stands inside them.
+//! `ObjectMeta`, `ListMeta` and their parts.
 //!
-//! Fields stand in the order in which the API prints them; `x-apiloom-order` repeats it for the encoder, which works on
-//! documents whose keys are sorted.
+//! Fields are in the order in which the API prints them; `x-apiloom-order` repeats it for the encoder, whose documents
+//! have sorted keys.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +93,7 @@ pub struct OwnerReference {
 }
 
 impl OwnerReference {
-    /// Says that the owner manages the object, and that foreground deletion of the owner waits for it.
+    /// Marks the owner as the managing controller, whose foreground deletion waits for this object.
     #[must_use]
     pub fn as_controller(mut self) -> Self {
         self.controller = Some(true);
@@ -131,7 +131,7 @@ pub struct ManagedFieldsEntry {
     pub subresource: Option<String>,
 }
 
-/// The schema of an object of which nothing is known and nothing is dropped.
+/// The schema of an object with any fields, all of which are kept.
 fn any_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }

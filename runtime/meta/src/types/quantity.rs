@@ -1,7 +1,7 @@
 //! Fixed-point quantities with suffixes: `100m`, `1Gi`, `1e3`.
 //!
-//! A quantity is a decimal number with at most nine fractional digits, never a floating-point number. It keeps the
-//! family of suffixes that it was written in, and prints in canonical form: no fraction, the largest suffix that fits.
+//! A quantity is a decimal number with at most nine fractional digits, never a float. It keeps the suffix family of
+//! its text, and prints in canonical form: without fraction, with the largest suffix that fits.
 
 mod parse;
 
@@ -15,9 +15,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 pub use parse::ParseQuantityError;
 
-/// The smallest exponent: amounts below one nano are rounded away from zero.
+/// Smallest exponent: amounts below one nano are rounded away from zero.
 const NANO: i32 = -9;
-/// The largest exponent that has a decimal suffix, `E`.
+/// Largest exponent with a decimal suffix, `E`.
 const EXA: i32 = 18;
 
 /// Which family of suffixes a [`Quantity`] prints with.
@@ -44,10 +44,10 @@ pub enum QuantityFormat {
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Quantity {
-    /// The amount is `digits * 10^exponent`. Digits do not end in zero, so equal amounts have equal parts; zero has
-    /// exponent zero. Never `i128::MIN`, so negation is safe.
+    /// The amount is `digits * 10^exponent`. Digits do not end in zero, so that equal amounts have equal fields; zero
+    /// has exponent zero. Never `i128::MIN`, so negation cannot overflow.
     digits: i128,
-    /// At least [`NANO`].
+    /// Exponent of ten, at least [`NANO`].
     exponent: i32,
     format: QuantityFormat,
 }
@@ -60,7 +60,7 @@ impl Quantity {
         format: QuantityFormat::DecimalSi,
     };
 
-    /// A whole number that prints with this family of suffixes.
+    /// An integer with this suffix family.
     pub fn new(amount: i64, format: QuantityFormat) -> Self {
         Self {
             digits: i128::from(amount),
@@ -70,7 +70,7 @@ impl Quantity {
         .normalized()
     }
 
-    /// So many thousandths, such as millicores.
+    /// An amount in thousandths, such as millicores.
     pub fn from_milli(amount: i64) -> Self {
         Self {
             digits: i128::from(amount),
@@ -80,7 +80,7 @@ impl Quantity {
         .normalized()
     }
 
-    /// Which family of suffixes it prints with.
+    /// The suffix family.
     pub fn format(&self) -> QuantityFormat {
         self.format
     }
@@ -90,35 +90,36 @@ impl Quantity {
         self.digits == 0
     }
 
-    /// -1, 0 or 1.
+    /// The sign: -1, 0 or 1.
     pub fn signum(&self) -> i32 {
         self.digits.signum() as i32
     }
 
-    /// The amount, when it is a whole number that an `i64` holds.
+    /// The amount, if it is an integer in the range of `i64`.
     pub fn to_i64(&self) -> Option<i64> {
         let (amount, exact) = self.scaled(0)?;
         i64::try_from(amount).ok().filter(|_| exact)
     }
 
-    /// The amount, rounded away from zero to a whole number. `None` when an `i64` does not hold it.
+    /// The amount, rounded away from zero to an integer; `None` outside of the range of `i64`.
     pub fn ceil(&self) -> Option<i64> {
         i64::try_from(self.scaled(0)?.0).ok()
     }
 
-    /// The amount in thousandths, rounded away from zero. `None` when an `i64` does not hold it.
+    /// The amount in thousandths, rounded away from zero; `None` outside of the range of `i64`.
     pub fn milli(&self) -> Option<i64> {
         i64::try_from(self.scaled(-3)?.0).ok()
     }
 
-    /// The nearest floating-point number, for display and ratios only.
+    /// The nearest float, for display and ratios only.
     pub fn to_f64(&self) -> f64 {
         format!("{}e{}", self.digits, self.exponent)
             .parse()
             .unwrap_or(f64::NAN)
     }
 
-    /// The sum, in the family of the first, or of the second when the first is zero. `None` when 38 digits do not hold it.
+    /// The sum, in the suffix family of the first, or of the second if the first is zero. `None` if it exceeds 38
+    /// digits.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         let exponent = self.exponent.min(other.exponent);
@@ -140,13 +141,13 @@ impl Quantity {
         })
     }
 
-    /// The difference, in the family that [`Quantity::checked_add`] would choose. `None` when 38 digits do not hold it.
+    /// The difference, in the suffix family of [`Quantity::checked_add`]. `None` if it exceeds 38 digits.
     #[must_use]
     pub fn checked_sub(self, other: Self) -> Option<Self> {
         self.checked_add(-other)
     }
 
-    /// The digits of the same amount at a lower exponent.
+    /// The digits of the amount for a lower exponent.
     fn digits_at(&self, exponent: i32) -> Option<i128> {
         if self.digits == 0 {
             return Some(0);
@@ -155,7 +156,7 @@ impl Quantity {
         self.digits.checked_mul(10_i128.checked_pow(up)?)
     }
 
-    /// The amount in units of `10^exponent`, rounded away from zero, and whether nothing was lost.
+    /// The amount in units of `10^exponent`, rounded away from zero, and whether it is exact.
     fn scaled(&self, exponent: i32) -> Option<(i128, bool)> {
         if self.exponent >= exponent {
             return Some((self.digits_at(exponent)?, true));
@@ -172,13 +173,13 @@ impl Quantity {
         }
         while self.digits != 0 && self.digits % 10 == 0 {
             self.digits /= 10;
-            // Cannot reach the end of i32: a number has at most 38 zeros, and reading one checks the exponent.
+            // Cannot overflow: a number has at most 38 trailing zeros, and parsing limits the exponent.
             self.exponent = self.exponent.saturating_add(1);
         }
         self
     }
 
-    /// The amount as printed in powers of 1024, when it is whole and at least one of them.
+    /// The amount with a suffix of powers of 1024; `None` if it is not an integer, or less than 1024.
     fn binary(&self) -> Option<String> {
         let (mut amount, exact) = self.scaled(0)?;
         if !exact || amount.abs() < 1024 {
@@ -197,7 +198,7 @@ impl Quantity {
     }
 }
 
-/// Digits divided by `10^places`, rounded away from zero, and whether nothing was lost.
+/// Digits divided by `10^places`, rounded away from zero, and whether the result is exact.
 fn divided(digits: i128, places: i64) -> (i128, bool) {
     match u32::try_from(places)
         .ok()
@@ -205,7 +206,7 @@ fn divided(digits: i128, places: i64) -> (i128, bool) {
     {
         Some(unit) if digits % unit == 0 => (digits / unit, true),
         Some(unit) => (digits / unit + digits.signum(), false),
-        // Fewer digits than places: nothing but the rounding is left.
+        // Fewer digits than places: only the rounding remains.
         None => (digits.signum(), digits == 0),
     }
 }
@@ -221,7 +222,7 @@ impl fmt::Display for Quantity {
         {
             return f.write_str(&text);
         }
-        // Suffixes stand for every third exponent, and end at E; the rest are zeros.
+        // Suffixes exist for every third exponent up to E; the rest is written as zeros.
         let exponential = self.format == QuantityFormat::DecimalExponent || self.exponent > 2 * EXA;
         let third = self.exponent - self.exponent.rem_euclid(3);
         let exponent = if exponential { third } else { third.min(EXA) };
@@ -299,15 +300,15 @@ impl Ord for Quantity {
     }
 }
 
-/// Compares amounts of the same sign without it.
+/// Compares the magnitudes of amounts with the same sign.
 fn magnitude_cmp(a: &Quantity, b: &Quantity) -> Ordering {
     if a.is_zero() || b.is_zero() {
         return b.is_zero().cmp(&a.is_zero());
     }
     let places = |q: &Quantity| i64::from(q.digits.unsigned_abs().ilog10()) + i64::from(q.exponent);
     places(a).cmp(&places(b)).then_with(|| {
-        // As many places before the point: the lower exponent has more digits, so bringing the other down to it
-        // gives as many digits again, at most 39, which a u128 need not hold; then it is the larger one.
+        // Both have the same number of integer digits: the number with the lower exponent has more digits, and the
+        // other one scaled to it has as many, at most 39. If that exceeds a u128, it is the larger one.
         let exponent = a.exponent.min(b.exponent);
         let digits = |q: &Quantity| {
             let up = u32::try_from(i64::from(q.exponent) - i64::from(exponent)).ok()?;
@@ -353,7 +354,7 @@ impl<'de> Deserialize<'de> for Quantity {
     }
 }
 
-/// What a quantity may look like, for validation of objects that no Rust type reads.
+/// Pattern of quantities, for objects that are not decoded to Rust types.
 const PATTERN: &str =
     r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
 

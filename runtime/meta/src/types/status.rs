@@ -1,4 +1,4 @@
-//! `Status`, the answer that is not an object: failures, and deletions that returned none.
+//! `Status`, the response without an object: failures, and deletions that removed the object.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// A status of this outcome that says nothing else.
+    /// A status without details.
     pub(crate) fn new(status: &str) -> Self {
         Self {
             kind: "Status".to_owned(),
@@ -48,12 +48,12 @@ impl Status {
         }
     }
 
-    /// A success, such as the answer to a deletion: it has no code.
+    /// A success, such as the response to a deletion; it has no code.
     pub fn success() -> Self {
         Self::new("Success")
     }
 
-    /// Puts details in.
+    /// Sets the details.
     #[must_use]
     pub fn with_details(mut self, details: StatusDetails) -> Self {
         self.details = Some(details);

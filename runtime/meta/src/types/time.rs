@@ -1,6 +1,6 @@
-//! Points in time as the API prints them: RFC 3339 in UTC, to the second or to the microsecond.
+//! Times in the format of the API: RFC 3339 in UTC, in seconds or microseconds.
 //!
-//! Read and refused as Go's `time.Parse` does it, since its texts are what clients of the API know.
+//! Parsed with the rules and error texts of Go's `time.Parse`, which clients know.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::field::go_quote;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
-/// 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z: what four digits of a year can say.
+/// 0000-01-01T00:00:00Z to 9999-12-31T23:59:59Z: the range of years with four digits.
 const SECONDS: std::ops::RangeInclusive<i64> = -62_167_219_200..=253_402_300_799;
 
 /// A point in time with second precision: `2026-11-21T09:28:46Z`.
@@ -28,11 +28,11 @@ const SECONDS: std::ops::RangeInclusive<i64> = -62_167_219_200..=253_402_300_799
 pub struct Time(i64);
 
 impl Time {
-    /// The present second.
+    /// The current time, in seconds.
     pub fn now() -> Self {
         Self::from_unix_seconds(jiff::Timestamp::now().as_second())
     }
-    /// From seconds since the Unix epoch; a year outside of 0 to 9999 becomes the nearest that is inside.
+    /// A time from seconds since the Unix epoch; saturates at the years 0 and 9999.
     pub fn from_unix_seconds(seconds: i64) -> Self {
         Self(seconds.clamp(*SECONDS.start(), *SECONDS.end()))
     }
@@ -40,11 +40,11 @@ impl Time {
     pub fn unix_seconds(self) -> i64 {
         self.0
     }
-    /// How long after `earlier` this is; zero when it is not after it.
+    /// The time elapsed since `earlier`; zero if that is later.
     pub fn duration_since(self, earlier: Self) -> Duration {
         Duration::from_secs(u64::try_from(self.0 - earlier.0).unwrap_or_default())
     }
-    /// The time so much later; fractions of a second are dropped.
+    /// The time after a duration; fractions of a second are dropped.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         Self::from_unix_seconds(self.0.saturating_add_unsigned(duration.as_secs()))
@@ -56,11 +56,11 @@ impl Time {
 pub struct MicroTime(i64);
 
 impl MicroTime {
-    /// The present microsecond.
+    /// The current time, in microseconds.
     pub fn now() -> Self {
         Self::from_unix_micros(jiff::Timestamp::now().as_microsecond())
     }
-    /// From microseconds since the Unix epoch; a year outside of 0 to 9999 becomes the nearest that is inside.
+    /// A time from microseconds since the Unix epoch; saturates at the years 0 and 9999.
     pub fn from_unix_micros(micros: i64) -> Self {
         let last = SECONDS.end() * MICROS_PER_SECOND + (MICROS_PER_SECOND - 1);
         Self(micros.clamp(SECONDS.start() * MICROS_PER_SECOND, last))
@@ -69,11 +69,11 @@ impl MicroTime {
     pub fn unix_micros(self) -> i64 {
         self.0
     }
-    /// How long after `earlier` this is; zero when it is not after it.
+    /// The time elapsed since `earlier`; zero if that is later.
     pub fn duration_since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0 - earlier.0).unwrap_or_default())
     }
-    /// The time so much later; fractions of a microsecond are dropped.
+    /// The time after a duration; fractions of a microsecond are dropped.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
@@ -93,7 +93,7 @@ impl From<Time> for MicroTime {
     }
 }
 
-/// Writes the date and the time of day, without fraction and offset.
+/// Writes date and time of day, without fraction and offset.
 fn write_civil(f: &mut fmt::Formatter<'_>, seconds: i64) -> fmt::Result {
     let epoch = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
     let time = epoch.saturating_add(SignedDuration::from_secs(seconds));
@@ -121,7 +121,7 @@ impl fmt::Display for MicroTime {
     }
 }
 
-/// Why a text is no time; prints as Go's `time.ParseError`.
+/// Error of a malformed time; its text is that of Go's `time.ParseError`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("parsing time {}{why}", go_quote(text))]
 pub struct ParseTimeError {
@@ -144,7 +144,7 @@ impl FromStr for MicroTime {
     }
 }
 
-/// Seconds since the epoch and nanoseconds. The layout is only what errors quote.
+/// Parses seconds since the epoch and nanoseconds. The layout is used in errors only.
 fn parse(text: &str, layout: &'static str) -> Result<(i64, u32), ParseTimeError> {
     let fail = |why: String| ParseTimeError {
         text: text.to_owned(),
@@ -183,7 +183,7 @@ impl Scan<'_> {
         if !self.rest.is_empty() {
             return Err(format!(": extra text: {}", go_quote(self.rest)));
         }
-        // Every number has at most four digits, so the narrowing loses nothing.
+        // All numbers have at most four digits, so the casts are exact.
         let civil = DateTime::new(
             year as i16,
             month as i8,
@@ -215,7 +215,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Exactly so many digits.
+    /// Parses exactly this number of digits.
     fn number(
         &mut self,
         element: &str,
@@ -237,7 +237,7 @@ impl Scan<'_> {
         Ok(value)
     }
 
-    /// The nanoseconds of an optional fraction; digits beyond them are dropped.
+    /// Parses the nanoseconds of an optional fraction; further digits are dropped.
     fn fraction(&mut self) -> u32 {
         let Some(behind) = self.rest.strip_prefix(['.', ',']) else {
             return 0;
@@ -254,7 +254,7 @@ impl Scan<'_> {
         digits.fold(0, |nanos, digit| nanos * 10 + u32::from(digit - b'0'))
     }
 
-    /// The offset from UTC in seconds.
+    /// Parses the offset from UTC, in seconds.
     fn offset(&mut self) -> Result<i64, String> {
         const ELEMENT: &str = "Z07:00";
         if let Some(rest) = self.rest.strip_prefix('Z') {
@@ -279,7 +279,7 @@ impl Scan<'_> {
     }
 }
 
-/// A malformed offset is quoted whole, sign included; one that is out of range keeps its own text.
+/// Go quotes the whole malformed offset with its sign; for one out of range it has a separate text.
 fn narrowed(why: String, whole: &str) -> String {
     if why.starts_with(" as ") {
         whole.to_owned()

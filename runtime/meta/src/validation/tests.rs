@@ -1,4 +1,4 @@
-//! Checks of names, labels and annotations.
+//! Tests of the validation of metadata.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -13,7 +13,7 @@ fn object(metadata: Value) -> Object {
     Object::from_value(json!({ "metadata": metadata })).unwrap()
 }
 
-/// A good object with these fields of the metadata on top.
+/// A valid object with these additional fields in its metadata.
 fn with(fields: Value) -> Object {
     let mut metadata = json!({"name": "a", "namespace": "ns", "uid": "u", "creationTimestamp": "2026-11-21T09:28:46Z", "generation": 3});
     json_patch::merge(&mut metadata, &fields);

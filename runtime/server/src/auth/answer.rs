@@ -1,4 +1,4 @@
-//! The answer of an authenticator or an authorizer: at once, or when a future is done.
+//! The result of an authenticator or an authorizer, immediate or from a future.
 
 use std::fmt;
 use std::pin::Pin;
@@ -6,27 +6,27 @@ use std::pin::Pin;
 use tokio::time::Instant;
 use tokio::time::error::Elapsed;
 
-/// The error of an authenticator or an authorizer.
+/// Error of an authenticator or an authorizer.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The answer of an [`Authenticator`](super::Authenticator) or an [`Authorizer`](super::Authorizer).
+/// The result of an [`Authenticator`](super::Authenticator) or an [`Authorizer`](super::Authorizer).
 ///
-/// One that knows its answer gives it at once, which allocates nothing; one that must ask another server or a file gives a
-/// future ([`Answer::later`]).
+/// A result that is known at once needs no allocation; one that needs another server or a file is a future
+/// ([`Answer::later`]).
 pub enum Answer<'a, T> {
-    /// The answer.
+    /// The result.
     Now(T),
-    /// The answer is given when this is done.
+    /// A future of the result.
     Later(Pin<Box<dyn Future<Output = T> + Send + 'a>>),
 }
 
 impl<'a, T> Answer<'a, T> {
-    /// An answer that takes time. The future is dropped when the request's time is up or its client goes away.
+    /// The result of a future, which is dropped at the request's deadline, or if its client disconnects.
     pub fn later(answer: impl Future<Output = T> + Send + 'a) -> Self {
         Self::Later(Box::pin(answer))
     }
 
-    /// Waits for the answer until the deadline.
+    /// Waits for the result until the deadline.
     pub(super) async fn by(self, deadline: Instant) -> Result<T, Elapsed> {
         match self {
             Self::Now(answer) => Ok(answer),

@@ -1,4 +1,4 @@
-//! Authentication: an ordered list of authenticators, and the user that one of them answers.
+//! Authentication: an ordered list of authenticators, of which the first that returns a user decides.
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,37 +11,60 @@ use super::answer::{Answer, BoxError};
 use super::credentials::{Connection, Credentials, unauthorized};
 use crate::registry::UserInfo;
 
-/// Finds out who sends a request, by one kind of credentials.
+/// Authenticates requests by one kind of credentials.
 ///
-/// Authenticators are asked in order until one answers a user: those of the server (its administrator's token), then those
-/// given to the builder ([`Builder::authenticator`](crate::server::Builder::authenticator)), as they were added. A request
-/// without user is anonymous if it has no credentials, and refused with 401 if it has a bearer token or if an authenticator
-/// failed.
+/// Authenticators run in order until one returns a user: first the server's own (its administrator's token), then
+/// those of the builder ([`Builder::authenticator`](crate::server::Builder::authenticator)) in the order they were
+/// added. A request without a user is anonymous if it has no credentials, and refused with 401 if it has a bearer
+/// token or if an authenticator failed.
+///
+/// A client certificate is a credential only for an authenticator of the program: no authenticator of the server reads it.
+/// What TLS has checked of it is said at [`Connection::certificates`].
+///
+/// ```
+/// use std::collections::HashMap;
+/// use std::sync::Arc;
+///
+/// use apiloom_server::auth::{Answer, Authentication, Authenticator, Credentials, UserInfo};
+///
+/// /// Users by their certificates in DER form, which are known beforehand. The client has proved that it has the key, and
+/// /// the whole certificate is compared: its issuer and its names do not matter.
+/// struct UsersByCertificate(HashMap<Vec<u8>, Arc<UserInfo>>);
+///
+/// impl Authenticator for UsersByCertificate {
+///     fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a, Authentication> {
+///         let certificate = credentials.connection().certificates.first();
+///         let user = certificate.and_then(|certificate| self.0.get(certificate.as_ref()));
+///         // Another certificate is no error: the client may have a token as well.
+///         Answer::Now(Ok(user.cloned()))
+///     }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an authenticator",
     note = "implement `apiloom::server::auth::Authenticator` for it"
 )]
 pub trait Authenticator: Send + Sync + 'static {
-    /// Answers the user of a request; `None` for credentials of another kind, or none at all. It is called for every
-    /// request before anything but its path is read, and must not block. The group `system:authenticated` is added to
-    /// the user's groups, and need not be among them.
+    /// The user of a request; `None` without credentials, or if they are of another kind. Called for every request,
+    /// before anything but its path is read; must not block. The group `system:authenticated` is added to the user's
+    /// groups if it is missing.
     ///
     /// # Errors
-    /// When the credentials are of this kind and bad, or cannot be checked. The error is logged and the next authenticator
-    /// is asked; if none answers a user, the client is told no more than 401.
+    /// If the credentials are of this kind but invalid, or cannot be verified. The error is logged, and the next
+    /// authenticator runs; if none returns a user, the client gets 401 without the error.
     fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a, Authentication>;
 }
 
-/// The answer of an [`Authenticator`]. The user is shared, so that one who is known beforehand costs nothing per request.
+/// The result of an [`Authenticator`]. The user is shared, so that a prepared one needs no allocation per request.
 pub type Authentication = Result<Option<Arc<UserInfo>>, BoxError>;
 
-/// A user whose credentials were checked, or the anonymous one. Only authentication makes one.
+/// An authenticated user, or the anonymous one. Only this module can construct it.
 #[derive(Clone, Debug)]
 pub struct Authenticated(Arc<UserInfo>);
 
-/// The name of a user without credentials.
+/// The name of the anonymous user.
 const ANONYMOUS: &str = "system:anonymous";
-/// The group of users without credentials, and that of all others.
+/// The groups of anonymous users and of all others.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 pub(super) const AUTHENTICATED: &str = "system:authenticated";
 
@@ -51,7 +74,7 @@ impl Authenticated {
         &self.0
     }
 
-    /// Whether no credentials were presented.
+    /// Whether the request had no credentials.
     pub fn is_anonymous(&self) -> bool {
         self.0.name == ANONYMOUS
     }
@@ -82,17 +105,17 @@ impl Authenticated {
 pub(crate) struct Authenticators(Vec<Box<dyn Authenticator>>);
 
 impl Authenticators {
-    /// Adds one behind those that are there.
+    /// Appends an authenticator.
     pub(crate) fn push(&mut self, authenticator: impl Authenticator) {
         self.0.push(Box::new(authenticator));
     }
 
-    /// Adds one before those that are there.
+    /// Prepends an authenticator.
     pub(crate) fn push_first(&mut self, authenticator: impl Authenticator) {
         self.0.insert(0, Box::new(authenticator));
     }
 
-    /// Takes the credentials out of the headers and finds out whose they are. None at all are the anonymous user's; wrong
+    /// Takes the credentials out of the headers and authenticates them. Requests without any are anonymous; invalid
     /// ones are an error, never anonymous.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Authorization: an ordered list of authorizers, of which the first that decides is obeyed.
+//! Authorization: an ordered list of authorizers, of which the first that allows or denies decides.
 
 use apiloom_meta::field::{echoed, go_quote};
 use apiloom_meta::{ApiError, GroupResource, StatusReason};
@@ -7,46 +7,46 @@ use tokio::time::Instant;
 use super::answer::{Answer, BoxError};
 use crate::registry::UserInfo;
 
-/// Decides whether a user may do what a request asks.
+/// Decides whether a user may perform a request.
 ///
-/// Authorizers are asked in order until one allows or denies: the rule that the group `system:masters` may do everything,
-/// those given to the builder ([`Builder::authorizer`](crate::server::Builder::authorizer)) as they were added, and the rule
-/// that all may read health and version. A request on which none decides is denied.
+/// Authorizers run in order until one allows or denies: first the rule that `system:masters` may do everything, then
+/// those of the builder ([`Builder::authorizer`](crate::server::Builder::authorizer)) in the order they were added,
+/// then the rule that all users may read health and version. A request without a decision is denied.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an authorizer",
     note = "implement `apiloom::server::auth::Authorizer` for it"
 )]
 pub trait Authorizer: Send + Sync + 'static {
-    /// Decides about one request. It is called for every request before its body is read, and must not block.
+    /// Decides about one request. Called for every request, before its body is read; must not block.
     ///
     /// # Errors
-    /// When it cannot decide. The error is logged and the next authorizer is asked; if none decides, the answer is 500 with
-    /// the text of the error, as in kube-apiserver. A request whose time runs out meanwhile is answered with 504.
+    /// If it cannot decide. The error is logged, and the next authorizer runs; if none decides, the response is 500
+    /// with the text of the error, as in kube-apiserver. If the request's deadline passes before, the response is 504.
     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Authorization>;
 }
 
-/// The answer of an [`Authorizer`].
+/// The result of an [`Authorizer`].
 pub type Authorization = Result<Decision, BoxError>;
 
-/// What an [`Authorizer`] decides.
+/// The decision of an [`Authorizer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// The request is served.
+    /// The request is allowed.
     Allow,
-    /// The request is answered with 403. The reason is shown to the client; it may be empty.
+    /// The request is forbidden (403). The reason is shown to the client; it may be empty.
     Deny(String),
     /// The next authorizer decides.
     NoOpinion,
 }
 
-/// What a request asks for. Its verb, query included, is the one that is carried out.
+/// Attributes of a request. The verb, which depends on the query too, is the one that is executed.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Attributes<'a> {
     /// The user of the request.
     pub user: &'a UserInfo,
-    /// The API's verb for resources (`get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`),
-    /// the method in lower case for all else.
+    /// For resources the API's verb (`get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
+    /// `deletecollection`), for other paths the HTTP method in lower case.
     pub verb: &'a str,
     /// Whether the request is for a resource; otherwise only `user`, `verb` and `path` are set.
     pub is_resource_request: bool,
@@ -54,7 +54,7 @@ pub struct Attributes<'a> {
     pub api_group: &'a str,
     /// The version.
     pub api_version: &'a str,
-    /// The resource, the plural.
+    /// The resource: its plural name.
     pub resource: &'a str,
     /// The subresource; empty for the object itself.
     pub subresource: &'a str,
@@ -67,7 +67,7 @@ pub struct Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// Those of a request that is not for a resource.
+    /// Attributes of a request that is not for a resource.
     pub fn of_path(user: &'a UserInfo, verb: &'a str, path: &'a str) -> Self {
         Self {
             user,
@@ -84,14 +84,14 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// Why a request is not served.
+/// Why a request is not authorized.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It is denied.
+    /// It was denied.
     Forbidden(ApiError),
     /// No authorizer decided, and one failed with this error.
     Failed(String),
-    /// Its time ran out.
+    /// The deadline passed.
     OutOfTime,
 }
 
@@ -100,17 +100,17 @@ pub(crate) enum Refusal {
 pub(crate) struct Authorizers(Vec<Box<dyn Authorizer>>);
 
 impl Authorizers {
-    /// Adds one behind those that are there.
+    /// Appends an authorizer.
     pub(crate) fn push(&mut self, authorizer: impl Authorizer) {
         self.0.push(Box::new(authorizer));
     }
 
-    /// Adds others behind those that are there.
+    /// Appends other authorizers.
     pub(crate) fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
-    /// Asks them until one decides.
+    /// Runs the authorizers until one decides.
     pub(crate) async fn authorize(
         &self,
         attributes: &Attributes<'_>,
@@ -135,7 +135,7 @@ impl Authorizers {
     }
 }
 
-/// The 403 in kube-apiserver's words.
+/// The 403 with the message of kube-apiserver.
 fn forbidden(attributes: &Attributes<'_>, reason: &str) -> ApiError {
     let user = html_escape(&attributes.user.name);
     let reason = match reason {

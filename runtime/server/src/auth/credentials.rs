@@ -1,4 +1,4 @@
-//! What an authenticator reads: the connection of a request, its headers, and the credentials taken out of them.
+//! Input of authenticators: the connection of a request, its headers, and its credentials.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -11,18 +11,27 @@ use http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
 use http::{HeaderMap, HeaderValue};
 use rustls::pki_types::CertificateDer;
 
-/// The connection of a request. Requests of one connection share it.
+/// The connection of a request, shared by all requests of that connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// The address of the client; `None` for a request that is sent in process.
+    /// Address of the client; `None` for a request in process.
     pub peer: Option<SocketAddr>,
-    /// The chain of certificates that the client presented and TLS verified, its own certificate first. Empty for a client
-    /// without one.
+    /// Certificate chain of the client, in DER encoding, the client's own certificate first. Empty if the client sent no
+    /// certificate, and for requests in process.
+    ///
+    /// The server requests a client certificate and does not require one. The handshake fails if the client does not have
+    /// the private key of the first certificate, or if the chain has more than 10 certificates or 16 KiB in total, or one
+    /// that cannot be parsed as X.509 version 3. **Nothing else is checked**: not the issuer or the signatures in the chain,
+    /// not expiry, key usages, names or revocation. Anyone can make a certificate with any name, so an authenticator must
+    /// verify the chain against its own certificate authorities before it uses a name of the certificate. An authenticator
+    /// that compares the first certificate, its fingerprint or its public key with known ones needs no other check.
+    ///
+    /// A resumed TLS session has the chain of the connection that started the session, without a new check.
     pub certificates: Arc<[CertificateDer<'static>]>,
 }
 
 impl Connection {
-    /// The connection of requests that are sent in process.
+    /// The connection of requests in process.
     pub(crate) fn in_process() -> Self {
         Self {
             peer: None,
@@ -31,10 +40,10 @@ impl Connection {
     }
 }
 
-/// The credentials of a request, and what else its user may be known by.
+/// The credentials of a request, and other properties that can identify its user.
 ///
-/// The header `Authorization` and the token of a WebSocket are taken out of the request: nothing behind authentication sees
-/// them.
+/// The header `Authorization` and the token of a WebSocket are removed from the request: no code after authentication
+/// sees them.
 #[derive(Debug)]
 pub struct Credentials<'a> {
     connection: &'a Connection,
@@ -43,20 +52,20 @@ pub struct Credentials<'a> {
     token: Option<Token>,
 }
 
-/// Where the bearer token is.
+/// Position of the bearer token.
 #[derive(Debug)]
 enum Token {
-    /// In the header `Authorization`, at these bytes.
+    /// In the header `Authorization`, in this range of bytes.
     Header(Range<usize>),
-    /// Among the subprotocols of a WebSocket.
+    /// In a subprotocol of a WebSocket, decoded.
     WebSocket(String),
 }
 
 impl<'a> Credentials<'a> {
-    /// Takes the credentials out of the headers of a request.
+    /// Removes the credentials from the headers of a request.
     ///
     /// # Errors
-    /// Unauthorized for a WebSocket whose subprotocols carry a malformed token.
+    /// Unauthorized for a WebSocket with a malformed token in its subprotocols.
     pub(super) fn take(
         connection: &'a Connection,
         headers: &'a mut HeaderMap,
@@ -92,7 +101,7 @@ impl<'a> Credentials<'a> {
         self.authorization.as_ref()
     }
 
-    /// The bearer token, from the header `Authorization` or a subprotocol of WebSocket; never empty, and of any bytes.
+    /// The bearer token, from the header `Authorization` or a WebSocket subprotocol; never empty, and with any bytes.
     pub fn token(&self) -> Option<&[u8]> {
         match self.token.as_ref()? {
             Token::Header(range) => self.authorization.as_ref()?.as_bytes().get(range.clone()),
@@ -101,7 +110,8 @@ impl<'a> Credentials<'a> {
     }
 }
 
-/// Where in a `Bearer` header the token is, which may be any bytes; the scheme in any letter case, an empty token is none.
+/// Range of the token in a `Bearer` header; `None` for another scheme or an empty token. The case of the scheme is
+/// ignored, and the token may have any bytes.
 fn bearer(header: &[u8]) -> Option<Range<usize>> {
     let space = header.iter().position(|byte| *byte == b' ')?;
     let (scheme, rest) = header.split_at(space);
@@ -110,11 +120,11 @@ fn bearer(header: &[u8]) -> Option<Range<usize>> {
     (scheme.eq_ignore_ascii_case(b"bearer") && !start.is_empty()).then_some(range)
 }
 
-/// What the subprotocol of WebSocket begins with that carries a token: browsers can send no other credentials.
+/// Prefix of the WebSocket subprotocol with a token: browsers cannot send other credentials.
 pub(super) const BEARER_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
 
-/// Takes the token out of the subprotocols that a request for WebSocket offers. There must be another one, for the answer
-/// to name.
+/// Removes the token from the subprotocols that a WebSocket request offers. There must be another subprotocol, for the
+/// response.
 fn websocket_token(headers: &mut HeaderMap) -> Result<Option<String>, ApiError> {
     let is_websocket = headers
         .get(UPGRADE)
@@ -145,7 +155,7 @@ fn websocket_token(headers: &mut HeaderMap) -> Result<Option<String>, ApiError> 
     Ok(Some(token).filter(|token| !token.is_empty()))
 }
 
-/// The answer to credentials that are not accepted.
+/// The response to invalid credentials.
 pub(super) fn unauthorized() -> ApiError {
     ApiError::new(StatusReason::Unauthorized, "Unauthorized")
 }

@@ -1,7 +1,7 @@
-//! Authentication and authorization: whose request it is, and whether they may do what it asks.
+//! Authentication and authorization: the user of a request, and whether the user may perform it.
 //!
-//! Both are ordered lists, to which the builder of a server adds a program's own. What is decided here is all that a
-//! request carries on: it cannot be served without an [`Authenticated`], and only authentication makes one.
+//! Both are ordered lists, to which the builder of a server adds a program's own. A request cannot be served without
+//! an [`Authenticated`] user, which only authentication can construct.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -11,7 +11,7 @@
 //!     Answer, Attributes, Authentication, Authenticator, Authorization, Authorizer, Credentials, Decision, UserInfo,
 //! };
 //!
-//! /// Tokens of robots, known beforehand.
+//! /// Tokens of robots, with their users.
 //! struct Robots(BTreeMap<String, Arc<UserInfo>>);
 //!
 //! impl Authenticator for Robots {
@@ -21,7 +21,7 @@
 //!     }
 //! }
 //!
-//! /// Lets robots read, after a look at what another service says of them.
+//! /// Allows robots to read, after a lookup in another service.
 //! struct ReadOnly;
 //!
 //! impl Authorizer for ReadOnly {

@@ -1,10 +1,10 @@
-//! The rules of every server: `system:masters` may do everything, all may read health and version.
+//! Built-in authorization rules: `system:masters` may do everything, all users may read health and version.
 
 use super::answer::Answer;
 use super::authorize::{Attributes, Authorization, Authorizer, Decision};
 use super::token::MASTERS;
 
-/// The group `system:masters` may do everything.
+/// Allows everything to the group `system:masters`.
 pub(crate) struct PrivilegedGroup;
 
 impl Authorizer for PrivilegedGroup {
@@ -13,7 +13,7 @@ impl Authorizer for PrivilegedGroup {
     }
 }
 
-/// All users, anonymous ones too, may read what the role `system:public-info-viewer` lists.
+/// Allows all users, including anonymous ones, to read the paths of the role `system:public-info-viewer`.
 pub(crate) struct PublicInfo;
 
 impl Authorizer for PublicInfo {

@@ -1,4 +1,4 @@
-//! Who is authenticated by which credentials, and what lists of authenticators and authorizers decide.
+//! Tests of credentials and users, and of the order of authenticators and authorizers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::credentials::BEARER_PROTOCOL;
 use super::*;
 
-/// The list of a server with this token.
+/// The authenticators of a server with this token.
 fn admin(token: &str) -> Authenticators {
     let mut authenticators = Authenticators::default();
     authenticators.push(StaticToken::of_admin(token));
@@ -58,7 +58,6 @@ async fn a_wrong_token_is_never_anonymous() {
             "{right}"
         );
     }
-    // Issue 9, point 15.
     for wrong in [
         "Bearer wrong",
         "Bearer righ",
@@ -83,7 +82,7 @@ async fn a_wrong_token_is_never_anonymous() {
 
 #[tokio::test]
 async fn a_websocket_brings_its_token_as_a_protocol() {
-    // Of "right" and "wrong".
+    // The tokens `right` and `wrong` in base64url.
     let (right, wrong) = ("cmlnaHQ", "d3Jvbmc");
     let user = async |upgrade: &'static str, protocols: &[String]| {
         let mut headers = HeaderMap::new();
@@ -124,7 +123,7 @@ async fn a_websocket_brings_its_token_as_a_protocol() {
     }
 }
 
-/// Answers the same for every request, and counts how often.
+/// Returns the same user for every request, and counts the calls.
 struct Fixed {
     name: Option<&'static str>,
     error: Option<&'static str>,
@@ -166,7 +165,7 @@ impl Authenticator for Fixed {
     }
 }
 
-/// Never answers.
+/// Never returns a result.
 struct Silent;
 
 impl Authenticator for Silent {
@@ -235,7 +234,7 @@ async fn an_authenticator_that_never_answers_ends_at_the_deadline() {
     let user = authenticate(&authenticators, &mut HeaderMap::new()).await;
     assert_eq!(user.unwrap_err().reason, Some(StatusReason::Unauthorized));
     assert_eq!(begun.elapsed().as_secs(), 60);
-    // One that knows the user is asked all the same.
+    // A later authenticator that knows the user is called too.
     authenticators.push(Fixed::new(Some("anna"), None));
     let user = authenticate(&authenticators, &mut HeaderMap::new()).await;
     assert_eq!(user.unwrap().user().name, "anna");
@@ -264,7 +263,7 @@ fn user(groups: &[&str]) -> UserInfo {
     }
 }
 
-/// Decides the same for every request.
+/// Returns the same decision for every request.
 struct Always(Result<Decision, &'static str>);
 
 impl Authorizer for Always {

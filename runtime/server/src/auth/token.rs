@@ -1,4 +1,5 @@
-//! Users by bearer tokens that the server itself made: its administrator, and the server in process.
+//! Authentication by bearer tokens that the server itself generated: for its administrator, and for requests in
+//! process.
 
 use std::sync::Arc;
 
@@ -13,11 +14,11 @@ use crate::registry::UserInfo;
 /// The group that may do everything.
 pub(super) const MASTERS: &str = "system:masters";
 
-/// One token and its user. The token is kept as its digest: comparing digests takes the same time for every token.
+/// One token and its user. Only the token's digest is kept: comparing digests takes the same time for every token.
 pub(crate) struct StaticToken {
     digest: digest::Digest,
     user: Arc<UserInfo>,
-    /// It is accepted of requests in process only.
+    /// Whether it is accepted only for requests in process.
     in_process: bool,
 }
 
@@ -31,7 +32,7 @@ impl StaticToken {
         Self::new(token, user, false)
     }
 
-    /// The token of the server itself, which no client on the network can use.
+    /// The token of the server itself, which clients on the network cannot use.
     pub(crate) fn of_loopback(token: &str) -> Self {
         let user = UserInfo {
             name: "system:apiserver".to_owned(),

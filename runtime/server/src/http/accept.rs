@@ -1,5 +1,5 @@
-//! The `Accept` header as clauses in order of preference. Knows no registered types: callers match the clauses
-//! against what they can produce.
+//! The `Accept` header, parsed to clauses in order of preference. Independent of the offered media types: callers
+//! match the clauses against them.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -10,17 +10,17 @@ use http::header::ACCEPT;
 /// One clause: `application/json;g=meta.k8s.io;v=v1;as=Table;q=0.5`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Clause<'a> {
-    /// The part before the slash, in lower case.
+    /// Main type, in lower case.
     pub(crate) main: Cow<'a, str>,
-    /// The part behind the slash, in lower case.
+    /// Subtype, in lower case.
     pub(crate) sub: Cow<'a, str>,
-    /// Parameters as given, names in lower case; `q` is taken out.
+    /// Parameters without `q`; names in lower case, values as sent.
     pub(crate) params: Vec<(Cow<'a, str>, &'a str)>,
     quality: f32,
 }
 
 impl<'a> Clause<'a> {
-    /// Whether the clause covers this media type, `*/*` and `main/*` included.
+    /// Whether the clause covers this media type; `*/*` and `main/*` are supported.
     pub(crate) fn matches(&self, media_type: &str) -> bool {
         let (main, sub) = media_type.split_once('/').unwrap_or((media_type, ""));
         (self.main == "*" && self.sub == "*")
@@ -62,13 +62,14 @@ impl<'a> Clause<'a> {
 }
 
 fn lower_case(text: &str) -> Cow<'_, str> {
-    match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        true => Cow::Owned(text.to_ascii_lowercase()),
-        false => Cow::Borrowed(text),
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(text.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(text)
     }
 }
 
-/// What a request accepts: read when it is first asked for, and once.
+/// The media types that a request accepts; parsed once, when first needed.
 #[derive(Debug)]
 pub(crate) struct Accepts<'a> {
     headers: &'a HeaderMap,
@@ -76,7 +77,7 @@ pub(crate) struct Accepts<'a> {
 }
 
 impl<'a> Accepts<'a> {
-    /// What these headers say.
+    /// The media types that these headers accept.
     pub(crate) fn new(headers: &'a HeaderMap) -> Self {
         Self {
             headers,
@@ -84,18 +85,19 @@ impl<'a> Accepts<'a> {
         }
     }
 
-    /// The headers themselves.
+    /// The headers.
     pub(crate) fn headers(&self) -> &'a HeaderMap {
         self.headers
     }
 
-    /// The clauses, best first.
+    /// The clauses, in order of preference.
     pub(crate) fn clauses(&self) -> &[Clause<'a>] {
         self.clauses.get_or_init(|| accepted(self.headers))
     }
 }
 
-/// The clauses of a request, best first; equal ones stay in the order given. A request that says nothing takes `*/*`.
+/// Parses the clauses of a request, in order of preference; equal ones stay in the order sent. Without the header,
+/// `*/*` is accepted.
 pub(crate) fn accepted(headers: &HeaderMap) -> Vec<Clause<'_>> {
     let values = headers.get_all(ACCEPT);
     let given = || values.iter().filter_map(|value| value.to_str().ok());

@@ -1,10 +1,11 @@
-//! The API as one function: what each path leads to, and what every answer has in common.
+//! The API as a function from requests to responses: routing, and the parts that all responses share.
 
 use std::sync::{Arc, OnceLock};
 
 use apiloom_meta::ApiError;
 use apiloom_meta::kind::{SmolStr, Verb};
 use arc_swap::ArcSwap;
+use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{Response, StatusCode};
 
@@ -19,11 +20,11 @@ use super::error::page_not_found;
 use super::health::Health;
 use super::metrics::{Metrics, RequestKind, RequestLabels, verb_label};
 use super::negotiate::{Answer, check_route};
-use super::observe::{Observed, resource_labels};
+use super::observe::{Observation, resource_labels};
 use super::openapi::OpenApi;
 use super::query::Query;
 use super::route::route;
-use super::stopping::Stopping;
+use super::shutdown_signal::ShutdownSignal;
 use super::timeout::{MUTATING_TIMEOUT, handler_timeout, out_of_time};
 use super::version::Version;
 use super::{
@@ -37,11 +38,11 @@ use crate::registry::{Catalog, Endpoint, OffThread, Registry, RequestContext};
 #[derive(Clone, Debug)]
 pub(crate) struct Api {
     registry: Arc<Registry>,
-    /// The API of the catalog that was served when it was last looked at.
+    /// The API of the latest known catalog; replaced when the catalog changes.
     last: Arc<ArcSwap<Inner>>,
 }
 
-/// The API of one catalog. A request is answered by one of these, whole.
+/// The API of one catalog. A request uses the same one from beginning to end.
 #[derive(Clone, Debug)]
 struct Inner {
     catalog: Arc<Catalog>,
@@ -51,12 +52,22 @@ struct Inner {
     version: Arc<Version>,
     health: Health,
     metrics: Arc<Metrics>,
-    stopping: Stopping,
+    stopping: ShutdownSignal,
+}
+
+/// The target of a request, by its path and method.
+enum Destination<'a> {
+    /// A resource, with the verb.
+    Resource(&'a Arc<Endpoint>, Verb),
+    /// A document of the server, if there is one for the path: discovery, OpenAPI, health, metrics.
+    Document,
+    /// This error response, because there is no such resource.
+    Response(Response<Body>),
 }
 
 impl Api {
-    /// The API of this registry, with these health checks. Documents are made when they are first asked for, once for each
-    /// catalog.
+    /// The API of a registry, with these health checks. Documents are built when they are first requested, once for
+    /// each catalog.
     pub(crate) fn new(registry: Arc<Registry>, info: &ServerInfo, health: Health) -> Self {
         let catalog = registry.catalog();
         let inner = Inner {
@@ -67,7 +78,7 @@ impl Api {
             version: Arc::new(Version::new(info)),
             info: Arc::new(info.clone()),
             health,
-            stopping: Stopping::default(),
+            stopping: ShutdownSignal::default(),
         };
         Self::of(registry, inner)
     }
@@ -79,7 +90,7 @@ impl Api {
         }
     }
 
-    /// The API of the catalog that is served now.
+    /// The API of the current catalog.
     fn current(&self) -> Arc<Inner> {
         let last = self.last.load();
         if last.catalog.generation() == self.registry.generation() {
@@ -96,12 +107,12 @@ impl Api {
         current
     }
 
-    /// What is counted; `/metrics` prints it.
+    /// The metrics of the API, which `/metrics` prints.
     pub(crate) fn metrics(&self) -> Arc<Metrics> {
         Arc::clone(&self.last.load().metrics)
     }
 
-    /// Completes what is known of a request by its query, of which a long one holds up no other request.
+    /// Parses the query of a request, a long one without delaying other requests.
     pub(crate) async fn read<'r>(
         &self,
         arrival: Arrival<'r>,
@@ -119,7 +130,7 @@ impl Api {
         Call::new(arrival, request, info, query, user)
     }
 
-    /// Answers a request that is authorized, by its deadline.
+    /// Responds to an authorized request, by its deadline.
     pub(crate) async fn answer(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
         let current = self.current();
         let answer = current.answer(call, body);
@@ -135,7 +146,7 @@ impl Api {
         }
     }
 
-    /// Counts a request that was refused because too many are in flight.
+    /// Counts a request that was rejected because of the limits for requests in flight.
     pub(crate) fn count_refused(&self, call: &Call<'_>) {
         let inner = self.current();
         let labels = inner.labels(call);
@@ -143,14 +154,14 @@ impl Api {
         inner.metrics.refused(&labels, code);
     }
 
-    /// Counts a request whose time ran out before it was authorized.
+    /// Counts a request that timed out before it was authorized.
     pub(crate) fn count_out_of_time(&self, call: &Call<'_>) {
         self.current().count_out_of_time(call);
     }
 
-    /// Ends watches, cleanly, when this becomes true.
+    /// Sets the signal that ends watches.
     #[must_use]
-    pub(crate) fn stopping(self, stopping: impl Into<Stopping>) -> Self {
+    pub(crate) fn stopping(self, stopping: impl Into<ShutdownSignal>) -> Self {
         let inner = Inner {
             stopping: stopping.into(),
             ..Inner::clone(&self.last.load())
@@ -172,6 +183,47 @@ impl Inner {
     }
 
     async fn answer(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
+        let (info, request) = (&call.info, call.request);
+        let (endpoint, verb) = match self.destination(call) {
+            Destination::Resource(endpoint, verb) => (endpoint, verb),
+            Destination::Document => return self.document(call).await,
+            Destination::Response(response) => return response,
+        };
+        let ctx = RequestContext::new(Arc::clone(call.user.user()));
+        let observed = self.observe((endpoint, verb), call, &ctx, &body);
+        let part = |index: usize| info.parts.get(index).map_or("", String::as_str);
+        let has_tables = endpoint.def().has_store;
+        let resource_call = |answer| ResourceCall {
+            catalog: &self.catalog,
+            endpoint,
+            ctx: &ctx,
+            request,
+            query: &call.query,
+            reply: Reply {
+                endpoint: Arc::clone(endpoint),
+                answer,
+            },
+            namespace: info.in_namespace.then_some(info.namespace.as_str()),
+            name: part(1),
+            subresource: part(2),
+            body,
+            stopping: self.stopping.clone(),
+            metrics: &self.metrics,
+        };
+        let answer = match Answer::negotiate(&call.accepts, &call.query, has_tables) {
+            Ok(answer) => perform(verb, resource_call(answer)).await,
+            Err(error) => Err(error),
+        };
+        let mut response = answer.unwrap_or_else(|error| call.respond(&error));
+        warning::add(response.headers_mut(), &ctx.take_warnings());
+        websocket::upgrade(
+            request,
+            observed.answer(compress(&request.headers, response)),
+        )
+    }
+
+    /// Finds the target of a request.
+    fn destination(&self, call: &Call<'_>) -> Destination<'_> {
         let info = &call.info;
         let known_group = self
             .catalog
@@ -179,18 +231,46 @@ impl Inner {
             .iter()
             .any(|group| group.name == info.api_group);
         if !known_group && let Some(answer) = definitions::none(info, call.request) {
-            return answer;
+            return Destination::Response(answer);
         }
         if info.path.starts_with("//") || (info.is_resource_request && !known_group) {
-            return page_not_found();
+            return Destination::Response(page_not_found());
         }
         if !info.is_resource_request {
-            return self.document(call).await;
+            return Destination::Document;
         }
         match self.find(call) {
-            Ok((endpoint, verb)) => self.answer_resource(endpoint, verb, call, body).await,
-            Err(error) => call.respond(&error),
+            Ok((endpoint, verb)) => Destination::Resource(endpoint, verb),
+            Err(error) => Destination::Response(call.respond(&error)),
         }
+    }
+
+    /// Starts the observation of a request for a resource, and warns about a deprecated version.
+    fn observe(
+        &self,
+        (endpoint, verb): (&Endpoint, Verb),
+        call: &Call<'_>,
+        ctx: &RequestContext,
+        body: &RequestBody,
+    ) -> Observation {
+        let dry_run = call.query.first("dryRun").is_some();
+        let labels = resource_labels(endpoint.def(), verb, &call.info, dry_run);
+        if let Some(text) = endpoint.deprecation_warning() {
+            ctx.warn(text);
+            let removed = endpoint.def().lifecycle.as_ref().and_then(|l| l.removed);
+            let removed = removed.map(|release| release.to_string());
+            self.metrics
+                .requested_deprecated(&labels, &removed.unwrap_or_default());
+        }
+        let running = match verb {
+            Verb::Watch => self.metrics.begin_long_running(&labels),
+            Verb::Get | Verb::List => self.metrics.begin(RequestKind::ReadOnly),
+            Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => {
+                self.metrics.begin(RequestKind::Mutating)
+            }
+        };
+        let request_bytes = http_body::Body::size_hint(body).exact().filter(|n| *n > 0);
+        Observation::new(&self.metrics, labels, request_bytes, Some(running))
     }
 
     fn count_out_of_time(&self, call: &Call<'_>) {
@@ -199,7 +279,7 @@ impl Inner {
         self.metrics.terminated(&labels, code);
     }
 
-    /// What a request is counted under that ends before it is answered. Holds nothing that a client made up.
+    /// Labels of a request that ends before its response. They contain no text made up by the client.
     fn labels(&self, call: &Call<'_>) -> RequestLabels {
         let (info, request) = (&call.info, call.request);
         if !info.is_resource_request {
@@ -232,7 +312,7 @@ impl Inner {
         }
     }
 
-    /// Everything that is not about a resource.
+    /// Responds to a request that is not for a resource.
     async fn document(&self, call: &Call<'_>) -> Response<Body> {
         let (info, request) = (&call.info, call.request);
         let labels = RequestLabels {
@@ -240,7 +320,7 @@ impl Inner {
             subresource: SmolStr::new(&info.path),
             ..RequestLabels::default()
         };
-        let observed = Observed::new(&self.metrics, labels, None, None);
+        let observed = Observation::new(&self.metrics, labels, None, None);
         let Some(answer) = self.known_document(call).await else {
             observed.leads_nowhere();
             return if self.is_inside_a_group(&info.path) {
@@ -255,7 +335,7 @@ impl Inner {
         answer
     }
 
-    /// Discovery, version, OpenAPI, metrics and health.
+    /// Responds to discovery, version, OpenAPI, metrics and health; `None` for other paths.
     async fn known_document(&self, call: &Call<'_>) -> Option<Result<Response<Body>, ApiError>> {
         let request = call.request;
         let discovery = self
@@ -274,8 +354,7 @@ impl Inner {
         }
     }
 
-    /// The first request builds the document, which for many kinds takes long enough to keep others waiting: so it is
-    /// done off the async threads.
+    /// The first request builds the document, which is slow for many kinds, so it runs in a blocking thread.
     async fn openapi(&self, request: &Parts) -> Result<Option<Response<Body>>, ApiError> {
         let (openapi, request) = (Arc::clone(&self.openapi), request.clone());
         tokio::task::spawn_blocking(move || openapi.respond(&request))
@@ -283,7 +362,7 @@ impl Inner {
             .map_err(|error| ApiError::internal(error.to_string()))
     }
 
-    /// Whether a path that leads nowhere begins as the paths of a served group do.
+    /// Whether an unknown path begins like the paths of a served group.
     fn is_inside_a_group(&self, path: &str) -> bool {
         let mut segments = path.trim_matches('/').split('/');
         let group = match segments.next() {
@@ -299,8 +378,8 @@ impl Inner {
         })
     }
 
-    /// What the router does: the resource and the verb on it, or why there is none. In the router's order of refusals:
-    /// path, method, what is given, what is asked for.
+    /// Finds the endpoint and the verb of a request for a resource. Errors are in the order of kube-apiserver's
+    /// router: path, method, content type, accepted types.
     fn find(&self, call: &Call<'_>) -> Result<(&Arc<Endpoint>, Verb), ApiError> {
         let (info, request) = (&call.info, call.request);
         let endpoint = self
@@ -315,87 +394,23 @@ impl Inner {
         check_route(&call.accepts)?;
         Ok((endpoint, verb))
     }
-
-    async fn answer_resource(
-        &self,
-        endpoint: &Arc<Endpoint>,
-        verb: Verb,
-        call: &Call<'_>,
-        body: RequestBody,
-    ) -> Response<Body> {
-        let (info, request) = (&call.info, call.request);
-        let ctx = RequestContext::new(Arc::clone(call.user.user()));
-        let dry_run = call.query.first("dryRun").is_some();
-        let labels = resource_labels(endpoint.def(), verb, info, dry_run);
-        if let Some(text) = endpoint.deprecation_warning() {
-            ctx.warn(text);
-            let removed = endpoint.def().lifecycle.as_ref().and_then(|l| l.removed);
-            let removed = removed.map(|release| release.to_string());
-            self.metrics
-                .requested_deprecated(&labels, &removed.unwrap_or_default());
-        }
-        let running = match verb {
-            Verb::Watch => self.metrics.begin_long_running(&labels),
-            Verb::Get | Verb::List => self.metrics.begin(RequestKind::ReadOnly),
-            Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => {
-                self.metrics.begin(RequestKind::Mutating)
-            }
-        };
-        let request_bytes = http_body::Body::size_hint(&body).exact().filter(|n| *n > 0);
-        let observed = Observed::new(&self.metrics, labels, request_bytes, Some(running));
-        let part = |index: usize| info.parts.get(index).map_or("", String::as_str);
-        let has_tables = endpoint.def().has_store;
-        let negotiated = Answer::negotiate(&call.accepts, &call.query, has_tables);
-        let resource_call = |answer| ResourceCall {
-            endpoint,
-            ctx: &ctx,
-            request,
-            query: &call.query,
-            reply: Reply {
-                endpoint: Arc::clone(endpoint),
-                answer,
-            },
-            namespace: info.in_namespace.then_some(info.namespace.as_str()),
-            name: part(1),
-            subresource: part(2),
-            body,
-            stopping: self.stopping.clone(),
-            metrics: &self.metrics,
-        };
-        let answer = match negotiated {
-            Ok(answer) => perform(verb, resource_call(answer)).await,
-            Err(error) => Err(error),
-        };
-        let mut response = answer.unwrap_or_else(|error| call.respond(&error));
-        warning::add(response.headers_mut(), &ctx.take_warnings());
-        websocket::upgrade(
-            request,
-            observed.answer(compress(&request.headers, response)),
-        )
-    }
 }
 
-/// All but the cheapest are boxed, so that a get does not carry around the room that the largest of them needs.
+/// Runs the handler of a verb. Mutating handlers have a timeout, and one with a large document does not delay other
+/// requests. Large handlers are boxed, so that they do not enlarge the future of a get.
 async fn perform(verb: Verb, call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let ctx = call.ctx;
-    match verb {
-        Verb::Get => get::get(call).await,
-        Verb::List => Box::pin(list::list(call)).await,
-        Verb::Watch => Box::pin(watch::watch(call)).await,
-        Verb::Create => in_time(ctx, Box::pin(create::create(call))).await,
-        Verb::Update => in_time(ctx, Box::pin(update::update(call))).await,
-        Verb::Patch => in_time(ctx, Box::pin(patch::patch(call))).await,
-        Verb::Delete => in_time(ctx, Box::pin(delete::delete(call))).await,
-        Verb::DeleteCollection => in_time(ctx, Box::pin(delete::delete_collection(call))).await,
-    }
-}
-
-/// Ends a mutating handler that takes too long, and keeps one with a large document from holding up others.
-async fn in_time(
-    ctx: &RequestContext,
-    handler: impl Future<Output = Result<Response<Body>, ApiError>> + Send + Unpin,
-) -> Result<Response<Body>, ApiError> {
-    tokio::time::timeout(MUTATING_TIMEOUT, OffThread::new(ctx, handler))
+    let write: BoxFuture<'_, _> = match verb {
+        Verb::Get => return get::get(call).await,
+        Verb::List => return Box::pin(list::list(call)).await,
+        Verb::Watch => return Box::pin(watch::watch(call)).await,
+        Verb::Create => Box::pin(create::create(call)),
+        Verb::Update => Box::pin(update::update(call)),
+        Verb::Patch => Box::pin(patch::patch(call)),
+        Verb::Delete => Box::pin(delete::delete(call)),
+        Verb::DeleteCollection => Box::pin(delete::delete_collection(call)),
+    };
+    tokio::time::timeout(MUTATING_TIMEOUT, OffThread::new(ctx, write))
         .await
         .unwrap_or_else(|_| Err(handler_timeout()))
 }

@@ -1,4 +1,4 @@
-//! The body of a request: read with a limit, in a format that is known.
+//! Reads request bodies, with a limit, and determines their format.
 
 use apiloom_meta::codec;
 use apiloom_meta::{ApiError, StatusDetails, StatusReason};
@@ -10,19 +10,21 @@ use http_body_util::combinators::UnsyncBoxBody;
 
 use super::format::{FORMATS, Format, listed, media_types};
 use crate::auth::BoxError;
+use crate::registry::Catalog;
 
 /// The body of a request, from a connection or from the same process.
 pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// The most bytes of a body, as kube-apiserver has it: what fits into etcd twice, so every object that can be stored fits.
+/// Limit for a body in bytes, as in kube-apiserver: twice the limit of etcd, so that every object that can be stored
+/// fits.
 pub(super) const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 
 /// Reads the whole body.
 ///
 /// # Errors
-/// RequestEntityTooLarge beyond [`MAX_BODY_BYTES`]; an internal text when the client goes away.
+/// RequestEntityTooLarge above [`MAX_BODY_BYTES`]; a 500 without a reason if the client disconnects.
 pub(super) async fn read(mut body: RequestBody) -> Result<Bytes, ApiError> {
-    // A declared length is believed only when it refuses: nothing is read then.
+    // A declared length is used only to refuse a body without reading it.
     if http_body::Body::size_hint(&body).lower() > MAX_BODY_BYTES as u64 {
         return Err(too_large());
     }
@@ -45,7 +47,7 @@ fn too_large() -> ApiError {
     ApiError::too_large(MAX_BODY_BYTES)
 }
 
-/// The format of an object or of options; JSON when the request does not say.
+/// The format of an object or of options, from `Content-Type`; JSON if the header is missing.
 ///
 /// # Errors
 /// UnsupportedMediaType.
@@ -67,28 +69,29 @@ fn unsupported() -> ApiError {
     ApiError::new(StatusReason::UnsupportedMediaType, message)
 }
 
-/// The document in a body, in a format that every kind can be decoded from.
+/// Converts a body to a format from which every kind can be decoded.
 ///
 /// # Errors
-/// UnsupportedMediaType for a kind that has no form in the format, BadRequest for a body in another format.
+/// UnsupportedMediaType for a kind without a form in the format; BadRequest for a malformed body.
 pub(super) fn document(
     format: &dyn Format,
     body: Bytes,
+    catalog: &Catalog,
 ) -> Result<(Bytes, codec::Format), ApiError> {
-    format.read(body)?.ok_or_else(unsupported)
+    format.read(body, catalog)?.ok_or_else(unsupported)
 }
 
-/// The patch formats that are served.
+/// The supported patch formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PatchFormat {
     Json,
     Merge,
 }
 
-/// The format of a patch, which must be named.
+/// The format of a patch, from `Content-Type`, which is required.
 ///
 /// # Errors
-/// UnsupportedMediaType with the router's text.
+/// UnsupportedMediaType with the text of kube-apiserver's router.
 pub(super) fn patch_format(headers: &HeaderMap) -> Result<PatchFormat, ApiError> {
     match media_type(headers).as_str() {
         "application/json-patch+json" => Ok(PatchFormat::Json),
@@ -103,14 +106,14 @@ pub(super) fn patch_format(headers: &HeaderMap) -> Result<PatchFormat, ApiError>
     }
 }
 
-/// The media type in lower case and without its parameters, `None` when it or one of them is malformed: as Go's
-/// `mime.ParseMediaType` has it.
+/// The media type in lower case, without parameters; `None` if it or a parameter is malformed, as in Go's
+/// `mime.ParseMediaType`.
 fn parse_media_type(text: &str) -> Option<String> {
     let (media_type, mut rest) = text.split_at(text.find(';').unwrap_or(text.len()));
     let mut parameters: Vec<(String, String)> = Vec::new();
     loop {
         rest = rest.trim_start();
-        // One semicolon behind everything is ignored.
+        // One trailing semicolon is ignored.
         if rest.is_empty() || rest.trim_end() == ";" {
             break;
         }
@@ -126,7 +129,7 @@ fn parse_media_type(text: &str) -> Option<String> {
     (!media_type.is_empty()).then_some(media_type)
 }
 
-/// The name and the value of the parameter that a text begins with, behind its semicolon, and what comes behind it.
+/// Parses a parameter at the beginning of a text, with its semicolon; returns name, value and the rest of the text.
 fn parse_parameter(text: &str) -> Option<(String, String, &str)> {
     let (name, rest) = token(text.strip_prefix(';')?.trim_start())?;
     let rest = rest.trim_start().strip_prefix('=')?.trim_start();
@@ -145,14 +148,14 @@ fn parse_parameter(text: &str) -> Option<(String, String, &str)> {
     }
 }
 
-/// The token that a text begins with, and what comes behind it.
+/// Parses a token at the beginning of a text; returns it and the rest.
 fn token(text: &str) -> Option<(&str, &str)> {
     let is_token = |c: char| c.is_ascii_graphic() && !"()<>@,;:\\\"/[]?=".contains(c);
     let end = text.find(|c| !is_token(c)).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
 }
 
-/// The bare media type in lower case; empty when there is none, and something unknown when it is not text.
+/// The media type in lower case; empty if the header is missing, and an unknown type if it is malformed.
 fn media_type(headers: &HeaderMap) -> String {
     let Some(value) = headers.get(CONTENT_TYPE) else {
         return String::new();
@@ -199,7 +202,7 @@ mod tests {
             format_of(&headers("application/json; a=b; c=\"d;\\\"\" ;")),
             Ok(JSON)
         );
-        // Issue 9, point 19: what is malformed is no media type, even if it begins like one.
+        // A malformed header is not a media type, even if its beginning is one.
         let malformed = [
             ";;;",
             ";",

@@ -1,7 +1,7 @@
-//! One request, as the filters have understood it, and the same as the verbs of a resource get it.
+//! One request after the filters, and its form for the verbs of a resource.
 //!
-//! Everything is typed and decided once: nothing behind the filters reads a query, an `Accept` or a user from the request
-//! again. The extensions of the request hold nothing of ours, only hyper's [`OnUpgrade`](hyper::upgrade::OnUpgrade).
+//! Every part is parsed once and typed: no code after the filters reads the query, `Accept` or the user from the
+//! request again. The extensions of the request contain only hyper's [`OnUpgrade`](hyper::upgrade::OnUpgrade).
 
 use std::sync::Arc;
 
@@ -17,38 +17,38 @@ use super::error::respond_as;
 use super::metrics::Metrics;
 use super::negotiate::negotiate_error;
 use super::query::Query;
-use super::stopping::Stopping;
+use super::shutdown_signal::ShutdownSignal;
 use super::timeout::request_timeout;
 use super::{Body, RequestInfo};
 use crate::auth::{Authenticated, Connection};
-use crate::registry::{Endpoint, RequestContext};
+use crate::registry::{Catalog, Endpoint, RequestContext};
 
-/// What is known of a request before anything of it is read.
+/// Properties of a request before any of it is parsed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'r> {
     pub(crate) connection: &'r Connection,
-    /// The client's, or a new one.
+    /// The client's `Audit-ID`, or a new one.
     pub(crate) audit_id: &'r HeaderValue,
     pub(crate) at: Instant,
 }
 
-/// One request whose user is known, and whose path and query are read.
+/// One authenticated request with its parsed path and query.
 #[derive(Debug)]
 pub(crate) struct Call<'r> {
     pub(crate) arrival: Arrival<'r>,
     /// Method, URI and headers, without credentials.
     pub(crate) request: &'r Parts,
-    /// What it is about. Its verb is the one that is authorized, run and counted.
+    /// Attributes of the request. The verb is the one that is authorized, executed and counted.
     pub(crate) info: RequestInfo,
     pub(crate) query: Query,
     pub(crate) accepts: Accepts<'r>,
     pub(crate) user: Authenticated,
-    /// When it must be answered; `None` for a long-running one, and before [`Call::set_deadline`].
+    /// Deadline of the response; `None` for a long-running request, and before [`Call::set_deadline`].
     pub(crate) deadline: Option<Instant>,
 }
 
 impl<'r> Call<'r> {
-    /// A request whose info has read its query.
+    /// Completes a request whose info has the query.
     pub(super) fn new(
         arrival: Arrival<'r>,
         request: &'r Parts,
@@ -67,29 +67,30 @@ impl<'r> Call<'r> {
         }
     }
 
-    /// Reads how long the request may take.
+    /// Sets the deadline from the `timeout` parameter and the server's limit.
     ///
     /// # Errors
-    /// BadRequest for a `timeout` that is no duration.
+    /// BadRequest if `timeout` is not a duration.
     pub(crate) fn set_deadline(&mut self) -> Result<(), ApiError> {
         let timeout = request_timeout(&self.info, &self.query)?;
         self.deadline = timeout.map(|timeout| self.arrival.at + timeout);
         Ok(())
     }
 
-    /// The answer when the request failed, in a form that its client accepts.
+    /// The response to a failed request, in a format that its client accepts.
     pub(crate) fn respond(&self, error: &ApiError) -> Response<Body> {
         respond_as(error, negotiate_error(&self.accepts, &self.query))
     }
 }
 
-/// A request for a resource that exists, by a path and a method that it has.
+/// A request for a served resource, with a path and a method that it supports.
 pub(super) struct ResourceCall<'a> {
+    pub(super) catalog: &'a Catalog,
     pub(super) endpoint: &'a Arc<Endpoint>,
     pub(super) ctx: &'a RequestContext,
     pub(super) request: &'a Parts,
     pub(super) query: &'a Query,
-    /// What the client wants its answer to be.
+    /// The negotiated form and format of the response.
     pub(super) reply: Reply,
     /// The namespace in the path; `None` for cluster-scoped kinds and for all namespaces.
     pub(super) namespace: Option<&'a str>,
@@ -98,7 +99,7 @@ pub(super) struct ResourceCall<'a> {
     /// The subresource in the path; empty for the object itself.
     pub(super) subresource: &'a str,
     pub(super) body: RequestBody,
-    /// Says when watches must end.
-    pub(super) stopping: Stopping,
+    /// Signals when watches must end.
+    pub(super) stopping: ShutdownSignal,
     pub(super) metrics: &'a Metrics,
 }

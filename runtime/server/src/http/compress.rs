@@ -1,4 +1,5 @@
-//! gzip for long answers, for clients that ask. Watches are never compressed: an event must not wait in a buffer.
+//! Compresses long responses with gzip for clients that accept it. Watches are never compressed: an event must not
+//! wait in a buffer.
 
 use std::io::Write as _;
 
@@ -14,10 +15,10 @@ use super::response::IsWatch;
 use super::turns::take_turn;
 use super::{Body, CutOff};
 
-/// Answers up to this size are sent as they are: compressing them costs more than it saves.
+/// Maximum size of a response that is not compressed, since compression would cost more than it saves.
 pub(super) const THRESHOLD_BYTES: usize = 128 * 1024;
 
-/// Compresses an answer if the client asked for it and it is worth it. An answer of unknown length is a long one.
+/// Compresses a response if the client accepts it and it is long. A response of unknown length is treated as long.
 pub(super) fn compress(request: &HeaderMap, response: Response<Body>) -> Response<Body> {
     let long = response
         .body()
@@ -37,13 +38,13 @@ pub(super) fn compress(request: &HeaderMap, response: Response<Body>) -> Respons
         .headers
         .append(VARY, HeaderValue::from_static("Accept-Encoding"));
     parts.headers.remove(CONTENT_LENGTH);
-    let frames = futures_util::stream::unfold(Some(Gzipped::new(body)), async |rest| {
+    let frames = futures_util::stream::unfold(Some(GzipBody::new(body)), async |rest| {
         Some(rest?.next().await)
     });
     Response::from_parts(parts, StreamBody::new(frames).boxed_unsync())
 }
 
-/// Whether `Accept-Encoding` names gzip and does not refuse it.
+/// Whether `Accept-Encoding` contains gzip without refusing it.
 pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let values = headers
         .get_all(ACCEPT_ENCODING)
@@ -60,28 +61,28 @@ pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// So much is compressed in a turn: about half a millisecond's worth.
+/// Number of bytes compressed in a turn, in about half a millisecond.
 const TURN_BYTES: usize = 64 * 1024;
 
-/// A body on its way through gzip.
-struct Gzipped {
+/// A body that is being compressed.
+struct GzipBody {
     body: Body,
     encoder: GzEncoder<Vec<u8>>,
-    /// What was not compressed yet.
+    /// Bytes that are not compressed yet.
     input: Bytes,
 }
 
-impl Gzipped {
+impl GzipBody {
     fn new(body: Body) -> Self {
         Self {
             body,
-            // Level 1: most of the gain for a fraction of the time.
+            // Level 1 gives most of the compression in a fraction of the time.
             encoder: GzEncoder::new(Vec::new(), Compression::fast()),
             input: Bytes::new(),
         }
     }
 
-    /// The next output, and what is left to do unless it is the last one.
+    /// The next output, with the remaining work unless it is the last.
     async fn next(mut self) -> (Result<Frame<Bytes>, CutOff>, Option<Self>) {
         const IN_MEMORY: &str = "writing to memory cannot fail";
         loop {
@@ -99,7 +100,7 @@ impl Gzipped {
             let input = self.input.split_to(self.input.len().min(TURN_BYTES));
             self.encoder.write_all(&input).expect(IN_MEMORY);
             drop(turn);
-            // Repetitive text fills no block for long.
+            // Repetitive text gives no output for many turns.
             let out = std::mem::take(self.encoder.get_mut());
             if !out.is_empty() {
                 return (Ok(Frame::data(out.into())), Some(self));
@@ -160,7 +161,7 @@ mod tests {
         );
     }
 
-    // Issue 9, point 12: text that is hard to compress gives output in every turn.
+    // Text that is hard to compress gives output in every turn.
     #[tokio::test]
     async fn compressing_lets_other_tasks_have_their_turn() {
         let mut seed = 1_u32;

@@ -1,5 +1,4 @@
-//! The kinds as documents for people and other tools: CustomResourceDefinitions, and the dump that the generator writes
-//! into files.
+//! CustomResourceDefinitions of the kinds, and the dump of all documents for the generator.
 
 use apiloom_meta::kind::{CellSource, Column, ConversionMethod, Scope, SubresourceDef};
 use apiloom_meta::schema::structural;
@@ -8,19 +7,18 @@ use serde_json::{Map, Value, json};
 
 use super::openapi::{KindSource, Source, describe_root, forget_required_metadata};
 use super::table::type_name;
-use crate::registry::{Catalog, located};
+use crate::registry::{Catalog, with_places};
 
 mod formats;
 
-/// Every document that the generator writes: an object from relative paths to documents.
+/// All documents of the generator, as an object from relative paths to documents.
 ///
-/// `openapi/v2.json`, `openapi/v3/apis/GROUP/VERSION.json` and `crds/PLURAL.GROUP`; `openapi/v3/api/VERSION.json` of the
-/// core group where it has more than the namespaces of every server. There is no definition of a core kind, as
-/// kube-apiserver takes none without a group. Beside them stands `notes`: what a reader of a document must know, as lines
-/// by the same paths.
+/// `openapi/v2.json`, `openapi/v3/apis/GROUP/VERSION.json` and `crds/PLURAL.GROUP`; also `openapi/v3/api/VERSION.json`
+/// if the core group has other kinds than Namespace. A kind of the core group has no definition, since kube-apiserver
+/// accepts none without a group. The key `notes` has comments for the documents, as lines by the same paths.
 ///
 /// # Errors
-/// What kube-apiserver would refuse or ignore in the definitions.
+/// Parts of the definitions that kube-apiserver would refuse or ignore.
 pub fn dump(catalog: &Catalog) -> Result<Value, Vec<String>> {
     let (sources, unserved) = (Source::all(catalog), unserved(catalog));
     let files = documents(&sources, &unserved);
@@ -32,7 +30,7 @@ pub fn dump(catalog: &Catalog) -> Result<Value, Vec<String>> {
     }
 }
 
-/// The problems of all definitions among some documents, each with its place and the name of its definition.
+/// The problems of all definitions in the documents, each with the source location and the name of its definition.
 fn problems(files: &Value, sources: &[Source], unserved: &[KindSource]) -> Vec<String> {
     let mut lines = Vec::new();
     for versions in resources(sources, unserved) {
@@ -43,7 +41,7 @@ fn problems(files: &Value, sources: &[Source], unserved: &[KindSource]) -> Vec<S
             let schema = &crd["spec"]["versions"][at]["schema"]["openAPIV3Schema"];
             let line = |problem| {
                 let text = format!("CustomResourceDefinition {name}: {problem}");
-                located([kind.def.place], text)
+                with_places([kind.def.place], text)
             };
             lines.extend(structural::problems(schema, &path).into_iter().map(line));
         }
@@ -51,7 +49,7 @@ fn problems(files: &Value, sources: &[Source], unserved: &[KindSource]) -> Vec<S
     lines
 }
 
-/// Versions that are known and not served. A definition lists them all the same: one may be the stored one.
+/// Versions that are registered but not served. A definition contains them, since one may be the storage version.
 fn unserved(catalog: &Catalog) -> Vec<KindSource> {
     let endpoints = catalog.endpoints();
     let mut seen: Vec<GroupVersionKind> = endpoints.iter().map(|e| e.def().gvk()).collect();
@@ -90,7 +88,7 @@ pub(crate) fn documents(sources: &[Source], unserved: &[KindSource]) -> Value {
     Value::Object(files)
 }
 
-/// Whether a version has more than what every server has.
+/// Whether a version has other kinds than those of every server.
 fn is_the_users(source: &Source) -> bool {
     source.kinds.iter().any(|kind| !kind.is_own)
 }
@@ -115,8 +113,8 @@ fn resources<'a>(sources: &'a [Source], unserved: &'a [KindSource]) -> Vec<Vec<&
     resources
 }
 
-/// Whether objects change their shape between the versions. kube-apiserver would only rename them, and lose what the
-/// other version calls otherwise.
+/// Whether the schema differs between versions. kube-apiserver would change only `apiVersion`, and lose the fields
+/// that the other version names differently.
 fn converts(versions: &[&KindSource]) -> bool {
     let mut conversions = versions
         .iter()
@@ -124,7 +122,7 @@ fn converts(versions: &[&KindSource]) -> bool {
     conversions.any(|conversion| !matches!(conversion.method, ConversionMethod::Rename))
 }
 
-/// What the definition cannot say.
+/// Comments on the behaviour that the definition cannot express.
 fn notes(versions: &[&KindSource]) -> Vec<String> {
     let mut notes = Vec::new();
     if converts(versions) {
@@ -176,11 +174,11 @@ fn notes(versions: &[&KindSource]) -> Vec<String> {
     notes
 }
 
-/// The annotation that says who approved the definition of a kind in one of Kubernetes' own groups, or that it is
-/// unapproved; kube-apiserver refuses a definition without it.
+/// The annotation on kinds in Kubernetes' own groups, with the URL of the approval or the word `unapproved`.
+/// kube-apiserver refuses a definition without it.
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// Whether a group is one of Kubernetes' own.
+/// Whether a group belongs to Kubernetes (`k8s.io`, `kubernetes.io`).
 fn is_protected(group: &str) -> bool {
     ["k8s.io", "kubernetes.io"].iter().any(|domain| {
         let above = group.strip_suffix(domain);
@@ -188,7 +186,7 @@ fn is_protected(group: &str) -> bool {
     })
 }
 
-/// Names come from the storage version, as there can be one spelling only.
+/// A definition has one set of names, which is that of the storage version.
 fn definition(versions: &[&KindSource]) -> Option<Value> {
     let def = &versions
         .iter()
@@ -227,7 +225,7 @@ fn definition(versions: &[&KindSource]) -> Option<Value> {
 
 fn version(kind: &KindSource, versions: &[&KindSource]) -> Value {
     let def = &kind.def;
-    // A single version need not declare that it is the stored one.
+    // A single version is the storage version, declared or not.
     let storage = def.storage || versions.len() == 1;
     let mut version = json!({
         "name": def.version,
@@ -257,7 +255,7 @@ fn version(kind: &KindSource, versions: &[&KindSource]) -> Value {
     version
 }
 
-/// A CRD may say nothing about metadata but that it is an object.
+/// The schema of metadata in a CRD may only be `type: object`.
 fn schema(kind: &KindSource) -> Value {
     let mut schema = (kind.in_crd)().schema;
     describe_root(&mut schema, &kind.def);
@@ -267,7 +265,7 @@ fn schema(kind: &KindSource) -> Value {
     schema
 }
 
-/// Takes out the extensions that a CRD has no field for: kubectl refuses to apply what has unknown fields.
+/// Removes extensions that CRDs do not support: kubectl refuses to apply documents with unknown fields.
 fn forget_unknown_extensions(schema: &mut Value) {
     const KNOWN: [&str; 7] = [
         "x-kubernetes-preserve-unknown-fields",
@@ -292,7 +290,7 @@ fn forget_unknown_extensions(schema: &mut Value) {
     below.for_each(forget_unknown_extensions);
 }
 
-/// The column that the server puts behind those of every kind which declares some; kube-apiserver does not.
+/// The Age column, which this server appends to declared columns and kube-apiserver does not.
 fn age(def: &ResourceDef) -> Option<Value> {
     let declared = def
         .columns
@@ -303,7 +301,7 @@ fn age(def: &ResourceDef) -> Option<Value> {
     )
 }
 
-/// The formats of columns that a CRD may name; others are hints for our own tables.
+/// The column formats that a CRD supports; other formats are hints for tables of this server.
 const FORMATS: [&str; 8] = [
     "int32",
     "int64",
@@ -315,7 +313,7 @@ const FORMATS: [&str; 8] = [
     "password",
 ];
 
-/// A column that a function computes has no path, so a CRD cannot have it.
+/// A printer column; `None` for a column computed by a function, which a CRD cannot have.
 fn column(column: &Column) -> Option<Value> {
     let path = match &column.source {
         CellSource::Path(path) => path.to_string(),

@@ -8,7 +8,7 @@ use super::body;
 use super::call::ResourceCall;
 use super::params::{WriteUse, write_options};
 
-/// Answers 201 with the object as stored.
+/// Responds with 201 and the stored object.
 pub(super) async fn create(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply;
     let format = body::format(&call.request.headers)?;
@@ -17,7 +17,7 @@ pub(super) async fn create(call: ResourceCall<'_>) -> Result<Response<Body>, Api
         .resource()
         .reserve(call.ctx, bytes.len())
         .await;
-    let (bytes, format) = body::document(format, bytes)?;
+    let (bytes, format) = body::document(format, bytes, call.catalog)?;
     let options = write_options(call.query, &call.request.headers, WriteUse::Create)?;
     let object =
         call.endpoint

@@ -1,5 +1,5 @@
-//! The end of an answer whose request's time is up while the client still reads: it is cut off, as kube-apiserver cuts
-//! it off, and what was still to be sent is forgotten.
+//! Aborts a response at its request's deadline if the client still reads it, as kube-apiserver does; the rest of the
+//! response is dropped.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,28 +15,29 @@ use tokio::time::Instant;
 
 use super::response::{Body, CutOff};
 
-/// Cuts the answer off at the deadline. An answer whose bytes are all here is left alone: no work remains for it.
+/// Aborts the response at the deadline. A complete response in memory is not aborted, since it needs no more work.
 pub(super) fn until(deadline: Instant, response: Response<Body>) -> Response<Body> {
     if response.body().size_hint().exact().is_some() {
         return response;
     }
-    response.map(|body| UntilDeadline::new(deadline, body).boxed_unsync())
+    response.map(|body| DeadlineBody::new(deadline, body).boxed_unsync())
 }
 
-/// How far a body is.
+/// State of a body.
 enum Progress {
     Sending(Body, Option<Waker>),
     Ended,
     CutOff,
 }
 
-/// A body that is cut off at a deadline, by a task of its own: one that the client does not read is not polled.
-struct UntilDeadline {
+/// A body that a separate task aborts at the deadline, because the body itself is not polled if the client does not
+/// read.
+struct DeadlineBody {
     progress: Arc<Mutex<Progress>>,
     timer: AbortHandle,
 }
 
-impl UntilDeadline {
+impl DeadlineBody {
     fn new(deadline: Instant, body: Body) -> Self {
         let progress = Arc::new(Mutex::new(Progress::Sending(body, None)));
         let timed = Arc::clone(&progress);
@@ -54,7 +55,7 @@ impl UntilDeadline {
 fn cut_off(progress: &Mutex<Progress>) {
     let mut progress = progress.lock();
     if let Progress::Sending(..) = *progress {
-        // The body is dropped here, with all that it holds.
+        // Drops the body and everything it refers to.
         let sending = std::mem::replace(&mut *progress, Progress::CutOff);
         drop(progress);
         if let Progress::Sending(_, Some(waker)) = sending {
@@ -63,13 +64,13 @@ fn cut_off(progress: &Mutex<Progress>) {
     }
 }
 
-impl Drop for UntilDeadline {
+impl Drop for DeadlineBody {
     fn drop(&mut self) {
         self.timer.abort();
     }
 }
 
-impl http_body::Body for UntilDeadline {
+impl http_body::Body for DeadlineBody {
     type Data = Bytes;
     type Error = CutOff;
 
@@ -103,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// Two frames, then what `rest` says; the sender tells that the body was dropped.
+    /// Two frames, then the items of `rest`; the receiver is notified when the body is dropped.
     fn body(
         rest: impl futures_util::Stream<Item = Result<Frame<Bytes>, CutOff>> + Send + 'static,
         held: Arc<()>,

@@ -1,7 +1,7 @@
-//! CustomResourceDefinitions, of which there are none: every kind is compiled in.
+//! The list of CustomResourceDefinitions, which is always empty: all kinds are compiled in.
 //!
-//! kubectl asks for their list before it says that it does not know a kind; without an answer it says instead that the
-//! list failed. The group is not part of discovery: nothing can be done with it but this.
+//! kubectl requests it before it reports an unknown kind; without the list it would report that the request failed.
+//! The group is not part of discovery, since it has nothing else.
 
 use apiloom_meta::Object;
 use apiloom_meta::kind::Verb;
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::response::ok;
 use super::{Body, RequestInfo, RequestVerb};
 
-/// The empty list, for who asks for it.
+/// The empty list, if the request is for it.
 pub(super) fn none(info: &RequestInfo, request: &Parts) -> Option<Response<Body>> {
     let asked = request.method == Method::GET
         && info.verb == RequestVerb::Api(Verb::List)

@@ -1,6 +1,7 @@
 //! DELETE on an item and on a collection.
 
-use apiloom_meta::{ApiError, GroupVersion};
+use apiloom_meta::ApiError;
+use apiloom_meta::kind::ResourceDef;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Response, StatusCode};
@@ -10,28 +11,33 @@ use super::body;
 use super::call::ResourceCall;
 use super::params::{ListUse, delete_options_of_body, delete_options_of_query, list_options};
 use super::query::Query;
-use crate::registry::{DeleteOptions, Deleted};
+use crate::registry::{Catalog, DeleteOptions, DeleteResult};
 
-/// Answers with a Status when the object is gone, with the object while it is not.
+/// Responds with a Status if the object is removed, or with the object if its deletion has only begun.
 pub(super) async fn delete(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply;
-    let own = call.endpoint.def().gvk().group_version();
     let bytes = body::read(call.body).await?;
     call.endpoint
         .resource()
         .reserve(call.ctx, bytes.len())
         .await;
-    let options = options(call.request, call.query, &own, bytes)?;
+    let options = options(
+        call.request,
+        call.query,
+        call.catalog,
+        call.endpoint.def(),
+        bytes,
+    )?;
     match call
         .endpoint
         .writes()
         .delete(call.ctx, call.namespace, call.name, &options)
         .await?
     {
-        Deleted::Gone(details) => Ok(reply.deleted(details)),
-        Deleted::Returned(object) => reply.object(StatusCode::OK, &object),
-        Deleted::Pending(object) => {
-            // Clients of the deprecated option expect to be told that dependents are still to come.
+        DeleteResult::Gone(details) => Ok(reply.deleted(details)),
+        DeleteResult::LastState(object) => reply.object(StatusCode::OK, &object),
+        DeleteResult::Pending(object) => {
+            // Clients that set the deprecated option expect a response before dependents are deleted.
             let orphaning_refused = options.orphan_dependents == Some(false);
             reply.object(
                 if orphaning_refused {
@@ -45,7 +51,7 @@ pub(super) async fn delete(call: ResourceCall<'_>) -> Result<Response<Body>, Api
     }
 }
 
-/// Answers with the list of what was deleted.
+/// Responds with the list of deleted objects.
 pub(super) async fn delete_collection(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply;
     let read = || list_options(call.query, ListUse::List);
@@ -55,13 +61,18 @@ pub(super) async fn delete_collection(call: ResourceCall<'_>) -> Result<Response
         .resource()
         .read_query(call.ctx, bytes, read)
         .await?;
-    let own = call.endpoint.def().gvk().group_version();
     let bytes = body::read(call.body).await?;
     call.endpoint
         .resource()
         .reserve(call.ctx, bytes.len())
         .await;
-    let options = options(call.request, call.query, &own, bytes)?;
+    let options = options(
+        call.request,
+        call.query,
+        call.catalog,
+        call.endpoint.def(),
+        bytes,
+    )?;
     let listed = call
         .endpoint
         .delete_collection(call.ctx, call.namespace, &list, &options)
@@ -69,17 +80,18 @@ pub(super) async fn delete_collection(call: ResourceCall<'_>) -> Result<Response
     reply.list(listed).await
 }
 
-/// The body says everything when there is one; otherwise the query does.
+/// The options are those of the body, if there is one, else those of the query.
 fn options(
     request: &Parts,
     query: &Query,
-    own: &GroupVersion,
+    catalog: &Catalog,
+    def: &ResourceDef,
     bytes: Bytes,
 ) -> Result<DeleteOptions, ApiError> {
     if bytes.is_empty() {
         return delete_options_of_query(query);
     }
     let format = body::format(&request.headers)?;
-    let (bytes, format) = body::document(format, bytes)?;
-    delete_options_of_body(&bytes, format, own)
+    let (bytes, format) = body::document(format, bytes, catalog)?;
+    delete_options_of_body(&bytes, format, &def.group_version())
 }

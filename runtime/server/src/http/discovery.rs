@@ -1,7 +1,7 @@
-//! Discovery: which groups, versions and resources there are. `/api`, `/apis` and below (legacy, one document per
-//! group and version), the aggregated lists at `/api` and `/apis`, and the list of paths at `/`.
+//! Discovery of the groups, versions and resources: `/api`, `/apis` and below (legacy, one document per group and
+//! version), the aggregated lists at `/api` and `/apis`, and the list of paths at `/`.
 //!
-//! Every document is made once for a catalog; equal catalogs give equal bytes.
+//! All documents are built once per catalog; equal catalogs give equal bytes.
 
 mod documents;
 
@@ -27,26 +27,26 @@ use crate::registry::Catalog;
 /// The discovery documents of a server.
 #[derive(Debug)]
 pub struct Discovery {
-    /// Legacy documents by path, without a trailing slash.
+    /// Legacy documents by path, without trailing slash.
     legacy: BTreeMap<String, Bytes>,
-    /// Aggregated documents; only `/api` and `/apis` have one.
+    /// Aggregated documents; only for `/api` and `/apis`.
     aggregated: BTreeMap<&'static str, StaticDoc>,
-    /// What `/` lists beside the paths of `legacy`.
+    /// Paths in the list at `/` in addition to those of `legacy`.
     other_paths: Vec<String>,
 }
 
-/// The parameters that the media type of an aggregated document has.
+/// Media type parameters of an aggregated document.
 const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// What a request for discovery asks for.
+/// The negotiated document of a discovery request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wanted {
+struct DocumentRequest {
     aggregated: bool,
     format: &'static dyn Writer,
 }
 
-impl Wanted {
-    /// The `Content-Type` of the answer.
+impl DocumentRequest {
+    /// The `Content-Type` of the response.
     fn content_type(self) -> HeaderValue {
         let media_type = self.format.media_type();
         if !self.aggregated {
@@ -58,7 +58,7 @@ impl Wanted {
 }
 
 impl Discovery {
-    /// The documents of what this catalog serves.
+    /// The discovery documents of a catalog.
     pub fn new(catalog: &Catalog, info: &ServerInfo) -> Self {
         Self::of(&served(catalog), &info.address)
     }
@@ -74,17 +74,17 @@ impl Discovery {
         }
     }
 
-    /// Adds paths that others serve to the list at `/`.
+    /// Adds paths of other handlers to the list at `/`.
     #[must_use]
     pub fn with_paths<S: Into<String>>(mut self, paths: impl IntoIterator<Item = S>) -> Self {
         self.other_paths.extend(paths.into_iter().map(Into::into));
         self
     }
 
-    /// Answers a request for a discovery document or the list of paths; `None` for a path that is neither.
+    /// Responds to a request for a discovery document or the list of paths; `None` for other paths.
     ///
     /// # Errors
-    /// MethodNotAllowed for anything but GET, NotAcceptable for an `Accept` that names neither JSON nor YAML.
+    /// MethodNotAllowed for other methods than GET; NotAcceptable if `Accept` contains neither JSON nor YAML.
     pub(super) fn respond(
         &self,
         request: &Parts,
@@ -94,7 +94,7 @@ impl Discovery {
         if path == "/" {
             return Some(only_get(request).map(|()| ok("application/json", self.paths())));
         }
-        // One trailing slash is accepted; a second one makes another, unknown path.
+        // One trailing slash is ignored; a path with two is unknown.
         let path = path.strip_suffix('/').unwrap_or(path);
         let legacy = self.legacy.get(path)?;
         let aggregated = self.aggregated.get(path);
@@ -133,7 +133,7 @@ fn varying(mut response: Response<Body>) -> Response<Body> {
 
 fn document(
     request: &Parts,
-    wanted: Wanted,
+    wanted: DocumentRequest,
     legacy: &Bytes,
     aggregated: Option<&StaticDoc>,
 ) -> Response<Body> {
@@ -143,24 +143,24 @@ fn document(
             let body = || encode(doc.bytes(), wanted.format);
             conditional(&request.headers, doc.hash(), content_type, "public", body)
         }
-        // The same path has two kinds of answer, so caches must look at Accept.
+        // The path has two documents, so caches must distinguish by Accept.
         Some(_) => varying(ok_as(content_type, encode(legacy, wanted.format))),
         None => ok_as(content_type, encode(legacy, wanted.format)),
     }
 }
 
-/// What is asked for; clauses that ask for another conversion are passed over.
+/// Negotiates the document; clauses for other conversions are skipped.
 fn negotiate(
     accepts: &Accepts<'_>,
     query: &Query,
     has_aggregated: bool,
-) -> Result<Wanted, ApiError> {
+) -> Result<DocumentRequest, ApiError> {
     let fits = |clause: &Clause<'_>, _: &dyn Writer| asks_for_aggregated(clause, has_aggregated);
     let (format, aggregated) = choose(accepts, query, fits).ok_or_else(not_acceptable)?;
-    Ok(Wanted { aggregated, format })
+    Ok(DocumentRequest { aggregated, format })
 }
 
-/// Whether a clause asks for the aggregated list (`Some(true)`) or the legacy document; `None` for what is not served.
+/// Whether a clause selects the aggregated list (`Some(true)`) or the legacy document; `None` if it matches neither.
 fn asks_for_aggregated(clause: &Clause<'_>, has_aggregated: bool) -> Option<bool> {
     match clause.param("as") {
         None => Some(false),
@@ -173,7 +173,7 @@ fn asks_for_aggregated(clause: &Clause<'_>, has_aggregated: bool) -> Option<bool
     }
 }
 
-/// The document as asked for; documents are kept as compact JSON with its newline.
+/// Encodes a document, which is kept as compact JSON with a newline.
 fn encode(json: &Bytes, format: &dyn Writer) -> Bytes {
     if format.end_of_json().is_some() {
         return json.clone();

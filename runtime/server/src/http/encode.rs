@@ -1,7 +1,7 @@
-//! Answers in the form and format agreed on, in the framings of one object and of a list; `watch` has that of a stream.
+//! Encodes responses in the negotiated form and format: single objects and lists; `watch` encodes streams.
 //!
-//! Lists are encoded item by item while the client reads, in every form and format, so that a long list is never held
-//! twice.
+//! Lists are encoded item by item while the client reads, in all forms and formats, so that a long list is never in
+//! memory twice.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -25,20 +25,20 @@ use super::negotiate::Answer;
 use super::response::full;
 use super::turns::take_turn;
 use super::{Body, CutOff};
-use crate::registry::{Document, Endpoint, Items, Json, Listed, Written};
+use crate::registry::{Document, Endpoint, Items, Json, ListResult, WrittenObject};
 
-/// A long answer goes out in pieces of this size: large enough for few system calls, small beside a connection's window,
-/// and a multiple of the largest HTTP/2 frame and TLS record, so that none of them is sent half empty.
+/// Size of the pieces of a long response: large enough for few system calls, small compared to a connection's window,
+/// and a multiple of the maximum HTTP/2 frame and TLS record, so that none of them is sent partly filled.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// An object from this size on goes out of the cache without being copied. Smaller ones are copied together: a frame for
-/// each would cost more.
+/// Minimum size of an object that is sent from the cache without a copy. Smaller objects are copied together, which
+/// costs less than a frame for each.
 const LARGE_BYTES: usize = 16 * 1024;
 
-/// No more bytes of objects are looked at for a piece: rows of large objects may be short.
+/// Maximum size of the objects encoded for a piece, since rows of large objects can be short.
 const LOOKED_AT_BYTES: usize = 256 * 1024;
 
-/// How this request's objects are answered.
+/// The negotiated response of a request, for its objects.
 #[derive(Clone, Debug)]
 pub(super) struct Reply {
     pub(super) endpoint: Arc<Endpoint>,
@@ -46,10 +46,10 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// An answer that is one object.
+    /// A response with one object.
     ///
     /// # Errors
-    /// NotAcceptable when a list was asked for.
+    /// NotAcceptable if the client accepts only lists.
     pub(super) fn object(
         &self,
         code: StatusCode,
@@ -58,14 +58,14 @@ impl Reply {
         self.json(code, &Json::of(object, self.endpoint.schema()))
     }
 
-    /// An answer that is an object just written.
+    /// The response to a write, with the object.
     ///
     /// # Errors
-    /// NotAcceptable when a list was asked for.
+    /// NotAcceptable if the client accepts only lists.
     pub(super) fn written(
         &self,
         code: StatusCode,
-        written: &Written,
+        written: &WrittenObject,
     ) -> Result<Response<Body>, ApiError> {
         match &written.json {
             Some(json) => self.json(code, json),
@@ -73,10 +73,10 @@ impl Reply {
         }
     }
 
-    /// An answer that is one object of the registry, which may be encoded already.
+    /// A response with one object of the registry, encoded or not.
     ///
     /// # Errors
-    /// NotAcceptable when a list was asked for.
+    /// NotAcceptable if the client accepts only lists.
     pub(super) fn document(
         &self,
         code: StatusCode,
@@ -107,12 +107,12 @@ impl Reply {
         Ok(self.whole(code, json.whole().len(), &|out| form.write(json, true, out)))
     }
 
-    /// What tells objects to the format.
+    /// The writer of the negotiated form.
     pub(super) fn form(&self) -> FormWriter {
         FormWriter::new(self.answer.form, &self.endpoint)
     }
 
-    /// The answer to a deletion that left nothing: never converted.
+    /// The Status response to a deletion that removed the object; always a Status, in any form.
     pub(super) fn deleted(&self, details: StatusDetails) -> Response<Body> {
         let status = Status {
             kind: "Status".to_owned(),
@@ -128,11 +128,11 @@ impl Reply {
         self.whole(StatusCode::OK, json.len(), &|out| out.json(&json))
     }
 
-    /// An answer that is a list.
+    /// A response with a list.
     ///
     /// # Errors
-    /// NotAcceptable when a single object was asked for.
-    pub(super) async fn list(&self, listed: Listed) -> Result<Response<Body>, ApiError> {
+    /// NotAcceptable if the client accepts only single objects.
+    pub(super) async fn list(&self, listed: ListResult) -> Result<Response<Body>, ApiError> {
         if let Form::Partial(_) = self.answer.form {
             let kind = &self.endpoint.def().list_kind;
             return Err(ApiError::new(
@@ -143,10 +143,10 @@ impl Reply {
             ));
         }
         let mut pieces = ListPieces::new(self, listed);
-        // A piece takes about a millisecond to make then, during which no other task has the thread.
+        // Encoding a piece then takes about a millisecond without a yield.
         let is_table = matches!(pieces.form, FormWriter::Table(_));
         let is_costly = is_table || self.answer.format.is_costly();
-        // What fits into the threshold is sent in one go, with its length; it is never compressed.
+        // A list below the threshold is sent at once, with its length; it is never compressed.
         let mut begin = Vec::new();
         let mut len = 0;
         while len <= THRESHOLD_BYTES {
@@ -173,9 +173,13 @@ impl Reply {
         }
         let pieces = pieces.map(|piece| match piece {
             Ok(bytes) => Ok(Frame::data(bytes)),
-            // The client has read a part of the list already; it must not take it for the whole.
+            // The client has a part of the list already; the response must be aborted, so that the part is not taken
+            // for the whole.
             Err(error) => {
-                tracing::error!(error = error.message, "a list cannot be sent to its end");
+                tracing::error!(
+                    error = error.message,
+                    "unable to encode the rest of a list, so its response is aborted"
+                );
                 Err(CutOff::Unfinished)
             }
         });
@@ -192,7 +196,7 @@ impl Reply {
         Ok(self.respond(StatusCode::OK, body))
     }
 
-    /// An answer that is one document, whose JSON is about so long.
+    /// A response with one document; `json_bytes` is the approximate length of its JSON.
     fn whole(&self, code: StatusCode, json_bytes: usize, show: Show<'_>) -> Response<Body> {
         let document = self.answer.format.document(show, json_bytes);
         self.respond(code, full(document))
@@ -207,7 +211,7 @@ impl Reply {
     }
 }
 
-/// A body of several buffers, which are all here.
+/// A body of several buffers in memory.
 struct Chunks(VecDeque<Bytes>);
 
 impl http_body::Body for Chunks {
@@ -230,7 +234,7 @@ impl http_body::Body for Chunks {
     }
 }
 
-/// A list in pieces of at most [`PIECE_BYTES`] or one object. Nothing follows an error.
+/// The encoded pieces of a list: at most [`PIECE_BYTES`] each, or one object. An error is the last item.
 struct ListPieces {
     endpoint: Arc<Endpoint>,
     form: FormWriter,
@@ -238,9 +242,9 @@ struct ListPieces {
     items: Items,
     meta: ListMeta,
     stage: Stage,
-    /// What did not fit into the last piece.
+    /// Bytes that exceed the last piece.
     rest: Vec<u8>,
-    /// An object that goes out as it lies in the cache, behind what was written before it.
+    /// A large object from the cache, which follows the bytes before it.
     large: Option<Bytes>,
 }
 
@@ -252,7 +256,7 @@ enum Stage {
 }
 
 impl ListPieces {
-    fn new(reply: &Reply, listed: Listed) -> Self {
+    fn new(reply: &Reply, listed: ListResult) -> Self {
         let text = |text: String| Some(text).filter(|text| !text.is_empty());
         let meta = ListMeta {
             self_link: None,
@@ -272,7 +276,7 @@ impl ListPieces {
         }
     }
 
-    /// Writes until the piece is full, a large object is to go out by itself, or nothing is left.
+    /// Writes until the piece is full, a large object is next, or the list ends.
     fn write(&mut self, out: &mut Vec<u8>) -> Result<(), ApiError> {
         if self.stage == Stage::Head {
             let (def, meta) = (self.endpoint.def(), &self.meta);
@@ -297,7 +301,7 @@ impl ListPieces {
         Ok(())
     }
 
-    /// Writes an item; gives how many bytes were looked at.
+    /// Writes an item; returns the size of its object.
     fn write_item(&mut self, item: &Document, out: &mut Vec<u8>) -> usize {
         let json = item.json(self.endpoint.schema());
         match (&self.form, item) {
@@ -323,14 +327,14 @@ impl Iterator for ListPieces {
         if self.stage == Stage::Ended && self.rest.is_empty() {
             return None;
         }
-        // An object rarely ends where a piece does.
+        // A piece usually ends within an object.
         let mut out = Vec::with_capacity(PIECE_BYTES + LARGE_BYTES);
         out.append(&mut self.rest);
         if let Err(error) = self.write(&mut out) {
             self.stage = Stage::Ended;
             return Some(Err(error));
         }
-        // What stands before a large object goes out whole, or the two would be interchanged.
+        // Bytes before a large object stay in one piece, to keep the order.
         if out.len() > PIECE_BYTES && self.large.is_none() {
             self.rest = out.split_off(PIECE_BYTES);
         }

@@ -1,4 +1,4 @@
-//! Errors on the wire: the only table from reasons to HTTP status codes, and the shape of a `Status` answer.
+//! Errors on the wire: the table from reasons to HTTP status codes, and `Status` responses.
 
 use apiloom_meta::codec::encode_json;
 use apiloom_meta::{ApiError, ListMeta, Status, StatusDetails, StatusReason};
@@ -12,7 +12,7 @@ use super::negotiate::negotiate_error;
 use super::query::Query;
 use super::response::{Body, full, plain};
 
-/// The HTTP status code of a failure; an absent reason is the server's fault.
+/// The HTTP status code of an error; 500 without a reason.
 pub fn code(reason: Option<StatusReason>) -> StatusCode {
     let Some(reason) = reason else {
         return StatusCode::INTERNAL_SERVER_ERROR;
@@ -32,13 +32,13 @@ pub fn code(reason: Option<StatusReason>) -> StatusCode {
         StatusReason::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
         StatusReason::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         StatusReason::Timeout => StatusCode::GATEWAY_TIMEOUT,
-        // InternalError and ServerTimeout; a reason added later is the server's fault until it is listed here.
+        // InternalError and ServerTimeout; other reasons are 500 until they are listed here.
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
-/// The most bytes of a failure's message, and of one cause. What is repeated of a request is cut where the text is made;
-/// what was not thought of there ends here.
+/// Limits for the message of an error, and for that of one cause. Parts of a request are truncated where the text is
+/// built; these limits are for texts where that was forgotten.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 const MAX_CAUSE_BYTES: usize = 4 * 1024;
 
@@ -50,7 +50,7 @@ fn cut(text: &mut String, most: usize) {
     }
 }
 
-/// The `Status` object of a failure.
+/// The `Status` object of an error.
 pub fn status(error: &ApiError) -> Status {
     let (mut message, mut details) = (error.message.clone(), error.details.as_deref().cloned());
     cut(&mut message, MAX_MESSAGE_BYTES);
@@ -76,7 +76,7 @@ pub fn status(error: &ApiError) -> Status {
     }
 }
 
-/// The answer to a request that failed, in the format that [`negotiate_error`] chose. It has the failure's own code.
+/// The response to a failed request, with the error's code, in the format that [`negotiate_error`] chose.
 pub(super) fn respond_as(error: &ApiError, format: &dyn Writer) -> Response<Body> {
     let json = encode_json(&status(error));
     let body = format.document(&|out| out.json(&json), json.len());
@@ -95,14 +95,14 @@ pub(super) fn respond_as(error: &ApiError, format: &dyn Writer) -> Response<Body
     response
 }
 
-/// The answer to a request that failed before its query was read, of which only `pretty` is.
+/// The response to a request that failed before its query was parsed, except for the parameter `pretty`.
 pub(crate) fn respond(error: &ApiError, request: &Parts) -> Response<Body> {
     let accepts = Accepts::new(&request.headers);
     let query = Query::of_parameter(&request.uri, "pretty");
     respond_as(error, negotiate_error(&accepts, &query))
 }
 
-/// The answer for a path that is not served: plain text, as Go's mux gives it.
+/// The 404 response for an unknown path: plain text, as in Go's mux.
 pub fn page_not_found() -> Response<Body> {
     let mut response = plain(StatusCode::NOT_FOUND, "404 page not found\n");
     response
@@ -111,13 +111,13 @@ pub fn page_not_found() -> Response<Body> {
     response
 }
 
-/// What a path answers to a method that it does not take.
+/// The error for a method that the path does not support.
 pub(super) fn method_not_allowed() -> ApiError {
     let message = "the server does not allow this method on the requested resource";
     ApiError::new(StatusReason::MethodNotAllowed, message).with_details(StatusDetails::default())
 }
 
-/// Refuses methods other than GET: documents are served by the router of resources, which knows no HEAD.
+/// Refuses methods other than GET; like kube-apiserver's router, documents do not support HEAD.
 ///
 /// # Errors
 /// MethodNotAllowed.
@@ -191,7 +191,6 @@ mod tests {
         );
     }
 
-    /// Issue 9, point 12.
     #[test]
     fn long_texts_are_cut() {
         let long = "é".repeat(200_000);

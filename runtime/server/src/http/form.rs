@@ -1,9 +1,9 @@
-//! What is shown of an object: itself, a Table of it, or its metadata.
+//! The form in which objects are returned: the object, a Table of it, or its metadata.
 
 use super::accept::Clause;
 use super::params::IncludeObject;
 
-/// The version of `meta.k8s.io` that a client wants its Tables or PartialObjectMetadata in.
+/// Version of `meta.k8s.io` for Tables and PartialObjectMetadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MetaVersion {
     V1,
@@ -11,7 +11,7 @@ pub(super) enum MetaVersion {
 }
 
 impl MetaVersion {
-    /// The `apiVersion` of what is written.
+    /// `apiVersion` of the written document.
     pub(super) fn api_version(self) -> &'static str {
         match self {
             Self::V1 => "meta.k8s.io/v1",
@@ -20,7 +20,7 @@ impl MetaVersion {
     }
 }
 
-/// What is shown of an object.
+/// The form in which an object is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// The object itself.
@@ -34,7 +34,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// What a clause asks for; `None` for a form that does not exist.
+    /// The form that a clause requests; `None` for an unknown form.
     pub(super) fn of(clause: &Clause<'_>) -> Option<Self> {
         let [kind, group, version] = ["as", "g", "v"].map(|name| clause.param(name));
         if kind.is_none() && group.is_none() && version.is_none() {

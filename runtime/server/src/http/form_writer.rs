@@ -1,4 +1,4 @@
-//! Tells objects and lists in their form to a format.
+//! Writes objects and lists in their form to the sink of a format.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::format::Sink;
 use super::table::{Tables, write_partial};
 use crate::registry::{Endpoint, Json};
 
-/// A form of the objects of one endpoint.
+/// A writer of one form for the objects of one endpoint.
 pub(super) enum FormWriter {
     Object,
     Table(Box<Tables>),
@@ -27,7 +27,7 @@ impl FormWriter {
         }
     }
 
-    /// One object, which is no item of a list.
+    /// Writes one object that is not an item of a list.
     pub(super) fn write(&self, json: &Json<'_>, with_columns: bool, out: &mut dyn Sink) {
         match self {
             Self::Object => out.json(json.whole()),
@@ -36,7 +36,7 @@ impl FormWriter {
         }
     }
 
-    /// One object as an item of a list.
+    /// Writes one object as an item of a list.
     pub(super) fn write_item(&self, json: &Json<'_>, out: &mut dyn Sink) {
         match self {
             Self::Object => out.item(json),
@@ -45,7 +45,7 @@ impl FormWriter {
         }
     }
 
-    /// A list, whose items follow.
+    /// Writes the head of a list, before its items.
     pub(super) fn write_list(&self, def: &ResourceDef, meta: &ListMeta, out: &mut dyn Sink) {
         let (kind, api_version) = match self {
             Self::Table(tables) => {

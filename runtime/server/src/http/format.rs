@@ -1,5 +1,5 @@
-//! The formats of documents: a file each, and the list of them. Nothing outside of this folder knows a format by its name
-//! or its media type.
+//! The formats of documents, one file each, and the table of them. Code outside of this folder is independent of the
+//! names and media types of formats.
 
 mod json;
 mod protobuf;
@@ -11,26 +11,26 @@ pub(super) use json::INDENTED;
 pub(super) use json::JSON;
 pub(super) use write::{Format, ListWriter, Show, Sink, StreamWriter, Writer};
 
-/// Every format, in the order in which a client's `Accept` is matched.
+/// All formats, in the order in which `Accept` is matched.
 pub(super) static FORMATS: &[&dyn Format] = &[&json::JSON, &yaml::Yaml, &protobuf::Protobuf];
 
-/// The formats that documents are written in, in the same order.
+/// The formats in which documents can be written, in the same order.
 pub(super) fn writers() -> impl Iterator<Item = &'static dyn Writer> {
     FORMATS.iter().filter_map(|format| format.writer())
 }
 
-/// The media types of documents that are written.
+/// The media types in which documents can be written.
 pub(super) fn media_types() -> impl Iterator<Item = &'static str> {
     writers().map(|writer| writer.media_type())
 }
 
-/// The media types of streams, as they are listed for clients.
+/// The media types of watch streams, for messages.
 pub(super) fn stream_types() -> impl Iterator<Item = &'static str> {
     let streams = writers().filter_map(|writer| writer.stream());
     streams.map(|stream| stream.listed_type())
 }
 
-/// Media types as messages list them.
+/// A list of media types, for messages.
 pub(super) fn listed(types: impl Iterator<Item = &'static str>) -> String {
     types.collect::<Vec<_>>().join(", ")
 }

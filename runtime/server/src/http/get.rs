@@ -1,4 +1,4 @@
-//! GET on an item or one of its subresources, which give the whole object too.
+//! GET on an item or one of its subresources, which return the whole object too.
 
 use apiloom_meta::ApiError;
 use http::{Response, StatusCode};
@@ -7,7 +7,7 @@ use super::Body;
 use super::call::ResourceCall;
 use super::params::get_options;
 
-/// Answers 200 with the object; `watch` means nothing here.
+/// Responds with 200 and the object; the parameter `watch` is ignored.
 pub(super) async fn get(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply;
     let options = get_options(call.query)?;

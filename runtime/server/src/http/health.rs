@@ -1,7 +1,8 @@
-//! `/healthz`, `/livez`, `/readyz` and one path for each check below them, for probes that know nothing else.
+//! `/healthz`, `/livez`, `/readyz`, and one path below them for each check, for probes of load balancers and
+//! supervisors.
 //!
-//! Anyone may read them, so a failing check is named but its reason goes to the log only; the path of the check
-//! itself tells it.
+//! They can be read without authentication, so they list only the names of failed checks; the reason is in the log,
+//! and in the response of the check's own path.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,14 +21,14 @@ use super::Body;
 use super::query::Query;
 use super::response::plain;
 
-/// One of the three health endpoints.
+/// A health endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// `/healthz`, the oldest one.
+    /// `/healthz`, the general endpoint, deprecated in kube-apiserver.
     Healthz,
-    /// `/livez`: restart me when this fails.
+    /// `/livez`, for liveness: a failure means that the server should be restarted.
     Livez,
-    /// `/readyz`: send me no traffic when this fails.
+    /// `/readyz`, for readiness: a failure means that the server should receive no requests.
     Readyz,
 }
 
@@ -43,19 +44,19 @@ impl Probe {
     }
 }
 
-/// A check that hangs is a failure; this is the patience of upstream's storage check.
+/// Timeout of a check, that of kube-apiserver's storage check; a timeout is a failure.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 type Run = dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync;
 
-/// A named question with the answer "well" or a reason why not.
+/// A named check, which passes or fails with a reason.
 #[derive(Clone)]
 pub struct Check {
     name: String,
     group: Option<&'static str>,
     probes: Vec<Probe>,
     run: Arc<Run>,
-    /// Whether it failed last: the log tells when that changes, not at each request.
+    /// Whether the last run failed; only changes are logged as warnings.
     is_failing: Arc<AtomicBool>,
 }
 
@@ -69,7 +70,7 @@ impl fmt::Debug for Check {
 }
 
 impl Check {
-    /// A check that answers at once; part of all three endpoints.
+    /// A synchronous check, part of all three endpoints.
     pub fn new(
         name: impl Into<String>,
         run: impl Fn() -> Result<(), String> + Send + Sync + 'static,
@@ -77,7 +78,7 @@ impl Check {
         Self::from_async(name, move || std::future::ready(run()))
     }
 
-    /// A check that waits for something; one that takes longer than 2 s has failed.
+    /// An asynchronous check; it fails after 2 s.
     pub fn from_async<F>(
         name: impl Into<String>,
         run: impl Fn() -> F + Send + Sync + 'static,
@@ -94,14 +95,14 @@ impl Check {
         }
     }
 
-    /// Limits the check to these endpoints.
+    /// Restricts the check to these endpoints.
     #[must_use]
     pub fn on(mut self, probes: &[Probe]) -> Self {
         self.probes = probes.to_vec();
         self
     }
 
-    /// Lets `?exclude=GROUP` leave out this check with others.
+    /// Adds the check to a group, which `?exclude=GROUP` excludes as a whole.
     #[must_use]
     pub fn grouped(mut self, group: &'static str) -> Self {
         self.group = Some(group);
@@ -109,21 +110,21 @@ impl Check {
     }
 }
 
-/// The health endpoints and their checks, in the order in which they are reported.
+/// The health endpoints with their checks, in the order of reports.
 #[derive(Clone, Debug)]
 pub struct Health {
     checks: Vec<Check>,
 }
 
-/// What became of one check.
-enum Outcome<'a> {
+/// The result of one check.
+enum CheckResult<'a> {
     Excluded,
     ExcludedWith(&'a str),
     Finished(Result<(), String>),
 }
 
 impl Health {
-    /// `ping` and `log`, which always hold, then these.
+    /// The endpoints with the checks `ping` and `log`, which always pass, and then these.
     pub fn new(checks: impl IntoIterator<Item = Check>) -> Self {
         let always = ["ping", "log"].map(|name| Check::new(name, || Ok(())));
         Self {
@@ -131,7 +132,7 @@ impl Health {
         }
     }
 
-    /// Every path that is answered, for the list at `/`.
+    /// All paths of the endpoints, for the list at `/`.
     pub fn paths(&self) -> impl Iterator<Item = String> + use<'_> {
         Probe::ALL.into_iter().flat_map(|probe| {
             let checks = self
@@ -141,7 +142,7 @@ impl Health {
         })
     }
 
-    /// Answers a health endpoint or the path of one check; `None` for anything else.
+    /// Responds to a health endpoint or the path of one check; `None` for other paths.
     pub async fn respond(&self, request: &Parts) -> Option<Response<Body>> {
         let (endpoint, check) = match request.uri.path().strip_prefix('/')?.split_once('/') {
             Some((endpoint, check)) => (endpoint, Some(check)),
@@ -176,9 +177,9 @@ impl Health {
         let excluded: BTreeSet<&str> = query.all("exclude").collect();
         let outcomes = join_all(self.checks_of(probe).map(async |check| {
             let outcome = match check.group {
-                _ if excluded.contains(check.name.as_str()) => Outcome::Excluded,
-                Some(group) if excluded.contains(group) => Outcome::ExcludedWith(group),
-                _ => Outcome::Finished(finish(check).await),
+                _ if excluded.contains(check.name.as_str()) => CheckResult::Excluded,
+                Some(group) if excluded.contains(group) => CheckResult::ExcludedWith(group),
+                _ => CheckResult::Finished(finish(check).await),
             };
             (check.name.as_str(), outcome)
         }))
@@ -220,9 +221,9 @@ async fn finish(check: &Check) -> Result<(), String> {
     outcome
 }
 
-/// One line for each check, and whether one failed.
+/// A report with one line for each check, and whether one failed.
 fn report<'a>(
-    outcomes: &[(&str, Outcome<'_>)],
+    outcomes: &[(&str, CheckResult<'_>)],
     unmatched: impl Iterator<Item = &'a str>,
 ) -> (String, bool) {
     let mut lines = String::new();
@@ -230,10 +231,12 @@ fn report<'a>(
     for (name, outcome) in outcomes {
         // Writing to a string cannot fail.
         let _ = match outcome {
-            Outcome::Excluded => writeln!(lines, "[+]{name} excluded: ok"),
-            Outcome::ExcludedWith(group) => writeln!(lines, "[+]{name} excluded with {group}: ok"),
-            Outcome::Finished(Ok(())) => writeln!(lines, "[+]{name} ok"),
-            Outcome::Finished(Err(_)) => {
+            CheckResult::Excluded => writeln!(lines, "[+]{name} excluded: ok"),
+            CheckResult::ExcludedWith(group) => {
+                writeln!(lines, "[+]{name} excluded with {group}: ok")
+            }
+            CheckResult::Finished(Ok(())) => writeln!(lines, "[+]{name} ok"),
+            CheckResult::Finished(Err(_)) => {
                 failed = true;
                 writeln!(lines, "[-]{name} failed: reason withheld")
             }
@@ -270,9 +273,12 @@ mod tests {
             })
             .grouped("etcd"),
             Check::new("poststarthook/default-namespace", || Ok(())),
-            Check::new("shutdown", move || match stopping {
-                true => Err("process is shutting down".to_owned()),
-                false => Ok(()),
+            Check::new("shutdown", move || {
+                if stopping {
+                    Err("process is shutting down".to_owned())
+                } else {
+                    Ok(())
+                }
             })
             .on(&[Probe::Readyz]),
         ])

@@ -8,7 +8,7 @@ use super::Body;
 use super::call::ResourceCall;
 use super::params::{ListUse, list_options};
 
-/// Answers 200 with the selected objects.
+/// Responds with 200 and the selected objects.
 pub(super) async fn list(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply;
     let read = || list_options(call.query, ListUse::List);

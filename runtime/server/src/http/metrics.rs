@@ -1,7 +1,7 @@
-//! `/metrics`: what the server did and is doing, by the names and labels that dashboards and alerts for Kubernetes use.
+//! `/metrics`, with the metric names and labels of kube-apiserver, for existing dashboards and alerts.
 //!
-//! Counting a request allocates nothing in steady state: the handles of a combination of labels are looked up by
-//! borrowed strings and made once. The number of combinations is bounded for all requests.
+//! Counting a request allocates nothing once its series exists: series are looked up by borrowed strings. Their number
+//! is limited.
 
 mod exposition;
 mod process;
@@ -31,25 +31,25 @@ use super::{Body, ServerInfo};
 pub struct Metrics {
     registry: Registry,
     requests: Requests,
-    inflight: Family<Inflight, Gauge>,
+    inflight: Family<InflightLabels, Gauge>,
     watch_events: Family<Resource, Counter>,
-    deprecated: Family<Deprecated, Gauge>,
-    objects: Family<ObjectsOf, Gauge>,
-    objects_by_old_name: Family<StoredObjectsOf, Gauge>,
+    deprecated: Family<DeprecatedLabels, Gauge>,
+    objects: Family<ObjectLabels, Gauge>,
+    objects_by_old_name: Family<StoredObjectLabels, Gauge>,
     store_sizes: Family<Store, Gauge>,
 }
 
-/// Whether a request changes something.
+/// Whether a request is mutating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
     /// get, list, watch.
     ReadOnly,
-    /// Everything else.
+    /// All other verbs.
     Mutating,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Inflight {
+struct InflightLabels {
     request_kind: &'static str,
 }
 
@@ -61,7 +61,7 @@ struct Resource {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Deprecated {
+struct DeprecatedLabels {
     group: String,
     version: String,
     resource: String,
@@ -83,51 +83,51 @@ struct BuildInfo {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ObjectsOf {
+struct ObjectLabels {
     group: String,
     resource: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StoredObjectsOf {
-    /// `flunders.wardle.example.com`
+struct StoredObjectLabels {
+    /// Name of the resource: `flunders.wardle.example.com`.
     resource: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Store {
-    /// `store-0`
+    /// Id of the store: `store-0`.
     storage_cluster_id: String,
 }
 
-/// Counts down when the request ends, however it ends.
+/// A request in progress: decrements its gauge when it is dropped.
 #[derive(Debug)]
 #[must_use = "the request counts as ended when this is dropped"]
-pub struct Running(Gauge);
+pub struct RequestGuard(Gauge);
 
-impl Drop for Running {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.0.dec();
     }
 }
 
-/// Counts events sent to watchers of one resource.
+/// Counter of the events sent to watchers of one resource.
 #[derive(Clone, Debug)]
 pub struct WatchEvents(Counter);
 
 impl WatchEvents {
-    /// One more event was sent.
+    /// Counts one event.
     pub fn sent(&self) {
         self.0.inc();
     }
 }
 
 impl Metrics {
-    /// No counts yet.
+    /// Metrics with all counters at zero.
     pub fn new(info: &ServerInfo) -> Self {
         let mut registry = Registry::default();
         let requests = Requests::register(&mut registry);
-        let inflight = Family::<Inflight, Gauge>::default();
+        let inflight = Family::<InflightLabels, Gauge>::default();
         registry.register(
             "apiserver_current_inflight_requests",
             "Requests being worked on, by kind of request",
@@ -139,10 +139,10 @@ impl Metrics {
             "Events sent to watchers, by resource",
             watch_events.clone(),
         );
-        let deprecated = Family::<Deprecated, Gauge>::default();
+        let deprecated = Family::<DeprecatedLabels, Gauge>::default();
         registry.register(
             "apiserver_requested_deprecated_apis",
-            "Deprecated resources that were asked for, and the release that will not have them",
+            "DeprecatedLabels resources that were asked for, and the release that will not have them",
             deprecated.clone(),
         );
         let build = Family::<BuildInfo, ConstGauge>::new_with_constructor(|| ConstGauge::new(1));
@@ -152,13 +152,13 @@ impl Metrics {
             "Always 1; the labels say which build this is",
             build,
         );
-        let objects = Family::<ObjectsOf, Gauge>::default();
+        let objects = Family::<ObjectLabels, Gauge>::default();
         registry.register(
             "apiserver_resource_objects",
             "Objects stored when they were last counted, by resource; -1 when they could not be counted",
             objects.clone(),
         );
-        let objects_by_old_name = Family::<StoredObjectsOf, Gauge>::default();
+        let objects_by_old_name = Family::<StoredObjectLabels, Gauge>::default();
         registry.register(
             "apiserver_storage_objects",
             "The same as apiserver_resource_objects, which replaces it",
@@ -186,7 +186,7 @@ impl Metrics {
         }
     }
 
-    /// No counts yet, and what a registry says about its resources.
+    /// Metrics with all counters at zero, and those of a registry's resources.
     pub fn of_registry(info: &ServerInfo, resources: Arc<crate::registry::Registry>) -> Self {
         let mut metrics = Self::new(info);
         let collector = resources::Resources(resources);
@@ -194,21 +194,21 @@ impl Metrics {
         metrics
     }
 
-    /// Notes how many objects of a resource are stored; `None` when they could not be counted.
+    /// Sets the number of stored objects of a resource; `None` if counting failed.
     pub fn set_objects(&self, resource: &GroupResource, count: Option<u64>) {
         let count = count.map_or(-1, |count| i64::try_from(count).unwrap_or(i64::MAX));
-        let labels = ObjectsOf {
+        let labels = ObjectLabels {
             group: resource.group.clone(),
             resource: resource.resource.clone(),
         };
         self.objects.get_or_create(&labels).set(count);
-        let labels = StoredObjectsOf {
+        let labels = StoredObjectLabels {
             resource: resource.to_string(),
         };
         self.objects_by_old_name.get_or_create(&labels).set(count);
     }
 
-    /// Notes how many bytes a store takes.
+    /// Sets the size of a store in bytes.
     pub fn set_store_size(&self, number: usize, bytes: u64) {
         let labels = Store {
             storage_cluster_id: format!("store-{number}"),
@@ -217,33 +217,32 @@ impl Metrics {
         self.store_sizes.get_or_create(&labels).set(bytes);
     }
 
-    /// Counts a finished request. `labels.resource` must be one that the server serves, not what a client wrote.
+    /// Counts a finished request. `labels.resource` must be a served resource, not a name from the client.
     pub fn request(&self, labels: RequestLabels, outcome: &RequestOutcome) {
         self.requests.finished(labels, outcome);
     }
 
-    /// Counts a request that was refused with this code before anything was done for it. Labels as in
-    /// [`Metrics::request`].
+    /// Counts a request that was rejected with this code before it was processed. Labels as in [`Metrics::request`].
     pub fn refused(&self, labels: &RequestLabels, code: u16) {
         self.requests.refused(labels, code);
     }
 
-    /// Counts a request that the server ended with this code, beside what [`Metrics::request`] counts.
+    /// Counts a request that the server aborted with this code, in addition to [`Metrics::request`].
     pub fn terminated(&self, labels: &RequestLabels, code: u16) {
         self.requests.terminated(labels, code);
     }
 
-    /// Counts a request as being worked on until the value is dropped.
-    pub fn begin(&self, kind: RequestKind) -> Running {
+    /// Counts a request in progress until the value is dropped.
+    pub fn begin(&self, kind: RequestKind) -> RequestGuard {
         running(self.inflight.get_or_create_owned(&kind.labels()))
     }
 
     /// Counts a long-running request, such as a watch, until the value is dropped.
-    pub fn begin_long_running(&self, labels: &RequestLabels) -> Running {
+    pub fn begin_long_running(&self, labels: &RequestLabels) -> RequestGuard {
         running(self.requests.long_running(labels))
     }
 
-    /// The counter of events of a resource; taken once for each watch.
+    /// The event counter of a resource; looked up once per watch.
     pub fn watch_events(&self, group: &str, version: &str, resource: &str) -> WatchEvents {
         let labels = Resource {
             group: group.to_owned(),
@@ -253,9 +252,9 @@ impl Metrics {
         WatchEvents(self.watch_events.get_or_create_owned(&labels))
     }
 
-    /// Notes that a deprecated version was asked for; `removed_release` is `MAJOR.MINOR` or empty.
+    /// Records a request for a deprecated version; `removed_release` is `MAJOR.MINOR` or empty.
     pub fn requested_deprecated(&self, labels: &RequestLabels, removed_release: &str) {
-        let labels = Deprecated {
+        let labels = DeprecatedLabels {
             group: labels.group.to_string(),
             version: labels.version.to_string(),
             resource: labels.resource.to_string(),
@@ -265,7 +264,7 @@ impl Metrics {
         self.deprecated.get_or_create(&labels).set(1);
     }
 
-    /// Answers `/metrics`; `None` for other paths.
+    /// Responds to `/metrics`; `None` for other paths.
     pub fn respond(&self, request: &Parts) -> Option<Response<Body>> {
         if request.uri.path() != "/metrics" {
             return None;
@@ -289,14 +288,14 @@ impl Metrics {
     }
 }
 
-fn running(gauge: Gauge) -> Running {
+fn running(gauge: Gauge) -> RequestGuard {
     gauge.inc();
-    Running(gauge)
+    RequestGuard(gauge)
 }
 
 impl RequestKind {
-    fn labels(self) -> Inflight {
-        Inflight {
+    fn labels(self) -> InflightLabels {
+        InflightLabels {
             request_kind: match self {
                 Self::ReadOnly => "readOnly",
                 Self::Mutating => "mutating",

@@ -1,6 +1,6 @@
-//! The wire: paths, negotiation, bodies, answers. Sees requests and responses, never sockets or TLS.
+//! The wire protocol: paths, negotiation, bodies, responses. Depends on requests and responses, not on sockets or TLS.
 //!
-//! `api` leads a request to a document or to one of the verbs, each in a file of its own; what they share is below.
+//! `api` routes a request to a document or to a verb; each verb is a file, and shared parts are listed below.
 
 mod api;
 mod call;
@@ -29,6 +29,7 @@ mod compress;
 mod cut_off;
 mod encode;
 pub mod error;
+mod event_key;
 mod form;
 mod form_writer;
 mod format;
@@ -36,12 +37,11 @@ mod negotiate;
 mod observe;
 mod params;
 mod query;
-mod rendered;
 mod request_info;
 mod response;
 mod served;
+mod shutdown_signal;
 mod static_doc;
-mod stopping;
 mod table;
 #[cfg(test)]
 mod testing;
@@ -58,13 +58,13 @@ pub use query::Query;
 pub use request_info::{RequestInfo, RequestInfoError, RequestVerb};
 pub(crate) use response::plain;
 pub use response::{Body, CutOff};
-pub use stopping::Stopping;
+pub use shutdown_signal::ShutdownSignal;
 
-/// What answers say about the server itself.
+/// Properties of the server in its responses.
 #[derive(Clone, Debug, Default)]
 pub struct ServerInfo {
     /// `host:port` for `serverAddressByClientCIDRs`.
     pub address: String,
-    /// What `/version` calls the build, behind `v1.36.0+apiloom.`.
+    /// Version of the build in `/version`, after `v1.36.0+apiloom.`.
     pub version: String,
 }

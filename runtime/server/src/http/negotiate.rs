@@ -1,7 +1,7 @@
-//! What an answer is: a form and a format, decided once for each request. The framing follows from the verb.
+//! Content negotiation: the form and format of a response, decided once per request. The framing depends on the verb.
 //!
-//! Two layers look at `Accept`, as in kube-apiserver: the router, which knows bare types only, and the handler, which
-//! knows parameters. They refuse with different texts.
+//! As in kube-apiserver, `Accept` is checked in two layers: by the router, which compares types without parameters,
+//! and by the handler, which uses the parameters. Their errors have different texts.
 
 use apiloom_meta::{ApiError, StatusDetails, StatusReason};
 use http::HeaderMap;
@@ -13,7 +13,7 @@ use super::format::{self, StreamWriter, Writer};
 use super::params::include_object;
 use super::query::Query;
 
-/// The representation agreed on.
+/// The negotiated form and format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) form: Form,
@@ -21,10 +21,10 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The representation of objects. Those of a kind without a store have no Tables, as in kube-apiserver.
+    /// Negotiates the response for objects. Kinds without a store have no Tables, as in kube-apiserver.
     ///
     /// # Errors
-    /// NotAcceptable, and BadRequest for a bad `includeObject`.
+    /// NotAcceptable; BadRequest for an invalid `includeObject`.
     pub(super) fn negotiate(
         accepts: &Accepts<'_>,
         query: &Query,
@@ -40,13 +40,13 @@ impl Answer {
         });
         let (format, mut form) = chosen.ok_or_else(not_acceptable)?;
         if let Form::Table(_, include) = &mut form {
-            // Checked before anything is done, so that a bad word has no effect.
+            // Checked before the request is executed, so that an invalid value has no effect.
             *include = include_object(query)?;
         }
         Ok(Self { form, format })
     }
 
-    /// How the events of a watch are written.
+    /// The writer of watch events.
     ///
     /// # Errors
     /// NotAcceptable for a format without streams.
@@ -56,8 +56,8 @@ impl Answer {
     }
 }
 
-/// The format of an error, which is never converted; when nothing offered suits, it is indented JSON, because hiding the
-/// failure would be worse.
+/// The format of an error response, which is always a Status; indented JSON if no accepted format is available, so
+/// that the error is not hidden.
 pub(super) fn negotiate_error(accepts: &Accepts<'_>, query: &Query) -> &'static dyn Writer {
     let chosen = choose(accepts, query, |clause, _| {
         let is_plain = |name| clause.param(name).unwrap_or_default().is_empty();
@@ -67,10 +67,10 @@ pub(super) fn negotiate_error(accepts: &Accepts<'_>, query: &Query) -> &'static 
     chosen.map_or(&format::INDENTED, |(format, ())| format)
 }
 
-/// The router's look at `Accept`: some clause must name a produced type exactly, or be `*/*`.
+/// The router's check of `Accept`: a clause must have an offered type exactly, or be `*/*`.
 ///
 /// # Errors
-/// NotAcceptable with the router's text.
+/// NotAcceptable with the text of kube-apiserver's router.
 pub(super) fn check_route(accepts: &Accepts<'_>) -> Result<(), ApiError> {
     let exact = |clause: &Clause<'_>| match (&*clause.main, &*clause.sub) {
         ("*", "*") => true,
@@ -84,7 +84,7 @@ pub(super) fn check_route(accepts: &Accepts<'_>) -> Result<(), ApiError> {
     Err(ApiError::new(StatusReason::NotAcceptable, message).with_details(StatusDetails::default()))
 }
 
-/// The error for a request that accepts no format in which there is an answer.
+/// The error for a request that accepts none of the formats.
 pub(super) fn not_acceptable() -> ApiError {
     only_these(format::media_types())
 }
@@ -95,7 +95,7 @@ fn only_these(types: impl Iterator<Item = &'static str>) -> ApiError {
     ApiError::new(StatusReason::NotAcceptable, message)
 }
 
-/// The first clause, and of its formats the first one, that go together, as `fits` says.
+/// The first match of a clause and a format, by clause first; `fits` decides whether they match.
 pub(super) fn choose<T>(
     accepts: &Accepts<'_>,
     query: &Query,
@@ -111,7 +111,7 @@ pub(super) fn choose<T>(
     })
 }
 
-/// The query decides; when it is silent, people with a browser or a download tool get indented JSON.
+/// Whether JSON is indented: as the query says, else for browsers and download tools.
 fn wants_pretty(headers: &HeaderMap, query: &Query) -> bool {
     let asked = query.text("pretty");
     if !asked.is_empty() {

@@ -1,7 +1,7 @@
-//! Counts requests: each once, when its answer is written to the end, or when it is given up before.
+//! Counts each request once, when its response is completely sent, or abandoned.
 //!
-//! Only what is served is counted under its own name; paths that lead nowhere are not counted, so that no client can
-//! make up series.
+//! Only served paths are counted by name; requests for unknown paths are not counted, so that clients cannot create
+//! series.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,24 +15,24 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 
-use super::metrics::{Metrics, RequestLabels, RequestOutcome, Running};
+use super::metrics::{Metrics, RequestGuard, RequestLabels, RequestOutcome};
 use super::{Body, CutOff, RequestInfo};
 
-/// A request that is being worked on; counted when this is dropped.
-pub(super) struct Observed {
-    /// `None` for what is not counted after all.
+/// A request in progress; counted when this is dropped.
+pub(super) struct Observation {
+    /// `None` if the request is not counted.
     metrics: Option<Arc<Metrics>>,
     labels: RequestLabels,
     begun: Instant,
-    /// The length of the request's body, when it is known and not zero.
+    /// Length of the request body, if it is known and not zero.
     request_bytes: Option<u64>,
-    /// What became of it so far. Without an answer its time ran out, or its client went away; both count as 504.
+    /// Status code so far. Without a response the request timed out or its client disconnected; both count as 504.
     code: StatusCode,
     response_bytes: u64,
-    _running: Option<Running>,
+    _running: Option<RequestGuard>,
 }
 
-/// What a request for a resource is counted under. Holds nothing that a client made up.
+/// The labels of a request for a resource. Contains no text made up by the client.
 pub(super) fn resource_labels(
     def: &ResourceDef,
     verb: Verb,
@@ -68,13 +68,13 @@ pub(super) fn resource_labels(
     }
 }
 
-impl Observed {
-    /// Begins to observe a request. `running` ends with it.
+impl Observation {
+    /// Starts to observe a request. `running` ends with it.
     pub(super) fn new(
         metrics: &Arc<Metrics>,
         labels: RequestLabels,
         request_bytes: Option<u64>,
-        running: Option<Running>,
+        running: Option<RequestGuard>,
     ) -> Self {
         Self {
             metrics: Some(Arc::clone(metrics)),
@@ -87,25 +87,25 @@ impl Observed {
         }
     }
 
-    /// Does not count a request that leads nowhere.
+    /// Discards the observation of a request for an unknown path.
     pub(super) fn leads_nowhere(mut self) {
         self.metrics = None;
     }
 
-    /// Counts an answer whose bytes are all here.
+    /// Counts a response that is complete in memory.
     pub(super) fn answered(mut self, response: &Response<Body>) {
         self.code = response.status();
         self.response_bytes = response.body().size_hint().exact().unwrap_or(0);
     }
 
-    /// Counts an answer: at once when its bytes are all here, otherwise when its body ends or is dropped.
+    /// Counts a response: immediately if it is complete in memory, otherwise when its body ends or is dropped.
     pub(super) fn answer(mut self, response: Response<Body>) -> Response<Body> {
         if response.body().size_hint().exact().is_some() {
             self.answered(&response);
             return response;
         }
         self.code = response.status();
-        let counted = |body| Counted {
+        let counted = |body| ObservedBody {
             body,
             observed: self,
         };
@@ -113,7 +113,7 @@ impl Observed {
     }
 }
 
-impl Drop for Observed {
+impl Drop for Observation {
     fn drop(&mut self) {
         let Some(metrics) = &self.metrics else { return };
         let code = if std::thread::panicking() {
@@ -131,13 +131,13 @@ impl Drop for Observed {
     }
 }
 
-/// A body that is counted when it is gone.
-struct Counted {
+/// A body that is counted when it ends or is dropped.
+struct ObservedBody {
     body: Body,
-    observed: Observed,
+    observed: Observation,
 }
 
-impl http_body::Body for Counted {
+impl http_body::Body for ObservedBody {
     type Data = Bytes;
     type Error = CutOff;
 

@@ -25,10 +25,10 @@ fn invalid(kind: &str, errors: &[FieldError]) -> Result<(), ApiError> {
     }
 }
 
-/// `GetOptions`.
+/// Decodes `GetOptions`.
 ///
 /// # Errors
-/// BadRequest for `export`, which is long gone.
+/// BadRequest for `export`, which was removed from Kubernetes.
 pub(super) fn get_options(query: &Query) -> Result<GetOptions, ApiError> {
     if !query.text("export").is_empty() {
         return Err(ApiError::bad_request(
@@ -40,17 +40,17 @@ pub(super) fn get_options(query: &Query) -> Result<GetOptions, ApiError> {
     })
 }
 
-/// What a request with list options does.
+/// Verb of a request with list options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListUse {
     List,
     Watch,
 }
 
-/// `ListOptions`, defaulted as the API defaults them and validated.
+/// Decodes `ListOptions`, with the API's defaults, and validates them.
 ///
 /// # Errors
-/// BadRequest for what cannot be decoded, Invalid for what does not fit together.
+/// BadRequest for malformed values, Invalid for values that contradict each other.
 pub(super) fn list_options(query: &Query, list_use: ListUse) -> Result<ListOptions, ApiError> {
     let timeout_seconds = query
         .integer("timeoutSeconds")
@@ -64,7 +64,7 @@ pub(super) fn list_options(query: &Query, list_use: ListUse) -> Result<ListOptio
     let resource_version = query.text("resourceVersion");
     let mut version_match = query.text("resourceVersionMatch");
     let mut send_initial_events = query.boolean("sendInitialEvents");
-    // A watch from nowhere begins with what is there: how clients older than sendInitialEvents expect it.
+    // A watch without a resourceVersion begins with the existing objects, for clients older than sendInitialEvents.
     let from_nowhere = matches!(resource_version, "" | "0")
         && version_match.is_empty()
         && send_initial_events.is_none();
@@ -107,7 +107,7 @@ pub(super) fn list_options(query: &Query, list_use: ListUse) -> Result<ListOptio
     })
 }
 
-/// The list options that constrain one another.
+/// The list options that restrict one another.
 struct ListForm<'a> {
     version_match: &'a str,
     resource_version: &'a str,
@@ -179,7 +179,7 @@ impl ListForm<'_> {
     }
 }
 
-/// Which write the options are for.
+/// Verb of a request with write options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteUse {
     Create,
@@ -187,10 +187,10 @@ pub(super) enum WriteUse {
     Patch,
 }
 
-/// `CreateOptions`, `UpdateOptions` or `PatchOptions` (of a patch that is not an apply).
+/// Decodes `CreateOptions`, `UpdateOptions` or `PatchOptions` (of a patch that is not an apply).
 ///
 /// # Errors
-/// Invalid, naming the options.
+/// Invalid, with the name of the options.
 pub(super) fn write_options(
     query: &Query,
     headers: &HeaderMap,
@@ -247,7 +247,7 @@ fn check_dry_run(values: &[&str]) -> Option<FieldError> {
     (!fine).then(|| FieldError::not_supported(&FieldPath::new("dryRun"), values, &["All"]))
 }
 
-/// Who writes when the request does not say: the program's name in `User-Agent`.
+/// The default field manager: the program's name in `User-Agent`.
 fn manager_of_agent(headers: &HeaderMap) -> String {
     let agent = headers
         .get(USER_AGENT)
@@ -268,7 +268,7 @@ fn manager_of_agent(headers: &HeaderMap) -> String {
     }
 }
 
-/// What `row.object` of a Table holds.
+/// Content of `row.object` in a Table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IncludeObject {
     Metadata,
@@ -279,7 +279,7 @@ pub(super) enum IncludeObject {
 /// `includeObject` of `TableOptions`.
 ///
 /// # Errors
-/// BadRequest for another word.
+/// BadRequest for an unknown value.
 pub(super) fn include_object(query: &Query) -> Result<IncludeObject, ApiError> {
     match query.text("includeObject") {
         "" | "Metadata" => Ok(IncludeObject::Metadata),

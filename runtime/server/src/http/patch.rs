@@ -10,7 +10,7 @@ use super::call::ResourceCall;
 use super::params::{WriteUse, write_options};
 use crate::registry::refused_patch;
 
-/// Answers 200 with the object as stored.
+/// Responds with 200 and the stored object.
 pub(super) async fn patch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let format = body::patch_format(&call.request.headers)?;
     let reply = call.reply;

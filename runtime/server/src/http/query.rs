@@ -1,13 +1,13 @@
-//! The query of a URL, decoded as the API reads it: `+` is a space, a pair that cannot be decoded is left out.
+//! The query of a URL, decoded as in Go's net/url: `+` is a space, malformed pairs are dropped.
 
 use apiloom_meta::field::{echoed, go_quote};
 
-/// The pairs of a query in their order.
+/// The decoded pairs of a query, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Decodes a raw query. Pairs with a bad escape or a `;` are dropped, as Go's parser drops them.
+    /// Decodes a raw query. Pairs with an invalid escape or a `;` are dropped, as in Go.
     pub fn parse(raw: &str) -> Self {
         let pairs = raw
             .split('&')
@@ -15,19 +15,19 @@ impl Query {
         Self(pairs.filter_map(decode_pair).collect())
     }
 
-    /// The query of a URI.
+    /// Decodes the query of a URI.
     pub fn of(uri: &http::Uri) -> Self {
         uri.query().map_or_else(Self::default, Self::parse)
     }
 
-    /// What the query of a URI says of one parameter; of the others nothing is kept.
+    /// Decodes one parameter of the query of a URI; the others are dropped.
     pub(super) fn of_parameter(uri: &http::Uri, name: &str) -> Self {
         let Some(raw) = uri.query() else {
             return Self::default();
         };
         let named = raw.split('&').filter(|pair| {
             let key = pair.split_once('=').map_or(*pair, |(key, _)| key);
-            // An escape makes a key longer, but never longer than three times.
+            // Percent-encoding makes a key at most three times as long.
             !pair.contains(';') && key.len() <= 3 * name.len() && {
                 decode_form(key).as_deref() == Some(name)
             }
@@ -35,10 +35,10 @@ impl Query {
         Self(named.filter_map(decode_pair).collect())
     }
 
-    /// How long it is, decoded.
+    /// Decoded length in bytes.
     pub(super) fn bytes(&self) -> usize {
         let pairs = self.0.iter();
-        // An equals sign and an ampersand.
+        // Two for the equals sign and the ampersand.
         pairs.map(|(key, value)| key.len() + value.len() + 2).sum()
     }
 
@@ -50,7 +50,7 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Every value of a parameter, in order.
+    /// All values of a parameter, in order.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> + 'a {
         self.0
             .iter()
@@ -58,27 +58,28 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
-    /// A parameter's first value, where absent and empty are the same.
+    /// The first value of a parameter; empty if it is absent.
     pub fn text(&self, name: &str) -> &str {
         self.first(name).unwrap_or_default()
     }
 
-    /// A boolean: absent is `None`; `0` and `false` in any case are false; everything else, even empty, is true.
+    /// A boolean: `None` if absent; `0` and `false` in any case are false; all other values, even the empty one, are
+    /// true.
     pub fn boolean(&self, name: &str) -> Option<bool> {
         self.first(name)
             .map(|value| !(value == "0" || value.eq_ignore_ascii_case("false")))
     }
 
-    /// A whole number.
+    /// An integer.
     ///
     /// # Errors
-    /// The text that the API answers with 400.
+    /// The message of the API's BadRequest.
     pub fn integer(&self, name: &str) -> Result<Option<i64>, String> {
         self.first(name).map(parse_int).transpose()
     }
 }
 
-/// Reads a decimal number and words a failure as Go's strconv does.
+/// Parses a decimal number, with the error texts of Go's strconv.
 fn parse_int(text: &str) -> Result<i64, String> {
     text.parse::<i64>().map_err(|error| {
         use std::num::IntErrorKind::{NegOverflow, PosOverflow};
@@ -101,13 +102,14 @@ fn decode_pair(pair: &str) -> Option<(String, String)> {
 
 /// Decodes a key or a value, where `+` is a space.
 fn decode_form(text: &str) -> Option<String> {
-    match text.contains('+') {
-        true => decode(&text.replace('+', " ")),
-        false => decode(text),
+    if text.contains('+') {
+        decode(&text.replace('+', " "))
+    } else {
+        decode(text)
     }
 }
 
-/// Undoes percent-encoding; `None` for a bad escape. Bytes that are not UTF-8 become U+FFFD.
+/// Decodes percent-encoding; `None` for an invalid escape. Bytes that are not UTF-8 become U+FFFD.
 pub(super) fn decode(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
@@ -128,7 +130,7 @@ pub(super) fn decode(text: &str) -> Option<String> {
 }
 
 fn hex(byte: u8) -> Option<u8> {
-    // A hexadecimal digit is below 16, so the conversion cannot lose anything.
+    // A hexadecimal digit is below 16, so the conversion loses nothing.
     char::from(byte)
         .to_digit(16)
         .and_then(|digit| u8::try_from(digit).ok())

@@ -1,7 +1,7 @@
-//! What a request is about, from its method and URL alone: what authentication, authorization, audit and metrics read.
+//! The attributes of a request from its method and URL, for authentication, authorization, audit and metrics.
 //!
-//! Everything is decided on the percent-decoded path. No resource is looked up here, so the answer is the same for
-//! resources that exist and for those that do not.
+//! Parsed from the percent-decoded path. Resources are not looked up, so the result does not depend on whether they
+//! exist.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -16,10 +16,10 @@ use super::query::{Query, decode};
 use crate::auth::Attributes;
 use crate::registry::{Namespace, UserInfo};
 
-/// The segment before a namespace in paths of namespaced resources: the resource of the namespaces themselves.
+/// The path segment before a namespace in paths of namespaced resources; also the resource of namespaces.
 pub(super) const NAMESPACES: &str = Namespace::PLURAL;
 
-/// What namespaces declare: which segments after a namespace are its subresources.
+/// The definition of Namespace, to distinguish its subresources from resources in a namespace.
 static NAMESPACE: LazyLock<ResourceDef> = LazyLock::new(Namespace::definition);
 
 /// The attributes of a request.
@@ -29,7 +29,7 @@ pub struct RequestInfo {
     pub is_resource_request: bool,
     /// The decoded path.
     pub path: String,
-    /// The API's verb for resources, the lower-case method for everything else.
+    /// The API's verb for resources, the method in lower case for other paths.
     pub verb: RequestVerb,
     /// `api` or `apis`.
     pub api_prefix: String,
@@ -37,39 +37,40 @@ pub struct RequestInfo {
     pub api_group: String,
     /// Version.
     pub api_version: String,
-    /// Namespace; empty when there is none in the path.
+    /// Namespace; empty if the path has none.
     pub namespace: String,
-    /// Resource, the plural.
+    /// Resource: the plural name.
     pub resource: String,
     /// Subresource.
     pub subresource: String,
     /// Name in the path, or the one that the field selector of a list or watch requires.
     pub name: String,
-    /// The segments from the resource on.
+    /// The path segments from the resource on.
     pub parts: Vec<String>,
-    /// The field selector as sent, for verbs that select.
+    /// The field selector as sent, for verbs with selectors.
     pub field_selector: String,
-    /// The label selector as sent, for verbs that select.
+    /// The label selector as sent, for verbs with selectors.
     pub label_selector: String,
-    /// Whether the resource is addressed inside a namespace: `namespaces/NS/RESOURCE...`.
+    /// Whether the path has a namespace: `namespaces/NS/RESOURCE...`.
     pub(super) in_namespace: bool,
     /// Whether the path has the deprecated prefix `watch/`.
     pub(super) watch_prefix: bool,
 }
 
-/// What a request does. It is decided here, and nowhere again: what is authorized is what is run.
+/// The verb of a request. It is determined here only, so that the authorized verb is the executed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestVerb {
-    /// A verb of the API, on a resource.
+    /// A verb of the API, for a resource.
     Api(Verb),
-    /// What the deprecated prefix `proxy/` stands before.
+    /// The verb of the deprecated path prefix `proxy/`.
     Proxy,
-    /// The method in lower case, of what is not for a resource; empty for a resource when no verb has the method.
+    /// The method in lower case, for a request that is not for a resource; empty for a resource with an unknown
+    /// method.
     Method(Cow<'static, str>),
 }
 
 impl RequestVerb {
-    /// The verb as authorizers and metrics read it.
+    /// The verb as text, for authorizers and metrics.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Api(verb) => verb.as_str(),
@@ -78,7 +79,7 @@ impl RequestVerb {
         }
     }
 
-    /// Of a request that is not for a resource.
+    /// The verb of a request that is not for a resource.
     fn of_method(method: &Method) -> Self {
         Self::Method(match *method {
             Method::GET => "get".into(),
@@ -91,7 +92,7 @@ impl RequestVerb {
         })
     }
 
-    /// Of a request for a resource, as far as its method says.
+    /// The verb of a request for a resource, by its method only.
     fn on_resource(method: &Method) -> Self {
         Self::Api(match *method {
             Method::POST => Verb::Create,
@@ -110,13 +111,13 @@ impl Default for RequestVerb {
     }
 }
 
-/// Why a URL says nothing about a request.
+/// Error of a URL that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestInfoError {
-    /// The path has a bad percent escape: a bad request.
+    /// The path has an invalid percent escape; a BadRequest.
     #[error("invalid URL escape in path {0:?}")]
     Escape(String),
-    /// `watch` or `proxy` is the last segment: an internal error by the API's rules.
+    /// `watch` or `proxy` is the last path segment; an InternalError, as in kube-apiserver.
     #[error("failed to create RequestInfo: unable to determine kind and namespace from url, {0}")]
     NoKind(String),
 }
@@ -131,7 +132,7 @@ impl From<&RequestInfoError> for apiloom_meta::ApiError {
 }
 
 impl RequestInfo {
-    /// Reads method and URL.
+    /// Parses method and URL.
     ///
     /// # Errors
     /// [`RequestInfoError`].
@@ -141,7 +142,7 @@ impl RequestInfo {
         Ok(info)
     }
 
-    /// Reads method and path alone, which is all that is read before it is known who asks. [`RequestInfo::read_query`]
+    /// Parses method and path only, which is all that is read before authentication. [`RequestInfo::read_query`]
     /// completes it.
     ///
     /// # Errors
@@ -158,7 +159,7 @@ impl RequestInfo {
         Ok(info)
     }
 
-    /// Reads what the query says of a request for a resource: the verb of a GET, and what is selected.
+    /// Parses the query of a request for a resource: the verb of a GET, and the selectors.
     pub fn read_query(&mut self, query: &Query) {
         if self.is_resource_request {
             self.read_pairs(query);
@@ -203,7 +204,7 @@ impl RequestInfo {
         }
         if let [NAMESPACES, namespace, after @ ..] = rest {
             self.namespace = (*namespace).to_owned();
-            // What follows the namespace is a subresource of it, or else a resource in it.
+            // The segment after the namespace is one of its subresources, or else a resource in it.
             if !after.is_empty() && NAMESPACE.subresource(after[0]).is_none() {
                 self.in_namespace = true;
                 rest = after;
@@ -245,7 +246,7 @@ impl RequestInfo {
         }
     }
 
-    /// What authorizers decide about.
+    /// The attributes for authorizers.
     pub(crate) fn attributes<'a>(&'a self, user: &'a UserInfo) -> Attributes<'a> {
         Attributes {
             is_resource_request: self.is_resource_request,
@@ -259,7 +260,7 @@ impl RequestInfo {
         }
     }
 
-    /// Whether the request may run without a deadline: watches, proxies and streaming subresources.
+    /// Whether the request has no deadline: watches, proxies and streaming subresources.
     pub fn is_long_running(&self) -> bool {
         if !self.is_resource_request {
             return self.path.starts_with("/debug/pprof/");
@@ -274,16 +275,16 @@ impl RequestInfo {
     }
 }
 
-/// What a field selector with a name contains, at least.
+/// Text that every field selector with a name contains.
 const NAME_FIELD: &str = "metadata.name";
 
-/// The name that the field selector requires. Nothing when any list option cannot be decoded: then the request will
-/// be refused, and is authorized for the whole collection first.
+/// The name that the field selector requires. `None` if the list options are malformed: then the request is authorized
+/// for the whole collection, and refused later.
 fn selected_name(query: &Query) -> Option<String> {
     for parameter in ["timeoutSeconds", "limit"] {
         query.integer(parameter).ok()?;
     }
-    // Without a name there is no need to read either selector, which may be long.
+    // Selectors may be long, so they are parsed only if they can contain a name.
     let fields = query
         .first("fieldSelector")
         .filter(|text| text.contains(NAME_FIELD))?;
@@ -295,7 +296,7 @@ fn selected_name(query: &Query) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Whether a name can stand in a path.
+/// Whether a name can be a path segment.
 fn is_path_segment(name: &str) -> bool {
     !matches!(name, "." | "..") && !name.contains(['/', '%'])
 }

@@ -1,7 +1,7 @@
-//! From a path to a verb of a resource: which shapes of paths a kind has, and which methods each takes.
+//! Maps path and method of a request to a verb of a resource.
 //!
-//! Reads only what the kind declares. Paths without any method do not exist (404); a method that the path does not
-//! take is refused (405).
+//! Depends only on the definition of the kind. Paths without any method are not found (404); a method that the path
+//! does not support is refused (405).
 
 use apiloom_meta::kind::{Scope, Verb};
 use apiloom_meta::{ApiError, ResourceDef};
@@ -10,28 +10,29 @@ use http::Method;
 use super::error::method_not_allowed;
 use super::{RequestInfo, RequestVerb};
 
-/// What a path names.
+/// The resource, object or subresource to which a path refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape<'a> {
-    /// The collection that objects are created in.
+    /// The collection in which objects are created.
     Collection,
-    /// All namespaces of a namespaced kind: can be read only.
+    /// All namespaces of a namespaced kind; read only.
     AllNamespaces,
     Item,
     Subresource(&'a str),
 }
 
-/// The verb of a request on this kind: that of the request's info, by which it was authorized, if the path takes it.
+/// The verb of a request for this kind: that of the request info, for which it was authorized, if the path supports
+/// it.
 ///
 /// # Errors
-/// NotFound when the kind has no such path, MethodNotAllowed when the path does not take the method.
+/// NotFound if the kind has no such path, MethodNotAllowed if the path does not support the method.
 pub(super) fn route(
     def: &ResourceDef,
     method: &Method,
     info: &RequestInfo,
 ) -> Result<Verb, ApiError> {
     if info.verb == RequestVerb::Proxy {
-        // The prefix is understood for authorization only; nothing was ever served under it again.
+        // The prefix `proxy/` is parsed for authorization only; Kubernetes no longer serves it.
         return Err(ApiError::no_such_resource());
     }
     let shape = shape(def.scope, info).ok_or_else(ApiError::no_such_resource)?;
@@ -46,7 +47,7 @@ pub(super) fn route(
         return Err(ApiError::no_such_resource());
     }
     match info.verb {
-        // A HEAD reads as a GET does for authorization, but is not served.
+        // A HEAD is authorized as a GET, but is not served.
         RequestVerb::Api(verb) if *method == method_of(verb) && is_served(verb) => Ok(verb),
         _ => Err(method_not_allowed()),
     }
@@ -69,7 +70,7 @@ fn shape(scope: Scope, info: &RequestInfo) -> Option<Shape<'_>> {
 fn is_served(def: &ResourceDef, shape: Shape<'_>, verb: Verb) -> bool {
     let has = |verb: Verb| def.has_verb(verb);
     match (shape, verb) {
-        // They share a path, where the handler of the one that is not served refuses it by name.
+        // List and watch share a path; the handler refuses the one that is not served.
         (Shape::Collection | Shape::AllNamespaces, Verb::List | Verb::Watch) => {
             has(Verb::List) || has(Verb::Watch)
         }
@@ -83,7 +84,7 @@ fn is_served(def: &ResourceDef, shape: Shape<'_>, verb: Verb) -> bool {
     }
 }
 
-/// By the deprecated prefix `watch/`.
+/// Whether the deprecated prefix `watch/` is served.
 fn is_watched(def: &ResourceDef, shape: Shape<'_>, verb: Verb) -> bool {
     verb == Verb::Watch && def.has_verb(verb) && !matches!(shape, Shape::Subresource(_))
 }

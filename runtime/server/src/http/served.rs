@@ -1,6 +1,6 @@
-//! What is served, as discovery and OpenAPI read it: groups, versions and resources as plain data.
+//! The served groups, versions and kinds as plain data, for discovery and OpenAPI.
 //!
-//! Documents are pure functions of this view, so they are tested without a registry.
+//! Documents are pure functions of this data, so they can be tested without a registry.
 
 use apiloom_meta::ResourceDef;
 use apiloom_meta::kind::Verb;
@@ -10,32 +10,32 @@ use crate::registry::Catalog;
 /// A group with its served versions, preferred first.
 #[derive(Clone, Debug)]
 pub(crate) struct Group<'a> {
-    /// Empty for core.
+    /// Name of the group; empty for core.
     pub(crate) name: &'a str,
     pub(crate) versions: Vec<Version<'a>>,
 }
 
-/// A version of a group with its resources in order of registration.
+/// A version of a group with its resources, in order of registration.
 #[derive(Clone, Debug)]
 pub(crate) struct Version<'a> {
     pub(crate) name: &'a str,
     pub(crate) kinds: Vec<Kind<'a>>,
 }
 
-/// A kind of one version.
+/// One version of a kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind<'a> {
     pub(crate) def: &'a ResourceDef,
-    /// The version its objects are stored in.
+    /// The version in which its objects are stored.
     pub(crate) storage_version: &'a str,
 }
 
-/// The verbs of a kind in the order in which discovery lists them.
+/// The verbs of a kind, in the order of discovery.
 pub(crate) fn sorted_verbs(def: &ResourceDef) -> impl Iterator<Item = Verb> {
     Verb::ALL.into_iter().filter(|verb| def.has_verb(*verb))
 }
 
-/// The view of a catalog.
+/// The served groups of a catalog.
 pub(crate) fn served(catalog: &Catalog) -> Vec<Group<'_>> {
     let kinds_of = |group: &str, version: &str| {
         let endpoints = catalog

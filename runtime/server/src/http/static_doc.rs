@@ -1,6 +1,6 @@
-//! Documents that change only with the build: their hash, and conditional answers (`If-None-Match`).
+//! Documents that change only with the build, with their hash for conditional requests (`If-None-Match`).
 //!
-//! Equal content gives equal bytes and so an equal ETag, across restarts and replicas; nothing here may depend on time.
+//! Equal content gives equal bytes and an equal ETag, across restarts and replicas; it must not depend on time.
 
 use std::io::{Read, Write};
 
@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use super::compress::accepts_gzip;
 use super::response::{Body, ok, ok_as, status};
 
-/// The bytes of a document and their hash.
+/// A document with its hash.
 #[derive(Clone, Debug)]
 pub(crate) struct StaticDoc {
     bytes: Bytes,
@@ -23,7 +23,7 @@ pub(crate) struct StaticDoc {
 }
 
 impl StaticDoc {
-    /// Hashes the bytes.
+    /// Hashes a document.
     pub(crate) fn new(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         let hash = sha512_hex(&bytes);
@@ -41,7 +41,7 @@ impl StaticDoc {
     }
 }
 
-/// A document kept compressed, because it is large and seldom asked for.
+/// A document that is kept compressed, because it is large and rarely requested.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedDoc {
     gzip: Bytes,
@@ -49,7 +49,7 @@ pub(crate) struct PackedDoc {
 }
 
 impl PackedDoc {
-    /// Hashes and compresses the bytes.
+    /// Hashes and compresses a document.
     pub(crate) fn new(bytes: &[u8]) -> Self {
         let mut packer = GzEncoder::new(Vec::new(), Compression::default());
         // Writing to a vector cannot fail.
@@ -65,7 +65,7 @@ impl PackedDoc {
         &self.hash
     }
 
-    /// A 200 with the document: as it is kept for clients that take gzip, unpacked for others.
+    /// A 200 response with the document: compressed if the client accepts gzip, else decompressed.
     pub(crate) fn answer(&self, headers: &HeaderMap, content_type: &'static str) -> Response<Body> {
         if accepts_gzip(headers) {
             let mut response = ok(content_type, self.gzip.clone());
@@ -75,13 +75,13 @@ impl PackedDoc {
             return response;
         }
         let mut bytes = Vec::new();
-        // The bytes are our own, so they can be unpacked.
+        // The bytes were compressed here, so decompression cannot fail.
         let _ = GzDecoder::new(&*self.gzip).read_to_end(&mut bytes);
         ok(content_type, bytes)
     }
 }
 
-/// SHA-512 in upper-case hex, the form of every hash in discovery and OpenAPI.
+/// SHA-512 in upper-case hex, as for all hashes in discovery and OpenAPI.
 pub(crate) fn sha512_hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let digest = digest(&SHA512, bytes);
@@ -94,7 +94,7 @@ pub(crate) fn sha512_hex(bytes: &[u8]) -> String {
     digest.as_ref().iter().flat_map(hex).collect()
 }
 
-/// Whether the client already holds the document with this hash.
+/// Whether the client's copy has this hash.
 pub(crate) fn is_fresh(headers: &HeaderMap, hash: &str) -> bool {
     let known = |tag: &str| {
         let tag = tag.trim();
@@ -107,7 +107,7 @@ pub(crate) fn is_fresh(headers: &HeaderMap, hash: &str) -> bool {
         .any(|tags| tags.split(',').any(known))
 }
 
-/// A 200 with a body, or a 304 without one when `hash` is what the client holds.
+/// A 200 response with a body, or a 304 without one if the client's copy has this `hash`.
 pub(crate) fn conditional(
     headers: &HeaderMap,
     hash: &str,
@@ -127,7 +127,7 @@ pub(crate) fn conditional(
     response
 }
 
-/// A header value in double quotes. Hashes are hex, so the value is always well-formed.
+/// A header value in double quotes. Hashes are hex, so the value is always valid.
 pub(crate) fn quoted(hash: &str) -> HeaderValue {
     HeaderValue::try_from(format!("\"{hash}\"")).unwrap_or(HeaderValue::from_static("\"\""))
 }

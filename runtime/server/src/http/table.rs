@@ -1,4 +1,4 @@
-//! Objects as table rows (`as=Table`): the columns a kind declares, between its name and its age.
+//! Tables of objects (`as=Table`): the name, the columns that a kind declares, and the age.
 
 mod duration;
 
@@ -18,7 +18,7 @@ use crate::registry::{Endpoint, Json};
 
 const UNKNOWN_AGE: &str = "<unknown>";
 
-/// Makes tables of one kind for one request.
+/// Builds the tables of one kind for one request.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     endpoint: Arc<Endpoint>,
@@ -27,7 +27,7 @@ pub(super) struct Tables {
     finder: Finder,
 }
 
-/// `TableColumnDefinition`; every key is always written.
+/// `TableColumnDefinition`; all keys are always written.
 #[derive(Debug, PartialEq)]
 struct ColumnDefinition<'a> {
     name: &'a str,
@@ -75,11 +75,11 @@ const AGE: ColumnDefinition<'_> = ColumnDefinition {
 /// The last column of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LastColumn {
-    /// Of kinds that declare no columns: a timestamp.
+    /// A creation timestamp, for kinds without declared columns.
     CreatedAt,
-    /// Of kinds that declare columns, but none called Age.
+    /// An age, for kinds with declared columns, none of which is called Age.
     Age,
-    /// Of kinds that say themselves what their age is.
+    /// The column Age that the kind declares.
     Declared,
 }
 
@@ -123,7 +123,7 @@ pub(super) fn type_name(column_type: ColumnType) -> &'static str {
     }
 }
 
-/// Finds what the cells of a kind are made from: its name and its creation, then what its columns name.
+/// Finds the values for the cells of a kind: name and creation timestamp, then those of its columns.
 fn finder(columns: &[Column]) -> Finder {
     let declared = columns.iter().filter_map(|column| match &column.source {
         CellSource::Path(path) => Some(path.clone()),
@@ -142,14 +142,14 @@ fn cells(columns: &[Column], finder: &Finder, json: &[u8], now: i64) -> Vec<Valu
     let name = found.next().and_then(value);
     let created = found.next().and_then(value);
     let last = match last_column(columns) {
-        // A missing timestamp reads as Go's zero time.
+        // A missing timestamp is shown as Go's zero time.
         LastColumn::CreatedAt => {
             Some(created.unwrap_or_else(|| Value::from("0001-01-01T00:00:00Z")))
         }
         LastColumn::Age => Some(age(created.as_ref(), now)),
         LastColumn::Declared => None,
     };
-    // Decoded for functions of the whole object only.
+    // Decoded only if a column is computed from the whole object.
     let object = LazyCell::new(|| serde_json::from_slice::<Value>(json).unwrap_or_default());
     let declared = columns.iter().map(|column| {
         let cell = match &column.source {
@@ -174,7 +174,7 @@ fn computed(column: &Column, cell: Result<Cell, String>) -> Option<Value> {
     cell.ok()
 }
 
-/// A value as a cell of its column's type; null, which prints as nothing, where it does not fit.
+/// A value as a cell of its column's type; null, which is printed as nothing, if the type does not match.
 fn typed_cell(column_type: ColumnType, value: Option<&Value>, now: i64) -> Value {
     let Some(value) = value else {
         return Value::Null;
@@ -191,12 +191,12 @@ fn typed_cell(column_type: ColumnType, value: Option<&Value>, now: i64) -> Value
     }
 }
 
-/// A number without its fraction.
+/// The integer part of a number.
 fn whole(number: &serde_json::Number) -> Value {
     if number.is_i64() || number.is_u64() {
         return Value::from(number.clone());
     }
-    // `as` saturates, which is the best a number beyond 64 bits can be shown as.
+    // `as` saturates for numbers beyond 64 bits.
     number
         .as_f64()
         .map_or(Value::Null, |float| Value::from(float as i64))
@@ -213,7 +213,7 @@ fn age(timestamp: Option<&Value>, now: i64) -> Value {
     }
 }
 
-/// Writes `PartialObjectMetadata`.
+/// Writes a `PartialObjectMetadata`.
 pub(super) fn write_partial(json: &Json<'_>, version: MetaVersion, out: &mut dyn Sink) {
     out.begin_map();
     out.text_field("kind", "PartialObjectMetadata");
@@ -237,7 +237,7 @@ impl Tables {
         }
     }
 
-    /// A table without its rows and its end.
+    /// Writes a table up to its rows.
     pub(super) fn write_head(&self, meta: &ListMeta, with_columns: bool, out: &mut dyn Sink) {
         out.begin_map();
         out.text_field("kind", "Table");
@@ -255,7 +255,7 @@ impl Tables {
         }
     }
 
-    /// One row.
+    /// Writes one row.
     pub(super) fn write_row(&self, json: &Json<'_>, out: &mut dyn Sink) {
         let columns = &self.endpoint.def().columns;
         let now = Time::now().unix_seconds();
@@ -275,7 +275,7 @@ impl Tables {
         out.end_map();
     }
 
-    /// A table of one object, as GET and watch send it.
+    /// Writes a table with one object, for GET and watch.
     pub(super) fn write_single(&self, json: &Json<'_>, with_columns: bool, out: &mut dyn Sink) {
         let meta = ListMeta {
             resource_version: resource_version(json),
@@ -290,7 +290,7 @@ impl Tables {
     }
 }
 
-/// The object's resourceVersion, if it has one.
+/// The object's resourceVersion; `None` if it has none.
 fn resource_version(json: &Json<'_>) -> Option<String> {
     static FINDER: LazyLock<Finder> =
         LazyLock::new(|| Finder::new([JsonPath::new(["resourceVersion"])]));

@@ -1,4 +1,4 @@
-//! What the tests of the documents share: requests, bodies, and two hand-written kinds.
+//! Shared by the tests of documents: requests, bodies, and hand-written kinds.
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,7 +25,7 @@ use crate::auth::{
 };
 use crate::registry::{Namespace, Registry, UserInfo};
 
-/// A registry with nothing but what every server has.
+/// A registry with only the kinds of every server.
 pub(crate) fn bare_registry() -> Registry {
     Registry::builder(apiloom_storage::Memory::new())
         .build()
@@ -41,15 +41,15 @@ pub(crate) fn request(method: Method, uri: &str, headers: &[(&'static str, &str)
     builder.body(()).unwrap().into_parts().0
 }
 
-/// A GET.
+/// A GET request.
 pub(crate) fn get(uri: &str, headers: &[(&'static str, &str)]) -> Parts {
     request(Method::GET, uri, headers)
 }
 
-/// A request as the filters hand it on: of a user whom an authenticator knows.
+/// A request after the filters, of an authenticated user.
 ///
 /// # Errors
-/// The answer when it is about nothing, or has a bad deadline.
+/// The response if the URL is malformed or the deadline is invalid.
 pub(crate) async fn call<'r>(api: &Api, request: &'r Parts) -> Result<Call<'r>, Response<Body>> {
     static CONNECTION: LazyLock<Connection> = LazyLock::new(Connection::in_process);
     static AUDIT_ID: HeaderValue = HeaderValue::from_static("test");
@@ -67,7 +67,7 @@ pub(crate) async fn call<'r>(api: &Api, request: &'r Parts) -> Result<Call<'r>, 
     }
 }
 
-/// Makes every request one of the same user.
+/// Authenticates all requests as the same user.
 struct OneUser;
 
 impl Authenticator for OneUser {
@@ -88,7 +88,7 @@ async fn user() -> Authenticated {
     user.await.unwrap()
 }
 
-/// The answer of discovery to a request.
+/// The response of discovery.
 pub(crate) fn discover(
     discovery: &Discovery,
     request: &Parts,
@@ -105,7 +105,7 @@ pub(crate) fn body(response: Response<Body>) -> String {
     String::from_utf8(collected.to_bytes().to_vec()).unwrap()
 }
 
-/// A header's text.
+/// The value of a header.
 pub(crate) fn header<'a>(response: &'a Response<Body>, name: &str) -> &'a str {
     response
         .headers()
@@ -148,6 +148,7 @@ pub(crate) fn flunder() -> ResourceDef {
         create_on_update: false,
         description: "Flunder is an example type with a spec and a status.".into(),
         place: None,
+        protobuf: None,
         schema: SchemaSource::Type(|| Err(apiloom_meta::schema::SchemaErrors(Vec::new()))),
     }
 }
@@ -207,7 +208,7 @@ pub(crate) fn scale() -> SubresourceDef {
     }
 }
 
-/// The four kinds as one server's view: core first, v1beta1 preferred.
+/// The four kinds as served groups: core first, v1beta1 preferred.
 pub(crate) fn wardle(defs: &[ResourceDef; 4]) -> Vec<Group<'_>> {
     let kind = |def| Kind {
         def,

@@ -1,4 +1,4 @@
-//! The whole API in process, over a store in memory: requests in, exact answers out.
+//! The complete API in process, over a store in memory: requests, and their exact responses.
 
 mod answers;
 mod counting;
@@ -41,12 +41,12 @@ async fn api() -> Api {
     .await
 }
 
-/// An API of these kinds with an empty store.
+/// An API with these kinds and an empty store.
 async fn api_of(kinds: impl FnOnce(&mut RegistryBuilder)) -> Api {
     api_and_registry(kinds).await.0
 }
 
-/// The same, and its registry.
+/// As [`api_of`], with its registry.
 async fn api_and_registry(kinds: impl FnOnce(&mut RegistryBuilder)) -> (Api, Arc<Registry>) {
     let mut registry = Registry::builder(Memory::new());
     registry.group(GROUP);
@@ -61,7 +61,7 @@ async fn api_and_registry(kinds: impl FnOnce(&mut RegistryBuilder)) -> (Api, Arc
     (api, registry)
 }
 
-/// An answer, read to its end.
+/// A complete response.
 #[derive(Debug)]
 struct Answer {
     code: StatusCode,
@@ -95,7 +95,7 @@ impl Answer {
     }
 }
 
-/// Sends a request and gives the answer as soon as there is one.
+/// Sends a request; returns the response with its headers.
 async fn open(
     api: &Api,
     method: &str,
@@ -111,7 +111,7 @@ async fn open(
     open_with(api, request.body(body).unwrap()).await
 }
 
-/// The same, with any body.
+/// As [`open`], with any body.
 async fn open_with<B>(api: &Api, request: Request<B>) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -169,13 +169,13 @@ async fn delete(api: &Api, url: &str, body: &str) -> Answer {
     send(api, "DELETE", url, &[], body).await
 }
 
-/// Creates a flunder of this name.
+/// Creates a flunder with this name.
 async fn create_flunder(api: &Api, name: &str) -> Answer {
     let body = format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"reference":"r-{name}"}}}}"#);
     post(api, FLUNDERS, &body).await.expect(201)
 }
 
-/// The exact body of a failure.
+/// The exact body of an error.
 fn failure(message: &str, reason: &str, details: Option<&str>, code: u16) -> String {
     let message = serde_json::to_string(message)
         .unwrap()

@@ -1,4 +1,4 @@
-//! How long a request may take: `?timeout=`, the server's limit, and the two ways in which running out of it is told.
+//! Deadlines of requests: the parameter `timeout`, the server's limit, and the two responses after a timeout.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use super::query::Query;
 use super::response::plain;
 use super::{Body, RequestInfo};
 
-/// A request that is not long-running gets this much, and never more, as `--request-timeout` of kube-apiserver.
+/// Default and maximum timeout of requests that are not long-running, as `--request-timeout` in kube-apiserver.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A mutating handler gives up a good deal before the request does, so that a webhook's 30 s fit.
+/// Timeout of mutating handlers, below that of the request, and above the 30 s of a webhook.
 pub(super) const MUTATING_TIMEOUT: Duration = Duration::from_secs(34);
 
-/// How long this request may take; `None` for a long-running one.
+/// The timeout of a request; `None` for a long-running one.
 ///
 /// # Errors
-/// BadRequest for a `timeout` that is no duration.
+/// BadRequest if `timeout` is not a duration.
 pub fn request_timeout(info: &RequestInfo, query: &Query) -> Result<Option<Duration>, ApiError> {
     if info.is_long_running() {
         return Ok(None);
@@ -42,8 +42,8 @@ pub fn request_timeout(info: &RequestInfo, query: &Query) -> Result<Option<Durat
     }))
 }
 
-/// Reads a duration as Go prints it: `5s`, `1m30s`, `100ms`, `1.5h`. A negative one has passed already and reads as a
-/// nanosecond.
+/// Parses a duration as Go prints it: `5s`, `1m30s`, `100ms`, `1.5h`. A negative one, which has passed already,
+/// becomes a nanosecond.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let duration: apiloom_meta::Duration = text.parse().ok()?;
     if duration.is_negative() {
@@ -52,14 +52,14 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     duration.try_into().ok()
 }
 
-/// The failure of a handler that ran out of its own time. It may have had an effect.
+/// The error after a handler's timeout. The request may have had an effect.
 pub(super) fn handler_timeout() -> ApiError {
     let message =
         "Timeout: request did not complete within requested timeout - context deadline exceeded";
     ApiError::new(StatusReason::Timeout, message).with_details(StatusDetails::default())
 }
 
-/// The answer when a request ran out of time before its handler gave any. It names no kind: that is how it has always been.
+/// The 504 response after the timeout of a request without a response. It has no `kind`, as in kube-apiserver.
 pub fn out_of_time() -> Response<Body> {
     const BODY: &str = r#"{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}"#;
     plain(StatusCode::GATEWAY_TIMEOUT, BODY)

@@ -1,8 +1,8 @@
-//! Turns of costly work on long answers: making a piece of a Table or of YAML, and compressing one, take about a
-//! millisecond.
+//! Limits concurrent CPU-intensive work on long responses: encoding a piece of a Table or of YAML, or compressing one,
+//! takes about a millisecond.
 //!
-//! Only as many of them are at work as there are cores but one, however many clients ask for them. Otherwise every other
-//! task would wait behind one piece of each of these answers, or of one for each core, as often as it is to be polled.
+//! At most one task per core, minus one, does such work at a time, however many clients request it. Otherwise every
+//! poll of any other task would wait behind a piece of each of these responses.
 
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
@@ -14,14 +14,14 @@ static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
     Semaphore::new(cores.saturating_sub(1).max(1))
 });
 
-/// Ends when it is dropped, which is to be before the next wait: a client must not hold it by reading slowly.
+/// Permit for CPU-intensive work. Must be dropped before the next await, so that a slow reader does not hold it.
 pub(super) struct Turn {
     _permit: Option<SemaphorePermit<'static>>,
 }
 
-/// Waits for a turn, and then until the tasks that are ready have been polled.
+/// Waits for a permit, and then yields once to the tasks that are ready.
 pub(super) async fn take_turn() -> Turn {
-    // It is never closed.
+    // The semaphore is never closed.
     let permit = TURNS.acquire().await.ok();
     tokio::task::yield_now().await;
     Turn { _permit: permit }
@@ -34,7 +34,6 @@ mod tests {
 
     use super::*;
 
-    // Issue 9, point 12.
     #[tokio::test]
     async fn other_tasks_wait_for_few_turns() {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);

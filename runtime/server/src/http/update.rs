@@ -8,7 +8,7 @@ use super::body;
 use super::call::ResourceCall;
 use super::params::{WriteUse, write_options};
 
-/// Answers 200 with the object as stored, 201 when it was created.
+/// Responds with 200 and the stored object, or 201 if it was created.
 pub(super) async fn update(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let reply = call.reply;
     let bytes = body::read(call.body).await?;
@@ -18,7 +18,7 @@ pub(super) async fn update(call: ResourceCall<'_>) -> Result<Response<Body>, Api
         .await;
     let options = write_options(call.query, &call.request.headers, WriteUse::Update)?;
     let format = body::format(&call.request.headers)?;
-    let (bytes, format) = body::document(format, bytes)?;
+    let (bytes, format) = body::document(format, bytes, call.catalog)?;
     let object =
         call.endpoint
             .writes()

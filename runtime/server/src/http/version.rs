@@ -1,4 +1,4 @@
-//! `GET /version`: which Kubernetes this server behaves like, and which build it is.
+//! `GET /version`: the release of Kubernetes whose API this is, and the build.
 
 use std::env::consts;
 
@@ -11,20 +11,20 @@ use super::error::only_get;
 use super::response::ok;
 use super::{Body, ServerInfo};
 
-/// The release of Kubernetes whose behaviour is implemented; kubectl compares its own version with this one.
+/// The release of Kubernetes whose behaviour is implemented; kubectl compares its own version with it.
 const MAJOR: &str = "1";
 const MINOR: &str = "36";
 
-/// The same release as OpenAPI documents name it.
+/// The same release, as in OpenAPI documents.
 pub(super) const KUBERNETES_RELEASE: &str = "v1.36.0";
 
-/// The answer of `/version`, made once.
+/// The response to `/version`, encoded once.
 #[derive(Debug)]
 pub struct Version {
     json: String,
 }
 
-/// What is known about the build. Two runs of one build give the same values: commit and date are not invented.
+/// Properties of the build. They are reproducible: unknown values, such as commit and date, are left empty.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct VersionInfo {
@@ -51,7 +51,7 @@ impl VersionInfo {
             emulation_major: MAJOR,
             emulation_minor: MINOR,
             min_compatibility_major: MAJOR,
-            // Upstream is compatible with one minor version back.
+            // kube-apiserver is compatible with one minor version back.
             min_compatibility_minor: "35",
             git_version: format!("{KUBERNETES_RELEASE}+apiloom.{}", info.version),
             git_commit: "",
@@ -71,10 +71,10 @@ impl Version {
         Self { json }
     }
 
-    /// Answers `/version`; `None` for other paths.
+    /// Responds to `/version`; `None` for other paths.
     ///
     /// # Errors
-    /// MethodNotAllowed for anything but GET.
+    /// MethodNotAllowed for other methods than GET.
     pub fn respond(&self, request: &Parts) -> Option<Result<Response<Body>, ApiError>> {
         if !matches!(request.uri.path(), "/version" | "/version/") {
             return None;
@@ -83,7 +83,7 @@ impl Version {
     }
 }
 
-/// Clients know platforms by Go's names.
+/// Go's name of a CPU architecture, which clients expect.
 fn go_arch(arch: &str) -> &str {
     match arch {
         "x86_64" => "amd64",

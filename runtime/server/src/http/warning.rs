@@ -1,17 +1,17 @@
-//! `Warning` headers: `299 - "text"`, within the budget that proxies and clients can take.
+//! `Warning` headers: `299 - "text"`, within the limits of proxies and clients.
 
 use http::header::WARNING;
 use http::{HeaderMap, HeaderValue};
 
-/// As many characters of warnings an answer may carry before each is cut.
+/// Maximum number of characters of all warnings together; above it each one is truncated.
 const BUDGET_CHARS: usize = 4096;
-/// To so many characters a warning is cut when the budget is exceeded.
+/// Length to which warnings are truncated.
 const CUT_CHARS: usize = 256;
 
 /// Adds one header per text, in order.
 pub(super) fn add(headers: &mut HeaderMap, texts: &[String]) {
     for value in values(texts) {
-        // The value holds no control characters, so it is always well-formed.
+        // The value has no control characters, so it is always valid.
         if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
             headers.append(WARNING, value);
         }

@@ -1,7 +1,7 @@
-//! Watches: one JSON document per event, as they happen.
+//! Watches: a stream of events, one document each.
 //!
-//! The body is a stream that is polled by the connection: a client that does not read is not written to, and what
-//! then happens to its events is the registry's decision, as is how long a watch lasts.
+//! The body is a stream that the connection polls: it is not polled while the client does not read. The registry
+//! decides what then happens to the events, and when the watch ends.
 
 use std::collections::VecDeque;
 
@@ -20,26 +20,26 @@ use http_body_util::{BodyExt, StreamBody};
 use super::call::ResourceCall;
 use super::encode::Reply;
 use super::error::status;
+use super::event_key::EventKey;
 use super::form::Form;
 use super::form_writer::FormWriter;
 use super::format::{Sink, StreamWriter};
 use super::metrics;
 use super::params::{ListUse, list_options};
-use super::rendered::Rendered;
 use super::response::{Body, CutOff, IsWatch};
-use super::stopping::Stopping;
+use super::shutdown_signal::ShutdownSignal;
 use super::websocket;
 use crate::registry::{Document, ListOptions, WatchEvent, WatchEventKind, WatchEvents};
 
-/// Events that are ready together are sent together, up to about this size.
+/// Size in bytes up to which events that are ready together are sent in one piece.
 const FRAME_BYTES: usize = 32 * 1024;
 
-/// Events of objects up to this size are kept with their change for other watchers.
+/// Maximum size of an object whose encoded events are kept for other watchers.
 const SHARED_BYTES: usize = 16 * 1024;
 
-/// Answers 200 and then events. `name` is the item's, for the deprecated prefix.
+/// Responds with 200 and a stream of events. `name` is set for the deprecated prefix `watch/` on an item.
 pub(super) async fn watch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
-    // Order of refusals: no representation at all, bad options, then what a watch in particular cannot do.
+    // Order of errors: no acceptable format, invalid options, unsupported combinations of a watch.
     let reply = call.reply;
     let read = || list_options(call.query, ListUse::Watch);
     let bytes = call.query.bytes();
@@ -71,17 +71,17 @@ pub(super) async fn watch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiE
         form: reply.form(),
         stream,
         sent,
-        rendered: Rendered::new(reply.answer.form, stream),
+        rendered: EventKey::new(reply.answer.form, stream),
         reply,
         sent_columns: false,
     };
-    // A message of WebSocket is one event.
+    // A WebSocket message has one event.
     let frame_bytes = if websocket::is_requested(call.request) {
         0
     } else {
         FRAME_BYTES
     };
-    let ended = Stopping::from(call.endpoint.ended());
+    let ended = ShutdownSignal::from(call.endpoint.ended());
     let stopping = async move {
         tokio::select! {
             () = call.stopping.wait() => {}
@@ -104,7 +104,7 @@ fn respond(
     response
 }
 
-/// Watches one object: as if the field selector named it.
+/// Watches one object, by adding its name to the field selector.
 fn select_name(options: &mut ListOptions, name: &str) -> Result<(), ApiError> {
     if options.field_selector.is_everything() {
         let named = FieldRequirement {
@@ -123,15 +123,15 @@ fn select_name(options: &mut ListOptions, name: &str) -> Result<(), ApiError> {
     ))
 }
 
-/// Events as pieces of the body, of about `frame_bytes` and one event at least. They end with an ERROR event, and when
-/// `stopping` returns: the server stops, or the resource is no longer served.
+/// Pieces of the body, of about `frame_bytes` and at least one event. The stream ends with an ERROR event, or when
+/// `stopping` completes: the server shuts down, or the resource is no longer served.
 fn frames(
     events: WatchEvents,
     writer: EventWriter,
     stopping: impl Future<Output = ()> + Send,
     frame_bytes: usize,
 ) -> impl Stream<Item = Result<Frame<Bytes>, CutOff>> {
-    // In one box, because a stream moves its state for each item.
+    // In one box, because the stream moves its state for each item.
     let running = Box::new((events, writer, Box::pin(stopping)));
     let state = (VecDeque::new(), Some(running));
     futures_util::stream::unfold(state, move |(mut made, running)| async move {
@@ -158,12 +158,12 @@ fn frames(
     })
 }
 
-/// The events of one piece of the body: most often one, whose bytes other watchers are sent too.
+/// The events of one piece of the body: usually one, whose bytes are shared with other watchers.
 #[derive(Default)]
 struct Pieces {
-    /// What goes before the rest, frame by frame: large objects as they lie in the cache, and what stands around them.
+    /// Frames that come first: large objects of the cache, with the bytes before them.
     large: Vec<Bytes>,
-    /// The only event, as long as there is no other.
+    /// The first event, shared, as long as it is the only one.
     shared: Bytes,
     own: Vec<u8>,
 }
@@ -181,24 +181,25 @@ impl Pieces {
         }
     }
 
-    /// Adds an object without a copy of it, behind what was written.
+    /// Adds an object without a copy, after the bytes written so far.
     fn push_large(&mut self, object: Bytes) {
         let before = std::mem::take(self.own());
         self.large.extend([before.into(), object]);
     }
 
-    /// To be written behind what is there.
+    /// The buffer to append to, after the existing bytes.
     fn own(&mut self) -> &mut Vec<u8> {
         self.own
             .extend_from_slice(&std::mem::take(&mut self.shared));
         &mut self.own
     }
 
-    /// The first frame; `others` is given those behind it.
+    /// Returns the first frame, and adds the following ones to `others`.
     fn into_first(self, others: &mut VecDeque<Bytes>) -> Bytes {
-        let last = match self.own.is_empty() {
-            true => self.shared,
-            false => self.own.into(),
+        let last = if self.own.is_empty() {
+            self.shared
+        } else {
+            self.own.into()
         };
         if self.large.is_empty() {
             return last;
@@ -209,19 +210,19 @@ impl Pieces {
     }
 }
 
-/// Writes events in the form and format asked for.
+/// Writes events in the negotiated form and format.
 struct EventWriter {
     reply: Reply,
     form: FormWriter,
     stream: &'static dyn StreamWriter,
     sent: metrics::WatchEvents,
-    rendered: Rendered,
-    /// The columns of a table are sent once per watch.
+    rendered: EventKey,
+    /// Whether the columns of a Table were sent; they are sent once per watch.
     sent_columns: bool,
 }
 
 impl EventWriter {
-    /// Writes an event; says whether others may follow.
+    /// Writes an event; returns whether others may follow.
     fn write(&mut self, event: Result<WatchEvent, ApiError>, out: &mut Pieces) -> bool {
         match &event {
             Ok(event) => self.write_event(event, out),
@@ -245,7 +246,7 @@ impl EventWriter {
         if let Some(line) = line.flatten() {
             return out.push(line);
         }
-        // So much is not copied for each of many watchers that may not read it.
+        // Large objects are not copied for each of many watchers, some of which may not read.
         if let Document::Encoded(encoded) = &event.object
             && self.reply.answer.form == Form::Object
             && encoded.len() > SHARED_BYTES
@@ -257,7 +258,7 @@ impl EventWriter {
         self.write_document(event, columns, out.own());
     }
 
-    /// Whether an event is kept for other watchers: large objects are sent as they lie in the cache.
+    /// Whether the encoded event is kept for other watchers; large objects are sent from the cache instead.
     fn is_shared(&self, event: &WatchEvent) -> bool {
         match &event.object {
             Document::Encoded(encoded) if self.reply.answer.form == Form::Object => {
@@ -269,7 +270,7 @@ impl EventWriter {
 
     fn write_document(&self, event: &WatchEvent, columns: bool, out: &mut Vec<u8>) {
         let json = event.object.json(self.reply.endpoint.schema());
-        // Other forms may be far smaller than their objects, and are kept.
+        // Other forms can be much smaller than their objects, so they are kept.
         let json_bytes = match self.form {
             FormWriter::Object => json.whole().len(),
             FormWriter::Table(_) | FormWriter::Partial(_) => 0,

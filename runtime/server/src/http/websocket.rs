@@ -1,7 +1,7 @@
-//! Watches over WebSocket: a GET that asks for the protocol is answered with 101, and then every event is a message.
+//! Watches over WebSocket: a GET with an upgrade is answered with 101, and then every event is a message.
 //!
-//! What is sent is the body that the same watch without WebSocket would have, one line of it a message. Clients have
-//! nothing to say: what they send is read over, but for pings, which are answered, and the end of the connection.
+//! The messages are the lines of the body that the same watch would have without WebSocket. Messages of clients are
+//! ignored, except for pings, which are answered, and the close of the connection.
 
 use std::time::Duration;
 
@@ -27,19 +27,19 @@ use super::Body;
 use super::response::IsWatch;
 use super::response::{full, plain};
 
-/// The version of the protocol that is spoken, as its header names it.
+/// Supported version of the protocol, in `Sec-WebSocket-Version`.
 const VERSION: &str = "13";
 
-/// A client says nothing that would need more.
+/// Maximum size of a received message; clients need to send nothing large.
 const MAX_RECEIVED_BYTES: usize = 64 * 1024;
 
-/// Buffers of a connection: little is read from it, and events are written as they are.
+/// Size of a connection's buffers: little is read, and events are written directly.
 const BUFFER_BYTES: usize = 4 * 1024;
 
-/// How long a client may take to answer the end of its watch.
+/// Timeout for the client's close frame at the end of a watch.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether a request asks for WebSocket on a connection that can be upgraded, which HTTP/2 is not.
+/// Whether a request asks for WebSocket on a connection that can be upgraded, so not over HTTP/2.
 pub(super) fn is_requested(request: &Parts) -> bool {
     request.method == Method::GET
         && names(&request.headers, CONNECTION, "upgrade")
@@ -47,7 +47,7 @@ pub(super) fn is_requested(request: &Parts) -> bool {
         && request.extensions.get::<OnUpgrade>().is_some()
 }
 
-/// Whether a header that is a list has a word, in any letter case.
+/// Whether a list header contains a word, ignoring case.
 fn names(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     let values = headers.get_all(name).iter();
     let values = values.filter_map(|value| value.to_str().ok());
@@ -55,7 +55,7 @@ fn names(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     words.any(|found| found.trim().eq_ignore_ascii_case(word))
 }
 
-/// Makes the answer to a watch over WebSocket of the one that it would have otherwise; every other answer stays as it is.
+/// Converts the response of a watch to an upgrade to WebSocket; other responses are returned unchanged.
 pub(super) fn upgrade(request: &Parts, response: Response<Body>) -> Response<Body> {
     if !is_requested(request) || response.extensions().get::<IsWatch>().is_none() {
         return response;
@@ -95,7 +95,7 @@ pub(super) fn upgrade(request: &Parts, response: Response<Body>) -> Response<Bod
     Response::from_parts(parts, full(Bytes::new()))
 }
 
-/// The protocol to speak inside of WebSocket: it makes no difference, so the first that the client offers.
+/// The subprotocol: it makes no difference, so the first that the client offers.
 fn protocol(headers: &HeaderMap) -> Option<HeaderValue> {
     let offered = headers.get(SEC_WEBSOCKET_PROTOCOL)?.to_str().ok()?;
     let first = offered.split(',').next()?.trim();
@@ -111,7 +111,7 @@ fn bad_handshake(why: &'static str) -> Response<Body> {
     response
 }
 
-/// Sends events until they end or the client does. A client that reads nothing is cut off as on any other connection.
+/// Sends events until they end or the client closes. A client that does not read is cut off as on any connection.
 async fn serve(connection: impl AsyncRead + AsyncWrite + Unpin, mut events: Body) {
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER_BYTES)
@@ -119,7 +119,7 @@ async fn serve(connection: impl AsyncRead + AsyncWrite + Unpin, mut events: Body
         .max_message_size(Some(MAX_RECEIVED_BYTES))
         .max_frame_size(Some(MAX_RECEIVED_BYTES));
     let mut socket = WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await;
-    // The answer itself must not wait for the first event.
+    // Sends the 101 response before the first event.
     if socket.flush().await.is_err() {
         return;
     }
@@ -133,16 +133,15 @@ async fn serve(connection: impl AsyncRead + AsyncWrite + Unpin, mut events: Body
             frame = events.frame() => {
                 let Some(Ok(frame)) = frame else { break };
                 let Ok(data) = frame.into_data() else { continue };
-                // A large object comes in several frames. A line ends where an event does.
-                let whole = match event.is_empty() && data.ends_with(b"\n") {
-                    true => data,
-                    false => {
-                        event.extend_from_slice(&data);
-                        if !event.ends_with(b"\n") {
-                            continue;
-                        }
-                        std::mem::take(&mut event).into()
+                // A large object has several frames; an event ends with a line.
+                let whole = if event.is_empty() && data.ends_with(b"\n") {
+                    data
+                } else {
+                    event.extend_from_slice(&data);
+                    if !event.ends_with(b"\n") {
+                        continue;
                     }
+                    std::mem::take(&mut event).into()
                 };
                 let Ok(text) = Utf8Bytes::try_from(whole) else { break };
                 if socket.send(Message::Text(text)).await.is_err() {
@@ -151,14 +150,14 @@ async fn serve(connection: impl AsyncRead + AsyncWrite + Unpin, mut events: Body
             }
         }
     }
-    // What the events are made of is not kept until the client has said goodbye.
+    // Dropped before waiting for the client's close frame, since events refer to memory.
     drop(events);
     let goodbye = async {
         let frame = CloseFrame {
             code: CloseCode::Normal,
             reason: Utf8Bytes::default(),
         };
-        // Says nothing when the client said it first; reading sends the answer to that.
+        // Does nothing if the client sent its close frame first; the reply to that is sent by reading.
         let _ = socket.close(Some(frame)).await;
         while matches!(socket.next().await, Some(Ok(_))) {}
         let _ = socket.get_mut().shutdown().await;

@@ -1,4 +1,4 @@
-//! What is wrong with a command line: all of it, where clap stops at the first mistake.
+//! Collects all problems of a command line, where clap stops at the first.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command, Error};
 
-/// What clap says behind the problem itself.
+/// Texts that clap appends to an error.
 const FOOTERS: [&str; 2] = ["\n\nUsage:", "\n\nFor more information"];
 
 /// The problems of a command line.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
-    /// A text each, which may have several lines.
+    /// The texts of the problems; a text may have several lines.
     pub(super) lines: Vec<String>,
-    /// Flags that were given and could not be read.
+    /// Flags that are present, but with a malformed value.
     malformed: Vec<String>,
 }
 
@@ -23,14 +23,14 @@ impl Problems {
         self.lines.push(problem.into());
     }
 
-    /// Adds the problem that a flag is missing, unless it was given.
+    /// Adds a problem for a missing flag, unless the flag is present but malformed.
     pub(super) fn require(&mut self, flag: &str, problem: &str) {
         if !self.malformed.iter().any(|malformed| malformed == flag) {
             self.add(problem);
         }
     }
 
-    /// Adds a problem when one flag of two that belong together is missing.
+    /// Adds a problem if only one of two flags is set that require each other.
     pub(super) fn check_pair(
         &mut self,
         first: (&str, &Option<PathBuf>),
@@ -41,10 +41,10 @@ impl Problems {
             ((first, None), (second, Some(_))) => (second, first),
             _ => return,
         };
-        self.require(missing, &format!("{given} needs {missing} beside it"));
+        self.require(missing, &format!("{given} requires {missing}"));
     }
 
-    /// Reads the arguments, those with mistakes left aside. `None` when clap does not say which these are.
+    /// Parses the arguments, without those that have problems; `None` if clap does not report which these are.
     ///
     /// # Errors
     /// The text of `--help` or `--version`.
@@ -73,7 +73,7 @@ impl Problems {
     }
 }
 
-/// The argument that clap stopped at, without its value: `--secure-port`.
+/// The argument of an error of clap, without its value: `--secure-port`.
 fn mistaken(error: &Error) -> Option<String> {
     match error.get(ContextKind::InvalidArg)? {
         ContextValue::String(arg) => arg.split([' ', '=']).next().map(str::to_owned),
@@ -81,7 +81,7 @@ fn mistaken(error: &Error) -> Option<String> {
     }
 }
 
-/// Removes an argument wherever it is given, and its value behind it. Whether there was any.
+/// Removes all occurrences of an argument, with the value that follows; returns whether there were any.
 fn remove(args: &mut Vec<OsString>, flag: &str) -> bool {
     let before = args.len();
     let mut is_value = false;
@@ -96,7 +96,7 @@ fn remove(args: &mut Vec<OsString>, flag: &str) -> bool {
     args.len() < before
 }
 
-/// Whether an argument is this flag, alone or with its value.
+/// Whether an argument is this flag, alone or with a value.
 fn names(arg: &str, flag: &str) -> bool {
     match arg.strip_prefix(flag) {
         Some(rest) => rest.is_empty() || rest.starts_with('='),

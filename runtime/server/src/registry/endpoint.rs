@@ -1,4 +1,4 @@
-//! One resource in one version, as it is served: its reads, its writes, and what ends its watches.
+//! One served resource in one version: its reads, its writes, and the signal that ends its watches.
 
 mod delete_collection;
 mod first_encodings;
@@ -26,7 +26,7 @@ use crate::registry::reads::Reads;
 use crate::registry::reads::event::WatchEvent;
 use crate::registry::writes::{WriteSettings, Writes};
 
-/// One resource in one version, as it is served.
+/// One served resource in one version.
 #[derive(Debug)]
 pub struct Endpoint {
     resource: Arc<VersionedResource>,
@@ -34,15 +34,15 @@ pub struct Endpoint {
     writes: Writes,
     deprecation_warning: Option<String>,
     first_encodings: FirstEncodings,
-    /// What tells this endpoint from every other one of the process.
+    /// Unique id of the endpoint in this process.
     pub(crate) id: EndpointId,
     /// Keeps the task of the cache running.
     _cache_task: Option<Arc<CacheTask>>,
-    /// Becomes true when the endpoint is no longer served.
+    /// True once the endpoint is no longer served.
     ended: watch::Sender<bool>,
 }
 
-/// The number of an endpoint; none is used twice in a process.
+/// Id of an endpoint; unique in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EndpointId(u64);
 
@@ -53,15 +53,15 @@ impl EndpointId {
     }
 }
 
-/// What every endpoint of a registry uses.
+/// State that all endpoints of a registry share.
 #[derive(Clone, Debug)]
-pub(super) struct Shared {
+pub(super) struct EndpointContext {
     pub(super) writes: Arc<WriteSettings>,
-    /// Room for large documents.
+    /// Capacity for large documents.
     pub(super) large: LargeDocuments,
 }
 
-impl Shared {
+impl EndpointContext {
     pub(super) fn new(writes: WriteSettings) -> Self {
         Self {
             writes: Arc::new(writes),
@@ -71,11 +71,11 @@ impl Shared {
 }
 
 impl Endpoint {
-    /// A version of a kind. Without a cache, reads go to storage.
+    /// An endpoint for one version of a kind. Without a cache, reads go to the store.
     pub(super) fn new(
         kind: Arc<Kind>,
         version: VersionIndex,
-        shared: &Shared,
+        shared: &EndpointContext,
         cache: Option<KindCache>,
         deprecation_warning: Option<String>,
     ) -> Self {
@@ -110,9 +110,9 @@ impl Endpoint {
         &self.resource
     }
 
-    /// An event as `make` encodes it, which is kept for other watchers of the endpoint that ask for the same `number`: that
-    /// of a change with it, until it is as old as `max_age`; that of an object with which a watch begins for a moment.
-    /// `None` for what is not of the watch cache.
+    /// The encoding of an event by `make`, shared by the watchers of this endpoint with the same `number`. That of a
+    /// change is kept with the change for `max_age`, that of an initial event for half a second. `None` for an event
+    /// that is not from the watch cache.
     pub(crate) fn encoding(
         &self,
         event: &WatchEvent,
@@ -131,42 +131,42 @@ impl Endpoint {
         Some(cache.encoding(change, key, max_age, make))
     }
 
-    /// Ends the watches of the endpoint: it is no longer served.
+    /// Ends the watches of the endpoint, since it is no longer served.
     pub(super) fn end(&self) {
         self.ended.send_replace(true);
     }
 
-    /// Becomes true when the endpoint is no longer served.
+    /// A channel that becomes true when the endpoint is no longer served.
     pub(crate) fn ended(&self) -> watch::Receiver<bool> {
         self.ended.subscribe()
     }
 
-    /// What the kind declares.
+    /// The definition of the kind in this version.
     pub fn def(&self) -> &ResourceDef {
         self.resource.def()
     }
-    /// Whether every server serves the kind.
+    /// Whether this is a kind that every apiloom server has.
     pub(crate) fn is_own(&self) -> bool {
         self.resource.kind.is_own
     }
-    /// The schema of this version, `apiVersion`, `kind` and metadata included.
+    /// The schema of this version, including `apiVersion`, `kind` and metadata.
     pub fn schema(&self) -> &Arc<Schema> {
         self.resource.version().schema()
     }
-    /// Refuses requests when the schema of this version cannot be made, which is made when it is first needed.
+    /// Fails if the schema of this version cannot be used; makes it if this was not done yet.
     pub(crate) fn check_schema(&self) -> Result<(), ApiError> {
         self.resource.version().version_schema.check()
     }
-    /// Makes the schema of this version.
+    /// The schema of this version, made when it is first needed.
     pub(crate) fn version_schema(&self) -> &Arc<VersionSchema> {
         &self.resource.version().version_schema
     }
-    /// The version objects are stored in (for `storageVersionHash`).
+    /// The `apiVersion` in which objects are stored (for `storageVersionHash`).
     pub fn storage_version(&self) -> &str {
         let kind = &self.resource.kind;
         &kind.versions[kind.storage_version].def.version
     }
-    /// Every version of the kind with its schema, in order of registration, served or not.
+    /// All versions of the kind with their schemas, in order of registration, whether served or not.
     pub(crate) fn versions(&self) -> impl Iterator<Item = (&ResourceDef, &Arc<VersionSchema>)> {
         self.resource
             .kind
@@ -174,7 +174,7 @@ impl Endpoint {
             .iter()
             .map(|version| (&*version.def, &version.version_schema))
     }
-    /// The text of the deprecation warning of this version at this release, if one is due.
+    /// The text of the deprecation warning for this version, if it is deprecated in the server's release.
     pub fn deprecation_warning(&self) -> Option<&str> {
         self.deprecation_warning.as_deref()
     }

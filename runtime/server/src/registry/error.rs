@@ -1,4 +1,4 @@
-//! From what the store says to what the API says.
+//! Converts errors of the storage, of bodies and of patches to errors of the API.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use apiloom_meta::patch::PatchError;
 use apiloom_meta::{ApiError, FieldPath, GroupResource, StatusCause, StatusDetails, StatusReason};
 use apiloom_storage::{Revision, StorageError};
 
-/// How much of an unrecognized body its error shows, as kube-apiserver has it.
+/// How many bytes of an unrecognized body its error shows, as in kube-apiserver.
 const SUMMARY_BYTES: usize = 30;
 
-/// What clients read when their update was based on an old state.
+/// Conflict message for an update that was based on an older state of the object.
 pub(super) const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
@@ -43,7 +43,8 @@ fn unavailable(resource: &GroupResource, operation: &str) -> ApiError {
     })
 }
 
-/// The watch cache is being filled, for so long already; clients return the later the longer it takes.
+/// TooManyRequests while the watch cache is being filled; `since` is for how long it has been. The retry delay grows
+/// with it.
 pub(super) fn initializing(since: Duration) -> ApiError {
     let seconds = (since.as_secs_f64() * 0.06).exp().clamp(1.0, 30.0);
     ApiError::new(StatusReason::TooManyRequests, "storage is (re)initializing").with_details(
@@ -54,7 +55,7 @@ pub(super) fn initializing(since: Duration) -> ApiError {
     )
 }
 
-/// The exact state that a list asked for is no longer kept.
+/// Expired: the exact state that a list requested is no longer kept.
 pub(super) fn expired_list() -> ApiError {
     ApiError::new(
         StatusReason::Expired,
@@ -62,7 +63,7 @@ pub(super) fn expired_list() -> ApiError {
     )
 }
 
-/// The state that a watch wants to resume from is no longer kept.
+/// Expired: the state from which a watch should resume is no longer kept.
 pub(super) fn expired_watch(requested: Revision, compacted: Revision) -> ApiError {
     ApiError::new(
         StatusReason::Expired,
@@ -70,7 +71,7 @@ pub(super) fn expired_watch(requested: Revision, compacted: Revision) -> ApiErro
     )
 }
 
-/// The state asked for does not exist yet.
+/// Timeout: the requested resourceVersion is newer than the current state.
 pub(super) fn too_large(requested: u64, current: Revision) -> ApiError {
     let message = format!("Timeout: Too large resource version: {requested}, current: {current}");
     ApiError::new(StatusReason::Timeout, message).with_details(StatusDetails {
@@ -84,7 +85,7 @@ pub(super) fn too_large(requested: u64, current: Revision) -> ApiError {
     })
 }
 
-/// The API's error for a body that is no document of any kind.
+/// BadRequest for a body that cannot be decoded as an object of a kind.
 pub(crate) fn unrecognized(kind: &str, why: &str, body: &[u8]) -> ApiError {
     let summary = summary(body);
     ApiError::bad_request(format!(
@@ -92,7 +93,7 @@ pub(crate) fn unrecognized(kind: &str, why: &str, body: &[u8]) -> ApiError {
     ))
 }
 
-/// The beginning of a body, as text when it looks like JSON, else in hexadecimal.
+/// The beginning of a body for an error text: as text if it looks like JSON, else in hexadecimal.
 fn summary(body: &[u8]) -> String {
     let shown = &body[..body.len().min(SUMMARY_BYTES)];
     let text = match body.first() {
@@ -107,7 +108,7 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-/// The API's error for a patch that cannot be read or applied.
+/// The error of the API for a patch that is malformed or cannot be applied.
 pub(crate) fn refused_patch(error: &PatchError) -> ApiError {
     match error {
         PatchError::Malformed(_) => ApiError::bad_request(error.to_string()),
@@ -115,7 +116,7 @@ pub(crate) fn refused_patch(error: &PatchError) -> ApiError {
             StatusReason::RequestEntityTooLarge,
             format!("Request entity too large: {error}"),
         ),
-        // Why an operation failed is not told: upstream's answer is as generic.
+        // The reason of a failed operation is not in the message: kube-apiserver's is as general.
         PatchError::NotApplicable(_) => ApiError::new(
             StatusReason::Invalid,
             "the server rejected our request due to an error in our request",
@@ -124,7 +125,7 @@ pub(crate) fn refused_patch(error: &PatchError) -> ApiError {
     }
 }
 
-/// Reads a resourceVersion; empty counts as 0, which means unset. The error is Go's text of `strconv.ParseUint`.
+/// Parses a resourceVersion; empty means unset and gives 0. The error has the text of Go's `strconv.ParseUint`.
 pub(super) fn parse_version(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
@@ -139,7 +140,7 @@ pub(super) fn parse_version(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("strconv.ParseUint: parsing {quoted}: value out of range"))
 }
 
-/// Reads the resourceVersion of a get or a watch; the error is passed through without a reason, as upstream does.
+/// Parses the resourceVersion of a get or a watch. The error has no reason (it is a 500), as in kube-apiserver.
 pub(super) fn version_option(text: &str) -> Result<u64, ApiError> {
     parse_version(text).map_err(|why| {
         let quoted = apiloom_meta::field::go_quote(text);

@@ -1,10 +1,11 @@
-//! Large documents: their work is done off the threads that answer other requests, and only so much of it at a time.
+//! Limits the CPU and memory that large documents and long queries take from other requests.
 //!
-//! A document of 3 MiB takes a good part of a second and a hundred times its size in memory. So a request reserves room for
-//! it, and from then on it is polled where it may block ([`OffThread`]). It pauses between its steps, where the future of
-//! a client that has gone is dropped.
+//! A document of 3 MiB takes a large part of a second and a hundred times its size in memory. So a request reserves
+//! capacity for it, and is then polled in [`OffThread`], where it may block a thread. It yields between its steps, so
+//! that the request of a client that disconnected is dropped there.
 //!
-//! A long query is the same in small: 20,000 terms of a selector fit into a URI, and reading them takes no pause.
+//! A long query is limited in the same way: 20,000 terms of a selector fit into a URI, and parsing them does not
+//! yield.
 
 use std::num::NonZeroUsize;
 use std::pin::Pin;
@@ -16,24 +17,24 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::registry::options::RequestContext;
 
-/// From how many bytes on a document is large. Below it the work takes less than a millisecond or two, and moving it
-/// elsewhere would cost more than it saves.
+/// Minimum size of a large document, in bytes. Below it the work takes one or two milliseconds at most, and moving it
+/// to another thread would cost more than it saves.
 const LARGE_BYTES: usize = 64 * 1024;
 
-/// How many bytes of large documents are worked on at a time, for each core: one of the largest that a body brings.
+/// Capacity for each core, in KiB of documents: one document of the maximum body size.
 const KIB_PER_CORE: usize = 4 * 1024;
 
-/// How many large documents are worked on at a time, for each core, however small they are: each of them holds a thread.
+/// Maximum number of large documents in work for each core, even if they are small: each of them occupies a thread.
 const DOCUMENTS_PER_CORE: usize = 8;
 
-/// From how many bytes on a query is long. Below it reading takes a few microseconds for each of some hundred terms.
+/// Minimum size of a long query, in bytes. Below it parsing takes a few microseconds for each of some hundred terms.
 const LONG_QUERY_BYTES: usize = 4 * 1024;
 
-/// What a byte of a query counts for: its terms take about so much memory. Two of the longest are read at a time, for each
-/// core.
+/// Bytes of capacity for each byte of a query: its parsed terms take about so much memory. With it, two queries of the
+/// maximum size are parsed at a time for each core.
 const QUERY_WEIGHT: usize = 32;
 
-/// Room for large documents, shared by all requests of a registry.
+/// Semaphore over the capacity for large documents, shared by all requests of a registry.
 #[derive(Clone, Debug)]
 pub(crate) struct LargeDocuments {
     room: Arc<Semaphore>,
@@ -41,7 +42,7 @@ pub(crate) struct LargeDocuments {
 }
 
 impl LargeDocuments {
-    /// Room as this machine has cores.
+    /// Capacity in proportion to the cores of this machine.
     pub(super) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self::with_room(cores.saturating_mul(KIB_PER_CORE))
@@ -55,42 +56,42 @@ impl LargeDocuments {
         }
     }
 
-    /// Waits for room, in turn. A document that is larger than all of it gets all of it.
+    /// Waits for capacity, first come, first served. A document that is larger than the whole capacity gets all of it.
     pub(super) async fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let least = KIB_PER_CORE / DOCUMENTS_PER_CORE;
         let kib = u32::try_from((bytes / 1024).max(least)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.room);
-        // It is never closed.
+        // The semaphore is never closed.
         room.acquire_many_owned(kib.min(self.kib)).await.ok()
     }
 
-    /// Makes room for a document of this size, if it is large, until the request ends. A request reserves once: two that
-    /// each held room and waited for more would wait for each other.
+    /// Reserves capacity for a document of this size, if it is large, until the request ends. A request reserves only
+    /// once: two requests that both hold capacity and wait for more would deadlock.
     pub(super) async fn reserve_for(&self, ctx: &RequestContext, bytes: usize) {
         if bytes < LARGE_BYTES || ctx.is_large() {
             return;
         }
         if let Some(room) = self.reserve(bytes).await {
             ctx.set_large(room);
-            // The next poll is where it may block.
+            // The next poll runs where it may block.
             tokio::task::yield_now().await;
         }
     }
 
-    /// Does what takes a query of this size, where it may block and when there is room, if the query is long. The room is
-    /// given back behind it.
+    /// Runs `read` for a query of this size; for a long query, with capacity reserved and where it may block. The
+    /// capacity is released afterwards.
     pub(super) async fn read_query<T>(&self, bytes: usize, read: impl FnOnce() -> T) -> T {
         if bytes < LONG_QUERY_BYTES {
             return read();
         }
-        // Boxed, so that other requests do not carry around the room that waiting needs.
+        // Boxed, so that the state of the wait does not enlarge the futures of other requests.
         let _room = Box::pin(self.reserve(bytes.saturating_mul(QUERY_WEIGHT))).await;
         off_thread(read)
     }
 }
 
 impl RequestContext {
-    /// Called between the steps of a write: one with a large document ends here when its client has gone.
+    /// Yields between the steps of a write with a large document, so that it ends here if the client has disconnected.
     pub(crate) async fn pause(&self) {
         if self.is_large() {
             tokio::task::yield_now().await;
@@ -98,7 +99,7 @@ impl RequestContext {
     }
 }
 
-/// A request that is polled off the threads that answer others, as soon as its document is large.
+/// Polls a request in `block_in_place` once its document is large.
 #[derive(Debug)]
 pub(crate) struct OffThread<'c, F> {
     ctx: &'c RequestContext,
@@ -125,7 +126,7 @@ impl<F: Future + Unpin> Future for OffThread<'_, F> {
     }
 }
 
-/// Does what takes long, while the other tasks of this thread are handed to another one.
+/// Runs blocking work, while the other tasks of this thread move to another one.
 fn off_thread<T>(work: impl FnOnce() -> T) -> T {
     if has_other_threads() {
         tokio::task::block_in_place(work)
@@ -134,7 +135,7 @@ fn off_thread<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// A runtime of one thread has nothing to hand its other tasks to.
+/// Whether the runtime has more than one thread; one with a single thread cannot block in place.
 fn has_other_threads() -> bool {
     Handle::try_current()
         .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
@@ -159,7 +160,7 @@ mod tests {
         assert!(large.reserve(LARGE_BYTES).now_or_never().is_none());
     }
 
-    // Issue 9, point 10: 50 bodies of 200 KB at once left 61 threads behind.
+    // 50 bodies of 200 KB at once left 61 threads behind.
     #[test]
     fn a_core_works_on_few_documents_at_a_time() {
         let large = LargeDocuments::with_room(2 * KIB_PER_CORE);
@@ -168,7 +169,6 @@ mod tests {
         assert_eq!(reserved.len(), 2 * DOCUMENTS_PER_CORE);
     }
 
-    // Issue 9, point 11.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn others_have_their_turn_while_long_queries_are_read() {
         let large = LargeDocuments::with_room(4 * KIB_PER_CORE);

@@ -1,15 +1,16 @@
-//! What create, get, list, watch, update, patch and delete mean, written once over the erased object.
+//! REST semantics of create, get, list, watch, update, patch and delete, written once for type-erased objects.
 //!
-//! Knows no HTTP: errors carry a reason, warnings are collected in the request context. A kind contributes data
-//! ([`apiloom_meta::ResourceDef`]) and hooks ([`Strategy`]); adding one costs no new copy of this code.
+//! This module does not depend on HTTP: errors have a reason in place of a status code, warnings are collected in the
+//! request context. A kind contributes data ([`apiloom_meta::ResourceDef`]) and hooks ([`Strategy`]); adding one costs
+//! no new copy of this code.
 
 mod catalog;
 mod endpoint;
 mod error;
 mod large;
-mod located;
 mod objects;
 mod options;
+mod problems;
 mod reads;
 mod rules;
 mod writes;
@@ -24,8 +25,7 @@ pub use catalog::snapshot::{Catalog, ServedGroup};
 pub use endpoint::Endpoint;
 pub(crate) use error::{refused_patch, unrecognized};
 pub(crate) use large::OffThread;
-pub(crate) use located::located;
-pub use objects::document::{Document, Encoded};
+pub use objects::document::{Document, EncodedObject};
 pub use objects::items::Items;
 pub use objects::json::Json;
 pub use objects::read_counts::ListCounts;
@@ -34,10 +34,12 @@ pub use options::{
     CreateOptions, DeleteOptions, FieldValidation, GetOptions, ListOptions, PatchOptions,
     Preconditions, PropagationPolicy, RequestContext, UpdateOptions, UserInfo, VersionMatch,
 };
+pub(crate) use problems::with_places;
 pub use reads::Reads;
 pub use reads::event::{WatchEvent, WatchEventKind};
-pub use reads::list::Listed;
+pub use reads::list::ListResult;
 pub use reads::lister::Lister;
+pub(crate) use reads::lister::Listers;
 pub use reads::watch::WatchEvents;
 pub use rules::admission::{
     Admission, AdmissionContext, AdmissionRequest, AdmittedObject, Operation,
@@ -45,7 +47,7 @@ pub use rules::admission::{
 pub use rules::handler::Handler;
 pub use rules::strategy::Strategy;
 pub use writes::Writes;
-pub use writes::written::{Deleted, Written};
+pub use writes::results::{DeleteResult, WrittenObject};
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! What a request asks for beside the object: the `*Options` of the API, decoded, and who is asking.
+//! Options of a request, decoded from the query or the body, and its context: user and warnings.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -11,24 +11,25 @@ use tokio::sync::OwnedSemaphorePermit;
 pub struct UserInfo {
     /// Name, unique among the active users; `system:anonymous` for a request without credentials.
     pub name: String,
-    /// Identifies the user over time: another user of the same name has another one. Empty when there is none.
+    /// Unique id of the user over time: another user of the same name has another uid. Empty if the authenticator
+    /// gives none.
     pub uid: String,
     /// Names of the groups that the user belongs to.
     pub groups: Vec<String>,
-    /// What else the authenticator knows, by keys in lower case, such as `example.com/scopes`.
+    /// Additional attributes from the authenticator, by keys in lower case, such as `example.com/scopes`.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// More texts than an answer carries, whose warnings have 4096 characters together.
+/// Limit for the number of warnings: more than a response can have, whose warnings are limited to 4096 characters.
 const MAX_WARNINGS: usize = 1024;
 
-/// What every operation gets besides its options: who asks, and where warnings go.
+/// Context of a request besides its options: the user, and the warnings for the response.
 #[derive(Debug, Default)]
 pub struct RequestContext {
-    /// The user of the request; without a name in what the server does by itself.
+    /// The user of the request; its name is empty for operations of the server itself.
     pub user: Arc<UserInfo>,
     warnings: Mutex<Vec<String>>,
-    /// The room that was reserved for a large document.
+    /// Capacity reserved for a large document.
     large: OnceLock<OwnedSemaphorePermit>,
 }
 
@@ -41,17 +42,17 @@ impl RequestContext {
             large: OnceLock::new(),
         }
     }
-    /// Whether room was reserved for a large document.
+    /// Whether capacity was reserved for a large document.
     pub(crate) fn is_large(&self) -> bool {
         self.large.get().is_some()
     }
-    /// Keeps the room for a large document until the request ends.
+    /// Keeps the capacity for a large document until the request ends.
     pub(super) fn set_large(&self, room: OwnedSemaphorePermit) {
-        // Room that was reserved before is as good.
+        // A reservation that the request already has is kept.
         let _ = self.large.set(room);
     }
-    /// Adds a text that the client is shown as a `Warning`; a text already there is not added again, nor is any behind as
-    /// many as an answer could carry.
+    /// Adds a `Warning` header to the response. Duplicates are dropped, and so is everything above the number that a
+    /// response can have.
     pub fn warn(&self, text: impl Into<String>) {
         let text = text.into();
         let mut warnings = self.warnings.lock();
@@ -59,90 +60,90 @@ impl RequestContext {
             warnings.push(text);
         }
     }
-    /// Takes the warnings out.
+    /// Removes and returns the warnings.
     pub fn take_warnings(&self) -> Vec<String> {
         std::mem::take(&mut self.warnings.lock())
     }
 }
 
-/// What happens to unknown and duplicate fields of a body.
+/// The `fieldValidation` parameter: how unknown and duplicate fields of a body are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// They are dropped.
+    /// Drops them.
     Ignore,
-    /// They are dropped and the client is warned; the default.
+    /// Drops them and warns the client; the default.
     #[default]
     Warn,
-    /// The request is refused.
+    /// Refuses the request.
     Strict,
 }
 
-/// `CreateOptions`.
+/// `CreateOptions` of the API.
 #[derive(Clone, Debug, Default)]
 pub struct CreateOptions {
-    /// Do everything but write.
+    /// Runs every step but the write (`dryRun=All`).
     pub dry_run: bool,
-    /// Unknown and duplicate fields.
+    /// How unknown and duplicate fields are handled.
     pub field_validation: FieldValidation,
-    /// Who manages the fields.
+    /// `fieldManager`; empty when absent.
     pub field_manager: String,
 }
 
-/// `UpdateOptions`.
+/// `UpdateOptions` of the API.
 pub type UpdateOptions = CreateOptions;
 
-/// `PatchOptions`; `force` is for apply only and refused before it gets here.
+/// `PatchOptions` of the API; `force` is for apply only and is refused by `http`.
 pub type PatchOptions = CreateOptions;
 
-/// `GetOptions`.
+/// `GetOptions` of the API.
 #[derive(Clone, Debug, Default)]
 pub struct GetOptions {
-    /// `resourceVersion` as given; empty when absent.
+    /// `resourceVersion` as the client sent it; empty when absent.
     pub resource_version: String,
 }
 
-/// `resourceVersionMatch`.
+/// The `resourceVersionMatch` parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionMatch {
-    /// Exactly that state.
+    /// The state at exactly this resourceVersion.
     Exact,
-    /// That state or a newer one.
+    /// This state or a newer one.
     NotOlderThan,
 }
 
-/// `ListOptions`, for list, watch and deletecollection. Combinations are validated by http before they get here.
+/// `ListOptions` of the API, for list, watch and deletecollection. `http` has validated the combinations.
 #[derive(Clone, Debug, Default)]
 pub struct ListOptions {
-    /// Labels to select by.
+    /// Label selector; selects all objects by default.
     pub label_selector: apiloom_meta::selector::LabelQuery,
-    /// Fields to select by.
+    /// Field selector; selects all objects by default.
     pub field_selector: apiloom_meta::selector::FieldSelector,
-    /// At most so many items; 0 for all.
+    /// Maximum number of items in a page; 0 for all.
     pub limit: u64,
-    /// Continue token; empty when absent.
+    /// `continue` token of the page before; empty for the first page.
     pub continue_token: String,
-    /// `resourceVersion` as given; empty when absent.
+    /// `resourceVersion` as the client sent it; empty when absent.
     pub resource_version: String,
-    /// How to read it.
+    /// `resourceVersionMatch`, which says how `resource_version` is applied; `None` when absent.
     pub version_match: Option<VersionMatch>,
-    /// Watch: begin with the present objects (`sendInitialEvents`), after the defaulting of the API.
+    /// Watch: begins with the existing objects (`sendInitialEvents`), with the API's default filled in.
     pub send_initial_events: Option<bool>,
-    /// Watch: send bookmarks.
+    /// Watch: sends bookmarks.
     pub allow_watch_bookmarks: bool,
-    /// Watch: end after so many seconds.
+    /// Watch: timeout in seconds; `None` for the server's default.
     pub timeout_seconds: Option<u64>,
 }
 
 /// `preconditions` of a delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preconditions {
-    /// The uid the object must have.
+    /// The uid that the object must have.
     pub uid: Option<String>,
-    /// The resourceVersion the object must have.
+    /// The resourceVersion that the object must have.
     pub resource_version: Option<String>,
 }
 
-/// What becomes of an object's dependents.
+/// The `propagationPolicy` parameter: how the dependents of a deleted object are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are the API's own")]
 pub enum PropagationPolicy {
@@ -151,17 +152,17 @@ pub enum PropagationPolicy {
     Foreground,
 }
 
-/// `DeleteOptions`, validated.
+/// `DeleteOptions` of the API, validated.
 #[derive(Clone, Debug, Default)]
 pub struct DeleteOptions {
-    /// Do everything but write.
+    /// Runs every step but the write (`dryRun=All`).
     pub dry_run: bool,
-    /// Seconds a graceful deletion may take.
+    /// Grace period of the deletion, in seconds; `None` for the default of the kind.
     pub grace_period_seconds: Option<i64>,
-    /// Deprecated form of the policy.
+    /// `orphanDependents`, the deprecated form of `propagationPolicy`.
     pub orphan_dependents: Option<bool>,
-    /// What becomes of dependents.
+    /// `propagationPolicy`: how dependents are handled; `None` for the default of the kind.
     pub propagation_policy: Option<PropagationPolicy>,
-    /// What must hold.
+    /// Conditions that the stored object must meet, else Conflict.
     pub preconditions: Preconditions,
 }

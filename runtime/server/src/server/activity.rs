@@ -1,4 +1,4 @@
-//! What happens on a connection: its requests and its reads are counted, so that [`super::connection`] knows when to close it.
+//! Counters of a connection's requests and reads, by which [`super::connection`] decides when to close it.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,22 +9,22 @@ use std::task::{Context, Poll};
 use futures_util::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What happens on a connection, as its requests tell it.
+/// Counters and flags that the requests of a connection share with it.
 #[derive(Default)]
 pub(super) struct Activity {
-    /// Requests that were begun, ever.
+    /// Total number of requests.
     pub(super) begun: AtomicUsize,
-    /// Requests that are not yet answered, or not yet read, to the end.
+    /// Requests whose response is not sent yet, or whose body is not read yet.
     pub(super) in_progress: AtomicUsize,
-    /// Reads that gave bytes, ever.
+    /// Total number of reads that returned bytes.
     pub(super) reads: AtomicUsize,
-    /// An answer said that the client is to connect anew. Stays true.
+    /// Whether a response told the client to reconnect; never reset.
     pub(super) goes_away: AtomicBool,
-    /// Of the connection, which is to look at `goes_away`.
+    /// Wakes the connection, so that it reads `goes_away`.
     pub(super) waker: AtomicWaker,
 }
 
-/// A request in progress.
+/// Counts a request as in progress until it is dropped.
 pub(super) struct InProgress(Arc<Activity>);
 
 impl InProgress {
@@ -56,13 +56,13 @@ impl Drop for InProgress {
     }
 }
 
-/// A stream whose reads are counted.
-pub(super) struct Counted<S> {
+/// A stream that counts its reads.
+pub(super) struct CountingStream<S> {
     pub(super) stream: S,
     pub(super) activity: Arc<Activity>,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CountingStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -77,7 +77,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CountingStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -1,4 +1,5 @@
-//! [`Builder`] collects what a server serves, [`Server`] has everything but its listener, [`Ready`] listens.
+//! [`Builder`] registers what a server serves, [`Server`] is complete but not listening, [`BoundServer`] is bound to its
+//! address.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,28 +14,31 @@ use tokio::net::TcpListener;
 use super::certificates::{self, Certificates};
 use super::filters::Auth;
 use super::loopback::Loopback;
-use super::running::{InProcess, Running};
+use super::running::{InProcess, RunningServer};
 use super::stores::{OwnStore, Stores};
 use super::{Config, ServerError, kubeconfig, listener, private_file};
 use crate::auth::{
     Authenticator, Authenticators, Authorizer, Authorizers, PrivilegedGroup, PublicInfo,
     StaticToken,
 };
-use crate::registry::{Admission, AdmissionContext, Handler, Registry, RegistryBuilder, Strategy};
+use crate::registry::{
+    Admission, AdmissionContext, Handler, Lister, Listers, Registry, RegistryBuilder, Strategy,
+};
 
-/// One thing that was registered, done once the store is open.
+/// A registration, applied once the store is open.
 type Step = Box<dyn FnOnce(&mut RegistryBuilder) + Send>;
 
-/// An unfinished [`Server`]: what it serves is registered here, and nothing happens before [`Builder::build`].
+/// Builder of a [`Server`]. Registers what it serves; nothing is checked or opened before [`Builder::build`].
 pub struct Builder {
     config: Config,
     steps: Vec<Step>,
-    /// In place of the configured backend.
+    /// A store of the program, in place of the configured backend.
     storage: Option<Arc<dyn Storage>>,
-    /// Of single resources.
+    /// Stores of the program for single resources.
     own_storage: Vec<OwnStore>,
     authenticators: Authenticators,
     authorizers: Authorizers,
+    listers: Listers,
 }
 
 impl Builder {
@@ -43,7 +47,7 @@ impl Builder {
         self
     }
 
-    /// What the server was told to do.
+    /// The configuration of the server.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -54,33 +58,34 @@ impl Builder {
         self.step(move |registry| registry.group(group))
     }
 
-    /// Serves a kind in one version; a kind of several versions is registered once for each.
+    /// Serves one version of a kind; a kind with several versions is registered once for each.
     #[must_use]
     pub fn kind<K: Resource>(self) -> Self {
         self.step(|registry| registry.kind::<K>())
     }
 
-    /// Serves a kind in one version as [`Builder::kind`] does, but makes its schema when it is first needed. What is checked
-    /// with the schema is not checked at start then: `apiloom generate` checks it, and generated code calls this.
+    /// As [`Builder::kind`], but the schema is made when it is first needed, and not checked at start. `apiloom
+    /// generate` runs these checks; generated code uses this method.
     #[must_use]
     pub fn lazy_kind<K: Resource>(self) -> Self {
         self.step(|registry| registry.lazy_kind::<K>())
     }
 
-    /// Adds rules for a kind in one version. A version without rules of its own is judged by its hub's.
+    /// Adds a strategy for one version of a kind. A version without one uses the strategy of its hub.
     #[must_use]
     pub fn strategy<K: Resource>(self, strategy: impl Strategy<K>) -> Self {
         self.step(move |registry| registry.strategy::<K>(strategy))
     }
 
-    /// Adds what answers creates of a kind in one version that has no store (`store = none`). Each version has its own.
+    /// Adds the handler of creates for one version of a kind without a store (`store = none`). Each version has its
+    /// own.
     #[must_use]
     pub fn handler<K: Resource>(self, handler: impl Handler<K>) -> Self {
         self.step(move |registry| registry.handler::<K>(handler))
     }
 
-    /// Adds an admission plugin, made from what the context offers. Plugins run in the order they are added, after
-    /// NamespaceLifecycle.
+    /// Adds an admission plugin, constructed with a context that provides listers. Plugins run in the order they are
+    /// added, after NamespaceLifecycle.
     #[must_use]
     pub fn admission<A: Admission>(
         self,
@@ -89,15 +94,31 @@ impl Builder {
         self.step(move |registry| registry.admission(|context| Box::new(make(context))))
     }
 
-    /// Keeps objects in this store, in place of the configured backend. A store of your own must pass the conformance
-    /// suite of `apiloom_storage` (feature `testing`). The server closes it when it ends.
+    /// A lister of all objects of a kind, for strategies, admission plugins and authorizers that are given to this builder, and
+    /// for code beside the server. It can be read once the server is ready. A kind that cannot be listed, such as one that is
+    /// not registered, is an error of [`Builder::build`].
+    ///
+    /// ```
+    /// # use apiloom_server::{Builder, Lister};
+    /// # use apiloom_server::registry::Namespace;
+    /// # struct Rules { namespaces: Lister<Namespace> }
+    /// # fn example(builder: Builder) {
+    /// let rules = Rules { namespaces: builder.lister() };
+    /// # }
+    /// ```
+    pub fn lister<K: Resource>(&self) -> Lister<K> {
+        self.listers.lister()
+    }
+
+    /// Uses this store in place of the configured backend. A store of your own must pass the conformance suite of
+    /// `apiloom_storage` (feature `testing`). The server closes it at its end.
     #[must_use]
     pub fn storage(mut self, storage: Arc<dyn Storage>) -> Self {
         self.storage = Some(storage);
         self
     }
 
-    /// Keeps the objects of a kind, in all its versions, in a store of their own. See [`Builder::storage`].
+    /// Uses a separate store for a kind, in all its versions. See [`Builder::storage`].
     #[must_use]
     pub fn storage_of<K: Resource>(mut self, storage: Arc<dyn Storage>) -> Self {
         let (group, plural) = (K::GROUP.to_owned(), K::PLURAL.to_owned());
@@ -105,15 +126,15 @@ impl Builder {
         self
     }
 
-    /// Adds an authenticator behind the server's own and those added before: see [`auth`](crate::auth).
+    /// Adds an authenticator, which runs after the server's own and those added before; see [`auth`](crate::auth).
     #[must_use]
     pub fn authenticator(mut self, authenticator: impl Authenticator) -> Self {
         self.authenticators.push(authenticator);
         self
     }
 
-    /// Adds an authorizer. It is asked behind the rule for `system:masters` and those added before, and before the rule
-    /// that all may read health and version: see [`auth`](crate::auth).
+    /// Adds an authorizer. It runs after the rule for `system:masters` and those added before, and before the rule
+    /// that allows all users to read health and version; see [`auth`](crate::auth).
     #[must_use]
     pub fn authorizer(mut self, authorizer: impl Authorizer) -> Self {
         self.authorizers.push(authorizer);
@@ -123,9 +144,11 @@ impl Builder {
     fn registry(
         config: &Config,
         steps: Vec<Step>,
+        listers: Listers,
         stores: &Stores,
     ) -> Result<Registry, ServerError> {
         let mut registry = stores.registry();
+        registry.use_listers(listers);
         registry.key_prefix(&config.storage_prefix);
         for step in steps {
             step(&mut registry);
@@ -140,10 +163,10 @@ impl Builder {
         registry.build().map_err(ServerError::Invalid)
     }
 
-    /// Opens the store and puts the server together. Binds no socket, and makes no files but those of an embedded store.
+    /// Opens the store and builds the server. Binds no socket, and creates no files except those of an embedded store.
     ///
     /// # Errors
-    /// Every problem of the registered kinds at once; a store that cannot be used.
+    /// All problems of the registered kinds; a store that cannot be opened.
     pub async fn build(self) -> Result<Server, ServerError> {
         let Self {
             config,
@@ -152,10 +175,11 @@ impl Builder {
             own_storage,
             authenticators,
             authorizers,
+            listers,
         } = self;
         check_clock(SystemTime::now())?;
         let stores = Stores::open(&config, storage, own_storage).await?;
-        let registry = Arc::new(Self::registry(&config, steps, &stores)?);
+        let registry = Arc::new(Self::registry(&config, steps, listers, &stores)?);
         Ok(Server {
             config,
             registry,
@@ -164,19 +188,19 @@ impl Builder {
         })
     }
 
-    /// The documents that follow from the registered kinds: OpenAPI and CRDs, by relative path.
+    /// The documents derived from the registered kinds: OpenAPI and CRDs, by relative path.
     ///
     /// # Errors
-    /// Every problem of the registered kinds at once, or of the CRDs: what Kubernetes would refuse in them.
+    /// All problems of the registered kinds; problems of the CRDs, if Kubernetes would refuse them.
     pub fn dump(self) -> Result<serde_json::Value, ServerError> {
         let stores = Stores::one(Memory::new());
         let all = self.step(RegistryBuilder::check_lazy_kinds);
-        let registry = Self::registry(&all.config, all.steps, &stores)?;
+        let registry = Self::registry(&all.config, all.steps, all.listers, &stores)?;
         crate::http::crd::dump(&registry.catalog()).map_err(ServerError::Invalid)
     }
 }
 
-/// The serving certificate and the administrator's token, made when there are none.
+/// The serving certificate and the administrator's token; generates those that are missing.
 async fn identity(config: &Config) -> Result<(Certificates, String), ServerError> {
     let config = config.clone();
     let cert_dir = config.cert_dir.clone();
@@ -193,7 +217,7 @@ async fn identity(config: &Config) -> Result<(Certificates, String), ServerError
     })
 }
 
-/// The lists of a server, without those who are known by tokens: its own rules, and what the program adds.
+/// The authenticators and authorizers of a server, except those by token: the program's and the built-in ones.
 fn auth(authenticators: Authenticators, authorizers: Authorizers) -> Auth {
     let mut auth = Auth {
         authenticators,
@@ -205,7 +229,7 @@ fn auth(authenticators: Authenticators, authorizers: Authorizers) -> Auth {
     auth
 }
 
-/// A server that has everything but its listener.
+/// A server that is complete but not listening.
 pub struct Server {
     config: Config,
     registry: Arc<Registry>,
@@ -214,7 +238,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Begins a server.
+    /// Starts a [`Builder`].
     pub fn builder(config: Config) -> Builder {
         Builder {
             config,
@@ -223,10 +247,11 @@ impl Server {
             own_storage: Vec::new(),
             authenticators: Authenticators::default(),
             authorizers: Authorizers::default(),
+            listers: Listers::default(),
         }
     }
 
-    /// Starts the registry, for requests of the same process alone: binds no socket, makes no certificates, tokens or
+    /// Starts the registry, for requests of the same process only: binds no socket, creates no certificates, tokens or
     /// kubeconfig.
     ///
     /// ```
@@ -266,15 +291,15 @@ impl Server {
             stores,
             auth,
         } = self;
-        Running::new(&config, registry, stores, auth, String::new()).map(InProcess)
+        RunningServer::new(&config, registry, stores, auth, String::new()).map(InProcess)
     }
 
-    /// Binds the socket, starts the registry, makes a certificate and the administrator's token if there are none, and writes
-    /// `admin.kubeconfig`.
+    /// Binds the socket, starts the registry, generates a certificate and the administrator's token if they are
+    /// missing, and writes `admin.kubeconfig`.
     ///
     /// # Errors
-    /// An address that cannot be listened on, a store that cannot be read, a folder or certificate that cannot be used.
-    pub async fn bind(self) -> Result<Ready, ServerError> {
+    /// An address that cannot be bound, a store that cannot be read, a directory or certificate that cannot be used.
+    pub async fn bind(self) -> Result<BoundServer, ServerError> {
         let begun = self.begin().await;
         let begun = self.stop_after_error(begun).await?;
         let Self {
@@ -283,7 +308,7 @@ impl Server {
             stores,
             mut auth,
         } = self;
-        let Begun {
+        let BoundParts {
             listener,
             url,
             kubeconfig,
@@ -293,16 +318,16 @@ impl Server {
         auth.authenticators
             .push_first(StaticToken::of_admin(&token));
         let address = url.trim_start_matches("https://").to_owned();
-        Ok(Ready {
+        Ok(BoundServer {
             listener,
             url,
             kubeconfig,
             tls: certificates.tls,
-            running: Running::new(&config, registry, stores, auth, address)?,
+            running: RunningServer::new(&config, registry, stores, auth, address)?,
         })
     }
 
-    async fn begin(&self) -> Result<Begun, ServerError> {
+    async fn begin(&self) -> Result<BoundParts, ServerError> {
         let config = &self.config;
         let address = SocketAddr::new(config.bind_address, config.secure_port);
         let listener = listener::bind(address).await?;
@@ -310,12 +335,12 @@ impl Server {
             address,
             reason: error.to_string(),
         })?;
-        // Keys are made while the registry reads the store: both wait for the disk.
+        // In parallel: the certificates and the registry both wait for the disk.
         let ((certificates, token), ()) =
             tokio::try_join!(identity(config), start(&self.registry))?;
         let url = kubeconfig::server_url(bound);
         let kubeconfig = kubeconfig::write(config, &url, &certificates.authority_pem, &token)?;
-        Ok(Begun {
+        Ok(BoundParts {
             listener,
             url,
             kubeconfig,
@@ -324,8 +349,8 @@ impl Server {
         })
     }
 
-    /// Ends the tasks and closes the store of a server that does not start: tasks that still read would log the end of the
-    /// runtime as an error of the store, beside the error that the user should see.
+    /// Stops the registry and closes the store if the server could not start. Background tasks that still read the
+    /// store would log its end as a further error, beside the one that the user should see.
     async fn stop_after_error<T>(&self, outcome: Result<T, ServerError>) -> Result<T, ServerError> {
         if outcome.is_err() {
             self.registry.stop().await;
@@ -335,8 +360,8 @@ impl Server {
     }
 }
 
-/// What a server that listens has before it takes requests.
-struct Begun {
+/// The results of binding a server.
+struct BoundParts {
     listener: TcpListener,
     url: String,
     kubeconfig: PathBuf,
@@ -349,37 +374,37 @@ async fn start(registry: &Arc<Registry>) -> Result<(), ServerError> {
     started.map_err(|error| ServerError::Storage(error.to_string()))
 }
 
-/// A server that listens; connections wait in the kernel's queue until [`Ready::serve`].
-pub struct Ready {
+/// A server bound to its address; connections wait in the kernel's queue until [`BoundServer::serve`].
+pub struct BoundServer {
     listener: TcpListener,
     url: String,
     kubeconfig: PathBuf,
     tls: Arc<ServerConfig>,
-    running: Running,
+    running: RunningServer,
 }
 
-impl Ready {
-    /// Where clients reach it: `https://127.0.0.1:6443`.
+impl BoundServer {
+    /// URL for clients: `https://127.0.0.1:6443`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The kubeconfig of its administrator.
+    /// Path of the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// What it serves, which can be changed: see [`Registry::change`].
+    /// The registry, whose catalog can be changed; see [`Registry::change`].
     pub fn registry(&self) -> Arc<Registry> {
         self.running.registry()
     }
 
-    /// Sends requests to it without a connection.
+    /// A client of this server that needs no connection.
     pub fn loopback(&self) -> Loopback {
         self.running.loopback.clone()
     }
 
-    /// Serves until `shutdown` is done, then ends watches, lets other requests finish and closes the store.
+    /// Serves until `shutdown` completes, then ends watches, waits for other requests in flight and closes the store.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
@@ -393,10 +418,10 @@ impl Ready {
     }
 }
 
-/// The first second of the year 10000.
+/// The first second of the year 10000, as a Unix time.
 const YEAR_10000: u64 = 253_402_300_800;
 
-/// Times of objects have four digits for the year, and the store counts from 1970.
+/// Checks that the clock is within the range of objects' times (years of four digits) and of the store (from 1970).
 fn check_clock(now: SystemTime) -> Result<(), ServerError> {
     match now.duration_since(UNIX_EPOCH) {
         Ok(since) if since.as_secs() < YEAR_10000 => Ok(()),
@@ -415,7 +440,7 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_cannot_start_closes_its_store() {
         let store: Arc<dyn Storage> = Memory::new();
-        // A folder in which no certificate can be made.
+        // A directory in which no certificate can be created.
         let config = Config::new("test", "/proc/none");
         let builder = Server::builder(config).storage(Arc::clone(&store));
         let bound = builder.build().await.unwrap().bind().await;
@@ -427,7 +452,6 @@ mod tests {
         );
     }
 
-    // Issue 9, point 16.
     #[test]
     fn a_clock_that_no_object_can_carry_is_refused_in_one_line() {
         let check = |now: Option<SystemTime>, is_good: bool| {

@@ -1,11 +1,11 @@
-//! Writes that belong together go out together. HTTP/2 flushes behind every frame of data: eight small answers, or an
-//! event for each of fifty watchers, are as many TLS records and system calls. Here a flush is put off until the
-//! connection, and all tasks that are ready to write to it, have nothing more to do for now.
+//! Coalesces small writes of a connection. HTTP/2 flushes after every DATA frame: eight small responses, or an event
+//! for each of fifty watchers, would be as many TLS records and system calls. Here a flush is delayed until the
+//! connection, and all tasks that are ready to write to it, have nothing more to do.
 //!
-//! The invariant: when [`Coalescing`] waits for something, nothing is held back that the peer could take.
+//! Invariant: when [`CoalescedConnection`] returns pending, all bytes that the peer can take have been written.
 //!
-//! After an upgrade (WebSocket) the HTTP connection ends, and the upgraded stream flushes itself. [`Coalescing`] ends with
-//! it, so that the connection counts as one until then.
+//! After an upgrade (WebSocket) the HTTP connection ends, and the upgraded stream flushes immediately. [`CoalescedConnection`]
+//! ends with that stream, so that the connection is counted until then.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -15,47 +15,48 @@ use std::task::{Context, Poll, Waker, ready};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// As much is collected as one TLS record holds.
+/// Capacity of the buffer: one TLS record.
 const COLLECTED_BYTES: usize = 16 * 1024;
 
-/// Writes from this size on are worth a record of their own, without another copy.
+/// Writes of this size or more are not copied to the buffer.
 const LARGE_BYTES: usize = 4 * 1024;
 
-/// A stream for a connection that is driven by [`Coalescing`]; its flushes are promises.
-pub(super) struct Coalesced<S>(Arc<Mutex<Collecting<S>>>);
+/// A buffered stream for a connection in a [`CoalescedConnection`], which performs its flushes.
+pub(super) struct CoalescedStream<S>(Arc<Mutex<WriteBuffer<S>>>);
 
-struct Collecting<S> {
+struct WriteBuffer<S> {
     stream: S,
-    /// What was written and not passed on. No room is kept while there is nothing: most connections are idle.
+    /// Bytes that are not written yet. Without capacity while it is empty, since most connections are idle.
     collected: Vec<u8>,
-    /// How much of it was passed on.
+    /// How many of its bytes are written.
     passed: usize,
-    /// Whether the connection has ended and the stream is still in use: it was upgraded. Flushes are no promises then.
+    /// Whether the connection has ended while the stream is still in use: it was upgraded. Flushes are not delayed
+    /// then.
     is_upgraded: bool,
-    /// Who waits to write to an upgraded connection.
+    /// Waker of the task that writes to an upgraded connection.
     writer: Option<Waker>,
-    /// Whether the stream is used no more.
+    /// Whether the stream was dropped.
     is_dropped: bool,
-    /// Who waits for that.
+    /// Waker of the task that waits for the drop.
     owner: Option<Waker>,
 }
 
-/// A connection over a [`Coalesced`] stream: keeps its promises whenever it has nothing more to do.
-pub(super) struct Coalescing<S, F: Future> {
-    /// Gone when it has ended.
+/// A connection over a [`CoalescedStream`] stream; flushes the stream when the connection is pending.
+pub(super) struct CoalescedConnection<S, F: Future> {
+    /// `None` once it has ended.
     connection: Option<Pin<Box<F>>>,
-    stream: Arc<Mutex<Collecting<S>>>,
+    stream: Arc<Mutex<WriteBuffer<S>>>,
     ended: Option<F::Output>,
-    /// Whether others had a turn since something was collected.
+    /// Whether other tasks ran since bytes were buffered.
     has_waited: bool,
 }
 
-/// Lets `connect` make a connection over a stream whose small writes are collected.
+/// Runs a connection over a stream whose small writes are coalesced; `connect` makes the connection.
 pub(super) fn coalesce<S, F: Future>(
     stream: S,
-    connect: impl FnOnce(Coalesced<S>) -> F,
-) -> Coalescing<S, F> {
-    let stream = Arc::new(Mutex::new(Collecting {
+    connect: impl FnOnce(CoalescedStream<S>) -> F,
+) -> CoalescedConnection<S, F> {
+    let stream = Arc::new(Mutex::new(WriteBuffer {
         stream,
         collected: Vec::new(),
         passed: 0,
@@ -64,16 +65,16 @@ pub(super) fn coalesce<S, F: Future>(
         is_dropped: false,
         owner: None,
     }));
-    Coalescing {
-        connection: Some(Box::pin(connect(Coalesced(Arc::clone(&stream))))),
+    CoalescedConnection {
+        connection: Some(Box::pin(connect(CoalescedStream(Arc::clone(&stream))))),
         stream,
         ended: None,
         has_waited: false,
     }
 }
 
-impl<S: AsyncWrite + Unpin> Collecting<S> {
-    /// Passes on what was collected.
+impl<S: AsyncWrite + Unpin> WriteBuffer<S> {
+    /// Writes the buffer to the stream.
     fn poll_pass(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.passed < self.collected.len() {
             let rest = &self.collected[self.passed..];
@@ -107,14 +108,14 @@ impl<S: AsyncWrite + Unpin> Collecting<S> {
         Poll::Ready(Ok(bytes))
     }
 
-    /// Waits until an upgraded connection is used no more, and flushes what was collected before it was one.
+    /// Waits until an upgraded stream is dropped, and writes what was buffered before the upgrade.
     fn poll_upgraded(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.is_dropped {
             return Poll::Ready(Ok(()));
         }
         self.is_upgraded = true;
         self.owner = Some(cx.waker().clone());
-        // One that waits to write flushes first, and only one can wait.
+        // A task that waits to write flushes first; only one task can wait.
         if self.writer.is_none()
             && let Poll::Ready(Err(error)) = self.poll_flush(cx)
         {
@@ -123,7 +124,7 @@ impl<S: AsyncWrite + Unpin> Collecting<S> {
         Poll::Pending
     }
 
-    /// Makes room for so many bytes; says whether they are to be collected, or else to be written at once.
+    /// Makes room for a write of `bytes`; returns whether it goes to the buffer, or else directly to the stream.
     fn poll_room(&mut self, cx: &mut Context<'_>, bytes: usize) -> Poll<io::Result<bool>> {
         let collect = bytes < LARGE_BYTES && !self.is_upgraded;
         if !collect || self.collected.len() + bytes > COLLECTED_BYTES {
@@ -136,15 +137,15 @@ impl<S: AsyncWrite + Unpin> Collecting<S> {
     }
 }
 
-impl<S> Collecting<S> {
-    /// Remembers who writes to an upgraded connection while there is no room.
+impl<S> WriteBuffer<S> {
+    /// Registers the task that waits to write to an upgraded connection.
     fn note_writer<T>(&mut self, cx: &Context<'_>, written: Poll<T>) -> Poll<T> {
         self.writer = (self.is_upgraded && written.is_pending()).then(|| cx.waker().clone());
         written
     }
 }
 
-impl<S> Drop for Coalesced<S> {
+impl<S> Drop for CoalescedStream<S> {
     fn drop(&mut self) {
         let mut stream = self.0.lock();
         stream.is_dropped = true;
@@ -154,7 +155,7 @@ impl<S> Drop for Coalesced<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Coalesced<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CoalescedStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -164,7 +165,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Coalesced<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Coalesced<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CoalescedStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -187,7 +188,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Coalesced<S> {
         true
     }
 
-    /// A promise, as long as there is a connection: [`Coalescing`] flushes.
+    /// Does nothing as long as there is a connection: [`CoalescedConnection`] flushes.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut stream = self.0.lock();
         if !stream.is_upgraded {
@@ -204,7 +205,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Coalesced<S> {
     }
 }
 
-impl<S, F, E> Future for Coalescing<S, F>
+impl<S, F, E> Future for CoalescedConnection<S, F>
 where
     S: AsyncWrite + Unpin,
     F: Future<Output = Result<(), E>>,
@@ -217,7 +218,7 @@ where
             && let Poll::Ready(ended) = connection.as_mut().poll(cx)
         {
             self.ended = Some(ended);
-            // With its end of the stream, unless another handle has that now.
+            // Drops its handle of the stream, which is the last one unless the connection was upgraded.
             self.connection = None;
         }
         if let Some(Ok(())) = &self.ended {
@@ -226,8 +227,8 @@ where
                 return stream.poll_upgraded(cx).map_err(E::from);
             }
         }
-        // An answer wakes its connection before the next one is made, although that may be ready to be made: tasks that
-        // are ready now get a turn first.
+        // A response wakes its connection before the next one is made, although that one may be ready: let other ready
+        // tasks run first.
         let is_collecting = !self.stream.lock().collected.is_empty();
         if self.ended.is_none() && is_collecting && !self.has_waited {
             self.has_waited = true;
@@ -235,10 +236,10 @@ where
             return Poll::Pending;
         }
         self.has_waited = false;
-        // Waits for room if the peer takes nothing now, and then the connection is asked again whether there is more.
+        // If the peer accepts no more now, the connection is polled again once it does.
         let flushed = self.stream.lock().poll_flush(cx);
         match (self.ended.take(), flushed) {
-            // A connection that failed has nothing left to say.
+            // A failed connection is not flushed.
             (Some(Err(error)), _) => Poll::Ready(Err(error)),
             (_, Poll::Ready(Err(error))) => Poll::Ready(Err(error.into())),
             (Some(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(Ok(())),
@@ -257,10 +258,10 @@ mod tests {
 
     use super::*;
 
-    /// Runs a connection over one end of a pipe of so many bytes, and gives what the other end reads.
+    /// Runs a connection over a pipe with this capacity, and returns the bytes that the peer reads.
     async fn through<F>(
         room: usize,
-        connect: impl FnOnce(Coalesced<DuplexStream>) -> F + Send + 'static,
+        connect: impl FnOnce(CoalescedStream<DuplexStream>) -> F + Send + 'static,
     ) -> Vec<u8>
     where
         F: Future<Output = Result<(), io::Error>> + Send + 'static,

@@ -1,4 +1,4 @@
-//! What a server is told to do, as plain data, and why it could not.
+//! Configuration of a server, as plain data, and the errors of its start.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -11,14 +11,14 @@ use apiloom_storage::cache::Budget;
 
 use crate::registry::DEFAULT_MAX_OBJECT_BYTES;
 
-/// Where objects are kept.
+/// Storage backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// In files below the data folder.
+    /// Files below the data directory.
     Embedded,
-    /// In memory; gone when the server ends.
+    /// Memory; the objects are lost when the server ends.
     Memory,
-    /// In etcd, which several servers share.
+    /// Etcd, which several servers can share.
     Etcd,
 }
 
@@ -29,13 +29,13 @@ impl Backend {
         ("etcd", Backend::Etcd),
     ];
 
-    /// The backend that `--storage-backend` calls by this name.
+    /// The backend with this name, as in `--storage-backend`.
     ///
     /// # Errors
-    /// One line that lists the valid names, or says how to get a backend that this server is built without.
+    /// One line with the valid names, or with the way to build a server that has this backend.
     pub fn from_name(name: &str) -> Result<Self, String> {
         let name = match name {
-            // What kube-apiserver calls it.
+            // The name in kube-apiserver.
             "etcd3" => "etcd",
             "etcd2" => {
                 return Err(
@@ -62,23 +62,23 @@ impl Backend {
     }
 }
 
-/// What a server says that is asked for etcd and does not have it.
+/// Error text for etcd in a server that was built without it.
 pub(super) const WITHOUT_ETCD: &str = "this server is built without etcd; build it with the cargo feature etcd, as `apiloom run PATH --features etcd` does";
 
-/// Where etcd is and how it is used.
+/// Addresses and credentials of etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EtcdOptions {
-    /// The client URLs of its members.
+    /// Client URLs of the members.
     pub servers: Vec<String>,
-    /// Resources that are kept in other etcds.
+    /// Resources that are stored in other etcd clusters.
     pub servers_overrides: Vec<EtcdOverride>,
-    /// PEM file of the authorities that sign the members' certificates.
+    /// PEM file of the certificate authorities of the members.
     pub ca_file: Option<PathBuf>,
-    /// PEM file of the client's certificate.
+    /// PEM file of the client certificate.
     pub cert_file: Option<PathBuf>,
-    /// PEM file of the client's private key.
+    /// PEM file of the client certificate's key.
     pub key_file: Option<PathBuf>,
-    /// How often old history is compacted; never for `None`. Default 5 minutes.
+    /// Interval of compaction requests, and age of the history that they remove; `None` for none. Default 5 minutes.
     pub compaction_interval: Option<Duration>,
 }
 
@@ -95,21 +95,21 @@ impl Default for EtcdOptions {
     }
 }
 
-/// One resource that is kept in an etcd of its own.
+/// A resource that is stored in an etcd cluster of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EtcdOverride {
-    /// Its group; empty for the core group.
+    /// API group; empty for the core group.
     pub group: String,
-    /// Its plural.
+    /// Plural name.
     pub resource: String,
-    /// The client URLs of the members.
+    /// Client URLs of the members.
     pub servers: Vec<String>,
 }
 
 impl FromStr for EtcdOverride {
     type Err = String;
 
-    /// Reads `GROUP/RESOURCE#URL;URL`, as kube-apiserver's flag is written.
+    /// Parses `GROUP/RESOURCE#URL;URL`, the syntax of kube-apiserver's flag.
     fn from_str(text: &str) -> Result<Self, String> {
         let parts = text.split_once('#').and_then(|(resource, servers)| {
             let (group, resource) = resource.split_once('/')?;
@@ -128,19 +128,19 @@ impl FromStr for EtcdOverride {
     }
 }
 
-/// How many changes the watch cache of one resource keeps at most.
+/// Watch cache size of one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchCacheSize {
-    /// Which.
+    /// Group and plural name.
     pub resource: GroupResource,
-    /// Changes; 0 for no cache, so that every read asks the store.
+    /// Maximum number of changes in the cache; 0 for no cache, so that all reads go to the store.
     pub changes: usize,
 }
 
 impl FromStr for WatchCacheSize {
     type Err = String;
 
-    /// Reads `RESOURCE.GROUP#SIZE`, or `RESOURCE#SIZE` for one of the core group, as kube-apiserver's flag is written.
+    /// Parses `RESOURCE.GROUP#SIZE`, or `RESOURCE#SIZE` for the core group, the syntax of kube-apiserver's flag.
     fn from_str(text: &str) -> Result<Self, String> {
         let form = || {
             "it must be of the form RESOURCE.GROUP#SIZE, where SIZE is a number of changes and 0 turns the cache off, \
@@ -159,7 +159,7 @@ impl FromStr for WatchCacheSize {
     }
 }
 
-/// The fraction of requests over HTTP/2 that are answered with GOAWAY, so that clients connect anew: 0 to 0.02.
+/// Fraction of HTTP/2 requests that are answered with GOAWAY, so that clients reconnect: 0 to 0.02.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GoawayChance {
     pub(super) per_million: u32,
@@ -169,72 +169,75 @@ impl FromStr for GoawayChance {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let chance: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+        let chance: f64 = text
+            .parse()
+            .map_err(|_| format!("{text:?} is not a number"))?;
         if !(0.0..=0.02).contains(&chance) {
             return Err("--goaway-chance can not be less than 0 or greater than 0.02".to_owned());
         }
-        // At most 20,000, so only digits without a meaning are cut off.
+        // At most 20,000, so the conversion loses nothing.
         let per_million = (chance * 1e6).round() as u32;
         Ok(Self { per_million })
     }
 }
 
-/// A serving certificate that the user brings.
+/// A serving certificate in files of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// PEM file of the certificate, intermediates behind it.
+    /// PEM file of the certificate, followed by intermediate certificates.
     pub certificate: PathBuf,
-    /// PEM file of its private key.
+    /// PEM file of the private key.
     pub private_key: PathBuf,
 }
 
-/// Everything a server is told at its start.
+/// Configuration of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// What the server calls itself in its messages and in the kubeconfig.
+    /// Name of the server in its messages and in the kubeconfig.
     pub name: String,
     /// Address to listen on. Default 127.0.0.1.
     pub bind_address: IpAddr,
-    /// Port to serve HTTPS on; 0 picks a free one. Default 6443.
+    /// Port for HTTPS; 0 for a free one. Default 6443.
     pub secure_port: u16,
-    /// Where the serving certificate is kept, and made when missing. Default `DATA_DIR/pki`.
+    /// Directory of the serving certificate, which is generated if it is missing. Default `DATA_DIR/pki`.
     pub cert_dir: PathBuf,
-    /// A certificate of the user's own; none by default.
+    /// Files of a serving certificate, in place of a generated one. Default none.
     pub tls_files: Option<TlsFiles>,
-    /// Where objects are kept. Default embedded.
+    /// Storage backend. Default embedded.
     pub backend: Backend,
-    /// Bytes of old values that the embedded store keeps. Default 1 GiB.
+    /// Maximum size of the history of the embedded store, in bytes. Default 1 GiB.
     pub embedded_history_bytes: u64,
-    /// What every key of the store begins with, without a slash at its end. Default `/registry`.
+    /// Prefix of all keys in the store, without a slash at its end. Default `/registry`.
     pub storage_prefix: String,
-    /// For [`Backend::Etcd`].
+    /// Options for [`Backend::Etcd`].
     pub etcd: EtcdOptions,
-    /// Folder of the store, the token and `admin.kubeconfig`.
+    /// Directory of the embedded store, the token and `admin.kubeconfig`.
     pub data_dir: PathBuf,
-    /// Bytes of changes that the watch caches keep for watches that resume, of all resources together; `None` for no
-    /// caches, so that every read asks the store. Default 64 MiB.
+    /// Memory limit for the history of all watch caches together, in bytes; `None` for no caches, so that all reads go
+    /// to the store. Default 64 MiB.
     pub watch_cache_history_bytes: Option<usize>,
-    /// Resources whose watch caches are bounded in another way, or left out.
+    /// Watch cache sizes of single resources.
     pub watch_cache_sizes: Vec<WatchCacheSize>,
-    /// Non-mutating requests in flight at one time, beyond which requests are refused with 429; 0 for no limit. Default
+    /// Maximum number of non-mutating requests in flight; further ones are rejected with 429. 0 for no limit. Default
     /// 400.
     pub max_requests_inflight: usize,
-    /// The same for mutating requests. Default 200.
+    /// Maximum number of mutating requests in flight. Default 200.
     pub max_mutating_requests_inflight: usize,
-    /// Bytes of an object as it would be stored, beyond which a write is refused with 413; 0 for no limit. Default 3 MiB.
+    /// Maximum size of a stored object in bytes; larger writes are rejected with 413. 0 for no limit. Default 3 MiB.
     pub max_object_bytes: usize,
-    /// Fraction of HTTP/2 requests whose clients are told to connect anew. Default none.
+    /// Fraction of HTTP/2 requests that are answered with GOAWAY. Default 0.
     pub goaway_chance: GoawayChance,
-    /// Admission plugins to leave out.
+    /// Names of admission plugins to disable.
     pub disabled_admission: Vec<String>,
-    /// Versions and resources to serve or not.
+    /// Versions and resources to enable or disable, see
+    /// [`RegistryBuilder::runtime_config`](crate::registry::RegistryBuilder::runtime_config).
     pub runtime_config: Vec<(String, bool)>,
-    /// How much is logged, 0 to 10.
+    /// Log verbosity, 0 to 10.
     pub verbosity: u8,
 }
 
 impl Config {
-    /// The defaults for a server of this name that keeps everything below `data_dir`.
+    /// The default configuration of a server with this name that keeps everything below `data_dir`.
     pub fn new(name: impl Into<String>, data_dir: impl Into<PathBuf>) -> Self {
         let data_dir = data_dir.into();
         Self {
@@ -261,46 +264,46 @@ impl Config {
     }
 }
 
-/// Why a server did not start, or ended. Each prints as one line that says what to do.
+/// Why a server did not start, or ended. Prints as one line, with the remedy where there is one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// The registered kinds do not fit together.
+    /// The registered kinds have problems, one line each.
     #[error("{}", .0.join("\n"))]
     Invalid(Vec<String>),
-    /// A file or folder cannot be used.
+    /// A file or directory cannot be used.
     #[error("{}: {reason}", .path.display())]
     File {
-        /// Which.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// Why, and what to do.
+        /// Reason and remedy.
         reason: String,
     },
     /// The certificate or key cannot be used.
     #[error("cannot use the serving certificate {}: {reason}", .path.display())]
     Certificate {
-        /// The file at fault.
+        /// Path of the file with the problem.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     #[error("cannot listen on {address}: {reason}")]
     Listen {
-        /// Which.
+        /// The address.
         address: std::net::SocketAddr,
-        /// Why, and what to do.
+        /// Reason and remedy.
         reason: String,
     },
     /// The store cannot be opened or read.
     #[error("cannot open the store: {0}")]
     Storage(String),
-    /// The clock tells a time that no object can carry.
+    /// The clock shows a time outside the range of objects.
     #[error(
         "the clock of this machine is before the year 1970 or after 9999; set it, since objects carry its time"
     )]
     Clock,
-    /// The random source of the system failed.
-    #[error("the system gives no random numbers")]
+    /// The operating system's random source failed.
+    #[error("the operating system's random source failed")]
     Random,
 }

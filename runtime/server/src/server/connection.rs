@@ -1,7 +1,7 @@
-//! One connection: speaks the protocol that TLS has agreed on, and is closed when its client does nothing with it.
+//! Serves one connection with HTTP/1.1 or HTTP/2, and closes it when it is idle.
 //!
-//! Times are those of Go's `http.Server` as kube-apiserver sets it up. A request in progress has a deadline of its own
-//! (`http/timeout.rs`), so only a connection without requests is timed here.
+//! The timeouts are those of Go's `http.Server` in kube-apiserver. A request in progress has its own deadline
+//! (`http/timeout.rs`), so only connections without requests are timed here.
 
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
@@ -20,33 +20,34 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::activity::{Activity, Counted, InProgress};
+use super::activity::{Activity, CountingStream, InProgress};
 use super::coalesce::coalesce;
-use super::held::Held;
+use super::guarded_body::GuardedBody;
 use super::stall::STALL;
-use super::streams::{Paced, Streams};
-use super::unread::{RequestBody, Unread};
+use super::streams::{PacedBody, Streams};
+use super::unread::{RequestBody, UnreadBody};
 use crate::http::Body;
 
-/// How long a client may take over its first bytes, or over the headers of an HTTP/1.1 request.
+/// Timeout for the first bytes of a client, and for the headers of an HTTP/1.1 request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
-/// A connection without requests is closed after this long, at the latest after twice as long.
+/// Timeout for a connection without requests; it is closed after once to twice this time.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// How long a client that was told to go away may still open streams, which it may have done before it was told.
+/// Time after GOAWAY in which a client may still open streams, since it may have sent them before.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Requests in flight on one HTTP/2 connection, as kube-apiserver has it: clients open another connection beyond it.
+/// Limit for concurrent streams of an HTTP/2 connection, as in kube-apiserver; clients open another connection above
+/// it.
 const MAX_CONCURRENT_STREAMS: u32 = 100;
-/// How much of a body is received before it is read, and in one frame, as kube-apiserver has it: most objects fit.
+/// Flow-control window of a stream and maximum frame size, as in kube-apiserver; most objects fit.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
-/// The request line and all headers together, per request, as Go's servers have it.
+/// Limit for the request line and all headers of a request, as in Go.
 const MAX_HEADER_BYTES: u32 = 1024 * 1024;
-/// An idle HTTP/2 client is asked whether it is still there after this long.
+/// Interval of PING on an idle HTTP/2 connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// Why a connection ended.
+/// Error that ended a connection.
 pub(super) type ConnectionError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What TLS has agreed on.
+/// HTTP version of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     Http1,
@@ -54,7 +55,7 @@ pub(super) enum Protocol {
 }
 
 impl Protocol {
-    /// The protocol of ALPN; HTTP/1.1 for a client that names none, as in Go.
+    /// The protocol negotiated by ALPN; HTTP/1.1 for a client without ALPN, as in Go.
     pub(super) fn of_alpn(name: Option<&[u8]>) -> Self {
         match name {
             Some(b"h2") => Self::Http2,
@@ -63,10 +64,10 @@ impl Protocol {
     }
 }
 
-/// Serves one connection until it ends, its client does nothing with it for too long, or `stop` changes and the requests
-/// in progress have ended.
+/// Serves one connection until it ends, is idle for too long, or `stop` changes and the requests in progress have
+/// ended.
 ///
-/// An answer over HTTP/2 with `Connection: close` ends the connection with GOAWAY, as Go does it.
+/// A response over HTTP/2 with `Connection: close` ends the connection with GOAWAY, as in Go.
 pub(super) async fn serve<S, H, F>(
     stream: S,
     protocol: Protocol,
@@ -79,15 +80,16 @@ where
     F: Future<Output = Response<Body>> + Send + 'static,
 {
     let activity = Arc::new(Activity::default());
-    let stream = Counted {
+    let stream = CountingStream {
         stream,
         activity: Arc::clone(&activity),
     };
     let counted = Arc::clone(&activity);
     let service = service_fn(move |request: Request<Incoming>| {
         let in_progress = InProgress::begin(&counted);
-        let (request, unread) = Unread::of(request);
-        // Boxed, because the future of a stream is moved several times before it runs, and this is most of it.
+        let (request, unread) = UnreadBody::of(request);
+        // Boxed, because hyper moves the future of a stream several times before it is polled, and this is its largest
+        // part.
         let answer = Box::pin(handle(request));
         async move {
             let mut response = answer.await;
@@ -95,19 +97,21 @@ where
             if protocol == Protocol::Http2 && closes(&response) {
                 in_progress.go_away();
             }
-            // The request is in progress until its answer is sent or given up.
-            Ok::<_, Infallible>(response.map(|body| Held::new(Paced::new(body), in_progress)))
+            // The request is in progress until its response is sent or dropped.
+            Ok::<_, Infallible>(
+                response.map(|body| GuardedBody::new(PacedBody::new(body), in_progress)),
+            )
         }
     });
     match protocol {
         Protocol::Http1 => {
             let mut builder = http1::Builder::new();
-            // The header timeout is ours, because this one would also count the time between requests.
+            // hyper's own header timeout would also count the time between requests.
             builder
                 .timer(TokioTimer::new())
                 .max_buf_size(MAX_HEADER_BYTES as usize)
                 .header_read_timeout(None);
-            // The server waits for an upgraded connection too.
+            // The shutdown of the server waits for an upgraded connection too.
             let _upgraded = stop.clone();
             coalesce(stream, |stream| {
                 let connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -136,7 +140,7 @@ where
     }
 }
 
-/// Whether an answer says that it is the last one of its connection.
+/// Whether a response asks to close its connection.
 fn closes(response: &Response<Body>) -> bool {
     response
         .headers()
@@ -144,7 +148,7 @@ fn closes(response: &Response<Body>) -> bool {
         .is_some_and(|value| value == "close")
 }
 
-/// Drives a connection, and ends it in time. The server waits for it, when it stops, as long as `stop` is held here.
+/// Polls a connection, and closes it on timeouts. A shutdown of the server waits while `stop` is held here.
 async fn run<C>(
     connection: C,
     graceful_shutdown: impl Fn(Pin<&mut C>),
@@ -183,48 +187,48 @@ where
                 return Poll::Pending;
             }
             match timing.expire() {
-                Expired::Wait(until) => timer.as_mut().reset(until),
-                Expired::Close(until) => {
+                TimerAction::Wait(until) => timer.as_mut().reset(until),
+                TimerAction::Close(until) => {
                     graceful_shutdown(connection.as_mut());
                     timer.as_mut().reset(until);
                 }
-                Expired::End => return Poll::Ready(Ok(())),
+                TimerAction::End => return Poll::Ready(Ok(())),
             }
         }
     });
     ended.await.map_err(Into::into)
 }
 
-/// When to close a connection. Requests set no timer, which would cost each of them; what they did is looked at when the
-/// timer expires.
+/// Timeouts of a connection. Requests do not reset the timer, which would cost each of them; their counters are
+/// compared when it fires.
 struct Timing<'a> {
     protocol: Protocol,
     activity: &'a Activity,
     phase: Phase,
-    /// Requests begun when the timer expired last.
+    /// Requests begun when the timer fired last.
     begun_before: usize,
-    /// Requests begun and reads when the connection was polled last without headers in progress.
+    /// Requests begun and reads done when the connection was last polled without partial headers.
     begun: usize,
     reads: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nothing has been received.
+    /// No bytes received yet.
     New,
     Open,
-    /// The headers of an HTTP/1.1 request have begun.
+    /// Receiving the headers of an HTTP/1.1 request.
     Headers,
-    /// The client was told to go away.
+    /// GOAWAY was sent.
     Closing,
-    /// It has had the time to notice.
+    /// The time to react to GOAWAY has passed.
     Closed,
 }
 
-/// What to do when the timer has expired, and how to set it again.
-enum Expired {
+/// Action for an expired timer, with the next expiry.
+enum TimerAction {
     Wait(Instant),
-    /// Tell the client to go away.
+    /// Send GOAWAY.
     Close(Instant),
     End,
 }
@@ -245,7 +249,7 @@ impl<'a> Timing<'a> {
         self.activity.in_progress.load(Ordering::Relaxed) > 0
     }
 
-    /// When the timer expires next for a client that is told now to go away; `None` when it was told before.
+    /// Next expiry after GOAWAY is sent; `None` if it was sent before.
     fn close(&mut self) -> Option<Instant> {
         let is_first = !matches!(self.phase, Phase::Closing | Phase::Closed);
         is_first.then(|| {
@@ -254,7 +258,7 @@ impl<'a> Timing<'a> {
         })
     }
 
-    /// The time by which the headers of an HTTP/1.1 request must be complete, when they have begun to arrive.
+    /// Deadline for the headers of an HTTP/1.1 request, once their first bytes have arrived.
     fn begin_headers(&mut self) -> Option<Instant> {
         let reads = self.activity.reads.load(Ordering::Relaxed);
         if self.protocol == Protocol::Http2 || reads == self.reads {
@@ -275,27 +279,27 @@ impl<'a> Timing<'a> {
         Some(Instant::now() + HEADER_TIMEOUT)
     }
 
-    fn expire(&mut self) -> Expired {
+    fn expire(&mut self) -> TimerAction {
         let begun = self.activity.begun.load(Ordering::Relaxed);
         let was_active = begun != self.begun_before;
         self.begun_before = begun;
         let is_busy = self.is_busy();
         let now = Instant::now();
         match self.phase {
-            Phase::Headers if begun == self.begun => Expired::End,
-            Phase::New if self.activity.reads.load(Ordering::Relaxed) == 0 => Expired::End,
-            Phase::Open if !is_busy && !was_active => Expired::Close(now + CLOSE_TIMEOUT),
+            Phase::Headers if begun == self.begun => TimerAction::End,
+            Phase::New if self.activity.reads.load(Ordering::Relaxed) == 0 => TimerAction::End,
+            Phase::Open if !is_busy && !was_active => TimerAction::Close(now + CLOSE_TIMEOUT),
             Phase::New | Phase::Open | Phase::Headers => {
                 self.phase = Phase::Open;
-                Expired::Wait(now + IDLE_TIMEOUT)
+                TimerAction::Wait(now + IDLE_TIMEOUT)
             }
             Phase::Closing if is_busy => {
                 self.phase = Phase::Closed;
-                Expired::Wait(now + CLOSE_TIMEOUT)
+                TimerAction::Wait(now + CLOSE_TIMEOUT)
             }
-            // What is in progress may end; a client that still opens streams has not heeded the GOAWAY.
-            Phase::Closed if is_busy && !was_active => Expired::Wait(now + CLOSE_TIMEOUT),
-            Phase::Closing | Phase::Closed => Expired::End,
+            // Requests in progress may finish; but a client that still opens streams ignores GOAWAY.
+            Phase::Closed if is_busy && !was_active => TimerAction::Wait(now + CLOSE_TIMEOUT),
+            Phase::Closing | Phase::Closed => TimerAction::End,
         }
     }
 }

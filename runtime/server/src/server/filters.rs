@@ -1,4 +1,4 @@
-//! What happens to every request before the API sees it and to every answer after, in this order. Read it as a list.
+//! The filters of every request before the API, and of every response after it, as a list in their order.
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
@@ -16,7 +16,7 @@ use http::{
 use tokio::time::Instant;
 
 use super::GoawayChance;
-use super::in_flight::{InFlight, too_many};
+use super::in_flight::{InFlight, Permit, too_many};
 use crate::auth::{Authenticators, Authorizers, Connection, Refusal};
 use crate::http::error::respond;
 use crate::http::timeout::{REQUEST_TIMEOUT, out_of_time};
@@ -32,7 +32,7 @@ pub(super) struct Filters {
     goaway_chance: GoawayChance,
 }
 
-/// Who may do what.
+/// The authenticators and authorizers of a server.
 #[derive(Default)]
 pub(super) struct Auth {
     pub(super) authenticators: Authenticators,
@@ -54,7 +54,7 @@ impl Filters {
         }
     }
 
-    /// Request id, panic guard, then the rest.
+    /// Runs the request id and the panic guard, then the other filters.
     pub(super) async fn serve(
         &self,
         connection: &Connection,
@@ -67,9 +67,9 @@ impl Filters {
             at: Instant::now(),
         };
         let line = tracing::enabled!(tracing::Level::DEBUG).then(|| RequestLine::new(&request));
-        // What a panic leaves behind is this request's own: the state it shares with others is behind locks that do not
-        // poison and is changed in one step.
-        let answer = AssertUnwindSafe(self.guarded(arrival, request)).catch_unwind();
+        // State after a panic: the request's own is dropped, and shared state is behind locks that do not poison, and
+        // is changed in one step.
+        let answer = AssertUnwindSafe(self.answer(arrival, request)).catch_unwind();
         let mut response = match answer.await {
             Ok(response) => response,
             Err(_) => panicked(&id),
@@ -86,9 +86,12 @@ impl Filters {
         response
     }
 
-    /// Request info and authentication, before which nothing but the path is read. Clients without credentials are told to
-    /// connect anew over HTTP/2, so that they cannot ask for much on one connection.
-    async fn guarded(&self, arrival: Arrival<'_>, request: Request<RequestBody>) -> Response<Body> {
+    /// Runs request info, authentication, and the checks of [`Filters::admit`]; then the API, which observes the
+    /// deadline.
+    ///
+    /// Only the path is read before authentication. Over HTTP/2, clients without valid credentials get GOAWAY, so that
+    /// they cannot send many requests on one connection.
+    async fn answer(&self, arrival: Arrival<'_>, request: Request<RequestBody>) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         let version = parts.version;
         let info = match RequestInfo::of_path(&parts.method, &parts.uri) {
@@ -98,47 +101,52 @@ impl Filters {
         let authenticators = &self.auth.authenticators;
         let deadline = arrival.at + REQUEST_TIMEOUT;
         let user = authenticators.authenticate(arrival.connection, &mut parts.headers, deadline);
-        match user.await {
-            Ok(user) => {
-                let is_last = user.is_anonymous() || hits(self.goaway_chance);
-                let call = self.api.read(arrival, &parts, info, user).await;
-                let response = self.authenticated(call, body).await;
-                if is_last {
-                    last(version, response)
-                } else {
-                    response
-                }
-            }
-            Err(error) => last(version, respond(&error, &parts)),
+        let user = match user.await {
+            Ok(user) => user,
+            Err(error) => return last(version, respond(&error, &parts)),
+        };
+        let is_last = user.is_anonymous() || hits(self.goaway_chance);
+        let mut call = self.api.read(arrival, &parts, info, user).await;
+        let response = match self.admit(&mut call).await {
+            Ok(permit) => permit.hold(self.api.answer(&call, body).await),
+            Err(response) => response,
+        };
+        if is_last {
+            last(version, response)
+        } else {
+            response
         }
     }
 
-    /// Deadline, impersonation, requests in flight, authorization, and the API, which keeps to the deadline.
-    async fn authenticated(&self, mut call: Call<'_>, body: RequestBody) -> Response<Body> {
+    /// Runs deadline, impersonation, the limits for requests in flight, and authorization.
+    ///
+    /// # Errors
+    /// The response to a request that one of them refuses.
+    async fn admit(&self, call: &mut Call<'_>) -> Result<Permit, Response<Body>> {
         if let Err(error) = call.set_deadline() {
-            return call.respond(&error);
+            return Err(call.respond(&error));
         }
         if let Err(error) = refuse_impersonation(&call.request.headers) {
-            return call.respond(&error);
+            return Err(call.respond(&error));
         }
         let Ok(permit) = self.in_flight.admit(&call.info) else {
-            self.api.count_refused(&call);
-            return too_many();
+            self.api.count_refused(call);
+            return Err(too_many());
         };
-        if let Err(refusal) = self.authorize(&call).await {
-            return self.refuse(refusal, &call);
+        match self.authorize(call).await {
+            Ok(()) => Ok(permit),
+            Err(refusal) => Err(self.refuse(refusal, call)),
         }
-        permit.hold(self.api.answer(&call, body).await)
     }
 
     async fn authorize(&self, call: &Call<'_>) -> Result<(), Refusal> {
         let attributes = call.info.attributes(call.user.user());
-        // A request without a deadline has one until it is let in.
+        // A request without a deadline has one for its authorization.
         let deadline = call.deadline.unwrap_or(call.arrival.at + REQUEST_TIMEOUT);
         self.auth.authorizers.authorize(&attributes, deadline).await
     }
 
-    /// The answer to a request that is not authorized.
+    /// The response to a request that is not authorized.
     fn refuse(&self, refusal: Refusal, call: &Call<'_>) -> Response<Body> {
         let mut response = match refusal {
             Refusal::Forbidden(error) => call.respond(&error),
@@ -163,12 +171,12 @@ impl Filters {
     }
 }
 
-/// Whether this request is one of those that are chosen at random.
+/// Whether a random choice with this probability selects the request.
 fn hits(chance: GoawayChance) -> bool {
     chance.per_million > 0 && random().0 % 1_000_000 < u64::from(chance.per_million)
 }
 
-/// Marks an answer over HTTP/2 as the last one of its connection, which makes it GOAWAY.
+/// Marks a response over HTTP/2 as the last one of its connection, so that GOAWAY is sent.
 fn last(version: Version, mut response: Response<Body>) -> Response<Body> {
     if version == Version::HTTP_2 {
         let close = HeaderValue::from_static("close");
@@ -177,7 +185,7 @@ fn last(version: Version, mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-/// What the log says of a request, from `-v 2` on: one line when its answer begins.
+/// The log line of a request, written with `-v 2` and above when its response begins.
 struct RequestLine {
     method: Method,
     uri: Uri,
@@ -212,7 +220,7 @@ fn text(value: Option<&HeaderValue>) -> Cow<'_, str> {
     String::from_utf8_lossy(value.map_or(b"", HeaderValue::as_bytes))
 }
 
-/// The client's `Audit-ID`, or a new one when it sends none or a long one.
+/// The client's `Audit-ID`, or a new one if it is missing or too long.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
     headers
         .get(AUDIT_ID)
@@ -223,31 +231,30 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
             let id = new_id().hyphenated().encode_lower(&mut text);
             let mut id = HeaderValue::from_str(id)
                 .expect("hexadecimal digits and dashes make a header value");
-            // It comes once: HTTP/2 is to leave it out of the headers that both sides remember.
+            // Different for each request, so HPACK must not add it to its table.
             id.set_sensitive(true);
             id
         })
 }
 
-/// An id that no other request of any server has, without asking the system for random numbers each time: it names a
-/// request and guards nothing.
+/// A unique id, without a call of the operating system's random source. It is no secret: it only identifies a request.
 fn new_id() -> uuid::Uuid {
     let (high, low) = random();
     let halves = (u128::from(high) << 64) | u128::from(low);
     uuid::Builder::from_random_bytes(halves.to_be_bytes()).into_uuid()
 }
 
-/// Numbers that look random and guard nothing. No pair comes twice.
+/// Pseudorandom numbers for ids. A pair is never repeated.
 fn random() -> (u64, u64) {
     static SEED: LazyLock<(u64, u64)> = LazyLock::new(|| uuid::Uuid::new_v4().as_u64_pair());
     static REQUESTS: AtomicU64 = AtomicU64::new(0);
     let (high, low) = *SEED;
     let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
-    // Each half is a permutation of the numbers.
+    // Each half is a permutation, so pairs are unique.
     (scattered(high ^ number), scattered(low ^ number))
 }
 
-/// Spreads what is near to each other, one to one (the finalizer of SplitMix64).
+/// Maps a number to another, one to one, with similar numbers far apart (the finalizer of SplitMix64).
 fn scattered(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -255,7 +262,7 @@ fn scattered(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Impersonation is refused: ignoring the headers would run the request with the administrator's rights.
+/// Refuses impersonation: if its headers were ignored, the request would run with the administrator's rights.
 fn refuse_impersonation(headers: &HeaderMap) -> Result<(), ApiError> {
     match headers
         .keys()

@@ -1,4 +1,4 @@
-//! What `/healthz`, `/livez` and `/readyz` of a server ask.
+//! The checks behind `/healthz`, `/livez` and `/readyz`.
 
 use std::sync::Arc;
 
@@ -10,15 +10,18 @@ use super::stores::Stores;
 use crate::http::health::{Check, Health, Probe};
 use crate::registry::Registry;
 
-/// The checks of a server over these stores; readiness ends when `stopping` becomes true.
+/// The checks of a server over these stores; `/readyz` fails once `stopping` is true.
 pub(super) fn checks(
     stores: &Stores,
     registry: Arc<Registry>,
     stopping: watch::Receiver<bool>,
 ) -> Health {
-    let is_stopping = move || match *stopping.borrow() {
-        true => Err("process is shutting down".to_owned()),
-        false => Ok(()),
+    let is_stopping = move || {
+        if *stopping.borrow() {
+            Err("process is shutting down".to_owned())
+        } else {
+            Ok(())
+        }
     };
     let filled = move || match registry.not_filled() {
         missing if missing.is_empty() => Ok(()),
@@ -26,24 +29,24 @@ pub(super) fn checks(
     };
     let own = [
         Check::new("watch-cache", filled).on(&[Probe::Readyz]),
-        // A client that can ask finds the registry started: the socket is read only from then on.
+        // The registry is started before the socket is read, so this cannot fail.
         Check::new("poststarthook/start-registry", || Ok(())),
         Check::new("shutdown", is_stopping).on(&[Probe::Readyz]),
     ];
     Health::new(of_stores(stores).into_iter().chain(own))
 }
 
-/// The checks of the stores, called as kube-apiserver calls them where the store is one that it has too.
+/// The checks of the stores; for etcd with the name that kube-apiserver uses.
 fn of_stores(stores: &Stores) -> [Check; 2] {
     if stores.is_etcd() {
         let answers = |store: Arc<dyn Storage>| async move {
             store.current_revision().await.map(drop).map_err(|error| {
-                // Only the operator is told where etcd is.
+                // Logged only: the address of etcd is not for clients.
                 tracing::warn!(%error, "etcd does not answer");
                 StorageError::Unavailable("etcd does not answer".to_owned())
             })
         };
-        // A restart of the server does not help an etcd that is full.
+        // Liveness ignores alarms of etcd, such as a full database: a restart of this server would not help.
         let healthy = |store: Arc<dyn Storage>| async move { store.health().await };
         return [
             check("etcd", stores, answers),
@@ -51,8 +54,8 @@ fn of_stores(stores: &Stores) -> [Check; 2] {
         ];
     }
     [
-        // A restart mends no damage, and may keep the rest of a damaged store from being read: that it answers is
-        // enough to live.
+        // Liveness needs only an answer: a restart does not repair damaged data, and may prevent reads of the rest of
+        // the store.
         check("storage", stores, |store| async move {
             store.current_revision().await.map(|_| ())
         })
@@ -66,7 +69,7 @@ fn of_stores(stores: &Stores) -> [Check; 2] {
     ]
 }
 
-/// Asks every store the same.
+/// A check that runs the same request on all stores.
 fn check<F>(
     name: &str,
     stores: &Stores,

@@ -1,9 +1,9 @@
-//! How many requests are worked on at one time: kube-apiserver's two limits, for reads and for writes.
+//! Limits for requests in flight, for reads and writes, as in kube-apiserver.
 //!
-//! A request counts until its answer is sent, so that slow readers of lists count as long as their lists are kept for
-//! them. Watches and other long-running requests are not counted. Unlike in kube-apiserver, the group system:masters is
-//! counted too: the administrator is the only user so far, and without it there would be no limit. Health checks are not
-//! counted, because a supervisor would restart a busy server that refuses them.
+//! A request is in flight until its response is sent, so that a list counts as long as a slow reader keeps it in
+//! memory. Watches and other long-running requests are not counted. Unlike in kube-apiserver, requests of
+//! system:masters are counted: the administrator is the only user so far, and there would be no limit without it.
+//! Health checks are not counted, because a supervisor would restart a busy server that rejects them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,20 +13,20 @@ use http::{HeaderValue, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 
-use super::held::Held;
+use super::guarded_body::GuardedBody;
 use crate::http::{Body, RequestInfo, plain};
 
-/// Answers up to this length are not worth counting until they are read.
+/// Maximum length of a response that is not counted while it is being sent.
 const SHORT_BYTES: u64 = 64 * 1024;
 
-/// The limits on requests in flight.
+/// The limits for requests in flight.
 #[derive(Debug)]
 pub(super) struct InFlight {
     reads: Arc<Slots>,
     writes: Arc<Slots>,
 }
 
-/// A number of requests, and how many there may be.
+/// A counter of requests with a limit.
 #[derive(Debug)]
 struct Slots {
     used: AtomicUsize,
@@ -34,17 +34,17 @@ struct Slots {
     most: usize,
 }
 
-/// One request; it is in flight until this is dropped.
+/// A request in flight, counted until this is dropped.
 #[derive(Debug)]
 #[must_use = "the request counts as answered when this is dropped"]
 pub(super) struct Permit(Option<Arc<Slots>>);
 
-/// The server has as many requests of this kind as it may.
+/// The limit for requests in flight is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMany;
 
 impl InFlight {
-    /// At most so many reads and writes; 0 for no limit.
+    /// Limits for reads and writes; 0 for no limit.
     pub(super) fn new(reads: usize, writes: usize) -> Self {
         let slots = |most| {
             Arc::new(Slots {
@@ -58,10 +58,10 @@ impl InFlight {
         }
     }
 
-    /// Counts a request in.
+    /// Counts a request.
     ///
     /// # Errors
-    /// When there are as many of its kind as there may be.
+    /// If the limit for requests of its kind is reached.
     pub(super) fn admit(&self, info: &RequestInfo) -> Result<Permit, TooMany> {
         if info.is_long_running() || is_health_check(info) {
             return Ok(Permit(None));
@@ -74,7 +74,7 @@ impl InFlight {
             return Ok(Permit(None));
         }
         let permit = Permit(Some(Arc::clone(slots)));
-        // Dropped again, the permit takes its count back.
+        // Dropping the permit decrements the counter again.
         if slots.used.fetch_add(1, Ordering::AcqRel) < slots.most {
             Ok(permit)
         } else {
@@ -83,20 +83,20 @@ impl InFlight {
     }
 }
 
-/// Whether the path is one of those that load balancers and supervisors ask.
+/// Whether the path is a health check.
 fn is_health_check(info: &RequestInfo) -> bool {
     let first = info.path.split('/').nth(1);
     !info.is_resource_request && matches!(first, Some("livez" | "readyz" | "healthz"))
 }
 
 impl Permit {
-    /// Keeps the request in flight until its answer is sent. A short one whose bytes are all here counts as sent.
+    /// Keeps the request in flight until its response is sent. A short response that is complete is not waited for.
     pub(super) fn hold(self, response: Response<Body>) -> Response<Body> {
         let length = response.body().size_hint().exact();
         if self.0.is_none() || length.is_some_and(|length| length <= SHORT_BYTES) {
             return response;
         }
-        response.map(|body| Held::new(body, self).boxed_unsync())
+        response.map(|body| GuardedBody::new(body, self).boxed_unsync())
     }
 }
 
@@ -108,7 +108,7 @@ impl Drop for Permit {
     }
 }
 
-/// The answer to a request that is one too many.
+/// The 429 response for a request above the limit.
 pub(super) fn too_many() -> Response<Body> {
     const TEXT: &str = "Too many requests, please try again later.\n";
     let mut response = plain(StatusCode::TOO_MANY_REQUESTS, TEXT);
@@ -133,7 +133,6 @@ mod tests {
 
     const PODS: &str = "/api/v1/namespaces/n/pods";
 
-    // Issue 9, point 12.
     #[test]
     fn reads_and_writes_have_limits_of_their_own() {
         let limits = InFlight::new(2, 1);
@@ -189,7 +188,7 @@ mod tests {
         assert!(list().is_err());
         assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "x");
         drop(list().unwrap());
-        // What is short and all here is not waited for.
+        // A short and complete response is not waited for.
         for (length, is_held) in [(1, false), (SHORT_BYTES, false), (SHORT_BYTES + 1, true)] {
             let permit = limits.admit(&info("GET", PODS)).unwrap();
             let whole = permit.hold(plain(StatusCode::OK, vec![b'x'; length as usize]));

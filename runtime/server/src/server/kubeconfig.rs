@@ -1,4 +1,4 @@
-//! `admin.kubeconfig` and the bearer token in it: made at the first start, kept by later ones.
+//! `admin.kubeconfig` and its bearer token, generated at the first start and kept.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::{Config, ServerError, private_file};
 
-/// The shortest token that is accepted: one that is shorter could be guessed.
+/// Minimum length of a token; a shorter one could be guessed.
 const MIN_TOKEN_CHARS: usize = 16;
 
-/// The administrator's token: 256 random bits, kept in `DATA_DIR/admin.token`. Its owner may put another one there.
+/// The administrator's token: 256 random bits, in `DATA_DIR/admin.token`. The file's owner may replace the token.
 pub(super) fn load_or_make_token(config: &Config) -> Result<String, ServerError> {
     let path = config.data_dir.join("admin.token");
     let present = || Ok(private_file::read_secret(&path)?.map(|text| text.trim().to_owned()));
@@ -24,10 +24,10 @@ pub(super) fn load_or_make_token(config: &Config) -> Result<String, ServerError>
             if private_file::write_new(&path, &token)? {
                 return Ok(token);
             }
-            // Another process has made it just now.
+            // Another process has created it in the meantime.
             checked(present()?.unwrap_or_default(), &path)
         }
-        // An emptied file must not become an empty token that any client could present.
+        // An empty file must not become an empty token, which any client could present.
         Some(token) if token.is_empty() => {
             let token = random_token()?;
             private_file::write(&path, &token)?;
@@ -43,7 +43,8 @@ pub(super) fn random_token() -> Result<String, ServerError> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Refuses a token that no client could present, or that is easily guessed. It is not replaced, since a user wrote it.
+/// Validates a token: refuses one that no client could send, or that is easy to guess. It is not replaced, since a
+/// user wrote it.
 fn checked(token: String, path: &Path) -> Result<String, ServerError> {
     if token.len() >= MIN_TOKEN_CHARS && token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(token);
@@ -56,13 +57,13 @@ fn checked(token: String, path: &Path) -> Result<String, ServerError> {
     })
 }
 
-/// The address that clients on this machine use for a server listening on `bound`.
+/// The URL by which clients on this machine reach a server bound to this address.
 pub(super) fn server_url(bound: SocketAddr) -> String {
     let address = SocketAddr::new(reachable(bound.ip()), bound.port());
     format!("https://{address}")
 }
 
-/// An address that a server on `bound` can be reached at from this machine.
+/// The address by which clients on this machine reach a server bound to this one.
 pub(super) fn reachable(bound: IpAddr) -> IpAddr {
     match bound {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -71,7 +72,7 @@ pub(super) fn reachable(bound: IpAddr) -> IpAddr {
     }
 }
 
-/// Writes `DATA_DIR/admin.kubeconfig` (mode 0600) and gives its absolute path.
+/// Writes `DATA_DIR/admin.kubeconfig` (mode 0600) and returns its absolute path.
 pub(super) fn write(
     config: &Config,
     url: &str,
@@ -92,7 +93,7 @@ pub(super) fn write(
     });
     let yaml = codec::encode_yaml(&document);
     let content = String::from_utf8_lossy(&yaml);
-    // It holds the token: one that others can read is replaced, too.
+    // It contains the token, so a file that others can read is replaced, too.
     if !private_file::is_private(&path) || private_file::read(&path)?.as_deref() != Some(&*content)
     {
         private_file::write_derived(&path, &content)?;
@@ -151,7 +152,7 @@ mod tests {
         }
     }
 
-    /// Issue 9, point 15.
+    /// Tokens written by a user.
     #[test]
     fn a_token_of_the_users_is_kept_or_refused_but_not_replaced() {
         let dir = tempfile::tempdir().unwrap();
@@ -180,7 +181,7 @@ mod tests {
         assert!(error.contains("admin.token: cannot be read"), "{error}");
     }
 
-    /// Issue 9, point 15.
+    /// The kubeconfig contains the token.
     #[cfg(unix)]
     #[test]
     fn a_kubeconfig_that_others_can_read_is_replaced() {

@@ -1,7 +1,7 @@
-//! The listening socket: TLS, HTTP/1.1 and HTTP/2 on one port, bounded, and drained at shutdown.
+//! The listening socket: TLS, HTTP/1.1 and HTTP/2 on one port, with a limit for connections, and a graceful shutdown.
 //!
-//! Every connection holds a file. Their number is bounded below the limit of open files, so that the store can always
-//! open what it needs; a client beyond the bound is refused at once, and those that are connected are served.
+//! Every connection needs a file descriptor. The limit for connections is below that of open files, so that the store
+//! can always open files; a connection above it is closed immediately.
 
 use std::fs::File;
 use std::io;
@@ -23,18 +23,18 @@ use super::stall::{STALL, Stall};
 use super::{ServerError, open_files, unread};
 use crate::auth::Connection;
 
-/// How long a client may take over its TLS handshake before its connection is closed.
+/// Timeout of TLS handshakes.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Connections at one time, if so many files may be open.
+/// Limit for concurrent connections, if the limit of open files allows it.
 const MAX_CONNECTIONS: usize = 20_000;
-/// Files that are not for connections: the store's, the listener, the event loop.
+/// File descriptors reserved for the store, the listener and the event loop.
 const RESERVED_FILES: u64 = 128;
-/// How long requests in flight may go on after shutdown has begun.
+/// Time for requests in flight to finish after shutdown has begun.
 pub(super) const DRAIN: Duration = Duration::from_secs(10);
-/// How long accepting waits after the system failed to accept a connection.
+/// Delay before accepting again after an error of the operating system.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Binds the address; the error says what to do about a port that is taken.
+/// Binds the address; the error has a remedy if the port is in use.
 pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, ServerError> {
     TcpListener::bind(address).await.map_err(|error| {
         let reason = match error.kind() {
@@ -51,7 +51,7 @@ pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, ServerError
     })
 }
 
-/// Serves until `stop` changes, then lets requests in flight end.
+/// Serves until `stop` changes, then waits for requests in flight.
 pub(super) async fn serve(
     listener: TcpListener,
     tls: Arc<ServerConfig>,
@@ -59,8 +59,8 @@ pub(super) async fn serve(
     mut stop: watch::Receiver<bool>,
 ) {
     let acceptor = TlsAcceptor::from(tls);
-    let mut door = Door::new(max_connections(open_files::limit()));
-    // Every connection has a receiver as long as it lasts.
+    let mut door = ConnectionLimit::new(max_connections(open_files::limit()));
+    // Every connection holds a receiver.
     let (shutdown, _) = watch::channel(());
     loop {
         let accepted = tokio::select! {
@@ -93,9 +93,9 @@ pub(super) async fn serve(
             drop(place);
         });
     }
-    // No new client is accepted while the others finish.
+    // No new connections are accepted during the shutdown.
     drop(listener);
-    // An error means that there is no connection.
+    // An error means that there are no connections.
     let _ = shutdown.send(());
     if tokio::time::timeout(DRAIN, shutdown.closed())
         .await
@@ -158,28 +158,27 @@ async fn handshake(
     }
 }
 
-/// The most connections of a process that may have so many files open.
+/// Maximum number of connections for a limit of open files.
 fn max_connections(open_files: Option<u64>) -> usize {
     let files = open_files.unwrap_or(u64::MAX);
-    // Where even the reserve is more than half, the half is shared.
+    // If the reserve is more than half of the limit, connections get half.
     let connections = files.saturating_sub(RESERVED_FILES).max(files / 2);
     usize::try_from(connections).map_or(MAX_CONNECTIONS, |connections| {
         connections.clamp(1, MAX_CONNECTIONS)
     })
 }
 
-/// Lets in as many connections as there are places. The log says once when new ones are refused, and once when they no
-/// longer are, however many come.
-struct Door {
+/// Limits the number of connections. Refusals are logged once when they begin, and once when they end.
+struct ConnectionLimit {
     places: Arc<Semaphore>,
     limit: usize,
-    /// Connections refused since the log said so; `None` when none are.
+    /// Connections refused since the log message; `None` while none are refused.
     refused: Option<u64>,
-    /// An open file that is given up to accept, and to close, a connection when no other file can be opened.
+    /// An open file that is closed to accept, and close, a connection when the process has no file descriptor left.
     spare: Option<File>,
 }
 
-impl Door {
+impl ConnectionLimit {
     fn new(limit: usize) -> Self {
         Self {
             places: Arc::new(Semaphore::new(limit)),
@@ -189,12 +188,12 @@ impl Door {
         }
     }
 
-    /// A place for a new connection, kept until it is dropped; `None` when it is to be refused.
+    /// A permit for a new connection; `None` if the limit is reached.
     fn admit(&mut self) -> Option<tokio::sync::OwnedSemaphorePermit> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok();
         if place.is_none() {
             self.refuse("too many connections");
-        // A place that is given up and taken again at once does not end the shortage.
+        // The shortage ends only when a tenth of the limit is free, not with each connection that ends.
         } else if self.places.available_permits() > self.limit / 10
             && let Some(refused) = self.refused.take()
         {
@@ -209,14 +208,14 @@ impl Door {
             let limit = self.limit;
             tracing::warn!(
                 limit,
-                "{why}: new connections are refused, those that are open are served"
+                "{why}: refusing new connections, serving those that are open"
             );
         }
         *refused += 1;
     }
 
-    /// Refuses the next connection although no file can be opened: otherwise it would wait, and those behind it. False when
-    /// another part of the process has taken the file that is kept for this.
+    /// Accepts and closes the next connection with the spare file descriptor; it would wait otherwise, and those
+    /// behind it too. False if another part of the process took the descriptor.
     fn refuse_next(&mut self, listener: &TcpListener) -> bool {
         self.refuse("too many open files");
         drop(self.spare.take());
@@ -228,7 +227,7 @@ impl Door {
     }
 }
 
-/// Whether accepting failed because of the client that connected, which says nothing about the next one.
+/// Whether accept failed because of this connection's client, which does not affect the next one.
 fn is_of_one_client(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(
@@ -246,7 +245,6 @@ fn spare_file() -> Option<File> {
 mod tests {
     use super::*;
 
-    /// Issue 9, point 13.
     #[test]
     fn connections_leave_files_for_the_store() {
         let check = |files, expected| assert_eq!(max_connections(files), expected, "{files:?}");
@@ -258,10 +256,9 @@ mod tests {
         check(Some(0), 1);
     }
 
-    /// Issue 9, point 13.
     #[test]
     fn a_shortage_is_one_episode_until_a_tenth_is_free() {
-        let mut door = Door::new(20);
+        let mut door = ConnectionLimit::new(20);
         let mut places: Vec<_> = (0..20).map(|_| door.admit().unwrap()).collect();
         assert_eq!(door.refused, None);
         for refused in 1..5 {
@@ -280,7 +277,6 @@ mod tests {
         assert_eq!(door.refused, None);
     }
 
-    /// Issue 9, point 13.
     #[tokio::test]
     async fn when_no_file_can_be_opened_a_client_is_refused_with_the_spare_one() {
         use tokio::io::AsyncReadExt as _;
@@ -288,7 +284,7 @@ mod tests {
         let mut client = TcpStream::connect(listener.local_addr().unwrap())
             .await
             .unwrap();
-        let mut door = Door::new(10);
+        let mut door = ConnectionLimit::new(10);
         while !door.refuse_next(&listener) {
             tokio::task::yield_now().await;
         }

@@ -1,4 +1,4 @@
-//! Requests in process: through the same filters as those of the network, without a socket.
+//! Requests in process: they pass the same filters as those of the network, without a socket.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use tokio::sync::watch;
 
 use super::ServerError;
 use super::filters::Filters;
-use super::held::Held;
+use super::guarded_body::GuardedBody;
 use super::kubeconfig::random_token;
 use crate::auth::{BoxError, Connection, StaticToken};
 use crate::http::{Body, RequestBody};
 
-/// Sends requests to a server in the same process, through the same filters, authentication and limits as requests of the
-/// network, but without a socket, certificates or files. Cheap to clone.
+/// A client in the same process. Requests pass the same filters, authentication and limits as those of the network,
+/// without a socket, certificates or files. Cheap to clone.
 ///
-/// Credentials are those of any client: requests without are anonymous. [`Loopback::privileged`] sends requests as the server
-/// itself, which may do everything.
+/// Credentials are as for any client: requests without them are anonymous. [`Loopback::privileged`] sends requests as
+/// the server itself, which may do everything.
 ///
-/// It is a [`tower::Service`], as clients such as kube's take one; [`Loopback::send`] does the same without tower. Responses
-/// are those of the wire, but for HTTP's framing. A watch ends when the server stops.
+/// Implements [`tower::Service`], as clients like kube's require it; [`Loopback::send`] is the same without tower.
+/// Responses have the bytes of the wire, without HTTP's framing. A watch ends when the server stops.
 #[derive(Clone)]
 pub struct Loopback {
     inner: Arc<Inner>,
@@ -38,17 +38,17 @@ pub struct Loopback {
 struct Inner {
     filters: Arc<Filters>,
     connection: Connection,
-    /// `Bearer` and the token of the server itself.
+    /// `Bearer` with the token of the server itself.
     authorization: HeaderValue,
-    /// Every request that is not yet answered to its end has a receiver.
+    /// Every request holds a receiver until its response is sent.
     in_flight: watch::Sender<()>,
 }
 
-/// The token of the server itself: known to its [`Loopback`] and, as a digest, to an authenticator.
+/// The token of the server itself, for its [`Loopback`]; the authenticator has its digest.
 pub(super) struct LoopbackToken(HeaderValue);
 
 impl LoopbackToken {
-    /// Makes a random token, and the authenticator that knows it.
+    /// Generates a random token, and the authenticator that accepts it.
     pub(super) fn make() -> Result<(Self, StaticToken), ServerError> {
         let token = random_token()?;
         let mut value =
@@ -72,9 +72,9 @@ impl Loopback {
         }
     }
 
-    /// The same server, where requests without a header `Authorization` are those of the server itself: of the user
-    /// `system:apiserver` in the group `system:masters`, as the loopback client of kube-apiserver. Its token is random, and
-    /// worth nothing on the network.
+    /// A client whose requests without a header `Authorization` are the server's own: by the user `system:apiserver`
+    /// in the group `system:masters`, like the loopback client of kube-apiserver. Its token is random, and not
+    /// accepted from the network.
     #[must_use]
     pub fn privileged(&self) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Loopback {
         }
     }
 
-    /// Sends a request; the response comes with its first bytes.
+    /// Sends a request. The response is returned with its headers; its body may follow later.
     pub fn send<B>(
         &self,
         request: Request<B>,
@@ -108,14 +108,14 @@ impl Loopback {
             request.headers_mut().insert(AUTHORIZATION, authorization);
         }
         let response = inner.filters.serve(&inner.connection, request).await;
-        // What is here as a whole needs the server no longer.
+        // A complete body does not depend on the server any more.
         if response.body().size_hint().exact().is_some() {
             return response;
         }
-        response.map(|body| Held::new(body, in_flight).boxed_unsync())
+        response.map(|body| GuardedBody::new(body, in_flight).boxed_unsync())
     }
 
-    /// Waits until all requests have been answered, or for so long.
+    /// Waits until all responses are sent, for at most `most`.
     pub(super) async fn drain(&self, most: Duration) {
         let closed = tokio::time::timeout(most, self.inner.in_flight.closed());
         if closed.await.is_err() {
@@ -124,7 +124,7 @@ impl Loopback {
     }
 }
 
-/// What is in a buffer; a buffer that is `Bytes` is not copied.
+/// The bytes of a buffer; not copied if it is `Bytes`.
 fn bytes_of(data: &mut impl Buf) -> Bytes {
     data.copy_to_bytes(data.remaining())
 }

@@ -1,4 +1,4 @@
-//! The body of a generated `main`: arguments, logs, a server, signals, an exit code.
+//! The body of a generated `main`: arguments, logs, the server, signals, the exit code.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -6,24 +6,24 @@ use std::time::Instant;
 
 use tracing_subscriber::EnvFilter;
 
-use super::{Backend, Builder, Config, Ready, Server, ServerError, open_files};
-use crate::options::{Options, Parsed};
+use super::{Backend, BoundServer, Builder, Config, Server, ServerError, open_files};
+use crate::options::{CommandLine, Options};
 
-/// Runs a server called `name` with the process' arguments until it is told to stop: SIGTERM or SIGINT end it
-/// gracefully, a second one at once with exit code 1. `configure` registers what it serves.
+/// Runs a server called `name` with the process' arguments. SIGTERM and SIGINT stop it gracefully, a second signal
+/// immediately with exit code 1. `configure` registers what it serves.
 ///
-/// Prints one line when it is ready: the URL, the kubeconfig and the time since the start. Every error is one line on
-/// stderr, with exit code 1.
+/// Prints one line when the server is ready: the URL, the kubeconfig and the time since the start. An error is one
+/// line on stderr, with exit code 1.
 pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode {
     let started = Instant::now();
     match Options::parse(name, std::env::args_os()) {
-        Ok(Parsed::Serve(config)) => {
+        Ok(CommandLine::Serve(config)) => {
             start_logs(config.verbosity);
             open_files::raise_limit();
             finish(run(async { serve(*config, configure, started).await }))
         }
-        Ok(Parsed::Print(text)) => print(&text),
-        Ok(Parsed::Dump) => finish(run(async { dump(name, configure).await })),
+        Ok(CommandLine::Print(text)) => print(&text),
+        Ok(CommandLine::Dump) => finish(run(async { dump(name, configure).await })),
         Err(problems) => {
             problems.iter().for_each(|problem| report(problem));
             ExitCode::FAILURE
@@ -31,34 +31,34 @@ pub fn main(name: &str, configure: impl FnOnce(Builder) -> Builder) -> ExitCode 
     }
 }
 
-/// Why the process ends with an error.
-enum Outcome {
+/// Error that ends the process.
+enum MainError {
     Failed(ServerError),
     Runtime(std::io::Error),
-    /// A second signal came while the first was being obeyed.
+    /// A second signal arrived during the graceful stop.
     Interrupted,
 }
 
-fn finish(outcome: Result<(), Outcome>) -> ExitCode {
+fn finish(outcome: Result<(), MainError>) -> ExitCode {
     match outcome {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(Outcome::Failed(ServerError::Invalid(problems))) => {
+        Err(MainError::Failed(ServerError::Invalid(problems))) => {
             problems.iter().for_each(|problem| report(problem));
         }
-        Err(Outcome::Failed(error)) => report(&error.to_string()),
-        Err(Outcome::Runtime(error)) => report(&format!("cannot start threads: {error}")),
-        Err(Outcome::Interrupted) => {}
+        Err(MainError::Failed(error)) => report(&error.to_string()),
+        Err(MainError::Runtime(error)) => report(&format!("cannot start threads: {error}")),
+        Err(MainError::Interrupted) => {}
     }
     ExitCode::FAILURE
 }
 
-fn run(work: impl Future<Output = Result<(), Outcome>>) -> Result<(), Outcome> {
+fn run(work: impl Future<Output = Result<(), MainError>>) -> Result<(), MainError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(Outcome::Runtime)?;
+        .map_err(MainError::Runtime)?;
     let outcome = runtime.block_on(work);
-    // A second signal means now: running requests are not waited for.
+    // After a second signal, requests in flight are not waited for.
     runtime.shutdown_background();
     outcome
 }
@@ -67,19 +67,19 @@ async fn serve(
     config: Config,
     configure: impl FnOnce(Builder) -> Builder,
     started: Instant,
-) -> Result<(), Outcome> {
+) -> Result<(), MainError> {
     let name = config.name.clone();
-    let mut signals = Signals::listen().map_err(Outcome::Runtime)?;
+    let mut signals = Signals::listen().map_err(MainError::Runtime)?;
     let server = configure(Server::builder(config))
         .build()
         .await
-        .map_err(Outcome::Failed)?;
-    let ready = server.bind().await.map_err(Outcome::Failed)?;
+        .map_err(MainError::Failed)?;
+    let ready = server.bind().await.map_err(MainError::Failed)?;
     announce(&name, &ready, started);
     tracing::info!(url = ready.url(), "serving");
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = ready.serve(async {
-        // An error means that the sender is gone, which is as good a reason to stop.
+        // An error means that the sender is dropped; the server stops then, too.
         let _ = stopped.await;
     });
     tokio::pin!(serving);
@@ -87,28 +87,28 @@ async fn serve(
         () = &mut serving => return Ok(()),
         signal = signals.next() => tracing::info!(signal, "stopping"),
     }
-    // The receiver is gone only when serving has ended already.
+    // An error means that serving has ended already.
     let _ = stop.send(());
     tokio::select! {
         () = serving => {
             tracing::info!("stopped");
             Ok(())
         }
-        _ = signals.next() => Err(Outcome::Interrupted),
+        _ = signals.next() => Err(MainError::Interrupted),
     }
 }
 
-async fn dump(name: &str, configure: impl FnOnce(Builder) -> Builder) -> Result<(), Outcome> {
+async fn dump(name: &str, configure: impl FnOnce(Builder) -> Builder) -> Result<(), MainError> {
     let mut config = Config::new(name, "");
     config.backend = Backend::Memory;
     let documents = configure(Server::builder(config))
         .dump()
-        .map_err(Outcome::Failed)?;
+        .map_err(MainError::Failed)?;
     print(&documents.to_string());
     Ok(())
 }
 
-fn announce(name: &str, ready: &Ready, started: Instant) {
+fn announce(name: &str, ready: &BoundServer, started: Instant) {
     let (url, kubeconfig) = (ready.url(), ready.kubeconfig().display());
     let text = format!(
         "{name} ready at {url} in {} ms; kubeconfig: {kubeconfig}\n",
@@ -117,7 +117,7 @@ fn announce(name: &str, ready: &Ready, started: Instant) {
     print(&text);
 }
 
-/// SIGTERM and SIGINT.
+/// Streams of SIGTERM and SIGINT.
 struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
@@ -147,7 +147,7 @@ impl Signals {
     }
     #[cfg(not(unix))]
     async fn next(&mut self) -> &'static str {
-        // Without a way to hear the signal the server runs until it is killed.
+        // If signals cannot be received, the server runs until it is killed.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -161,7 +161,7 @@ fn start_logs(verbosity: u8) {
         1 => "warn,apiloom_server=info,apiloom_storage=info",
         2 | 3 => "warn,apiloom_server=debug,apiloom_storage=info",
         4 | 5 => "info,apiloom_server=trace,apiloom_storage=debug",
-        // From here on with what happens inside HTTP/2 and TLS.
+        // From here on with the logs of HTTP/2 and TLS.
         6 | 7 => "debug",
         _ => "trace",
     };
@@ -169,11 +169,11 @@ fn start_logs(verbosity: u8) {
         .with_env_filter(EnvFilter::new(directives))
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
-    // An embedding program may have its own subscriber already; then that one is right.
+    // A program that embeds the server may have set its own subscriber, which is kept.
     let _ = subscriber.try_init();
 }
 
-/// Writes to stdout; a reader that has gone away is no reason to fail.
+/// Writes to stdout; a closed pipe is not an error.
 fn print(text: &str) -> ExitCode {
     let mut stdout = std::io::stdout().lock();
     match stdout
@@ -185,7 +185,7 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
-/// Writes one error to stderr; that this fails could not be reported either.
+/// Writes one error to stderr; a failure of this write is ignored.
 fn report(text: &str) {
     let _ = writeln!(std::io::stderr(), "error: {text}");
 }

@@ -1,17 +1,19 @@
-//! From configuration to a listening server: certificates, kubeconfig, filters, listener, shutdown.
+//! The server: certificates, kubeconfig, filters, listener, life cycle.
 //!
-//! `Config` (plain data) -> `Server::builder(config)` -> `build()` (reports every problem at once, binds nothing) ->
-//! `bind()`, or `start()` for requests of the same process alone -> `serve(shutdown)`. Only [`main`] turns an outcome into an exit code; nothing here ends the process.
+//! `Config` (plain data) -> `Server::builder(config)` -> `build()` (reports all problems, binds nothing) -> `bind()`,
+//! or `start()` for requests of the same process only -> `serve(shutdown)`. Only [`main`] sets an exit code; nothing
+//! here exits the process.
 
 mod activity;
 mod builder;
 mod certificates;
+mod client_certificates;
 mod coalesce;
 mod config;
 mod connection;
 mod filters;
+mod guarded_body;
 mod health;
-mod held;
 mod in_flight;
 mod kubeconfig;
 mod listener;
@@ -26,7 +28,7 @@ mod stores;
 mod streams;
 mod unread;
 
-pub use builder::{Builder, Ready, Server};
+pub use builder::{BoundServer, Builder, Server};
 pub use config::{
     Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, ServerError, TlsFiles, WatchCacheSize,
 };

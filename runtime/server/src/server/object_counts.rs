@@ -1,4 +1,5 @@
-//! Counts stored objects and what stores take now and then, so that a scrape of `/metrics` costs the store nothing.
+//! Counts stored objects and measures stores periodically, so that a scrape of `/metrics` needs no request to the
+//! store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,26 +9,26 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::http::metrics::Metrics;
 use crate::registry::Registry;
 
-/// As often as kube-apiserver counts.
+/// Interval of the counts, as in kube-apiserver.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// Counts at once and then every minute; never returns.
+/// Counts immediately and then every minute; never returns.
 pub(super) async fn keep(registry: Arc<Registry>, metrics: Arc<Metrics>) {
     let mut ticks = interval(EVERY);
-    // A store that is slow to count is not asked more often for it.
+    // After a slow count the next one starts a full interval later.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         for (resource, count) in registry.count_objects().await {
             if let Err(error) = &count {
-                tracing::warn!(%resource, %error, "cannot count the objects of a resource");
+                tracing::warn!(%resource, %error, "unable to count the objects of a resource");
             }
             metrics.set_objects(&resource, count.ok());
         }
         for (number, size) in registry.store_sizes().await.into_iter().enumerate() {
             match size {
                 Ok(bytes) => metrics.set_store_size(number, bytes),
-                Err(error) => tracing::warn!(%error, "cannot tell the size of a store"),
+                Err(error) => tracing::warn!(%error, "unable to read the size of a store"),
             }
         }
     }
@@ -61,7 +62,7 @@ mod tests {
             .unwrap();
     }
 
-    /// Waits, without asking for a new count, until the metrics say this.
+    /// Waits, without a further count, until the metrics contain this line.
     async fn wait_for(metrics: &Metrics, line: &str) {
         loop {
             let (request, ()) = Request::get("/metrics").body(()).unwrap().into_parts();

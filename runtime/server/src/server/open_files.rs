@@ -1,12 +1,12 @@
-//! How many files, which is to say connections too, this process may have open.
+//! The limit for open files, and so for connections, of this process.
 
-/// Raises the soft limit to the hard one, as Go programs do: the soft one is low for programs that still use `select`.
+/// Raises the soft limit to the hard limit, as Go programs do; the soft limit is low for programs that use `select`.
 pub(super) fn raise_limit() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-        /// The most that macOS grants when its hard limit says "unlimited".
+        /// The maximum of macOS if the hard limit is "unlimited".
         const OPEN_MAX: u64 = 10_240;
 
         let limit = getrlimit(Resource::Nofile);
@@ -25,7 +25,7 @@ pub(super) fn raise_limit() {
             Ok(()) => {
                 tracing::debug!(from = ?limit.current, to = ?limit.maximum, "raised the limit of open files");
             }
-            // The server works, for fewer clients.
+            // Not fatal: the server works, with fewer connections.
             Err(error) => {
                 tracing::warn!(%error, limit = ?limit.current, "cannot raise the limit of open files");
             }
@@ -33,7 +33,7 @@ pub(super) fn raise_limit() {
     }
 }
 
-/// The most files that may be open; `None` for as many as the system can.
+/// The limit for open files; `None` for no limit.
 pub(super) fn limit() -> Option<u64> {
     #[cfg(unix)]
     return rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
@@ -41,7 +41,7 @@ pub(super) fn limit() -> Option<u64> {
     None
 }
 
-/// Whether accepting failed because there are too many open files, in this process or in the system.
+/// Whether accept failed because of the limit for open files, of this process or of the system.
 pub(super) fn is_too_many(error: &std::io::Error) -> bool {
     #[cfg(unix)]
     {
@@ -65,7 +65,6 @@ mod tests {
 
     use super::*;
 
-    /// Issue 9, point 13.
     #[test]
     fn the_soft_limit_becomes_the_hard_one() {
         let before = getrlimit(Resource::Nofile);

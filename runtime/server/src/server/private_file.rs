@@ -1,5 +1,5 @@
-//! Files that only the owner may read and write: written whole, with mode 0600, or not at all; and used only when no
-//! other user can have changed them.
+//! Files that only their owner may read and write: written atomically, with mode 0600, and read only if no other user
+//! can have changed them.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use super::ServerError;
 
-/// The most bytes that are read of a file: keys, certificates and tokens are much shorter.
+/// Maximum size of a file that is read; keys, certificates and tokens are much smaller.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Makes a folder that only the owner may enter. An existing one must be the owner's, and no other user may write to it:
-/// they could put keys of their own into it.
+/// Creates a directory that only the owner may enter. An existing one must belong to the owner, and no other user may
+/// write to it: they could put their own keys into it.
 pub(super) fn make_dir(path: &Path) -> Result<(), ServerError> {
-    // A slash at the end would make a symbolic link look like what it leads to.
+    // With a slash at its end, a symbolic link would be reported as its target.
     let path: PathBuf = path.components().collect();
     let path = path.as_path();
     if let Ok(metadata) = fs::symlink_metadata(path) {
@@ -26,19 +26,19 @@ pub(super) fn make_dir(path: &Path) -> Result<(), ServerError> {
     builder
         .create(path)
         .map_err(|error| unusable(path, "cannot be made", &error))?;
-    // A folder may exist and still refuse new files; finding out now gives one clear line instead of a later surprise.
+    // A directory may exist but be read-only; a test file makes this one clear error, at the start.
     tempfile_in(path)
         .and_then(|(probe, _)| fs::remove_file(probe))
         .map_err(|error| unusable(path, "is not writable", &error))
 }
 
-/// Replaces a file's content in one step, durable when this returns; the new file has mode 0600.
+/// Replaces the content of a file atomically and durably; the new file has mode 0600.
 pub(super) fn write(path: &Path, content: &str) -> Result<(), ServerError> {
     let rename = |temporary: &Path, path: &Path| fs::rename(temporary, path);
     put(path, content, rename).map_err(|error| unusable(path, "cannot be written", &error))
 }
 
-/// As [`write`], for a file that does not exist; says whether it was made here, or by another process before.
+/// As [`write`], for a new file; returns false if another process created it before.
 pub(super) fn write_new(path: &Path, content: &str) -> Result<bool, ServerError> {
     let link = |temporary: &Path, path: &Path| {
         let linked = fs::hard_link(temporary, path);
@@ -52,7 +52,7 @@ pub(super) fn write_new(path: &Path, content: &str) -> Result<bool, ServerError>
     }
 }
 
-/// As [`write`], but not durable: for what every start writes when it is not as it should be.
+/// As [`write`], but not durable: for files that every start writes again if necessary.
 pub(super) fn write_derived(path: &Path, content: &str) -> Result<(), ServerError> {
     let written =
         temporary_of(path, content).and_then(|(temporary, _)| fs::rename(temporary, path));
@@ -83,17 +83,17 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// The content of a file, `None` when there is none. Its owner decides who else can read it, or write to it.
+/// The content of a file; `None` if it does not exist. Its permissions are not checked.
 pub(super) fn read(path: &Path) -> Result<Option<String>, ServerError> {
     read_checked(path, None)
 }
 
-/// The content of a file that only the owner may read and write, `None` when there is none.
+/// The content of a file that only the owner can read and write; `None` if it does not exist.
 pub(super) fn read_secret(path: &Path) -> Result<Option<String>, ServerError> {
     read_checked(path, Some(Kind::Secret))
 }
 
-/// The content of a file that only the owner may write, `None` when there is none.
+/// The content of a file that only the owner can write; `None` if it does not exist.
 pub(super) fn read_own(path: &Path) -> Result<Option<String>, ServerError> {
     read_checked(path, Some(Kind::Public))
 }
@@ -101,7 +101,7 @@ pub(super) fn read_own(path: &Path) -> Result<Option<String>, ServerError> {
 fn read_checked(path: &Path, kind: Option<Kind>) -> Result<Option<String>, ServerError> {
     let unreadable = |error: io::Error| unusable(path, "cannot be read", &error);
     if let Some(kind) = kind {
-        // Before it is opened: opening a pipe would wait for its other end.
+        // Checked before opening: opening a pipe would block.
         match fs::symlink_metadata(path) {
             Ok(metadata) => check(path, &metadata, kind)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -114,7 +114,7 @@ fn read_checked(path: &Path, kind: Option<Kind>) -> Result<Option<String>, Serve
         Err(error) => return Err(unreadable(error)),
     };
     if let Some(kind) = kind {
-        // What was opened is what counts.
+        // Checked again for the opened file, which may be another one.
         check(path, &file.metadata().map_err(unreadable)?, kind)?;
     }
     let mut content = String::new();
@@ -126,7 +126,7 @@ fn read_checked(path: &Path, kind: Option<Kind>) -> Result<Option<String>, Serve
     Ok(Some(content))
 }
 
-/// What a path is expected to be.
+/// Type and required permissions of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Folder,
@@ -136,7 +136,7 @@ enum Kind {
     Secret,
 }
 
-/// Refuses what another user owns, can write or, if it is a secret, can read.
+/// Refuses a path that another user owns, can write or, for a secret, can read.
 fn check(path: &Path, metadata: &Metadata, kind: Kind) -> Result<(), ServerError> {
     if metadata.is_symlink() {
         return Err(refused(
@@ -152,7 +152,7 @@ fn check(path: &Path, metadata: &Metadata, kind: Kind) -> Result<(), ServerError
         return Err(refused(
             path,
             match kind {
-                Kind::Folder => "is not a folder; move it away, or choose another one",
+                Kind::Folder => "is not a directory; move it away, or choose another one",
                 Kind::Public | Kind::Secret => "is not a file; move it away",
             },
         ));
@@ -167,7 +167,7 @@ fn check_owner(path: &Path, metadata: &Metadata, kind: Kind) -> Result<(), Serve
     use std::os::unix::fs::MetadataExt as _;
 
     let (owner, ours) = (metadata.uid(), rustix::process::geteuid().as_raw());
-    // The system's administrator can change everything anyway.
+    // root can change every file anyway.
     if owner != ours && owner != 0 {
         let why = format!(
             "belongs to another user (uid {owner}, this process runs as uid {ours}); run `chown {ours} {}`, or choose another one",
@@ -190,7 +190,7 @@ fn check_owner(path: &Path, metadata: &Metadata, kind: Kind) -> Result<(), Serve
     Ok(())
 }
 
-/// Whether a file has the permissions that it would have if it were written here.
+/// Whether a file has the permissions that [`write`] sets.
 pub(super) fn is_private(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| check(path, &metadata, Kind::Secret).is_ok())
 }
@@ -205,11 +205,11 @@ fn tempfile_in(dir: &Path) -> io::Result<(PathBuf, File)> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        // Some file systems know no permissions: a secret in them is everybody's.
+        // Some file systems have no permissions, so that a secret could be read by all users.
         if file.metadata()?.permissions().mode() & 0o077 != 0 {
             fs::remove_file(&path)?;
             return Err(io::Error::other(
-                "its file system keeps no permissions, so other users could read what is private; choose a folder elsewhere",
+                "its file system has no permissions, so other users could read private files; choose another directory",
             ));
         }
     }
@@ -262,7 +262,7 @@ mod tests {
         );
     }
 
-    /// Issue 9, point 15: of two processes that begin at the same time one makes the file, and both use it.
+    /// When two processes start at the same time, one creates the file, and both use it.
     #[test]
     fn a_new_file_never_replaces_another() {
         let dir = tempfile::tempdir().unwrap();
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
-    /// One line that names the file, what is wrong and what to do.
+    /// Checks that an error is one line with the path and these parts.
     #[cfg(unix)]
     #[track_caller]
     fn refuses<T: std::fmt::Debug>(result: Result<T, ServerError>, path: &Path, parts: &[&str]) {
@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    /// Issue 9, point 15.
+    /// Files that others can change.
     #[cfg(unix)]
     #[test]
     fn what_others_can_change_is_refused() {
@@ -334,15 +334,15 @@ mod tests {
         symlink(&folder, &link).unwrap();
         refuses(make_dir(&link), &link, &["is a symbolic link"]);
         refuses(make_dir(&link.join("")), &link, &["is a symbolic link"]);
-        // A link that leads nowhere is no missing file.
+        // A dangling symbolic link is not a missing file.
         fs::remove_file(&link).unwrap();
         symlink(dir.path().join("nothing"), &link).unwrap();
         refuses(read_secret(&link), &link, &["is a symbolic link"]);
         refuses(read_secret(&folder), &folder, &["is not a file"]);
-        refuses(make_dir(&file), &file, &["is not a folder"]);
+        refuses(make_dir(&file), &file, &["is not a directory"]);
     }
 
-    /// Issue 9, point 15.
+    /// Files of another owner.
     #[cfg(unix)]
     #[test]
     fn what_others_own_is_refused() {
@@ -350,7 +350,7 @@ mod tests {
         let path = dir.path().join("secret");
         write(&path, "one").unwrap();
         let stranger = rustix::process::geteuid().as_raw() + 1234;
-        // Only the system's administrator can give files away; for others there is nothing to see here.
+        // Only root can change the owner of a file; other users skip the test.
         if std::os::unix::fs::chown(&path, Some(stranger), None).is_ok() {
             refuses(read_secret(&path), &path, &["another user", "chown"]);
             let data = dir.path().join("data");

@@ -1,4 +1,4 @@
-//! What runs of a server with or without a listener: its registry, its filters, and the order in which they end.
+//! A running server with or without a listener: registry, filters, and the order of its shutdown.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::http::{Api, ServerInfo};
 use crate::registry::Registry;
 
 /// A server whose registry is started.
-pub(super) struct Running {
+pub(super) struct RunningServer {
     pub(super) filters: Arc<Filters>,
     pub(super) loopback: Loopback,
     registry: Arc<Registry>,
@@ -24,8 +24,8 @@ pub(super) struct Running {
     stop: watch::Sender<bool>,
 }
 
-impl Running {
-    /// Puts a server together whose registry is started. `address` is where clients reach it; empty without a listener.
+impl RunningServer {
+    /// Builds a server from a started registry. `address` is the server's URL for clients; empty without a listener.
     pub(super) fn new(
         config: &Config,
         registry: Arc<Registry>,
@@ -62,8 +62,8 @@ impl Running {
         Arc::clone(&self.registry)
     }
 
-    /// Serves until `shutdown` is done, then ends watches, lets other requests finish and closes the store. `listen` is given
-    /// what becomes true then, and ends when its connections have.
+    /// Serves until `shutdown` completes, then ends watches, waits for other requests in flight and closes the store.
+    /// `listen` gets a channel that becomes true at that point, and completes when its connections have ended.
     pub(super) async fn serve<L: Future<Output = ()>>(
         self,
         listen: impl FnOnce(watch::Receiver<bool>) -> L,
@@ -77,7 +77,7 @@ impl Running {
             stop,
             ..
         } = self;
-        // Ends with this function, however it ends.
+        // Aborted when this function ends or is cancelled.
         let mut background = JoinSet::new();
         background.spawn(object_counts::keep(Arc::clone(&registry), metrics));
         let listening = listen(stop.subscribe());
@@ -87,7 +87,7 @@ impl Running {
                 stop.send_replace(true);
             }
             () = shutdown => {
-                // From here on /readyz fails, watches end and no new client is accepted.
+                // From here on /readyz fails, watches end and no new connection is accepted.
                 stop.send_replace(true);
                 listening.await;
             }
@@ -100,25 +100,25 @@ impl Running {
 }
 
 /// A server without a listener: its requests come from the same process, through [`InProcess::loopback`].
-pub struct InProcess(pub(super) Running);
+pub struct InProcess(pub(super) RunningServer);
 
 impl InProcess {
-    /// What it serves, which can be changed: see [`Registry::change`].
+    /// The registry, whose catalog can be changed; see [`Registry::change`].
     pub fn registry(&self) -> Arc<Registry> {
         self.0.registry()
     }
 
-    /// Sends requests to it.
+    /// A client of this server.
     pub fn loopback(&self) -> Loopback {
         self.0.loopback.clone()
     }
 
-    /// Serves until `shutdown` is done, then ends watches, lets other requests finish and closes the store. Requests are
-    /// answered before, too, but their objects are not counted for `/metrics`.
+    /// Serves until `shutdown` completes, then ends watches, waits for other requests in flight and closes the store.
+    /// Requests are also answered before, but without object counts in `/metrics`.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
-        // What would listen goes on until the server stops.
+        // In place of a listener: waits until the server stops.
         let wait = |mut stop: watch::Receiver<bool>| async move {
-            // An error means that the server is gone.
+            // An error means that the server was dropped.
             let _ = stop.wait_for(|is_stopping| *is_stopping).await;
         };
         self.0.serve(wait, shutdown).await;

@@ -1,5 +1,6 @@
-//! A connection that takes no bytes for too long is closed: a client that never reads must not keep an answer, or a
-//! watch, for ever. One that sends much lets others have their turn.
+//! Closes connections whose peer accepts no bytes for too long, so that a client that never reads cannot keep a
+//! response or a watch in memory for ever. Also limits how much one poll reads, so that a busy connection does not
+//! starve others.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -11,19 +12,19 @@ use tokio::time::{Instant, Sleep};
 
 use crate::http::timeout::REQUEST_TIMEOUT;
 
-/// How long a client may take no bytes although there are some: as long as an ordinary request may take altogether.
+/// Maximum time for which a peer accepts no bytes: the timeout of ordinary requests.
 pub(super) const STALL: Duration = REQUEST_TIMEOUT;
-/// As much is read before other tasks have their turn: four TLS records, of which each holds up to a thousand frames of
-/// HTTP/2. By itself, tokio interrupts a task after 128 reads of any size.
+/// Maximum number of bytes read in one poll: four TLS records, each of which holds up to a thousand frames of HTTP/2.
+/// tokio by itself interrupts a task after 128 reads of any size.
 const TURN_BYTES: usize = 64 * 1024;
 
-/// A stream whose writes fail when the peer has taken nothing for `patience`.
+/// A stream whose writes fail when the peer has accepted nothing for `patience`.
 pub(super) struct Stall<S> {
     stream: S,
     patience: Duration,
-    /// What was read since a read had to wait.
+    /// Bytes read since a read was pending last.
     read: usize,
-    /// Runs while a write waits; made by the first one that does.
+    /// Runs while a write is pending; created by the first such write.
     timer: Option<Pin<Box<Sleep>>>,
     is_waiting: bool,
 }
@@ -39,7 +40,7 @@ impl<S> Stall<S> {
         }
     }
 
-    /// Passes on what became of a write; fails it when it, and those before it, waited too long.
+    /// Returns the result of a write; fails if this write and those before it were pending for too long.
     fn judge<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -171,7 +172,7 @@ mod tests {
         read.unwrap();
     }
 
-    /// How much each poll of a task reads that reads all there is.
+    /// The bytes read by each poll of a task that reads all it can.
     async fn turns(ours: impl AsyncRead + AsyncWrite + Unpin, piece: usize) -> Vec<usize> {
         let mut stream = Stall::new(ours, PATIENCE);
         let mut piece = vec![0; piece];
@@ -192,7 +193,7 @@ mod tests {
         turns
     }
 
-    // Issue 9, points 9 to 15: a client that sends frames without end holds no thread.
+    // A client that sends frames without end must not occupy a thread.
     #[tokio::test]
     async fn a_client_that_sends_much_lets_others_have_their_turn() {
         use tokio::io::{empty, join, sink};
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(turns(join(empty(), sink()), 256).await, [0]);
     }
 
-    // What an ordinary request sends is read at once, on however old a connection.
+    // A short request is read in one poll, however much the connection has read before.
     #[tokio::test]
     async fn a_read_that_waits_begins_a_new_turn() {
         let (ours, mut theirs) = tokio::io::duplex(TURN_BYTES);

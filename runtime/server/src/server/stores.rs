@@ -1,4 +1,4 @@
-//! The stores of a server: one, and those of single resources.
+//! The stores of a server: the main one, and those of single resources.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use apiloom_storage::{Embedded, EmbeddedConfig, Memory, Retention, Storage};
 use super::{Backend, Config, ServerError, private_file};
 use crate::registry::RegistryBuilder;
 
-/// Open stores.
+/// The open stores of a server.
 pub(super) struct Stores {
     is_etcd: bool,
-    /// Of every resource that has none of its own.
+    /// Store of all resources without one of their own.
     main: Arc<dyn Storage>,
     own: Vec<OwnStore>,
 }
 
-/// The store of one resource: its group, its plural and the store.
+/// A separate store of one resource: group, plural name, store.
 pub(super) type OwnStore = (String, String, Arc<dyn Storage>);
 
 impl Stores {
-    /// Opens what the configuration asks for, unless the program brings a store. `own` are the program's stores of single
-    /// resources, which come before those of the configuration.
+    /// Opens the configured stores, unless the program gives a main store. `own` are the program's stores of single
+    /// resources, which take precedence over those of the configuration.
     pub(super) async fn open(
         config: &Config,
         main: Option<Arc<dyn Storage>>,
@@ -44,7 +44,7 @@ impl Stores {
         Ok(stores)
     }
 
-    /// A store for everything.
+    /// One store for all resources.
     pub(super) fn one(store: Arc<dyn Storage>) -> Self {
         Self {
             is_etcd: false,
@@ -53,12 +53,12 @@ impl Stores {
         }
     }
 
-    /// Whether the store of most resources is etcd.
+    /// Whether the main store is etcd.
     pub(super) fn is_etcd(&self) -> bool {
         self.is_etcd
     }
 
-    /// A registry over these stores.
+    /// A registry builder over these stores.
     pub(super) fn registry(&self) -> RegistryBuilder {
         let mut registry = RegistryBuilder::new(Arc::clone(&self.main));
         for (group, plural, store) in &self.own {
@@ -67,13 +67,13 @@ impl Stores {
         registry
     }
 
-    /// All of them.
+    /// All stores.
     pub(super) fn all(&self) -> Vec<Arc<dyn Storage>> {
         let own = self.own.iter().map(|(_, _, store)| store);
         std::iter::once(&self.main).chain(own).cloned().collect()
     }
 
-    /// Closes all of them.
+    /// Closes all stores.
     pub(super) async fn close(&self) {
         for store in self.all() {
             store.close().await;
@@ -85,7 +85,7 @@ async fn open_embedded(
     dir: PathBuf,
     retention: Retention,
 ) -> Result<Arc<dyn Storage>, ServerError> {
-    // Opening reads and checks files, which no async thread should wait for.
+    // Opening reads and verifies files, so it runs on a blocking thread.
     let config = EmbeddedConfig {
         retention,
         ..EmbeddedConfig::default()

@@ -1,9 +1,9 @@
-//! Ends HTTP/2 streams whose client takes nothing: with a flow-control window of zero an answer would be kept for ever on a
-//! connection that is otherwise alive, with all that it is made from.
+//! Resets stalled HTTP/2 streams: with a flow-control window of zero, a response and everything it refers to would
+//! stay in memory for ever, while the connection is alive.
 //!
-//! hyper runs each stream as a task and asks the body for a frame only when the one before has been handed over. A
-//! stream is stalled when its body gave a frame and is not asked again. Its task is dropped then, and with it the body,
-//! and the stream is reset. A body that has nothing to give, such as a quiet watch, is not stalled.
+//! hyper runs each stream as a task, and polls its body for a frame only when the previous one is sent. A stream is
+//! stalled if its body returned a frame and is not polled again. Then its task is dropped, and with it the body, and
+//! the stream is reset. A pending body, such as that of a quiet watch, is not stalled.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -18,28 +18,29 @@ use tokio::time::{Instant, Sleep};
 
 use crate::http::{Body, CutOff};
 
-/// No more is handed over at a time, so that little is kept for a client that takes little.
+/// Maximum size of a frame, which limits the memory for a client that reads slowly.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// As much is made before other tasks have their turn. HTTP/1.1 asks for more as long as the kernel takes it, which is
-/// some MiB for a client that does not read.
+/// Maximum number of bytes that a body returns in one poll of its task. HTTP/1.1 polls as long as the kernel accepts
+/// bytes, which is some MiB for a client that does not read.
 const TURN_BYTES: usize = 4 * PIECE_BYTES;
 
-/// What a body last did, as the task that polled it learns it.
+/// The last result of a body, for the task that polled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
-    /// It gave a frame, which is to be sent now, or does so in its next turn.
-    Gave,
-    /// It has nothing to give for now, or has ended.
-    HasNothing,
+enum BodyResult {
+    /// It returned a frame, or will do so in its next turn.
+    Frame,
+    /// It is pending or has ended.
+    Idle,
 }
 
 thread_local! {
-    /// What a body did while the task of its stream was polled: both happen in one call on one thread.
-    static ASKED: Cell<Option<Asked>> = const { Cell::new(None) };
+    /// Set by a body while the task of its stream is polled; both happen in one call on one thread.
+    static LAST_RESULT: Cell<Option<BodyResult>> = const { Cell::new(None) };
 }
 
-/// Runs the streams of HTTP/2 connections, each as a task that ends when its client takes nothing for `patience`.
+/// Executor for the streams of HTTP/2 connections: each is a task that ends when its client accepts nothing for
+/// `patience`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Streams {
     patience: Duration,
@@ -63,22 +64,22 @@ where
 async fn until_stalled(stream: impl Future<Output = ()>, patience: Duration) {
     let mut stream = pin!(stream);
     let mut is_sending = false;
-    // Made by the first frame that is not taken at once: most answers fit into the window.
+    // Created for the first frame that is not sent at once: most responses fit into the window.
     let mut timer: Option<Pin<Box<Sleep>>> = None;
     poll_fn(|cx| {
-        ASKED.set(None);
+        LAST_RESULT.set(None);
         if stream.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
-        match ASKED.take() {
-            Some(Asked::Gave) => {
+        match LAST_RESULT.take() {
+            Some(BodyResult::Frame) => {
                 is_sending = true;
                 if let Some(timer) = &mut timer {
                     timer.as_mut().reset(Instant::now() + patience);
                 }
             }
-            Some(Asked::HasNothing) => is_sending = false,
-            // What was given before is not taken yet, or nothing was given yet.
+            Some(BodyResult::Idle) => is_sending = false,
+            // The last frame is not sent yet, or there was none yet.
             None => {}
         }
         if !is_sending {
@@ -88,19 +89,19 @@ async fn until_stalled(stream: impl Future<Output = ()>, patience: Duration) {
         timer.as_mut().poll(cx)
     })
     .await;
-    // Dropped with the future, an unfinished stream is reset.
+    // Dropping the future resets an unfinished stream.
 }
 
-/// The body of an answer, in pieces whose sending is watched.
-pub(super) struct Paced {
+/// A response body that records its results, and splits long frames.
+pub(super) struct PacedBody {
     body: Body,
-    /// What is left of a frame that is longer than a piece.
+    /// The rest of a frame that is longer than a piece.
     rest: Bytes,
-    /// What was given since the body had to wait, or a turn ended.
+    /// Bytes returned since the body was pending last, or since the turn began.
     given: usize,
 }
 
-impl Paced {
+impl PacedBody {
     pub(super) fn new(body: Body) -> Self {
         Self {
             body,
@@ -126,7 +127,7 @@ impl Paced {
     }
 }
 
-impl http_body::Body for Paced {
+impl http_body::Body for PacedBody {
     type Data = Bytes;
     type Error = CutOff;
 
@@ -136,17 +137,17 @@ impl http_body::Body for Paced {
     ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
         if self.given >= TURN_BYTES {
             self.given = 0;
-            ASKED.set(Some(Asked::Gave));
+            LAST_RESULT.set(Some(BodyResult::Frame));
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
         let polled = self.next_piece(cx);
-        ASKED.set(Some(if let Poll::Ready(Some(Ok(frame))) = &polled {
+        LAST_RESULT.set(Some(if let Poll::Ready(Some(Ok(frame))) = &polled {
             self.given += frame.data_ref().map_or(0, Bytes::len);
-            Asked::Gave
+            BodyResult::Frame
         } else {
             self.given = 0;
-            Asked::HasNothing
+            BodyResult::Idle
         }));
         polled
     }
@@ -186,7 +187,7 @@ mod tests {
 
     type Answer = Box<dyn Stream<Item = Bytes> + Send + Unpin>;
 
-    /// A client with this window for each stream, of a server that answers with what `answer` makes for each path.
+    /// A client, with this window for each stream, of a server whose response to each path is made by `answer`.
     async fn connect(
         window: u32,
         answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
@@ -195,7 +196,7 @@ mod tests {
         let answer = Arc::new(answer);
         let service = service_fn(move |request: Request<Incoming>| {
             let frames = answer(request.uri().path()).map(|data| Ok(Frame::data(data)));
-            let body = Paced::new(StreamBody::new(frames).boxed_unsync());
+            let body = PacedBody::new(StreamBody::new(frames).boxed_unsync());
             async { Ok::<_, Infallible>(Response::new(body)) }
         });
         tokio::spawn(async move {
@@ -226,7 +227,6 @@ mod tests {
         }))
     }
 
-    // Issue 9, point 12.
     #[tokio::test(start_paused = true)]
     async fn a_stream_of_which_nothing_is_taken_is_reset_and_what_it_held_is_dropped() {
         for bytes in [1, 1000, 1_000_000] {
@@ -244,7 +244,7 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(2)).await;
             assert_eq!(Arc::strong_count(&held), 2, "{bytes}");
             assert!(body.collect().await.is_err());
-            // The connection goes on.
+            // The connection is not closed.
             let none = get(&mut client, "/none").await.collect().await;
             assert_eq!(none.unwrap().to_bytes(), "");
         }
@@ -279,9 +279,9 @@ mod tests {
         assert_eq!(body.unwrap().to_bytes(), "firstsecond");
     }
 
-    /// How much each poll of a task gets from a body of which it takes all that there is.
+    /// The bytes that each poll of a task gets from a body, if it takes all it can.
     async fn turns(body: Body) -> Vec<usize> {
-        let mut body = Paced::new(body);
+        let mut body = PacedBody::new(body);
         let mut turns = Vec::new();
         poll_fn(|cx| {
             turns.push(0);
@@ -299,7 +299,7 @@ mod tests {
         turns
     }
 
-    // Issue 9, point 12: over HTTP/1.1 the kernel takes 4 MiB for a client that does not read.
+    // Over HTTP/1.1 the kernel takes 4 MiB for a client that does not read.
     #[tokio::test]
     async fn a_long_answer_lets_other_tasks_have_their_turn() {
         for frame in [1000, PIECE_BYTES, 3 * PIECE_BYTES + 1, 100 * PIECE_BYTES] {
@@ -315,7 +315,7 @@ mod tests {
         }
     }
 
-    // What an ordinary request is answered costs no turn.
+    // A short response does not yield.
     #[tokio::test]
     async fn a_short_answer_is_made_in_one_turn() {
         let body = crate::http::plain(http::StatusCode::OK, vec![b'x'; TURN_BYTES - 1]);
@@ -325,7 +325,7 @@ mod tests {
     #[tokio::test]
     async fn long_frames_are_handed_over_in_pieces() {
         let whole = crate::http::plain(http::StatusCode::OK, vec![b'x'; 2 * PIECE_BYTES + 1]);
-        let mut body = Paced::new(whole.into_body());
+        let mut body = PacedBody::new(whole.into_body());
         let mut sizes = Vec::new();
         assert_eq!(body.size_hint().exact(), Some(2 * PIECE_BYTES as u64 + 1));
         while let Some(frame) = body.frame().await {

@@ -1,5 +1,5 @@
-//! Request bodies that were not read to their end when the answer came: they are discarded, within bounds, so that a
-//! client that sends all before it reads gets to read the answer.
+//! Discards request bodies that were not read completely when the response is ready, within limits, so that a client
+//! that sends its whole body before it reads can read the response.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,45 +18,45 @@ use super::activity::InProgress;
 use crate::http::Body;
 use crate::http::timeout::REQUEST_TIMEOUT;
 
-/// An HTTP/1.1 connection is kept when no more than this is to be discarded, as in Go.
+/// Maximum size of a discarded body after which an HTTP/1.1 connection stays open, as in Go.
 const KEPT_BYTES: u64 = 256 * 1024;
-/// The most that is discarded of one body.
+/// Maximum number of bytes discarded of one body.
 const DISCARDED_BYTES: usize = 64 * 1024 * 1024;
-/// How long a client may send nothing while its body is being discarded.
+/// Maximum time between two frames of a body that is being discarded.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The body of a request.
 pub(super) struct RequestBody {
-    /// `None` when it has ended, or while it is being dropped.
+    /// `None` once it has ended, or while it is being dropped.
     body: Option<Incoming>,
-    /// Where it is put when it is dropped before its end; `None` for an empty one.
-    rest: Option<Arc<Mutex<Rest>>>,
-    /// The client sends it only when it is told to, which reading does.
+    /// Receives the rest of the body when it is dropped before its end; `None` for an empty body.
+    rest: Option<Arc<Mutex<BodyRest>>>,
+    /// Whether the client waits for `100 Continue`, which is sent when the body is first read.
     awaits_continue: bool,
 }
 
-/// What is left of a body that was dropped.
+/// The rest of a body that was dropped.
 #[derive(Default)]
-enum Rest {
+enum BodyRest {
     #[default]
     None,
     Unread(Incoming),
-    /// The client was never told to send it.
+    /// The client was not asked to send it.
     Unwanted,
 }
 
-/// What becomes of the body of a request that is being answered.
-pub(super) struct Unread {
-    rest: Option<Arc<Mutex<Rest>>>,
+/// Handle to the unread rest of a request's body.
+pub(super) struct UnreadBody {
+    rest: Option<Arc<Mutex<BodyRest>>>,
     version: Version,
 }
 
-impl Unread {
-    /// Follows the body of a request.
+impl UnreadBody {
+    /// Wraps the body of a request.
     pub(super) fn of(request: Request<Incoming>) -> (Request<RequestBody>, Self) {
         let version = request.version();
         let is_empty = request.body().is_end_stream();
-        let rest = (!is_empty).then(|| Arc::new(Mutex::new(Rest::None)));
+        let rest = (!is_empty).then(|| Arc::new(Mutex::new(BodyRest::None)));
         let awaits_continue =
             !is_empty && version == Version::HTTP_11 && request.headers().contains_key(EXPECT);
         let unread = Self {
@@ -71,14 +71,14 @@ impl Unread {
         (request, unread)
     }
 
-    /// Discards what was not read, while the answer is sent. An HTTP/1.1 client is told that the connection will be closed
-    /// when that is much, or of unknown length, or was not asked for.
+    /// Discards the rest of the body while the response is sent. Over HTTP/1.1 the response announces that the
+    /// connection will be closed, if the rest is long, of unknown length, or was not asked for.
     pub(super) fn discard(self, response: &mut Response<Body>, in_progress: &InProgress) {
         let Some(rest) = self.rest else { return };
         let is_short = match std::mem::take(&mut *rest.lock()) {
-            Rest::None => return,
-            Rest::Unwanted => false,
-            Rest::Unread(body) => {
+            BodyRest::None => return,
+            BodyRest::Unwanted => false,
+            BodyRest::Unread(body) => {
                 let length = body.size_hint().upper();
                 tokio::spawn(discard(body, in_progress.clone()));
                 length.is_some_and(|length| length <= KEPT_BYTES)
@@ -91,7 +91,7 @@ impl Unread {
     }
 }
 
-/// Reads a body and forgets it, within bounds. The connection is not idle meanwhile.
+/// Reads and drops a body, within limits. The connection does not count as idle meanwhile.
 async fn discard(mut body: Incoming, in_progress: InProgress) {
     let all = async {
         let mut bytes = 0;
@@ -102,7 +102,7 @@ async fn discard(mut body: Incoming, in_progress: InProgress) {
             }
         }
     };
-    // An error means that it takes too long, and no client waits for it.
+    // An error means that it took too long; the rest is not read.
     let _ = tokio::time::timeout(REQUEST_TIMEOUT, all).await;
     drop(in_progress);
 }
@@ -145,9 +145,9 @@ impl Drop for RequestBody {
             return;
         }
         *rest.lock() = if self.awaits_continue {
-            Rest::Unwanted
+            BodyRest::Unwanted
         } else {
-            Rest::Unread(body)
+            BodyRest::Unread(body)
         };
     }
 }

@@ -49,9 +49,10 @@ impl<N: Normalize> WatchCache<N> {
         let mut wait = FIRST_RETRY;
         loop {
             let pending = !self.fill.borrow().is_filled();
-            let failed = match pending {
-                true => self.refill().await.err(),
-                false => None,
+            let failed = if pending {
+                self.refill().await.err()
+            } else {
+                None
             };
             let error = match failed {
                 None => {
@@ -180,9 +181,10 @@ impl<N: Normalize> WatchCache<N> {
             let item = |entry: Entry| cache.item(entry.key.into(), &entry.value, entry.revision);
             entries.into_iter().map(item).collect()
         };
-        match is_large {
-            true => Part::Running(tokio::task::spawn_blocking(normalize)),
-            false => Part::Done(normalize()),
+        if is_large {
+            Part::Running(tokio::task::spawn_blocking(normalize))
+        } else {
+            Part::Done(normalize())
         }
     }
 

@@ -317,9 +317,10 @@ impl<N: Normalize> WatchCache<N> {
         let present = self.store.current_revision().await;
         let present = present.inspect_err(|_| self.counters.consistent_failures.add(1))?;
         let came = present >= before && self.reach(present, time).await;
-        match came {
-            true => self.counters.consistent_reads.add(1),
-            false => self.counters.consistent_fallbacks.add(1),
+        if came {
+            self.counters.consistent_reads.add(1);
+        } else {
+            self.counters.consistent_fallbacks.add(1);
         }
         Ok(came)
     }
@@ -346,6 +347,13 @@ impl<N: Normalize> WatchCache<N> {
         };
         self.counters.waited(begin.elapsed());
         came
+    }
+
+    /// Whether every change up to a revision is in the cache. A revision of a history that is gone, because the store was
+    /// restored, never comes; it counts as reached.
+    pub fn has_reached(&self, revision: Revision) -> bool {
+        self.current.load().revision() >= revision
+            || revision.0 <= self.gone.load(Ordering::Relaxed)
     }
 
     /// The revision of the cache, now and after every change.
@@ -415,12 +423,13 @@ impl<N: Normalize> WatchCache<N> {
         let snapshot = self.snapshot();
         let present = snapshot.revision();
         let after = after.unwrap_or(present);
-        let place = match after > present && after.0 <= self.gone.load(Ordering::Relaxed) {
-            false => history.place_after(after),
-            true => Err(OutsideWindow::TooOld {
+        let place = if after > present && after.0 <= self.gone.load(Ordering::Relaxed) {
+            Err(OutsideWindow::TooOld {
                 requested: after,
                 oldest: present,
-            }),
+            })
+        } else {
+            history.place_after(after)
         };
         let place = place.map(|next| {
             // Changes already in the ring were announced before this watcher registered.

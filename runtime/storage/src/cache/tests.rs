@@ -321,7 +321,6 @@ fn indexed(value: &str, below: Option<&str>) -> Interest {
     }
 }
 
-// Issue 9, point 1.
 #[tokio::test]
 async fn an_interest_by_index_keeps_to_its_prefix() {
     let store = Memory::new();

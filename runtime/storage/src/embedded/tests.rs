@@ -133,7 +133,6 @@ fn start_that_was_cut_short_is_begun_anew() {
     });
 }
 
-// Issue 9, point 5.
 #[test]
 fn revisions_of_a_store_that_was_removed_are_too_old_to_its_successor() {
     run(async {
@@ -246,7 +245,6 @@ fn file_that_vanished_is_not_made_anew() {
     });
 }
 
-// Issue 9, point 17.
 #[test]
 fn files_that_are_removed_or_replaced_under_an_open_store_are_noticed() {
     let check = |damage: &dyn Fn(&Path, &Path), expected: &str| {
@@ -510,7 +508,6 @@ fn history_beyond_the_retention_is_removed_and_present_values_stay() {
     });
 }
 
-// Issue 9, point 16.
 #[test]
 fn history_grows_old_in_a_store_that_never_lives_long() {
     for is_killed in [false, true] {
@@ -557,7 +554,6 @@ async fn history_grows_old(is_killed: bool) {
     assert!(lives > 1);
 }
 
-// Issue 9, point 9.
 #[test]
 fn history_that_grows_fast_is_bounded_before_the_next_look() {
     run(async {
@@ -603,7 +599,6 @@ fn log_bytes(dir: &Path) -> i64 {
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-// Issue 9, point 9.
 #[test]
 fn history_is_bounded_by_bytes_and_so_after_a_restart() {
     run(async {

@@ -357,9 +357,10 @@ impl<'a> Import<'a> {
             };
             self.row(&key, last, digest, Some(&bytes))?;
         }
-        let done = match revision > last {
-            true => open::begin_after(self.connection, revision, self.digest),
-            false => open::forget_until(self.connection, revision),
+        let done = if revision > last {
+            open::begin_after(self.connection, revision, self.digest)
+        } else {
+            open::forget_until(self.connection, revision)
         };
         done.map_err(|error| self.failed(&error))?;
         self.moved.revision = revision;

@@ -48,9 +48,10 @@ impl Changes {
         after: Revision,
     ) -> Result<Self, Failure> {
         let reports_progress = member.reports_progress().await?;
-        let range = match reports_progress {
-            true => Range::of_prefix(prefix),
-            false => Range::all(),
+        let range = if reports_progress {
+            Range::of_prefix(prefix)
+        } else {
+            Range::all()
         };
         let options = WatchOptions::new()
             .with_range(range.end)
@@ -90,16 +91,18 @@ impl Changes {
             return Ok(Heard::Alive);
         }
         if message.events.is_empty() {
-            return Ok(match self.reports_progress {
-                true => Heard::Progress(wire::header_revision(message.header.as_ref())),
-                false => Heard::Alive,
+            return Ok(if self.reports_progress {
+                Heard::Progress(wire::header_revision(message.header.as_ref()))
+            } else {
+                Heard::Alive
             });
         }
         let events = message.events.into_iter().filter_map(wire::event);
         self.fragments.extend(events);
-        Ok(match message.fragment {
-            true => Heard::Alive,
-            false => Heard::Changes(std::mem::take(&mut self.fragments)),
+        Ok(if message.fragment {
+            Heard::Alive
+        } else {
+            Heard::Changes(std::mem::take(&mut self.fragments))
         })
     }
 

@@ -122,9 +122,10 @@ impl History {
         match self.probe(revision.max(Revision(1))).await {
             Err(Failure::Future) => {
                 let current = self.current_revision().await?;
-                match revision > current && revision <= self.past.gone() {
-                    true => Err(Failure::Gone { current }),
-                    false => Ok(current),
+                if revision > current && revision <= self.past.gone() {
+                    Err(Failure::Gone { current })
+                } else {
+                    Ok(current)
                 }
             }
             answered => answered,

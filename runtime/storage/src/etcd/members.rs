@@ -70,9 +70,10 @@ impl Member {
             server: server.to_owned(),
             reason,
         };
-        let url = match server.contains("://") {
-            true => server.to_owned(),
-            false => format!("http://{server}"),
+        let url = if server.contains("://") {
+            server.to_owned()
+        } else {
+            format!("http://{server}")
         };
         let mut endpoint = Endpoint::from_shared(url.clone())
             .map_err(|error| unusable(error.to_string()))?

@@ -123,9 +123,10 @@ impl Etcd {
     }
 
     fn check_open(&self) -> Result<(), StorageError> {
-        match self.closed.load(Ordering::Relaxed) {
-            true => Err(StorageError::Unavailable("the store is closed".into())),
-            false => Ok(()),
+        if self.closed.load(Ordering::Relaxed) {
+            Err(StorageError::Unavailable("the store is closed".into()))
+        } else {
+            Ok(())
         }
     }
 

@@ -295,7 +295,6 @@ mod tests {
         }
     }
 
-    // Issue 9, point 6.
     #[test]
     fn an_answer_that_is_behind_is_of_another_etcd() {
         for ((cluster, term, revision), expected) in [
@@ -318,7 +317,6 @@ mod tests {
         }
     }
 
-    // Issue 9, point 6.
     #[test]
     fn an_answer_is_compared_with_what_was_seen_before_it_was_asked_for() {
         let past = known();
@@ -335,7 +333,6 @@ mod tests {
         assert_eq!(past.seen().revision, Revision(15));
     }
 
-    // Issue 9, point 6.
     #[test]
     fn a_new_term_is_a_reason_to_look_for_the_newest_change() {
         let past = known();
@@ -376,7 +373,6 @@ mod tests {
         }
     }
 
-    // Issue 9, point 6.
     #[tokio::test]
     async fn another_etcd_ends_watches_and_publishes_nothing_of_the_old_one() {
         let past = known();

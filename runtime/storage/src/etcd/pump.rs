@@ -46,9 +46,10 @@ impl Pump {
             if let Err(failure) = failure {
                 tracing::warn!(%failure, after = %self.published(), "the watch of etcd failed and is reopened");
             }
-            pause = match self.published() > before {
-                true => FIRST_PAUSE,
-                false => (pause * 2).min(LONGEST_PAUSE),
+            pause = if self.published() > before {
+                FIRST_PAUSE
+            } else {
+                (pause * 2).min(LONGEST_PAUSE)
             };
             sleep(pause).await;
         }

@@ -2,10 +2,11 @@
 
 use syn::{Expr, Lit, UnOp};
 
-use super::{Bounds, ListTopology, MapTopology, Rules, Transition};
+use super::{ListTopology, MapTopology, Rules, Transition};
 use crate::args::Arg;
 use crate::diagnostics::DiagnosticId as Id;
 use crate::keys::Target;
+use crate::values::Bounds;
 use crate::words::look_up;
 use crate::{Code, Diagnostics, Name, Spanned};
 

@@ -1,4 +1,4 @@
-//! What is recognized comes out as it is; what would come out otherwise is never recognized.
+//! Recognized documents are not changed by decoding and encoding; documents that would change are not recognized.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ impl ApiType for Kind {
     fn hooks() -> Hooks {
         let spec = Hooks {
             defaults: vec![
-                // Only objects that have a `b` get one.
+                // Only for objects with a `b`.
                 ("computed", |spec| {
                     spec.get("b").map(|b| json!(format!("of {b}")))
                 }),
@@ -91,7 +91,7 @@ fn schema() -> Schema {
     Schema::for_resource::<Kind>().expect("structural")
 }
 
-/// What reading makes of a stored document, the long way.
+/// The result of decoding and encoding a stored document.
 fn read(json: &[u8], revision: &str) -> Option<Vec<u8>> {
     let schema = schema();
     let mut value = decode_value(json, Format::Json).ok()?;
@@ -102,7 +102,7 @@ fn read(json: &[u8], revision: &str) -> Option<Vec<u8>> {
     Some(encode_object(&object, &schema).to_vec())
 }
 
-/// A document with its resourceVersion put in.
+/// A document with its resourceVersion inserted.
 fn put_in(json: &[u8], place: &VersionPlace, revision: &str) -> Vec<u8> {
     let (before, behind) = json.split_at(place.at);
     let comma = |there: bool| if there { "," } else { "" };
@@ -114,7 +114,7 @@ fn put_in(json: &[u8], place: &VersionPlace, revision: &str) -> Vec<u8> {
     [before, member.as_bytes(), behind].concat()
 }
 
-/// Whether a document is recognized; if it is, that must be true.
+/// Whether a document is recognized; checks that a recognized document is not changed by decoding and encoding.
 fn is_recognized(json: &[u8]) -> bool {
     let Some(found) = verbatim(json, &schema()) else {
         return false;
@@ -152,7 +152,7 @@ fn documents_that_come_out_as_they_are_need_no_decoding() {
     recognized(
         r#"{"kind":"Kind","apiVersion":"v1","metadata":{"name":"a"},"spec":{"b":-3,"first":0,"computed":"of","again":"of","nil":null,"list":[{"a":"x"},{"a":"","b":1}],"map":{"a":{"a":"x"},"b":{"a":"y"}},"a":1.5},"free":{"a":null,"z":[1,{"b":{},"c":[]}]},"after":"x"}"#,
     );
-    // Without a `b` nothing is computed.
+    // Without a `b` there is no computed default.
     recognized(r#"{"metadata":{"name":"a"},"spec":{"first":1,"nil":"x"},"after":"x"}"#);
     recognized(r#"{"metadata":{"name":"\u003cü\u2028\"\\\n\u001f€"},"after":"x"}"#);
     recognized(
@@ -177,7 +177,7 @@ fn a_default_that_is_missing_is_put_in_by_decoding() {
 #[test]
 fn what_the_encoder_would_write_otherwise_is_left_to_decoding() {
     for json in [
-        // Not in this order, twice, unknown, no value.
+        // Another order, duplicate, unknown, without a value.
         r#"{"after":"x","metadata":{"name":"a"}}"#,
         r#"{"metadata":{"uid":"u","name":"a"},"after":"x"}"#,
         r#"{"metadata":{"name":"a","name":"a"},"after":"x"}"#,
@@ -186,7 +186,7 @@ fn what_the_encoder_would_write_otherwise_is_left_to_decoding() {
         r#"{"metadata":{"name":"a","bogus":1},"after":"x"}"#,
         r#"{"metadata":{"name":null},"after":"x"}"#,
         r#"{"metadata":{"name":"a"},"after":null}"#,
-        // Spelled otherwise.
+        // Other representations.
         r#"{"metadata": {"name":"a"},"after":"x"}"#,
         r#"{"metadata":{"name":"\u0041"},"after":"x"}"#,
         r#"{"metadata":{"name":"\u000a"},"after":"x"}"#,
@@ -198,12 +198,12 @@ fn what_the_encoder_would_write_otherwise_is_left_to_decoding() {
         r#"{"metadata":{"name":"a"},"free":{"a":1.0},"after":"x"}"#,
         r#"{"metadata":{"name":"a"},"free":{"a":1e3},"after":"x"}"#,
         r#"{"metadata":{"name":"a"},"free":{"a":18446744073709551616},"after":"x"}"#,
-        // It has one already, or nowhere to put it.
+        // It has a resourceVersion already, or no place for it.
         r#"{"metadata":{"name":"a","resourceVersion":"7"},"after":"x"}"#,
         r#"{"metadata":[],"after":"x"}"#,
         r#"{"metadata":null,"after":"x"}"#,
         r#"{"after":"x"}"#,
-        // No JSON.
+        // Malformed JSON.
         "",
         "{",
         r#"{"metadata":{"name":"a"},"after":"x"}}"#,
@@ -225,7 +225,7 @@ fn what_the_encoder_would_write_otherwise_is_left_to_decoding() {
     ));
 }
 
-/// Documents that use the fields of the schema, in every shape.
+/// Documents with the fields of the schema, in every shape.
 fn documents() -> impl Strategy<Value = Value> {
     let names = prop::sample::select(vec![
         "metadata",
@@ -271,7 +271,7 @@ fn documents() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A document of the kind's outline around any values.
+/// A document with the kind's outline around any values.
 fn objects() -> impl Strategy<Value = Value> {
     let fields = ["metadata", "spec", "free", "data", "after"];
     let values = prop::collection::vec(prop::option::of(documents()), fields.len());
@@ -287,7 +287,7 @@ fn objects() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Whether a name somewhere in it needs an escape.
+/// Whether a name in the document needs an escape.
 fn has_escaped_names(value: &Value) -> bool {
     match value {
         Value::Array(elements) => elements.iter().any(has_escaped_names),
@@ -324,7 +324,7 @@ proptest! {
         }
         let object = Object::from_value(value).expect("an object");
         let mut json = encode_object(&object, &schema).to_vec();
-        // Bytes that mean something where they come to stand.
+        // Bytes with a meaning at their position.
         let bytes = b"{}[],:\"\\ueb0123456789.-+ <tfnabz";
         for (at, byte, edit) in edits {
             let at = at.index(json.len());

@@ -1,4 +1,4 @@
-//! YAML out: byte for byte, and read back.
+//! YAML encoding, byte for byte, and decoded again.
 
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ fn yaml_has_its_keys_sorted_and_lists_at_their_key() {
     assert_eq!(encode_yaml(&json!({})), "{}\n");
 }
 
-/// JSON as the YAML that is served.
+/// JSON converted to the YAML of responses.
 fn as_yaml(json: &str) -> String {
     let mut out = Vec::new();
     let mut writer = YamlWriter::document(&mut out);
@@ -107,7 +107,7 @@ fn every_value_has_its_yaml() {
             "{\"a\":[\"x\\ny\\n\\n\",\"\\nx\",\"x \\ny\"],\"b\":\"\u{1F600} \\u2028\\ufeff\\u007f\"}",
             "a:\n- |+\n  x\n  y\n\n- \"\\nx\"\n- \"x \\ny\"\nb: \"\u{1F600} \\u2028\\ufeff\\x7f\"\n",
         ),
-        // The last one of fields of the same name counts.
+        // The last of fields with the same name is used.
         ("{\"a\":1,\"b\":2,\"a\":{\"c\":3}}", "a:\n  c: 3\nb: 2\n"),
     ] {
         assert_eq!(as_yaml(json), expected, "{json}");
@@ -144,7 +144,7 @@ fn a_document_of_yaml_may_be_written_in_parts() {
 #[test]
 fn what_is_too_deep_or_no_json_is_not_written_as_yaml() {
     let nest = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-    let check = |json: &str, expected: Result<Option<usize>, NotWritten>| {
+    let check = |json: &str, expected: Result<Option<usize>, YamlError>| {
         let mut out = b"before".to_vec();
         let mut writer = YamlWriter::document(&mut out);
         writer.begin_list();
@@ -164,7 +164,7 @@ fn what_is_too_deep_or_no_json_is_not_written_as_yaml() {
         "",
         "{\"a\":1e999}",
     ] {
-        check(refused, Err(NotWritten));
+        check(refused, Err(YamlError));
     }
     let deep = (0..200).fold(json!(1), |value, _| json!([value]));
     assert_eq!(
@@ -175,7 +175,7 @@ fn what_is_too_deep_or_no_json_is_not_written_as_yaml() {
 
 #[test]
 fn yaml_of_any_json_is_read_back_as_it_was() {
-    // A sequence of numbers that is the same each time.
+    // A deterministic sequence of numbers.
     let mut state = 1_u64;
     let mut next = move |below: usize| {
         state = state

@@ -1,11 +1,11 @@
-//! Texts in YAML: plain where every reader takes them for texts, else quoted or in a block.
+//! Strings in YAML: plain if every parser reads them as strings, else quoted or in a block.
 
-/// Spaces before a line.
+/// Appends the indentation of a line.
 pub(super) fn pad(out: &mut Vec<u8>, indent: usize) {
     out.resize(out.len() + indent, b' ');
 }
 
-/// Text on one line, quoted where it must be.
+/// Appends a string on one line, quoted if necessary.
 pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
     if is_plain(text) {
         out.extend_from_slice(text.as_bytes());
@@ -14,7 +14,7 @@ pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// A double-quoted string; what is not printable is escaped.
+/// Appends a double-quoted string; characters that are not printable are escaped.
 fn write_quoted(out: &mut Vec<u8>, text: &str) {
     use std::io::Write;
     out.push(b'"');
@@ -40,12 +40,12 @@ fn write_quoted(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Text of several lines that a literal block keeps as it is.
+/// Whether a literal block can represent a string of several lines exactly.
 pub(super) fn is_block(text: &str) -> bool {
     text.trim_end_matches('\n').contains('\n')
         && !text.starts_with([' ', '\n', '\t'])
         && text.chars().all(|c| c == '\n' || (is_printable(c) && c != '\u{feff}'))
-        // A line of blanks, or blanks at the end of one, are easily lost when it is edited.
+        // Blanks at the end of a line are easily lost when the file is edited.
         && text.split('\n').all(|line| !line.ends_with([' ', '\t']))
 }
 
@@ -71,7 +71,7 @@ fn is_printable(c: char) -> bool {
         && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
 }
 
-/// Whether every reader takes the bare text for this very string.
+/// Whether every parser reads the unquoted text as this string.
 fn is_plain(text: &str) -> bool {
     let safe = |c: char| {
         c.is_ascii_alphanumeric()
@@ -103,15 +103,15 @@ fn is_plain(text: &str) -> bool {
     };
     !text.is_empty()
         && text.chars().all(safe)
-        // What begins with a digit, dot or sign may be a number or a time; a lone word with one inside is not.
+        // A text that begins with a digit, dot or sign may be a number or a time, unless it is a name.
         && (text.starts_with(starts) || (text.starts_with(|c: char| c.is_ascii_digit()) && is_name(text)))
         && !text.ends_with([' ', ':'])
         && !text.contains(": ")
         && !is_word(text)
 }
 
-/// Text that begins with a digit but cannot be read as a number, a date or a sexagesimal: it has a letter that no
-/// notation of numbers knows.
+/// Whether a text that begins with a digit cannot be a number, a date or a sexagesimal, because it has a letter that
+/// these do not have.
 fn is_name(text: &str) -> bool {
     text.bytes()
         .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'/'))
@@ -120,7 +120,7 @@ fn is_name(text: &str) -> bool {
         )
 }
 
-/// Words that YAML 1.1 or 1.2 reads as something else.
+/// Whether a word has another type in YAML 1.1 or 1.2.
 fn is_word(text: &str) -> bool {
     const WORDS: [&str; 12] = [
         "null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity",

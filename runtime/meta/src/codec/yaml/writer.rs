@@ -1,7 +1,7 @@
-//! The blocks of a YAML document, written while its values come in, in any order of their keys.
+//! Writes the blocks of a YAML document while its values arrive, in any order of their keys.
 //!
-//! No tree of values is built. The lines of a field are put in their place when its map ends: every line has its final
-//! indentation from the start, so lines are only moved.
+//! No tree of values is built. The lines of a field are moved to their place when its map ends; they have their final
+//! indentation from the start.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,11 +15,11 @@ use super::super::encode::append;
 use super::super::limits::MAX_DEPTH;
 use super::text::{is_block, pad, write_block, write_text};
 
-/// Writes one value as a YAML document or as an item of a list, with sorted keys. Of fields of the same name the last one
-/// counts.
+/// Writes one value as a YAML document or as an item of a list, with sorted keys. The last of fields with the same
+/// name is used.
 ///
-/// A value begins by [`begin_map`](Self::begin_map), [`begin_list`](Self::begin_list) or is a scalar; each value of a map
-/// follows its [`key`](Self::key).
+/// A value is a scalar, or begins with [`begin_map`](Self::begin_map) or [`begin_list`](Self::begin_list); each value
+/// of a map follows its [`key`](Self::key).
 ///
 /// ```
 /// use apiloom_meta::codec::YamlWriter;
@@ -33,47 +33,47 @@ use super::text::{is_block, pad, write_block, write_text};
 /// writer.end_map();
 /// writer.finish()?;
 /// assert_eq!(out, b"a: 1\nb:\n  x: {}\n  \"y\":\n  - \"no\"\n");
-/// # Ok::<(), apiloom_meta::codec::NotWritten>(())
+/// # Ok::<(), apiloom_meta::codec::YamlError>(())
 /// ```
 #[derive(Debug)]
 pub struct YamlWriter<'o> {
     out: &'o mut Vec<u8>,
-    /// How long `out` was before.
+    /// Length of `out` at the start.
     start: usize,
-    /// Whether the value is an item of a list that stands at the margin.
+    /// Whether the value is an item of a list without indentation.
     is_item: bool,
-    /// The maps and lists around the next value, the innermost last.
+    /// The open maps and lists, the innermost last.
     open: Vec<Block>,
-    /// The fields of all open maps.
+    /// Fields of all open maps.
     fields: Vec<Field>,
-    /// Their names, one after the other.
+    /// Names of the fields, concatenated.
     names: String,
-    /// The lines of a map while they are sorted.
+    /// Buffer for the lines of a map that is being sorted.
     unsorted: Vec<u8>,
-    /// The number of the field whose value is written elsewhere, then where its line ends.
+    /// The field whose value is written separately; later the end of its line.
     gap: Option<Gap>,
-    problem: Option<NotWritten>,
+    problem: Option<YamlError>,
 }
 
-/// The document nests deeper than 127 levels, or a part of it was no JSON.
+/// Error: the document exceeds 127 levels of nesting, or part of it is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the document nests too deep, or is no JSON")]
-pub struct NotWritten;
+pub struct YamlError;
 
 #[derive(Debug)]
 struct Block {
     is_map: bool,
     indent: usize,
-    /// Where its first line begins; `None` as long as it is empty.
+    /// Start of its first line; `None` as long as it is empty.
     start: Option<usize>,
-    /// The number of its first field, for a map.
+    /// Index of its first field, for a map.
     first_field: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Field {
     name: Range<usize>,
-    /// Where its lines begin.
+    /// Start of its lines.
     at: usize,
 }
 
@@ -83,7 +83,7 @@ enum Gap {
     At(usize),
 }
 
-/// Where the next value stands. The number is the indentation of the map or list around it.
+/// Position of the next value. The number is the indentation of the map or list around it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,
@@ -92,12 +92,12 @@ enum Place {
 }
 
 impl<'o> YamlWriter<'o> {
-    /// Appends a document.
+    /// Starts a document, which is appended to `out`.
     pub fn document(out: &'o mut Vec<u8>) -> Self {
         Self::new(out, false)
     }
 
-    /// Appends an item of a list that stands at the margin.
+    /// Starts an item of a list without indentation, which is appended to `out`.
     pub fn item(out: &'o mut Vec<u8>) -> Self {
         Self::new(out, true)
     }
@@ -116,11 +116,11 @@ impl<'o> YamlWriter<'o> {
         }
     }
 
-    /// Ends the document. Gives where the value stands that [`gap`](Self::gap) left out.
+    /// Ends the document. Returns the position of the value that [`gap`](Self::gap) omitted.
     ///
     /// # Errors
-    /// [`NotWritten`]; nothing was appended then.
-    pub fn finish(self) -> Result<Option<usize>, NotWritten> {
+    /// [`YamlError`]; then nothing is appended.
+    pub fn finish(self) -> Result<Option<usize>, YamlError> {
         if let Some(problem) = self.problem {
             self.out.truncate(self.start);
             return Err(problem);
@@ -141,7 +141,7 @@ impl<'o> YamlWriter<'o> {
         self.begin(false);
     }
 
-    /// The name of the next value of a map.
+    /// Writes the key of the next value of a map.
     pub fn key(&mut self, name: &str) {
         let Some(indent) = self.begin_line() else {
             return;
@@ -178,18 +178,18 @@ impl<'o> YamlWriter<'o> {
         }
     }
 
-    /// Null.
+    /// Writes null.
     pub fn null(&mut self) {
         self.scalar(|out, _| out.extend_from_slice(b"null"));
     }
 
-    /// A boolean.
+    /// Writes a boolean.
     pub fn boolean(&mut self, value: bool) {
         let text: &[u8] = if value { b"true" } else { b"false" };
         self.scalar(|out, _| out.extend_from_slice(text));
     }
 
-    /// An integer.
+    /// Writes an integer.
     pub fn integer(&mut self, value: i64) {
         self.scalar(|out, _| append(&value, out));
     }
@@ -210,7 +210,7 @@ impl<'o> YamlWriter<'o> {
         }
     }
 
-    /// A text.
+    /// Writes a string.
     pub fn text(&mut self, text: &str) {
         self.scalar(|out, indent| {
             if is_block(text) {
@@ -221,14 +221,15 @@ impl<'o> YamlWriter<'o> {
         });
     }
 
-    /// Leaves out a value of the outermost map: it is put there afterwards, where [`finish`](Self::finish) says.
+    /// Omits a value of the outermost map, which is inserted later at the position that [`finish`](Self::finish)
+    /// returns.
     pub fn gap(&mut self) {
         if self.open.len() == 1 {
             self.gap = self.fields.len().checked_sub(1).map(Gap::Field);
         }
     }
 
-    /// A value in memory.
+    /// Writes a JSON value in memory.
     pub fn value(&mut self, value: &Value) {
         if self.problem.is_some() {
             return;
@@ -254,12 +255,12 @@ impl<'o> YamlWriter<'o> {
         }
     }
 
-    /// A value of which there is the JSON.
+    /// Writes a value from its JSON.
     pub fn json(&mut self, json: &[u8]) {
         self.json_without(json, &[]);
     }
 
-    /// The same without some of the outermost fields.
+    /// Writes an object from its JSON, without some of the outermost fields.
     pub fn json_without(&mut self, json: &[u8], without: &[&str]) {
         let mut deserializer = serde_json::Deserializer::from_slice(json);
         let transcode = Transcode {
@@ -268,7 +269,7 @@ impl<'o> YamlWriter<'o> {
         };
         let copied = transcode.deserialize(&mut deserializer);
         if copied.and_then(|()| deserializer.end()).is_err() {
-            self.problem = Some(NotWritten);
+            self.problem = Some(YamlError);
         }
     }
 
@@ -287,12 +288,12 @@ impl<'o> YamlWriter<'o> {
             self.begin_line();
         }
         if self.open.len() == MAX_DEPTH {
-            self.problem = Some(NotWritten);
+            self.problem = Some(YamlError);
         }
         let indent = match place {
             Place::Root => 0,
             Place::Field(indent) if is_map => indent + 2,
-            // Lists stand at the indentation of their key, as Kubernetes prints them.
+            // Lists have the indentation of their key, as in Kubernetes.
             Place::Field(indent) => indent,
             Place::Item(indent) => indent + 2,
         };
@@ -304,7 +305,8 @@ impl<'o> YamlWriter<'o> {
         });
     }
 
-    /// Makes sure that the innermost map or list has begun: its first line ends that of its key. Gives its indentation.
+    /// Begins the innermost map or list if it has not begun: its first line follows that of its key. Returns its
+    /// indentation.
     fn begin_line(&mut self) -> Option<usize> {
         let depth = self.open.len();
         let is_field = depth > 1 && self.open[depth - 2].is_map;
@@ -318,7 +320,7 @@ impl<'o> YamlWriter<'o> {
         Some(block.indent)
     }
 
-    /// Writes a value without lines of its own; the number is the indentation of what stands below it.
+    /// Writes a scalar on the current line; `write` gets the indentation of lines below it.
     fn scalar(&mut self, write: impl FnOnce(&mut Vec<u8>, usize)) {
         let indent = match self.place() {
             Place::Root => 0,
@@ -337,17 +339,17 @@ impl<'o> YamlWriter<'o> {
         self.out.push(b'\n');
     }
 
-    /// Marks an ended map or list as an item if it is one: its first line has room for that.
+    /// Marks the first line of an ended map or list as an item, if it is one; the line has space for the mark.
     fn end(&mut self, block: &Block) {
         if let (Place::Item(indent), Some(start)) = (self.place(), block.start) {
-            // It is there, unless the document could not be written.
+            // Present, unless the document could not be written.
             if let Some(first) = self.out.get_mut(start + indent) {
                 *first = b'-';
             }
         }
     }
 
-    /// Brings the fields of the innermost map, from this number on, in the order of their names.
+    /// Sorts the fields of the innermost map, from this index on, by name.
     fn sort(&mut self, first: usize) {
         let fields = &self.fields[first..];
         let name = |field: &Field| &self.names[field.name.clone()];
@@ -391,10 +393,10 @@ impl<'o> YamlWriter<'o> {
     }
 }
 
-/// Copies a value from a deserializer to a writer.
+/// Writes a value from a deserializer.
 struct Transcode<'w, 'o, 'f> {
     writer: &'w mut YamlWriter<'o>,
-    /// The fields of the outermost map that are left out.
+    /// Outermost fields that are omitted.
     without: &'f [&'f str],
 }
 
@@ -439,7 +441,7 @@ impl<'de> Visitor<'de> for Transcode<'_, '_, '_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
         self.writer.begin_list();
         if self.writer.problem.is_some() {
-            return Err(A::Error::custom(NotWritten));
+            return Err(A::Error::custom(YamlError));
         }
         while access
             .next_element_seed(Transcode::of(self.writer))?
@@ -451,7 +453,7 @@ impl<'de> Visitor<'de> for Transcode<'_, '_, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
         self.writer.begin_map();
         if self.writer.problem.is_some() {
-            return Err(A::Error::custom(NotWritten));
+            return Err(A::Error::custom(YamlError));
         }
         loop {
             let key = Key {
@@ -478,7 +480,7 @@ impl<'w, 'o> Transcode<'w, 'o, '_> {
     }
 }
 
-/// Copies a key unless it is left out; says whether it was.
+/// Writes a key unless it is omitted; returns whether it was.
 struct Key<'w, 'o, 'f> {
     writer: &'w mut YamlWriter<'o>,
     without: &'f [&'f str],
@@ -507,9 +509,9 @@ impl Visitor<'_> for Key<'_, '_, '_> {
     }
 }
 
-/// A number that is no integer.
+/// Writes a float.
 fn write_float(out: &mut Vec<u8>, value: f64) {
-    // The integer -0 is 0 in YAML.
+    // The integer -0 would be read as 0 in YAML.
     if value == 0.0 && value.is_sign_negative() {
         out.extend_from_slice(b"-0.0");
     } else {

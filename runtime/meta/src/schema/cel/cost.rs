@@ -1,9 +1,9 @@
-//! What kube-apiserver estimates a rule to cost at most. It refuses rules and definitions over its limits, so an estimate
-//! here is never lower than its own.
+//! Estimated maximum costs of rules. kube-apiserver refuses rules and definitions over its limits, so estimates here
+//! must not be lower than its own.
 
 use crate::schema::node::Node;
 
-/// A number of kube-apiserver's units, or of elements. Too large a number stays at the largest one.
+/// A number of kube-apiserver's cost units, or of elements. Saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Cost(u64);
 
@@ -11,22 +11,22 @@ pub(super) struct Cost(u64);
 const MAX_RULE: Cost = Cost(10_000_000);
 const MAX_DEFINITION: Cost = Cost(100_000_000);
 
-/// The bytes of a request, of which an unbounded value may have all.
+/// Size of a request in bytes, all of which may be one unbounded value.
 const MAX_REQUEST: usize = 3 * 1024 * 1024;
 
 impl Cost {
-    /// One.
+    /// One unit.
     pub(super) const ONE: Cost = Cost(1);
-    /// An operator or a function, with the fields that it names.
+    /// Cost of an operator or a function, with the fields in its arguments.
     pub(super) const CALL: Cost = Cost(4);
-    /// Over every limit.
+    /// Above every limit.
     pub(super) const UNBOUNDED: Cost = Cost(u64::MAX);
 
     pub(super) fn of(number: usize) -> Self {
         Self(u64::try_from(number).unwrap_or(u64::MAX))
     }
 
-    /// The cost of looking at so many bytes or elements, to compare them for example.
+    /// Cost of a traversal of bytes or elements, for a comparison for example.
     pub(super) fn traversal(elements: Cost) -> Self {
         Self(elements.0.div_ceil(10))
     }
@@ -48,7 +48,7 @@ impl Cost {
     }
 }
 
-/// How many items a list, or entries a map, has at most.
+/// Maximum number of items of a list, or entries of a map.
 pub(super) fn most_elements_of(node: &Node) -> Cost {
     let bound = if node.is_map() {
         node.rules.max_properties
@@ -58,7 +58,7 @@ pub(super) fn most_elements_of(node: &Node) -> Cost {
     Cost::of(bound.unwrap_or(MAX_REQUEST))
 }
 
-/// How many elements a comparison looks at: bytes of a text, items of a list, entries of a map.
+/// Maximum number of elements in a comparison: bytes of a string, items of a list, entries of a map.
 pub(super) fn most_elements(node: &Node) -> Cost {
     match node.types.single() {
         Some("integer" | "number" | "boolean") => Cost::ONE,

@@ -1,8 +1,8 @@
-//! What CEL takes the values of a printed schema for.
+//! CEL types of the values of a printed schema.
 
 use serde_json::{Map, Value};
 
-/// What CEL takes a value for.
+/// CEL type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -13,12 +13,13 @@ pub(super) enum Kind {
     Map,
     Bytes,
     IntOrString,
-    /// Objects and times: values that can be compared and have no size.
+    /// Objects and times: values that can be compared, but have no size.
     Other,
 }
 
 impl Kind {
-    /// The kind of a printed schema; none for what no rule can name, as kube-apiserver gives it no type or no value.
+    /// The type of a printed schema; `None` for a field without a type or value in kube-apiserver, which rules cannot
+    /// refer to.
     pub(super) fn of(printed: &Map<String, Value>) -> Option<Self> {
         let has = |name: &str| printed.get(name) == Some(&Value::Bool(true));
         if has("x-kubernetes-int-or-string") {
@@ -39,8 +40,8 @@ impl Kind {
             "array" => Self::of(printed.get("items")?.as_object()?).map(|_| Self::List),
             "object" => match printed.get("additionalProperties") {
                 Some(Value::Object(values)) => Self::of(values).map(|_| Self::Map),
-                // Of an object without fields kube-apiserver makes no value, and refuses what sets it. If it is open there
-                // is a value, of which a rule cannot tell whether it is empty.
+                // kube-apiserver has no value for an object without fields, and refuses rules about it. An open object
+                // has a value, but a rule cannot check whether it is empty.
                 _ => (has_fields || has("x-kubernetes-embedded-resource")).then_some(Self::Other),
             },
             _ => None,

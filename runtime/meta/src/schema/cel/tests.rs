@@ -1,4 +1,4 @@
-//! Which rules a schema gives, and how their texts are spelled.
+//! CEL rules of schemas, and their texts.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::FieldPath;
 use crate::kind::Hooks;
 use crate::schema::{Schema, structural};
 
-/// What a definition says of a schema, and what it does not.
+/// The rules and the comments of a definition.
 fn written(schema: &Value) -> (Value, Vec<String>) {
     let schema = Schema::from_json(schema, &Hooks::default()).expect("it is structural");
     let crd = schema.to_crd();
@@ -37,7 +37,6 @@ fn of(printed: &Value) -> Vec<String> {
     rules.into_iter().flatten().map(text).collect()
 }
 
-// Issue 10, point 2.
 #[test]
 fn an_immutable_field_is_compared_with_its_old_value() {
     let field = |kind: &str| json!({ "type": kind, "x-apiloom-update": ["Immutable"] });
@@ -188,7 +187,7 @@ fn what_kubernetes_would_refuse_is_told_in_words() {
         }
         written(&object(json!({ "list": list })))
     };
-    // An atomic list has no old items, and an unbounded one would cost too much.
+    // An atomic list has no correlated old items, and the cost of an unbounded one is too high.
     let (printed, unsaid) = list(json!({ "maxItems": 4 }));
     assert_eq!(of(&printed["properties"]["list"]["items"]).len(), 1);
     assert_eq!(
@@ -204,7 +203,7 @@ fn what_kubernetes_would_refuse_is_told_in_words() {
         unsaid[1]
             .starts_with("list[]: `requires` (a must be set when b is set): its cost has no bound")
     );
-    // Nullable fields and names that CEL has no spelling for.
+    // Nullable fields, and names that CEL cannot express.
     let (_, unsaid) = written(&object(json!({
         "n": { "type": "string", "nullable": true, "x-apiloom-update": ["Immutable"] },
         "1st": { "type": "string", "x-apiloom-update": ["Immutable"] },
@@ -219,7 +218,6 @@ fn what_kubernetes_would_refuse_is_told_in_words() {
     assert_eq!(unsaid.len(), 3);
 }
 
-// Issue 10, point 2.
 #[test]
 fn bytes_and_int_or_string_are_set_when_they_are_not_empty() {
     let schema = object(json!({
@@ -247,8 +245,8 @@ fn bytes_and_int_or_string_are_set_when_they_are_not_empty() {
     assert_eq!(properties["list"]["minItems"], 1);
 }
 
-// Issue 10, point 2: of the first kube-apiserver makes no value and refuses every object that sets it; of the second a
-// rule cannot tell whether it is empty.
+// kube-apiserver has no value for the first, and refuses every object that sets it; for the second, a rule cannot
+// check whether it is empty.
 #[test]
 fn objects_without_fields_cannot_be_named() {
     let (_, unsaid) = written(&object(json!({
@@ -259,7 +257,7 @@ fn objects_without_fields_cannot_be_named() {
     assert_eq!(unsaid, [line("empty"), line("open")]);
 }
 
-// Issue 10, point 2: such a rule has no object around its value to stand at.
+// There is no object around the value on which the rule could be placed.
 #[test]
 fn transitions_of_items_and_of_values_are_told_in_words() {
     let number =

@@ -1,10 +1,10 @@
-//! How names and values are spelled in CEL.
+//! Names and literals in CEL.
 
 use serde_json::Value;
 
 use super::kind::Kind;
 
-/// Words of CEL that are no names.
+/// Reserved words of CEL.
 const RESERVED: [&str; 21] = [
     "as",
     "break",
@@ -29,7 +29,7 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// The name of a field as kube-apiserver escapes it; none for a name that no rule can have.
+/// The name of a field, escaped as in kube-apiserver; `None` for a name that rules cannot contain.
 pub(super) fn escape(name: &str) -> Option<String> {
     if RESERVED.contains(&name) {
         return Some(format!("__{name}__"));
@@ -52,7 +52,7 @@ pub(super) fn escape(name: &str) -> Option<String> {
     Some(out)
 }
 
-/// A text as a literal.
+/// A string literal.
 pub(super) fn quote(text: &str) -> String {
     let mut out = String::from("'");
     for character in text.chars() {
@@ -61,7 +61,7 @@ pub(super) fn quote(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            // Others that cannot be seen.
+            // Other control characters.
             control if control.is_control() => {
                 out.push_str(&format!("\\u{:04x}", u32::from(control)));
             }
@@ -72,13 +72,13 @@ pub(super) fn quote(text: &str) -> String {
     out
 }
 
-/// A value as a literal of a type; none where CEL has no such literal.
+/// A literal of a type; `None` if CEL has none for the value.
 pub(super) fn literal(value: &Value, kind: Option<Kind>) -> Option<String> {
     match (value, kind?) {
         (Value::String(text), Kind::Text) => Some(quote(text)),
         (Value::Bool(flag), Kind::Bool) => Some(flag.to_string()),
         (Value::Number(number), Kind::Integer) => number.as_i64().map(|number| number.to_string()),
-        // Whole numbers are integers unless they have a dot.
+        // A number without a dot would be an integer.
         (Value::Number(number), Kind::Float) => number.as_f64().map(|number| format!("{number:?}")),
         _ => None,
     }

@@ -110,7 +110,6 @@ fn what_a_hook_sets_comes() {
     );
 }
 
-// Issue 10, point 9.
 #[track_caller]
 fn check_by_schema(document: Value, before: Value, after: Value, expected: Value) {
     let mut merged = document;
@@ -246,7 +245,7 @@ fn a_default_that_the_client_sent_is_no_default() {
     assert_eq!(Value::Object(merged), expected);
 }
 
-/// Shops of that schema.
+/// Random shops of that schema.
 fn shop() -> impl Strategy<Value = Value> {
     let numbers = || prop::collection::vec(prop::option::of(0..3), 3);
     let ids = prop::sample::subsequence(vec!["p", "q", "r"], 0..=3).prop_shuffle();
@@ -271,7 +270,7 @@ fn shop() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Documents in which every object may have fields `u0`.. that no type knows.
+/// Random documents in which every object may have unknown fields `u0`, `u1` and so on.
 fn document() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any::<i8>().prop_map(Value::from),
@@ -286,7 +285,7 @@ fn document() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What a type that does not know the fields `u..` sees.
+/// The view of a type without the fields `u..`.
 fn seen(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(seen).collect(),

@@ -1,4 +1,4 @@
-//! Each rule of structural schemas with a schema that breaks it.
+//! Each rule of structural schemas, with a schema that violates it.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ fn check(schema: &Value, expected: &[&str]) {
     assert_eq!(lines, expected, "{schema:#}");
 }
 
-/// A problem of one field.
+/// Checks that a schema has one problem, at this field.
 #[track_caller]
 fn field(field: Value, expected: &[&str]) {
     let schema = json!({"type": "object", "properties": {"p": field}});
@@ -23,7 +23,6 @@ fn field(field: Value, expected: &[&str]) {
     check(&schema, &expected);
 }
 
-// Issue 10, point 5.
 #[test]
 fn a_structural_schema_has_no_problems() {
     check(
@@ -58,7 +57,6 @@ fn a_structural_schema_has_no_problems() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn the_root_is_an_object() {
     check(
@@ -79,7 +77,6 @@ fn the_root_is_an_object() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn every_value_has_one_type() {
     field(
@@ -116,7 +113,6 @@ fn every_value_has_one_type() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn objects_and_lists_say_what_they_hold_once() {
     field(
@@ -135,7 +131,6 @@ fn objects_and_lists_say_what_they_hold_once() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn branches_judge_and_describe_nothing() {
     for (keyword, value, detail) in [
@@ -177,14 +172,13 @@ fn branches_judge_and_describe_nothing() {
             );
         }
     }
-    // The types of an integer or a string may be named in one place only.
+    // The types of an integer or a string may be declared in one position only.
     field(
         json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer", "maximum": 5}]}),
         &[".anyOf[0].type: Forbidden: must be empty to be structural"],
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn branches_judge_fields_that_are_described() {
     field(
@@ -203,7 +197,6 @@ fn branches_judge_fields_that_are_described() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn metadata_is_given() {
     let detail = "Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified";
@@ -226,7 +219,6 @@ fn metadata_is_given() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn embedded_resources_are_objects() {
     field(
@@ -241,7 +233,6 @@ fn embedded_resources_are_objects() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn some_keywords_are_not_supported() {
     for name in UNSUPPORTED {
@@ -266,7 +257,6 @@ fn some_keywords_are_not_supported() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn formats_are_known() {
     for (json_type, format) in [
@@ -288,7 +278,6 @@ fn formats_are_known() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn lists_tell_their_items_apart() {
     let list = |list_type: &str, items: Value| json!({"type": "array", "x-kubernetes-list-type": list_type, "items": items});
@@ -334,7 +323,6 @@ fn lists_tell_their_items_apart() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn list_maps_have_keys_that_are_always_there() {
     let map = |keys: &[&str], items: Value| json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys, "items": items});
@@ -382,7 +370,6 @@ fn list_maps_have_keys_that_are_always_there() {
     );
 }
 
-// Issue 10, point 2.
 #[test]
 fn rules_in_cel_are_those_that_kubernetes_takes() {
     let rules = |rules: Value| json!({"type": "string", "x-kubernetes-validations": rules});

@@ -1,10 +1,11 @@
-//! Every keyword that judges a value, with the text it gives.
+//! Every keyword for values, with its error text.
 
 use serde_json::json;
 
 use super::*;
+use crate::schema::DefaultsTooLarge;
 
-/// A property `p` with this schema: documents and what is wrong with them.
+/// Checks documents with a property `p` of this schema, and their errors.
 fn check(property: &Value, cases: &[(Value, &[&str])]) {
     check_object(
         &json!({"properties": {"p": property}}),
@@ -30,7 +31,6 @@ fn check_object(object: &Value, cases: &[(Value, &[&str])]) {
 
 const OK: &[&str] = &[];
 
-// Issue 9, point 9.
 #[test]
 fn defaults_are_bounded_while_they_are_put_in() {
     let long = "x".repeat(1000);
@@ -41,12 +41,13 @@ fn defaults_are_bounded_while_they_are_put_in() {
     let document = Value::from(vec![json!({}); 100]);
     let put = |max_bytes| {
         let mut document = document.clone();
-        let fits = schema.default_within(&mut document, max_bytes);
+        let result = schema.default_within(&mut document, max_bytes);
         let put = document.as_array().unwrap().iter();
-        (fits, put.filter(|item| item.get("a").is_some()).count())
+        (result, put.filter(|item| item.get("a").is_some()).count())
     };
-    assert_eq!(put(200_000), (true, 100));
-    assert_eq!(put(10_000), (false, 9));
+    assert_eq!(put(200_000), (Ok(true), 100));
+    let max_bytes = 10_000;
+    assert_eq!(put(max_bytes), (Err(DefaultsTooLarge { max_bytes }), 9));
 }
 
 #[test]
@@ -293,7 +294,7 @@ fn siblings() {
     );
 }
 
-// Found in a port (issue 10): `urlRewrite: {}` counted as left out.
+// `urlRewrite: {}` counted as absent.
 #[test]
 fn a_struct_without_fields_is_set_and_an_empty_map_is_not() {
     let object = json!({"properties":{
@@ -330,7 +331,7 @@ fn unions() {
         &object,
         &[
             (json!({"type":"TCP","tcp":"x"}), OK),
-            // A struct without fields is set, a text without characters is not.
+            // A struct without fields is set, an empty string is not.
             (json!({"type":"HTTP","http":{}}), OK),
             (
                 json!({"type":"TCP","tcp":"x","http":{}}),
@@ -386,7 +387,6 @@ fn unions() {
             ),
         ],
     );
-    // Issue 9, point 19.
     check_object(
         &members(true),
         &[
@@ -537,7 +537,7 @@ fn schemas_that_make_no_sense_are_told_all_at_once() {
         "g":{"type":"string","x-apiloom-update":["Never"]},"h":{"allOf":[{"type":"string"},{"type":"integer"}]},"i":{"type":"object","if":{}}}});
     let errors = Schema::build(
         &schema,
-        super::super::Source::Types,
+        super::super::SchemaOrigin::Types,
         &Hooks::default(),
         false,
     )
@@ -568,7 +568,7 @@ fn defaults_must_fit_their_own_schema() {
         "h":{"type":"string","x-apiloom-default":null}}});
     let errors = Schema::build(
         &schema,
-        super::super::Source::Types,
+        super::super::SchemaOrigin::Types,
         &Hooks::default(),
         false,
     )
@@ -608,7 +608,6 @@ fn embedded_resources_keep_their_type_and_metadata() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn an_embedded_resource_of_any_type_is_an_object() {
     let property = json!({"x-kubernetes-embedded-resource": true});
@@ -626,7 +625,6 @@ fn an_embedded_resource_of_any_type_is_an_object() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn a_branch_names_no_format_of_int_or_string() {
     let schema = schema(
@@ -647,7 +645,7 @@ fn a_field_cannot_loosen_what_its_type_says() {
         property["$ref"] = json!("#/$defs/T");
         Schema::build(
             &json!({"type": "object", "properties": {"p": property}, "$defs": {"T": ty}}),
-            super::super::Source::Types,
+            super::super::SchemaOrigin::Types,
             &Hooks::default(),
             false,
         )
@@ -729,19 +727,18 @@ fn a_rule_that_no_value_could_break_is_refused() {
         let schema = json!({"type": "object", "properties": {"p": property}});
         let built = Schema::build(
             &schema,
-            super::super::Source::Types,
+            super::super::SchemaOrigin::Types,
             &Hooks::default(),
             false,
         );
         assert_eq!(built.expect_err("a rule without meaning").0, [expected]);
     }
-    // Where values of several types may stand, a rule for one of them has a meaning.
+    // Where several types are allowed, a rule for one of them applies to its values.
     schema(
         &json!({"type": "object", "properties": {"p": {"maximum": 5}, "q": {"type": ["string", "integer"], "maximum": 5}}}),
     );
 }
 
-// Issue 9, point 19.
 #[test]
 fn embedded_resources_say_what_they_are() {
     check(
@@ -777,7 +774,6 @@ fn embedded_resources_say_what_they_are() {
     );
 }
 
-// Issue 9, point 19.
 #[test]
 fn empty_lists_and_maps_that_are_left_out_are_absent() {
     let schema = schema(&json!({"type":"object","properties":{

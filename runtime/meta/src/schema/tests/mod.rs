@@ -1,4 +1,4 @@
-//! Tests of the engine: shapes of types, and every keyword.
+//! Tests of the engine: shapes of types, and all keywords.
 
 mod keywords;
 mod printing;
@@ -10,29 +10,34 @@ mod update;
 use serde_json::Value;
 
 use super::{Metadata, Schema};
-use crate::codec::{DecodeError, Decoded, Format, decode};
+use crate::codec::{DecodeError, DecodedDocument, Format, decode};
 use crate::kind::Hooks;
 
 /// The schema of a type without hooks.
 pub(super) fn schema_of<T: schemars::JsonSchema>() -> Result<Schema, Vec<String>> {
     let schema = super::root::schema_of::<T>();
-    Schema::build(&schema, super::Source::Types, &Hooks::default(), false)
-        .map_err(|errors| errors.0)
+    Schema::build(
+        &schema,
+        super::SchemaOrigin::Types,
+        &Hooks::default(),
+        false,
+    )
+    .map_err(|errors| errors.0)
 }
 
-/// The schema of a document in the private spelling of the macros.
+/// The schema of a document with the private keywords of the macros.
 pub(super) fn schema(json: &Value) -> Schema {
-    match Schema::build(json, super::Source::Types, &Hooks::default(), false) {
+    match Schema::build(json, super::SchemaOrigin::Types, &Hooks::default(), false) {
         Ok(schema) => schema,
         Err(errors) => panic!("{json} is not structural: {errors}"),
     }
 }
 
-pub(super) fn decoded(schema: &Schema, document: &Value) -> Result<Decoded, DecodeError> {
+pub(super) fn decoded(schema: &Schema, document: &Value) -> Result<DecodedDocument, DecodeError> {
     decode(document.to_string().as_bytes(), Format::Json, schema)
 }
 
-/// What is wrong with a document, as one line each.
+/// The errors of a document, one line each.
 pub(super) fn errors(schema: &Schema, document: &Value) -> Vec<String> {
     schema
         .validate(document)

@@ -1,4 +1,4 @@
-//! What readers of the schema get: OpenAPI v3, CRDs and swagger v2.
+//! Printed schemas: OpenAPI v3, CRDs and swagger v2.
 
 use serde_json::json;
 
@@ -53,7 +53,7 @@ fn what_swagger_cannot_say_loses_its_type() {
     );
 }
 
-// Issue 10, point 5: a CRD that says no more of the metadata of a template would drop its labels.
+// Without the fields of a template's metadata, a CRD would prune its labels.
 #[test]
 fn metadata_inside_of_an_object_has_its_fields_in_a_crd() {
     let template = |extension: &str| json!({"type":"object","properties":{"metadata":{"$ref":"#/$defs/ObjectMeta"}}, extension: true});
@@ -145,7 +145,6 @@ fn metadata_is_open_a_reference_or_inline() {
     assert!(!schema.has_path(&crate::path::JsonPath::parse(".spec").expect("a path")));
 }
 
-// Issue 10, point 6.
 #[test]
 fn a_schema_knows_where_queries_lead() {
     use crate::query::{Comparison, JsonQuery, QueryFilter, QueryStep};

@@ -1,4 +1,4 @@
-//! Defaults, pruning and hooks; and what holds for every document.
+//! Defaults, pruning and hooks; and properties of all documents.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -141,7 +141,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Something that looks like a schema, and often is none.
+/// A value that resembles a schema, and often is not one.
 pub(super) fn any_schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         4 => prop::sample::select(vec!["object", "array", "string", "integer", "number", "boolean", "null"]).prop_map(|t| json!({ "type": t })),
@@ -191,7 +191,7 @@ pub(super) fn any_schema() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn no_schema_makes_the_engine_panic(json in any_schema(), document in any_json()) {
-        for source in [super::super::Source::Types, super::super::Source::Document] {
+        for source in [super::super::SchemaOrigin::Types, super::super::SchemaOrigin::Document] {
             let Ok(schema) = Schema::build(&json, source, &Hooks::default(), false) else { continue };
             let mut value = document.clone();
             let _ = super::decoded(&schema, &document);
@@ -250,7 +250,7 @@ proptest! {
 
     #[test]
     fn what_is_encoded_decodes_to_itself(document in any_json()) {
-        // Floats that are whole become integers when read, as they are printed so.
+        // Floats without fraction become integers when decoded, since they are printed so.
         let document = codec::decode_value(document.to_string().as_bytes(), Format::Json).expect("JSON");
         let json = codec::encode_json(&document);
         prop_assert_eq!(&codec::decode_value(&json, Format::Json).expect("JSON"), &document);
@@ -271,7 +271,7 @@ proptest! {
 
 #[test]
 fn a_node_without_rules_stays_small() {
-    // A server of 100 kinds holds some 20,000 nodes, most of them without any rule.
+    // A server with 100 kinds has some 20,000 nodes, most of them without any rule.
     assert!(
         size_of::<super::super::node::Property>() <= 448,
         "{}",

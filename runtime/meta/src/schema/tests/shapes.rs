@@ -1,4 +1,5 @@
-//! What serde can make of a type: each shape is structural, takes what serde takes and refuses what serde refuses.
+//! The forms that serde gives to types: each has a structural schema that accepts and refuses the same documents as
+//! serde.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! What is printed for a CRD is what kube-apiserver's structural schema check accepts.
+//! Schemas printed for CRDs pass kube-apiserver's check of structural schemas.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -8,8 +8,8 @@ use super::properties::any_schema;
 use super::*;
 use crate::field::FieldPath;
 
-/// Breaches of the rules for structural schemas. Formats are the business of the CRD, which replaces those that
-/// kube-apiserver does not know.
+/// The violated rules of structural schemas. Formats are not checked here: CRDs replace those that kube-apiserver does
+/// not know.
 fn breaches(schema: &Value) -> Vec<String> {
     let found = structural::problems(schema, &FieldPath::new("schema"));
     let lines = found.iter().map(ToString::to_string);
@@ -47,9 +47,14 @@ fn lists_are_printed_as_a_definition_may_have_them() {
 fn a_set_holds_scalars_and_a_list_map_has_scalar_keys() {
     let errors = |property: Value| {
         let json = json!({"type": "object", "properties": {"p": property}});
-        Schema::build(&json, super::super::Source::Types, &Hooks::default(), false)
-            .expect_err("refused")
-            .0
+        Schema::build(
+            &json,
+            super::super::SchemaOrigin::Types,
+            &Hooks::default(),
+            false,
+        )
+        .expect_err("refused")
+        .0
     };
     let item =
         json!({"type": "object", "properties": {"inner": {"type": "object", "properties": {}}}});
@@ -71,7 +76,7 @@ proptest! {
     #[test]
     fn every_schema_is_printed_in_structural_form(property in any_schema()) {
         let json = json!({"type": "object", "properties": {"p": property}});
-        if let Ok(schema) = Schema::build(&json, super::super::Source::Types, &Hooks::default(), false) {
+        if let Ok(schema) = Schema::build(&json, super::super::SchemaOrigin::Types, &Hooks::default(), false) {
             let printed = openapi(&schema);
             prop_assert_eq!(breaches(&printed), Vec::<String>::new(), "{:#}", printed);
         }

@@ -1,4 +1,4 @@
-//! Updates: what may change, what is not judged again, and which item continues which.
+//! Updates: refused changes, values that are not validated again, and the correlation of list items.
 
 use serde_json::json;
 
@@ -39,7 +39,7 @@ fn immutable_fields() {
     );
 }
 
-// Issue 10, point 2: as the rules of a CRD compare.
+// As CEL rules in CRDs compare values.
 #[test]
 fn values_are_compared_as_their_schema_says() {
     let update = &["Immutable"];
@@ -61,7 +61,7 @@ fn values_are_compared_as_their_schema_says() {
             (json!({"p":[0,1]}), json!({"p":[1,0]}), &[order.as_str()]),
         ],
     );
-    // The items of a set and of a list with keys have no order.
+    // The items of sets and of lists with keys have no order.
     check(
         &field(
             update,
@@ -197,7 +197,7 @@ fn list_items_continue_those_with_the_same_keys() {
                 json!({"p":[{"name":"b","size":2},{"name":"a","size":3}]}),
                 &["p[1].size: Invalid value: 3: field is immutable"],
             ),
-            // What was too big before stays; what is new must fit.
+            // An old value that is too large is kept; a new one must be valid.
             (
                 json!({"p":[{"name":"a","size":9}]}),
                 json!({"p":[{"name":"c","size":9},{"name":"a","size":9}]}),

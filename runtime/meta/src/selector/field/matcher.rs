@@ -1,20 +1,20 @@
-//! A field selector compiled for matching against many objects: each field is resolved once, and read once for each
-//! object, however many requirements name it.
+//! A field selector, compiled for matching many objects: each field is resolved once, and read once per object,
+//! however many requirements it has.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::FieldSelector;
 
-/// A compiled [`FieldSelector`]: selects the same objects. `F` is what a field is read by.
+/// A compiled [`FieldSelector`], which selects the same objects. `F` identifies a field when an object is read.
 #[derive(Clone, Debug)]
 pub struct FieldMatcher<F> {
     fields: Vec<Condition<F>>,
-    /// Whether requirements contradict each other, so that nothing is selected.
+    /// Whether requirements contradict each other, so that no object is selected.
     is_contradictory: bool,
 }
 
-/// What all requirements of one field together ask.
+/// All requirements for one field.
 #[derive(Clone, Debug)]
 struct Condition<F> {
     field: F,
@@ -33,10 +33,10 @@ impl<F> Default for FieldMatcher<F> {
 }
 
 impl<F> FieldMatcher<F> {
-    /// Compiles a selector; `resolve` is asked once for each field, in the order of the requirements.
+    /// Compiles a selector; `resolve` is called once per field, in the order of the requirements.
     ///
     /// # Errors
-    /// The first one of `resolve`.
+    /// The first error of `resolve`.
     pub fn new<E>(
         selector: &FieldSelector,
         mut resolve: impl FnMut(&str) -> Result<F, E>,
@@ -70,24 +70,24 @@ impl<F> FieldMatcher<F> {
         Ok(matcher)
     }
 
-    /// Whether it selects everything.
+    /// Whether all objects are selected.
     pub fn is_everything(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// The fields that it reads, each once.
+    /// The fields that are read, each once.
     pub fn fields(&self) -> impl Iterator<Item = &F> {
         self.fields.iter().map(|condition| &condition.field)
     }
 
-    /// The fields that must have one value, with the first value that is asked for.
+    /// The fields that must be equal to a value, each with the first such value.
     pub fn required(&self) -> impl Iterator<Item = (&F, &str)> {
         self.fields
             .iter()
             .filter_map(|condition| Some((&condition.field, condition.equals.as_deref()?)))
     }
 
-    /// Whether an object whose fields read so is selected; a missing field reads as the empty string.
+    /// Whether an object is selected; `read` returns the value of a field, the empty string for a missing one.
     pub fn matches<'a>(&self, read: impl Fn(&F) -> Cow<'a, str>) -> bool {
         !self.is_contradictory
             && self.fields.iter().all(|condition| {
@@ -116,7 +116,6 @@ mod tests {
         resolved.unwrap_or_else(|never| match never {})
     }
 
-    // Issue 9, point 11.
     #[test]
     fn each_field_is_resolved_and_read_once() {
         let terms: Vec<String> = (0..9_000)
@@ -144,7 +143,7 @@ mod tests {
     }
 
     proptest! {
-        // Issue 9, point 11: the same objects as one requirement after the other selects.
+        // The compiled selector selects the same objects as its requirements one by one.
         #[test]
         fn it_selects_what_the_plain_selector_selects(
             terms in prop::collection::vec("[abc](=|==|!=)[xy]?", 0..6),

@@ -1,4 +1,4 @@
-//! Field selectors, read and matched.
+//! Parsing and matching of field selectors.
 
 use proptest::prelude::*;
 

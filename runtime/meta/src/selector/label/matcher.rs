@@ -1,22 +1,21 @@
-//! A label selector compiled for matching against many objects.
+//! A label selector, compiled for matching many objects.
 //!
-//! The requirements of a key are merged, so that a match costs what the object's labels cost and not what the selector's
-//! requirements do: 9,000 keys that an object does not have are never looked at one by one.
+//! The requirements of a key are merged, so that the cost of a match depends on the object's labels, not on the number
+//! of requirements: a selector may have 9,000 keys that an object does not have.
 
 use super::{LabelSelector, Operator, Requirement};
-use crate::Object;
 
-/// The labels of one object, as a [`LabelMatcher`] reads them.
+/// The labels of one object, for a [`LabelMatcher`].
 pub trait Labels {
     /// The value of a label.
     fn value(&self, key: &str) -> Option<&str>;
-    /// How many labels there are.
+    /// The number of labels.
     fn count(&self) -> usize;
-    /// Whether a condition holds for every label; stops at the first for which it does not.
+    /// Whether `holds` is true for every label; stops at the first for which it is not.
     fn all(&self, holds: impl FnMut(&str, &str) -> bool) -> bool;
 }
 
-/// A compiled [`LabelSelector`]: selects the same objects.
+/// A compiled [`LabelSelector`], which selects the same objects.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -27,29 +26,29 @@ pub trait Labels {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct LabelMatcher {
-    /// Keys that an object must have. The first one that it has not ends the match, so that no more of these are looked
-    /// at than the object has labels.
+    /// Keys that an object must have. The match ends at the first missing key, so at most one key more is looked up
+    /// than the object has labels.
     required: Vec<(String, Condition)>,
-    /// Keys that an object may be without, sorted.
+    /// Keys that an object need not have, sorted.
     optional: Vec<(String, Condition)>,
-    /// Whether requirements contradict each other, so that nothing is selected.
+    /// Whether requirements contradict each other, so that no object is selected.
     is_contradictory: bool,
 }
 
-/// What all requirements of one key together ask of a value that is there.
+/// All requirements for one key, as conditions on its value.
 #[derive(Clone, Debug, Default)]
 struct Condition {
-    /// Whether one of the requirements is not met by an object without the label.
+    /// Whether a requirement is not met by an object without the label.
     is_required: bool,
     /// Whether the label must be absent.
     is_forbidden: bool,
-    /// The only values allowed, sorted.
+    /// The only allowed values, sorted.
     allowed: Option<Vec<String>>,
     /// Values that are not allowed, sorted.
     denied: Vec<String>,
-    /// The value is an integer greater than this.
+    /// The value must be an integer greater than this.
     above: Option<i64>,
-    /// The value is an integer less than this.
+    /// The value must be an integer less than this.
     below: Option<i64>,
 }
 
@@ -57,7 +56,7 @@ impl LabelMatcher {
     /// Compiles a selector.
     pub fn new(selector: &LabelSelector) -> Self {
         let mut matcher = Self::default();
-        // Sorted by key, so the requirements of a key stand together.
+        // Sorted by key, so the requirements of a key are adjacent.
         for same in selector.requirements().chunk_by(|a, b| a.key() == b.key()) {
             let mut condition = Condition::default();
             same.iter()
@@ -65,9 +64,10 @@ impl LabelMatcher {
             condition.denied.sort_unstable();
             condition.denied.dedup();
             matcher.is_contradictory |= condition.is_contradictory();
-            let keys = match condition.is_required {
-                true => &mut matcher.required,
-                false => &mut matcher.optional,
+            let keys = if condition.is_required {
+                &mut matcher.required
+            } else {
+                &mut matcher.optional
             };
             keys.extend(
                 same.first()
@@ -77,7 +77,7 @@ impl LabelMatcher {
         matcher
     }
 
-    /// Whether it selects everything.
+    /// Whether all objects are selected.
     pub fn is_everything(&self) -> bool {
         self.required.is_empty() && self.optional.is_empty()
     }
@@ -92,9 +92,9 @@ impl LabelMatcher {
             && self.has_no_refused(labels)
     }
 
-    /// Whether no label has a value that is refused: looked at from the side that has fewer keys.
+    /// Whether no label has a denied value; iterates over the labels or the keys, whichever are fewer.
     fn has_no_refused(&self, labels: &impl Labels) -> bool {
-        // Most selectors have none, and then labels need not be counted.
+        // Most selectors have no such keys, and then the labels need not be counted.
         if self.optional.is_empty() || self.optional.len() <= labels.count() {
             return self
                 .optional
@@ -113,7 +113,7 @@ impl LabelMatcher {
 impl Condition {
     fn add(&mut self, requirement: &Requirement) {
         let values = requirement.values();
-        // Only integers get through the reading of a selector; anything else is greater and less than nothing.
+        // The parser accepts integers only; other values compare with nothing.
         let limit = || values.first().and_then(|value| value.parse().ok());
         match requirement.operator() {
             Operator::NotEquals | Operator::NotIn => {
@@ -141,12 +141,12 @@ impl Condition {
         self.is_required = true;
     }
 
-    /// Whether nothing, present or absent, can meet it.
+    /// Whether no object can meet it, with the label or without.
     fn is_contradictory(&self) -> bool {
         self.is_required && (self.is_forbidden || self.allowed.as_ref().is_some_and(Vec::is_empty))
     }
 
-    /// Whether a value that is there meets it.
+    /// Whether a present value meets it.
     fn holds(&self, value: &str) -> bool {
         let contains =
             |values: &[String]| values.binary_search_by(|v| v.as_str().cmp(value)).is_ok();
@@ -156,7 +156,7 @@ impl Condition {
             && self.is_within_limits(value)
     }
 
-    /// A label that is no integer is neither greater nor less than anything.
+    /// A value that is not an integer is not within any limits.
     fn is_within_limits(&self, value: &str) -> bool {
         if self.above.is_none() && self.below.is_none() {
             return true;
@@ -165,21 +165,6 @@ impl Condition {
             self.above.is_none_or(|above| value > above)
                 && self.below.is_none_or(|below| value < below)
         })
-    }
-}
-
-impl Labels for Object {
-    fn value(&self, key: &str) -> Option<&str> {
-        self.label(key)
-    }
-    fn count(&self) -> usize {
-        self.labels().map_or(0, serde_json::Map::len)
-    }
-    fn all(&self, mut holds: impl FnMut(&str, &str) -> bool) -> bool {
-        let labels = self.labels().into_iter().flatten();
-        // What is no string is no label.
-        let mut labels = labels.filter_map(|(key, value)| Some((key, value.as_str()?)));
-        labels.all(|(key, value)| holds(key, value))
     }
 }
 
@@ -207,7 +192,7 @@ mod tests {
 
     type Map = BTreeMap<String, String>;
 
-    /// Labels that count how often they are looked at.
+    /// Labels that count how often they are accessed.
     struct Counted<'a>(&'a Map, Cell<usize>);
 
     impl Labels for Counted<'_> {
@@ -233,7 +218,7 @@ mod tests {
         owned.collect()
     }
 
-    /// The text of a selector of so many terms, made from the number of each.
+    /// The text of a selector with this number of terms, each made from its index.
     fn selector(terms: usize, term: impl Fn(usize) -> String) -> LabelSelector {
         let mut text = String::new();
         for number in 0..terms {
@@ -243,7 +228,6 @@ mod tests {
         LabelSelector::parse(&text).unwrap()
     }
 
-    // Issue 9, point 11.
     #[test]
     fn a_match_costs_what_the_labels_cost_and_not_what_the_terms_do() {
         const TERMS: usize = 9_000;
@@ -318,9 +302,10 @@ mod tests {
                 value
             )
                 .prop_map(|(key, operator, value)| {
-                    match value.starts_with(['-', '+']) {
-                        true => format!("{key}{operator}0"),
-                        false => format!("{key}{operator}{value}"),
+                    if value.starts_with(['-', '+']) {
+                        format!("{key}{operator}0")
+                    } else {
+                        format!("{key}{operator}{value}")
                     }
                 }),
             (
@@ -345,7 +330,7 @@ mod tests {
     }
 
     proptest! {
-        // Issue 9, point 11: the same objects as one requirement after the other selects.
+        // The compiled selector selects the same objects as its requirements one by one.
         #[test]
         fn it_selects_what_the_plain_selector_selects(
             terms in prop::collection::vec(requirement(), 0..7),

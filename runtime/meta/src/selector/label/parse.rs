@@ -1,9 +1,9 @@
-//! Reads the query form of a label selector: tokens first, then requirements, each error with the token that stood there.
+//! The parser of label selectors: tokens, then requirements; errors name the unexpected token.
 
 use super::requirement::{Operator, Requirement, key_error};
 use crate::field::FieldPath;
 
-/// Reads all requirements, in the order in which they stand.
+/// Parses all requirements, in the order of the text.
 pub(super) fn requirements(text: &str) -> Result<Vec<Requirement>, String> {
     Parser {
         tokens: tokens(text),
@@ -89,7 +89,7 @@ struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    /// The token at the position; `in` and `notin` are plain words here.
+    /// The next token; `in` and `notin` are identifiers here.
     fn peek(&self) -> (Token, &'t str) {
         match self.peek_operator() {
             (Token::In | Token::NotIn, text) => (Token::Identifier, text),
@@ -103,7 +103,7 @@ impl<'t> Parser<'t> {
         token
     }
 
-    /// The token at the position where an operator stands: the only place where `in` and `notin` are keywords.
+    /// The next token where an operator is expected, which is the only place where `in` and `notin` are keywords.
     fn peek_operator(&self) -> (Token, &'t str) {
         self.tokens
             .get(self.position)
@@ -190,7 +190,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// The one value behind `=`; nothing there means the empty string.
+    /// The value after `=`; empty if there is none.
     fn exact_value(&mut self) -> Result<&'t str, String> {
         if matches!(self.peek().0, Token::End | Token::Comma) {
             return Ok("");
@@ -201,7 +201,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The values in parentheses; a gap between commas, or nothing at all, is the empty string.
+    /// The values in parentheses; a missing value is the empty string.
     fn values(&mut self) -> Result<Vec<&'t str>, String> {
         let (token, found) = self.next();
         if token != Token::Open {

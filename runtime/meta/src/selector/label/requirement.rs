@@ -1,33 +1,33 @@
-//! One requirement of a label selector, judged when it is made.
+//! A requirement of a label selector, validated when it is made.
 
 use std::fmt;
 
 use crate::field::{FieldError, FieldPath, aggregate};
 use crate::names;
 
-/// How many errors of one requirement are told.
+/// Maximum number of errors reported for a requirement.
 const MAX_ERRORS: usize = 64;
 
-/// How a [`Requirement`] relates a label to its values.
+/// Operator of a [`Requirement`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
-    /// `k=v`.
+    /// `k=v`: the label has this value.
     Equals,
-    /// `k==v`, the same as `=`.
+    /// `k==v`: the same as `=`.
     DoubleEquals,
-    /// `k!=v`; also holds when the label is absent.
+    /// `k!=v`: the label has another value, or is absent.
     NotEquals,
-    /// `k in (a,b)`.
+    /// `k in (a,b)`: the label has one of the values.
     In,
-    /// `k notin (a,b)`; also holds when the label is absent.
+    /// `k notin (a,b)`: the label has none of the values, or is absent.
     NotIn,
-    /// `k`.
+    /// `k`: the label is present.
     Exists,
-    /// `!k`.
+    /// `!k`: the label is absent.
     DoesNotExist,
-    /// `k>5`: the label is an integer, and greater.
+    /// `k>5`: the label is an integer greater than the value.
     GreaterThan,
-    /// `k<5`: the label is an integer, and less.
+    /// `k<5`: the label is an integer less than the value.
     LessThan,
 }
 
@@ -40,10 +40,10 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// A requirement; the values are sorted and each is kept once.
+    /// A validated requirement; the values are sorted, without duplicates.
     ///
     /// # Errors
-    /// When the key or a value is not well formed, or the operator takes another number of values.
+    /// If the key or a value is malformed, or the operator does not support this number of values.
     pub fn new(
         key: impl Into<String>,
         operator: Operator,
@@ -54,7 +54,7 @@ impl Requirement {
         Self::judged(key, operator, values, errors.into_iter().collect())
     }
 
-    /// A requirement whose key is known to be well formed.
+    /// A requirement whose key was validated before.
     pub(super) fn with_valid_key(
         key: &str,
         operator: Operator,
@@ -63,7 +63,7 @@ impl Requirement {
         Self::judged(key.to_owned(), operator, values, Vec::new())
     }
 
-    /// A requirement, unless there are errors of its key or of its values.
+    /// A requirement, or the errors of its key and its values.
     fn judged(
         key: String,
         operator: Operator,
@@ -84,12 +84,12 @@ impl Requirement {
         }
     }
 
-    /// The label.
+    /// Key of the label.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// How it relates to the values.
+    /// The operator.
     pub fn operator(&self) -> Operator {
         self.operator
     }
@@ -99,7 +99,7 @@ impl Requirement {
         &self.values
     }
 
-    /// Whether an object with this value of the label meets the requirement.
+    /// Whether an object with this value of the label, `None` for an absent one, meets the requirement.
     pub fn matches(&self, value: Option<&str>) -> bool {
         let Some(value) = value else {
             return matches!(
@@ -127,13 +127,13 @@ impl Requirement {
             .is_ok()
     }
 
-    /// The label's value and the requirement's as integers; a label that is none is neither greater nor less.
+    /// The label's value and the requirement's, as integers; `None` if the label is not an integer.
     fn compared(&self, value: &str) -> Option<(i64, i64)> {
         Some((value.parse().ok()?, self.values.first()?.parse().ok()?))
     }
 
     fn judge_values(&self, errors: &mut Vec<FieldError>) {
-        // Made for errors only: a selector may have thousands of requirements.
+        // Built for errors only: a selector may have thousands of requirements.
         let path = || FieldPath::new("values");
         if let Some(complaint) = self.count_complaint() {
             errors.push(FieldError::invalid(&path(), &self.values, complaint));
@@ -149,7 +149,7 @@ impl Requirement {
             }
         }
         for (i, value) in self.values.iter().enumerate() {
-            // Each text repeats the rule: thousands of bad values would make a hundred times as much of them.
+            // Each text contains the rule, so thousands of malformed values would make a text a hundred times as long.
             if errors.len() >= MAX_ERRORS {
                 break;
             }
@@ -184,7 +184,7 @@ impl Requirement {
     }
 }
 
-/// What is wrong with a label's key, as one error at `path`.
+/// The error of a malformed label key, at `path`.
 pub(super) fn key_error(key: &str, path: impl FnOnce() -> FieldPath) -> Option<FieldError> {
     let complaints = names::label_key(key);
     (!complaints.is_empty()).then(|| FieldError::invalid(&path(), key, &complaints.join("; ")))

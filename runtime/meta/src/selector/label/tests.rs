@@ -1,4 +1,4 @@
-//! Label selectors, read and matched.
+//! Parsing and matching of label selectors.
 
 use proptest::prelude::*;
 

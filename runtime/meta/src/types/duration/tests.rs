@@ -1,4 +1,4 @@
-//! Durations are read and printed as Go does.
+//! Durations are parsed and printed as in Go.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,6 @@ fn parse_text(text: &str) -> Result<i64, String> {
 
 const S: i64 = 1_000_000_000;
 
-// Issue 10, point 11.
 #[test]
 fn go_spellings_are_read() {
     for (text, nanos) in [
@@ -62,7 +61,6 @@ fn go_spellings_are_read() {
     }
 }
 
-// Issue 10, point 11.
 #[test]
 fn other_texts_are_refused_in_the_words_of_go() {
     for (text, error) in [
@@ -109,7 +107,6 @@ fn other_texts_are_refused_in_the_words_of_go() {
     }
 }
 
-// Issue 10, point 11.
 #[test]
 fn durations_are_printed_as_go_prints_them() {
     for (nanos, text) in [
@@ -147,7 +144,6 @@ fn standard_durations_convert_where_they_fit() {
 }
 
 proptest! {
-    // Issue 10, point 11.
     #[test]
     fn what_is_printed_reads_back(nanos in any::<i64>()) {
         let duration = Duration::from_nanos(nanos);
@@ -162,7 +158,7 @@ proptest! {
         prop_assert_eq!(duration.to_string().parse(), Ok(duration));
     }
 
-    /// Whole numbers of units add up, in any order.
+    /// Integer multiples of units are added, in any order.
     #[test]
     fn parts_add_up(hours in 0i64..1_000_000, minutes in 0i64..1_000_000, micros in 0i64..1_000_000_000) {
         let text = format!("{micros}us{hours}h{minutes}m");

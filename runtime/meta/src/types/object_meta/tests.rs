@@ -9,7 +9,7 @@ use crate::types::{Condition, LabelSelector, LabelSelectorRequirement};
 
 const META: &str = r#"{"name":"a","generateName":"b","namespace":"c","selfLink":"d","uid":"e","resourceVersion":"f","generation":1,"creationTimestamp":"2026-11-21T09:28:46Z","deletionTimestamp":"2026-11-21T09:28:47Z","deletionGracePeriodSeconds":0,"labels":{"l":"1"},"annotations":{"a":"2"},"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n","uid":"u","controller":true,"blockOwnerDeletion":true}],"finalizers":["a/b"],"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","time":"2026-11-21T09:28:46Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}},"subresource":"status"}]}"#;
 
-/// Reads a text with every field, expects it back unchanged, and expects the schema to know the same order.
+/// Decodes a text with all fields, and checks that it is encoded unchanged, in the order of the schema.
 #[track_caller]
 fn check_order<T: Serialize + DeserializeOwned + JsonSchema>(json: &str) {
     let value: T = serde_json::from_str(json).unwrap();

@@ -1,21 +1,21 @@
-//! Reads a quantity.
+//! The parser of quantities.
 
 use std::str::FromStr;
 
 use super::{NANO, Quantity, QuantityFormat, divided};
 
-/// Why a text is no quantity, in Kubernetes' words.
+/// Error of a malformed quantity, with the text of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseQuantityError {
-    /// Not a number with a suffix.
+    /// The text is not a number with a suffix.
     #[error(
         "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
     )]
     Format,
-    /// More digits than a quantity holds.
+    /// The number has more digits than a quantity can hold.
     #[error("unable to parse numeric part of quantity")]
     Numeric,
-    /// No such suffix.
+    /// The suffix is unknown.
     #[error("unable to parse quantity's suffix")]
     Suffix,
 }
@@ -28,8 +28,8 @@ impl FromStr for Quantity {
         let (base, power, format) = suffix_meaning(suffix).ok_or(ParseQuantityError::Suffix)?;
         let mut number = Number::read(number);
         if base == 2 {
-            // Overflows only for 20 digits and more; as a whole number that is beyond the cap below, as a fraction
-            // it is finer than any quantity.
+            // Overflows only for 20 digits or more: a larger integer exceeds the limit below, a longer fraction is
+            // finer than any quantity.
             number.digits = number
                 .digits
                 .checked_mul(1_i128 << power)
@@ -46,7 +46,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// The number, sign included, and the suffix.
+/// Splits a text into the number, with its sign, and the suffix.
 fn split(text: &str) -> Result<(&str, &str), ParseQuantityError> {
     let behind_number = text
         .bytes()
@@ -68,7 +68,7 @@ fn split(text: &str) -> Result<(&str, &str), ParseQuantityError> {
     }
 }
 
-/// The base and power that a suffix multiplies with, and its family.
+/// Base and power of a suffix, and its family.
 fn suffix_meaning(suffix: &str) -> Option<(u8, i64, QuantityFormat)> {
     use QuantityFormat::{BinarySi, DecimalExponent, DecimalSi};
     Some(match suffix {
@@ -95,7 +95,7 @@ fn suffix_meaning(suffix: &str) -> Option<(u8, i64, QuantityFormat)> {
     })
 }
 
-/// A number as read: `digits * 10^exponent`, and a little more when `more` says so.
+/// A parsed number: `digits * 10^exponent`, or slightly more if `more` is set.
 struct Number {
     digits: i128,
     exponent: i64,
@@ -104,8 +104,8 @@ struct Number {
 }
 
 impl Number {
-    /// Reads a sign, digits and at most one point. Zeros are put in only when another digit follows them, so any
-    /// number of them may begin or end the text.
+    /// Parses a sign, digits and at most one point. Zeros are appended only when another digit follows, so that
+    /// leading and trailing zeros never overflow.
     fn read(text: &str) -> Self {
         let mut number = Self {
             digits: 0,
@@ -113,7 +113,7 @@ impl Number {
             more: false,
             negative: text.starts_with('-'),
         };
-        // Counts of digits: seen so far, up to the last one that was taken in, and before the point.
+        // Numbers of digits: parsed so far, up to the last one appended, and before the point.
         let (mut seen, mut taken, mut whole) = (0_i64, 0_i64, None);
         for byte in text.trim_start_matches(['+', '-']).bytes() {
             if byte == b'.' {
@@ -138,7 +138,8 @@ impl Number {
         let places = i64::from(NANO) - self.exponent;
         let (mut digits, mut exponent) = (self.digits, self.exponent);
         if places > 0 || self.more {
-            // The digits left out were beyond 38; if those down to the nanos fit, they are less than one nano.
+            // The omitted digits are beyond the 38th; if those down to nanos fit, the omitted ones are less than one
+            // nano.
             let (nanos, exact) = if places > 0 {
                 divided(digits, places)
             } else {
@@ -163,7 +164,7 @@ impl Number {
     }
 }
 
-/// The digits moved up so many places, with one more in the last; `None` when that is too many.
+/// The digits shifted by so many places, with another digit at the end; `None` on overflow.
 fn appended(digits: i128, places: i64, digit: u8) -> Option<i128> {
     let moved = match digits {
         0 => 0,
@@ -172,7 +173,7 @@ fn appended(digits: i128, places: i64, digit: u8) -> Option<i128> {
     moved.checked_add(i128::from(digit))
 }
 
-/// Binary suffixes stand for sizes: no larger than an `i64` holds, and what is below one prints as a decimal.
+/// Limits for binary suffixes, as in Kubernetes: at most the range of an `i64`; amounts below one become decimal.
 fn capped(quantity: Quantity) -> Quantity {
     let max = Quantity::new(i64::MAX, QuantityFormat::BinarySi);
     let (sign, magnitude) = if quantity.signum() < 0 {

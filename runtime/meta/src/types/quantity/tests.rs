@@ -1,4 +1,4 @@
-//! Quantities, read, compared and printed.
+//! Parsing, comparison and printing of quantities.
 
 use proptest::prelude::*;
 use serde_json::json;

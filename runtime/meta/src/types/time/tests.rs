@@ -1,4 +1,4 @@
-//! Times, read and printed.
+//! Parsing and printing of times.
 
 use proptest::prelude::*;
 

@@ -1,12 +1,12 @@
-//! The formats of a schema as a CRD can say them. kube-apiserver ignores the formats that it does not know and takes more
-//! than this server for some that it knows: there a pattern, a length or bounds say what the server checks.
+//! Replaces formats of a schema that CRDs do not support. kube-apiserver ignores unknown formats, and is less strict
+//! than this server for some known ones; a pattern, a length or bounds then express this server's check.
 
 use apiloom_meta::schema::structural::is_known_format;
 use serde_json::{Map, Value, json};
 
 type Keywords = Map<String, Value>;
 
-/// Replaces the formats of a schema that kube-apiserver ignores by rules that say the same.
+/// Replaces formats that kube-apiserver ignores by equivalent keywords.
 pub(super) fn replace_unknown(schema: &mut Value) {
     let Value::Object(keywords) = schema else {
         return;
@@ -48,7 +48,7 @@ fn replace(keywords: &mut Keywords, format: &str) {
     }
 }
 
-/// What an integer format bounds, and the wider format that kube-apiserver knows.
+/// The bounds of an integer format, and a wider format that kube-apiserver supports.
 #[derive(Clone, Copy, Debug)]
 struct Integer {
     wider: &'static str,
@@ -64,7 +64,7 @@ impl Integer {
             "uint8" => ("int32", Some(0), Some(u8::MAX.into())),
             "uint16" => ("int32", Some(0), Some(u16::MAX.into())),
             "uint32" => ("int64", Some(0), Some(u32::MAX.into())),
-            // kube-apiserver holds no integer of more than 63 bits.
+            // kube-apiserver supports integers of up to 63 bits and a sign.
             "uint64" | "uint" => ("int64", Some(0), None),
             "int" => ("int64", None, None),
             _ => return None,
@@ -77,7 +77,7 @@ impl Integer {
     }
 
     fn add(self, keywords: &mut Keywords) {
-        // In a branch, where no type stands, kube-apiserver takes formats for those of strings.
+        // In a branch without a type, kube-apiserver treats formats as those of strings.
         if keywords.contains_key("type") {
             keywords.insert("format".into(), self.wider.into());
         }
@@ -102,7 +102,7 @@ impl Integer {
     }
 }
 
-/// Sets a limit, unless there is one already that is as tight.
+/// Sets a bound, unless there is one that is as tight.
 fn tighten(
     keywords: &mut Keywords,
     limit: &str,
@@ -111,14 +111,14 @@ fn tighten(
     is_looser: fn(f64, f64) -> bool,
 ) {
     let present = keywords.get(limit).and_then(Value::as_f64);
-    // Bounds of formats have at most 32 bits, so that a float holds them exactly.
+    // Bounds of formats have at most 32 bits, which a float represents exactly.
     if present.is_none_or(|present| is_looser(present, bound as f64)) {
         keywords.insert(limit.to_owned(), bound.into());
         keywords.remove(exclusive);
     }
 }
 
-/// What a format of strings demands.
+/// Keywords that express a format of strings.
 #[derive(Clone, Copy, Debug, Default)]
 struct Text {
     patterns: &'static [&'static str],
@@ -126,7 +126,7 @@ struct Text {
 }
 
 impl Text {
-    /// A flat table.
+    /// A table of the formats.
     fn of(format: &str) -> Self {
         let (patterns, max_length): (&[&str], _) = match format {
             "dns-label" => (&["^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"], Some(63)),
@@ -134,7 +134,7 @@ impl Text {
                 &[r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"],
                 Some(253),
             ),
-            // The second pattern bounds the prefix, which the length of the whole cannot.
+            // The second pattern limits the length of the prefix, which the length of the whole text cannot.
             "label-key" | "qualified-name" => (
                 &[
                     r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$",
@@ -181,7 +181,7 @@ impl Text {
     }
 }
 
-/// One of these must fit, beside other choices that there may be.
+/// Requires one of these branches, in addition to existing `anyOf` choices.
 fn add_choice(keywords: &mut Keywords, branches: Value) {
     if keywords.contains_key("anyOf") {
         add_part(keywords, json!({ "anyOf": branches }));
@@ -190,7 +190,7 @@ fn add_choice(keywords: &mut Keywords, branches: Value) {
     }
 }
 
-/// This must fit as well.
+/// Requires this schema in addition to the others.
 fn add_part(keywords: &mut Keywords, part: Value) {
     let parts = keywords.entry("allOf").or_insert_with(|| json!([]));
     if let Value::Array(parts) = parts {

@@ -199,7 +199,6 @@ fn extensions_that_a_definition_has_no_field_for_are_left_out() {
     );
 }
 
-// Issue 10, point 1.
 #[test]
 fn core_kinds_have_openapi_and_no_definition() {
     let mut sources = wardle_sources();
@@ -219,7 +218,7 @@ fn core_kinds_have_openapi_and_no_definition() {
         "openapi/v3/apis/wardle.example.com/v1beta1.json",
     ];
     assert_eq!(names, expected);
-    // The documents say what is served under these paths, namespaces too.
+    // The documents contain all served kinds of these paths, including namespaces.
     let check = |schemas: &Value| {
         for kind in ["Namespace", "Fischer"] {
             let name = format!("io.k8s.api.core.v1.{kind}");
@@ -230,7 +229,6 @@ fn core_kinds_have_openapi_and_no_definition() {
     check(&files["openapi/v3/api/v1.json"]["components"]["schemas"]);
 }
 
-// Issue 10, point 5.
 #[test]
 fn a_single_version_is_the_stored_one() {
     let sources = changed(|def| def.storage = false);
@@ -249,7 +247,6 @@ fn in_crd(schema: Value) -> Box<SchemaInCrd> {
     })
 }
 
-// Issue 10, point 2.
 #[test]
 fn rules_that_a_definition_cannot_say_are_noted() {
     let mut sources = wardle_sources();
@@ -271,7 +268,6 @@ fn rules_that_a_definition_cannot_say_are_noted() {
     assert!(notes.ends_with(&expected), "{notes:?}");
 }
 
-// Issue 10, point 5.
 #[test]
 fn a_definition_names_formats_that_kubernetes_knows() {
     let mut sources = wardle_sources();
@@ -290,7 +286,6 @@ fn a_definition_names_formats_that_kubernetes_knows() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn definitions_that_kubernetes_refuses_are_told() {
     let problems = |sources: &[Source]| problems(&documents(sources, &[]), sources, &[]);
@@ -316,7 +311,6 @@ fn definitions_that_kubernetes_refuses_are_told() {
     );
 }
 
-// Issue 10, point 6.
 #[test]
 fn a_definition_in_a_group_of_kubernetes_says_that_it_is_not_approved() {
     let said = |group: &'static str| {

@@ -1,4 +1,4 @@
-//! The shapes of the discovery documents, keys in upstream's order, and how they follow from what is served.
+//! The types of the discovery documents, with keys in kube-apiserver's order, and their construction.
 
 use std::collections::BTreeMap;
 
@@ -138,7 +138,7 @@ struct SubresourceDiscovery<'a> {
     verbs: Vec<&'static str>,
 }
 
-/// Group and version are empty when they are those of the enclosing list.
+/// Group and version are empty if they are equal to those of the enclosing list.
 #[derive(Clone, Copy, Serialize)]
 struct ResponseKind<'a> {
     group: &'a str,
@@ -146,7 +146,7 @@ struct ResponseKind<'a> {
     kind: &'a str,
 }
 
-/// Every legacy document by its path.
+/// All legacy documents by path.
 pub(super) fn legacy(groups: &[Group<'_>], server_address: &str) -> BTreeMap<String, Bytes> {
     let mut documents = BTreeMap::new();
     let (core, named): (Vec<_>, Vec<_>) = groups.iter().partition(|group| group.name.is_empty());
@@ -190,7 +190,7 @@ pub(super) fn legacy(groups: &[Group<'_>], server_address: &str) -> BTreeMap<Str
     documents
 }
 
-/// The aggregated documents: core at `/api`, everything else at `/apis`.
+/// The aggregated documents: core at `/api`, all other groups at `/apis`.
 pub(super) fn aggregated(groups: &[Group<'_>]) -> [(&'static str, Bytes); 2] {
     let list = |core: bool| {
         let items = groups
@@ -208,8 +208,8 @@ pub(super) fn aggregated(groups: &[Group<'_>]) -> [(&'static str, Bytes); 2] {
     [("/api", list(true)), ("/apis", list(false))]
 }
 
-/// base64 of the first 8 bytes of SHA-256 of `group/version/kind` of the storage version: changes when objects are
-/// stored in another version. Empty for a kind without a store.
+/// `storageVersionHash`: base64 of the first 8 bytes of the SHA-256 of `group/version/kind` of the storage version, so
+/// that it changes with the storage version. Empty for a kind without a store.
 pub(crate) fn storage_version_hash(kind: &Kind<'_>) -> String {
     if !kind.def.has_store {
         return String::new();
@@ -233,7 +233,7 @@ fn api_versions<'a>(versions: Vec<&'a str>, server_address: &'a str) -> ApiVersi
     }
 }
 
-/// A group without served versions is not there.
+/// A group of discovery; `None` without served versions.
 fn api_group<'a>(group: &Group<'a>, alone: bool) -> Option<ApiGroup<'a>> {
     let version = |v: &Version<'a>| GroupVersion {
         group_version: group_version(group.name, v.name),
@@ -254,14 +254,14 @@ fn api_group<'a>(group: &Group<'a>, alone: bool) -> Option<ApiGroup<'a>> {
 fn resource_list<'a>(group: &str, version: &Version<'a>) -> ApiResourceList<'a> {
     ApiResourceList {
         kind: "APIResourceList",
-        // The list of the core group is older than the field.
+        // The list of the core group has no `apiVersion`, for compatibility.
         api_version: if group.is_empty() { "" } else { "v1" },
         group_version: group_version(group, version.name),
         resources: version.kinds.iter().flat_map(api_resources).collect(),
     }
 }
 
-/// The entry of a kind, then one for each subresource.
+/// The entry of a kind, followed by those of its subresources.
 fn api_resources<'a>(kind: &Kind<'a>) -> Vec<ApiResource<'a>> {
     let def = kind.def;
     let entry = ApiResource {
@@ -333,7 +333,7 @@ fn resource_discovery<'a>(kind: &Kind<'a>) -> ResourceDiscovery<'a> {
     }
 }
 
-/// The kind of responses.
+/// The kind of responses; group and version are left empty for the resource's own kind.
 fn response_kind<'a>(def: &'a ResourceDef, sub: Option<&'a SubresourceDef>) -> ResponseKind<'a> {
     match sub.and_then(|sub| sub.output.as_ref()) {
         Some(output) => ResponseKind {
@@ -361,7 +361,7 @@ fn group_version(group: &str, version: &str) -> String {
     apiloom_meta::GroupVersion::new(group, version).to_string()
 }
 
-/// Compact JSON with the newline that Kubernetes ends it with. The documents are names, so nothing needs an escape.
+/// Compact JSON with a newline, as in Kubernetes. The documents contain only names, which need no escapes.
 fn json(document: &impl Serialize) -> Bytes {
     let mut bytes = serde_json::to_vec(document).unwrap_or_default();
     bytes.push(b'\n');

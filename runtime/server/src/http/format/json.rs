@@ -1,4 +1,4 @@
-//! JSON, compact for programs and indented for people. Objects are sent as the bytes that the cache holds.
+//! JSON, compact or indented. Objects are sent as the bytes of the cache.
 
 use apiloom_meta::ApiError;
 use apiloom_meta::codec::{self, Indenter, append_json, indent_json};
@@ -6,20 +6,20 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::write::{Format, ListWriter, Show, Sink, StreamWriter, Writer};
-use crate::registry::Json as Document;
+use crate::registry::{Catalog, Json as Document};
 
-/// Compact JSON, with a newline at its end.
+/// Compact JSON with a trailing newline.
 pub(crate) static JSON: Json = Json { is_indented: false };
 
-/// JSON as people read it.
+/// Indented JSON, for people.
 pub(crate) static INDENTED: Json = Json { is_indented: true };
 
 const MEDIA_TYPE: &str = "application/json";
 
-/// What stands around the document of an event, at most.
+/// Maximum size of an event without its document.
 const ENVELOPE_BYTES: usize = 64;
 
-/// What follows the document of an event.
+/// The end of an event, after its document.
 const EVENT_END: &[u8] = b"}\n";
 
 /// JSON.
@@ -31,7 +31,11 @@ impl Format for Json {
     fn media_type(&self) -> &'static str {
         MEDIA_TYPE
     }
-    fn read(&self, body: Bytes) -> Result<Option<(Bytes, codec::Format)>, ApiError> {
+    fn read(
+        &self,
+        body: Bytes,
+        _catalog: &Catalog,
+    ) -> Result<Option<(Bytes, codec::Format)>, ApiError> {
         Ok(Some((body, codec::Format::Json)))
     }
     fn writer(&self) -> Option<&'static dyn Writer> {
@@ -53,7 +57,7 @@ impl Writer for Json {
     }
 
     fn document(&self, show: Show<'_>, json_bytes: usize) -> Bytes {
-        // With room for the newline at the end.
+        // One more for the trailing newline.
         let mut out = Vec::with_capacity(json_bytes + 1);
         show(&mut JsonSink::new(&mut out));
         if self.is_indented {
@@ -98,7 +102,7 @@ impl StreamWriter for Json {
     }
 
     fn event(&self, kind: &str, show: Show<'_>, json_bytes: usize, out: &mut Vec<u8>) {
-        // At once and not in steps.
+        // In one step, with the capacity for all of it.
         if json_bytes > 0 {
             out.reserve(json_bytes + ENVELOPE_BYTES);
         }
@@ -119,7 +123,7 @@ fn begin_event(kind: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\",\"object\":");
 }
 
-/// A compact list.
+/// Writer of a compact list.
 struct List {
     is_first: bool,
 }
@@ -153,11 +157,11 @@ impl ListWriter for List {
     }
 }
 
-/// A list for people.
+/// Writer of an indented list.
 struct IndentedList {
     list: List,
     indenter: Indenter,
-    /// A part of the list, compact.
+    /// The compact JSON of the current part, before it is indented.
     compact: Vec<u8>,
 }
 
@@ -195,10 +199,10 @@ impl ListWriter for IndentedList {
     }
 }
 
-/// Appends a document as compact JSON.
+/// A sink that appends compact JSON.
 struct JsonSink<'o> {
     out: &'o mut Vec<u8>,
-    /// Whether a comma parts the next value or key from the one before it.
+    /// Whether the next value or key needs a comma before it.
     needs_comma: bool,
 }
 
@@ -210,7 +214,7 @@ impl<'o> JsonSink<'o> {
         }
     }
 
-    /// What a value is appended to.
+    /// The buffer, after the comma if one is needed.
     fn value_out(&mut self) -> &mut Vec<u8> {
         if std::mem::replace(&mut self.needs_comma, true) {
             self.out.push(b',');

@@ -1,7 +1,7 @@
-//! What a format does for the rest of `http`: it reads bodies, and writes documents in each framing.
+//! Traits of formats: parsing of bodies, and writing of documents in each framing.
 //!
-//! A format never learns what a document shows. Documents come in as the events of a [`Sink`], most of them one event:
-//! the JSON of an object as the cache holds it.
+//! Formats are independent of the forms. A document is written as the events of a [`Sink`]; for most documents that is
+//! one event, the JSON of an object from the cache.
 
 use std::fmt;
 
@@ -10,95 +10,103 @@ use apiloom_meta::{ApiError, ListMeta};
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::registry::Json;
+use crate::registry::{Catalog, Json};
 
-/// A format of bodies.
+/// A format for bodies.
 pub(crate) trait Format: Sync {
-    /// `application/json`, without parameters.
+    /// The media type without parameters: `application/json`.
     fn media_type(&self) -> &'static str;
 
-    /// The document in a body, in a format that every kind can be decoded from; `None` for a kind that has no such form.
+    /// Converts a body to a format from which every kind can be decoded; `None` for a kind without a form in this
+    /// format. The catalog has the known kinds.
     ///
     /// # Errors
-    /// BadRequest for a body in another format.
-    fn read(&self, body: Bytes) -> Result<Option<(Bytes, codec::Format)>, ApiError>;
+    /// BadRequest for a malformed body.
+    fn read(
+        &self,
+        body: Bytes,
+        catalog: &Catalog,
+    ) -> Result<Option<(Bytes, codec::Format)>, ApiError>;
 
-    /// How documents are written; `None` for a format of requests only.
+    /// The writer of documents; `None` for a format of requests only.
     fn writer(&self) -> Option<&'static dyn Writer>;
 }
 
-/// Tells a document to a sink. It may be asked to do so several times.
+/// A function that writes a document to a sink. It may be called several times.
 pub(crate) type Show<'a> = &'a dyn Fn(&mut dyn Sink);
 
-/// How documents are written.
+/// Writes documents in a format.
 pub(crate) trait Writer: Send + Sync {
-    /// Tells this writer from the others.
+    /// Name of the writer; unique among the writers.
     fn name(&self) -> &'static str;
 
     /// The `Content-Type` of documents and lists.
     fn media_type(&self) -> &'static str;
 
-    /// Writes one document, with a newline at its end where the format has one. `json_bytes` is about how long its JSON is.
+    /// Writes one document, with a trailing newline if the format has one. `json_bytes` is the approximate length of
+    /// its JSON.
     fn document(&self, show: Show<'_>, json_bytes: usize) -> Bytes;
 
-    /// Begins a list that is written in pieces.
+    /// Starts a list that is written in pieces.
     fn list(&self) -> Box<dyn ListWriter>;
 
-    /// How a watch is written; `None` for a format without streams.
+    /// The writer of watch events; `None` for a format without streams.
     fn stream(&self) -> Option<&'static dyn StreamWriter>;
 
-    /// The same format for people, if it has another form for them.
+    /// The writer for people, if the format has a separate one, else this writer.
     fn indented(&self) -> &'static dyn Writer;
 
-    /// Whether 64 KiB take about a millisecond to write.
+    /// Whether writing 64 KiB takes about a millisecond, so that it needs a turn.
     fn is_costly(&self) -> bool;
 
-    /// What follows a document that is sent as the JSON it already is; `None` if it cannot be.
+    /// The bytes that follow a document which is sent as JSON from the cache; `None` if the format cannot send it so.
     fn end_of_json(&self) -> Option<&'static [u8]> {
         None
     }
 }
 
-/// One list on its way out.
+/// Writer of one list.
 pub(crate) trait ListWriter: Send {
-    /// Writes what precedes the items. The last event of `show` is [`Sink::items`].
+    /// Writes the part before the items. The last event of `show` is [`Sink::items`].
     fn begin(&mut self, show: Show<'_>, out: &mut Vec<u8>);
 
     /// Writes an item.
     fn item(&mut self, show: Show<'_>, out: &mut Vec<u8>);
 
-    /// Writes what precedes the [`Json::item`] of an object that is sent as it is; false if it cannot be.
+    /// Writes the part before an item which is sent as the [`Json::item`] of the cache; false if the format cannot
+    /// send it so.
     fn begin_json_item(&mut self, _out: &mut Vec<u8>) -> bool {
         false
     }
 
-    /// Writes what follows the items.
+    /// Writes the part after the items.
     fn end(&mut self, out: &mut Vec<u8>);
 }
 
-/// Watches in a format.
+/// Writes watch events in a format.
 pub(crate) trait StreamWriter: Send + Sync {
     /// The `Content-Type`.
     fn media_type(&self) -> &'static str;
 
-    /// The media type as clients are told of it.
+    /// The media type as it is listed in messages.
     fn listed_type(&self) -> &'static str;
 
-    /// Writes an event, `ADDED` for example. `json_bytes` is about how long its document is as JSON, or 0.
+    /// Writes an event with its type, such as `ADDED`. `json_bytes` is the approximate length of the document's JSON,
+    /// or 0 if unknown.
     fn event(&self, kind: &str, show: Show<'_>, json_bytes: usize, out: &mut Vec<u8>);
 
-    /// Writes what precedes a document that is sent as the JSON it already is, and gives what follows it; `None` if it
-    /// cannot be.
+    /// Writes the part before a document which is sent as JSON from the cache, and returns the part after it; `None`
+    /// if the format cannot send it so.
     fn begin_json_event(&self, _kind: &str, _out: &mut Vec<u8>) -> Option<&'static [u8]> {
         None
     }
 }
 
-/// Is told a document, in the order of its JSON.
+/// Receives a document as events, in the order of its JSON.
 pub(crate) trait Sink {
     /// Begins a map.
     fn begin_map(&mut self);
-    /// The name of the next value of a map.
+    /// The key of the next value of a map.
     fn key(&mut self, name: &'static str);
     /// Ends a map.
     fn end_map(&mut self);
@@ -110,18 +118,18 @@ pub(crate) trait Sink {
     fn text(&mut self, text: &str);
     /// An integer.
     fn integer(&mut self, value: i64);
-    /// A value in memory.
+    /// A JSON value in memory.
     fn value(&mut self, value: &Value);
-    /// A value as compact JSON.
+    /// A value as compact JSON text.
     fn json(&mut self, json: &[u8]);
-    /// An object as an item of a list, which says once what its items are.
+    /// An object as an item of a list, without `kind` and `apiVersion`, which the list has.
     fn item(&mut self, object: &Json<'_>);
-    /// The field of a list that holds its items, which follow by themselves. It is the last field, and ends the map.
+    /// The key of the items of a list. It is the last event; the items and the end of the map follow separately.
     fn items(&mut self, name: &'static str);
 }
 
 impl dyn Sink + '_ {
-    /// A field that is a text.
+    /// A field with a string.
     pub(crate) fn text_field(&mut self, name: &'static str, text: &str) {
         self.key(name);
         self.text(text);

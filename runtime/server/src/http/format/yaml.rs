@@ -1,13 +1,13 @@
-//! YAML, with sorted keys. It has no streams, and no other form for people.
+//! YAML, with sorted keys. It has no streams and no separate writer for people.
 
 use apiloom_meta::ApiError;
-use apiloom_meta::codec::{self, NotWritten, YamlWriter};
+use apiloom_meta::codec::{self, YamlError, YamlWriter};
 use bytes::Bytes;
 use serde_json::Value;
 
 use super::json::JSON;
 use super::write::{Format, ListWriter, Show, Sink, StreamWriter, Writer};
-use crate::registry::Json;
+use crate::registry::{Catalog, Json};
 
 const MEDIA_TYPE: &str = "application/yaml";
 
@@ -18,7 +18,11 @@ impl Format for Yaml {
     fn media_type(&self) -> &'static str {
         MEDIA_TYPE
     }
-    fn read(&self, body: Bytes) -> Result<Option<(Bytes, codec::Format)>, ApiError> {
+    fn read(
+        &self,
+        body: Bytes,
+        _catalog: &Catalog,
+    ) -> Result<Option<(Bytes, codec::Format)>, ApiError> {
         Ok(Some((body, codec::Format::Yaml)))
     }
     fn writer(&self) -> Option<&'static dyn Writer> {
@@ -41,8 +45,8 @@ impl Writer for Yaml {
         show(&mut sink);
         match sink.0.finish() {
             Ok(_) => out.into(),
-            // A list may nest its items a little deeper than is read. JSON is YAML too.
-            Err(NotWritten) => JSON.document(show, json_bytes),
+            // The nesting of a list may exceed the limit of the YAML writer by a little. JSON is valid YAML.
+            Err(YamlError) => JSON.document(show, json_bytes),
         }
     }
 
@@ -66,7 +70,7 @@ impl Writer for Yaml {
     }
 }
 
-/// A list. Fields of it whose names sort behind that of the items follow them.
+/// Writer of a list. Fields whose names sort after that of the items are written at the end.
 struct List {
     is_first: bool,
     end: Vec<u8>,
@@ -88,7 +92,7 @@ impl ListWriter for List {
         }
         let mut sink = YamlSink(YamlWriter::item(out));
         show(&mut sink);
-        if sink.0.finish() == Err(NotWritten) {
+        if sink.0.finish() == Err(YamlError) {
             out.extend_from_slice(b"- ");
             out.extend_from_slice(&JSON.document(show, 0));
         }
@@ -133,7 +137,7 @@ impl Sink for YamlSink<'_> {
         self.0.json(json);
     }
     fn item(&mut self, object: &Json<'_>) {
-        // Nothing but these stands in front of the metadata.
+        // Only these fields come before the metadata.
         self.0.json_without(object.whole(), &["kind", "apiVersion"]);
     }
     fn items(&mut self, name: &'static str) {

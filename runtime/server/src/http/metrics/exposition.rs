@@ -1,4 +1,4 @@
-//! The two text formats: OpenMetrics, and the older one that every scraper reads.
+//! The two text formats: OpenMetrics, and the older Prometheus format that all scrapers support.
 
 use prometheus_client::encoding::text::{encode, encode_registry};
 use prometheus_client::registry::Registry;
@@ -6,14 +6,14 @@ use prometheus_client::registry::Registry;
 pub(super) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 pub(super) const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Writing to a string fails only when a collector refuses; what was written until then is still well-formed lines.
+/// Encodes OpenMetrics. Writing fails only if a collector does; the text up to there consists of complete lines.
 pub(super) fn open_metrics(registry: &Registry) -> String {
     let mut out = String::new();
     let _ = encode(&mut out, registry);
     out
 }
 
-/// The older format calls a counter by the name of its samples, so `_total` belongs to the name in `HELP` and `TYPE`.
+/// Encodes the older format, in which `HELP` and `TYPE` name a counter with the suffix `_total`.
 pub(super) fn text(registry: &Registry) -> String {
     let mut lines = String::new();
     let _ = encode_registry(&mut lines, registry);

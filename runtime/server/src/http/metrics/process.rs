@@ -1,5 +1,4 @@
-//! `process_*`: what the operating system says about this process, read when it is asked for. Linux only; elsewhere
-//! there are no such metrics.
+//! `process_*` metrics from `/proc`, read at each scrape. Linux only; there are no such metrics on other systems.
 
 use std::fmt;
 use std::fs;
@@ -10,7 +9,7 @@ use prometheus_client::encoding::EncodeMetric;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 
-/// The unit of times in `/proc`, fixed at 100 a second in what Linux shows to programs.
+/// Unit of times in `/proc`: 1/100 s on Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 #[derive(Debug)]
@@ -67,10 +66,10 @@ fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: f64
         .encode_gauge(&value)
 }
 
-/// Seconds on the processor, and the start of the process since the Unix epoch.
+/// CPU time in seconds, and start of the process as a Unix time.
 fn times() -> Option<(f64, f64)> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field is the program's name in parentheses and may hold anything; fields are counted behind it.
+    // The second field is the program's name in parentheses, with any characters; fields are counted after it.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |field: usize| fields.get(field - 3)?.parse::<f64>().ok();
     let boot = fs::read_to_string("/proc/stat").ok()?;
@@ -86,7 +85,7 @@ fn times() -> Option<(f64, f64)> {
     ))
 }
 
-/// A line of `/proc/self/status`, which counts in KiB.
+/// A field of `/proc/self/status` in bytes; the file has KiB.
 fn status_bytes(name: &str) -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let kib: f64 = status
@@ -100,7 +99,7 @@ fn status_bytes(name: &str) -> Option<f64> {
 }
 
 fn open_fds() -> Option<f64> {
-    // The descriptor that reads the folder is one of them.
+    // Without the descriptor that reads this directory.
     Some(
         fs::read_dir("/proc/self/fd")
             .ok()?

@@ -1,4 +1,4 @@
-//! What the registry says about its resources: watch caches and lists. Read when it is asked for.
+//! Metrics of the registry: watch caches and lists. Read at each scrape.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,27 +14,27 @@ use crate::registry::{CacheReport, ListCounts, Registry, ResourceReport};
 pub(super) struct Resources(pub(super) Arc<Registry>);
 
 #[derive(Clone, Debug, EncodeLabelSet)]
-struct Resource {
+struct ResourceLabels {
     group: String,
     resource: String,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet)]
-struct Indexed {
+struct IndexLabels {
     group: String,
     resource: String,
     index: String,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet)]
-struct ConsistentRead {
+struct ConsistentReadLabels {
     group: String,
     resource: String,
     success: &'static str,
     fallback: &'static str,
 }
 
-impl Resource {
+impl ResourceLabels {
     fn of(report: &ResourceReport) -> Self {
         Self {
             group: report.resource.group.clone(),
@@ -43,7 +43,7 @@ impl Resource {
     }
 }
 
-/// A metric with one number for each watch cache: its name, its help, the number.
+/// A metric of watch caches: name, help, value.
 type OfCache = (&'static str, &'static str, fn(&CacheReport) -> u64);
 
 const GAUGES: [OfCache; 6] = [
@@ -112,7 +112,7 @@ const COUNTERS: [OfCache; 6] = [
     ),
 ];
 
-/// A metric of lists, its name as the cache's and as the storage's.
+/// A metric of lists: name for the cache, name for the store, help, value.
 type OfLists = (
     &'static str,
     &'static str,
@@ -145,11 +145,11 @@ impl Collector for Resources {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let reports = self.0.report();
         lists(&mut encoder, &reports)?;
-        let cached: Vec<(Resource, &CacheReport)> = reports
+        let cached: Vec<(ResourceLabels, &CacheReport)> = reports
             .iter()
-            .filter_map(|report| Some((Resource::of(report), report.cache.as_ref()?)))
+            .filter_map(|report| Some((ResourceLabels::of(report), report.cache.as_ref()?)))
             .collect();
-        // A server without caches has no such metrics at all.
+        // Without any cache, these metrics are omitted.
         if cached.is_empty() {
             return Ok(());
         }
@@ -179,7 +179,7 @@ fn lists(encoder: &mut DescriptorEncoder<'_>, reports: &[ResourceReport]) -> fmt
         let mut metric = encoder.encode_descriptor(cache, help, None, MetricType::Counter)?;
         for report in reports.iter().filter(|report| report.cache.is_some()) {
             for (index, counts) in &report.cache_lists {
-                let labels = Indexed {
+                let labels = IndexLabels {
                     group: report.resource.group.clone(),
                     resource: report.resource.resource.clone(),
                     index: index.clone(),
@@ -189,14 +189,14 @@ fn lists(encoder: &mut DescriptorEncoder<'_>, reports: &[ResourceReport]) -> fmt
         }
         let mut metric = encoder.encode_descriptor(storage, help, None, MetricType::Counter)?;
         for report in reports {
-            let labels = Resource::of(report);
+            let labels = ResourceLabels::of(report);
             count(
                 &mut metric.encode_family(&labels)?,
                 value(&report.storage_lists),
             )?;
         }
     }
-    // Every object that is read from storage is also looked into.
+    // All objects read from the store are also decoded.
     for (name, help, value) in [
         (
             "apiserver_storage_list_evaluated_objects",
@@ -212,7 +212,7 @@ fn lists(encoder: &mut DescriptorEncoder<'_>, reports: &[ResourceReport]) -> fmt
         let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
         for report in reports {
             count(
-                &mut metric.encode_family(&Resource::of(report))?,
+                &mut metric.encode_family(&ResourceLabels::of(report))?,
                 value(report),
             )?;
         }
@@ -222,7 +222,7 @@ fn lists(encoder: &mut DescriptorEncoder<'_>, reports: &[ResourceReport]) -> fmt
 
 fn consistent_reads(
     encoder: &mut DescriptorEncoder<'_>,
-    cached: &[(Resource, &CacheReport)],
+    cached: &[(ResourceLabels, &CacheReport)],
 ) -> fmt::Result {
     let mut metric = encoder.encode_descriptor(
         "apiserver_watch_cache_consistent_read",
@@ -230,14 +230,14 @@ fn consistent_reads(
         None,
         MetricType::Counter,
     )?;
-    for (Resource { group, resource }, cache) in cached {
+    for (ResourceLabels { group, resource }, cache) in cached {
         let counts = &cache.counts;
         for (success, fallback, value) in [
             ("true", "false", counts.consistent_reads),
             ("true", "true", counts.consistent_fallbacks),
             ("false", "false", counts.consistent_failures),
         ] {
-            let labels = ConsistentRead {
+            let labels = ConsistentReadLabels {
                 group: group.clone(),
                 resource: resource.clone(),
                 success,
@@ -249,7 +249,10 @@ fn consistent_reads(
     Ok(())
 }
 
-fn waits(encoder: &mut DescriptorEncoder<'_>, cached: &[(Resource, &CacheReport)]) -> fmt::Result {
+fn waits(
+    encoder: &mut DescriptorEncoder<'_>,
+    cached: &[(ResourceLabels, &CacheReport)],
+) -> fmt::Result {
     let mut metric = encoder.encode_descriptor(
         "apiserver_watch_cache_read_wait_seconds",
         "How long reads waited for the watch cache to have what they want, by resource",

@@ -1,4 +1,4 @@
-//! The time series of requests, made once for each combination of labels.
+//! Time series of requests, created once for each combination of labels.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,48 +13,48 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets, linear_buckets};
 use prometheus_client::registry::Registry;
 
-/// Seconds; the bounds that upstream's dashboards know.
+/// Histogram bounds in seconds, those of kube-apiserver.
 const LATENCY: [f64; 23] = [
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0,
     10.0, 15.0, 20.0, 30.0, 45.0, 60.0,
 ];
 
-/// More combinations than a server of a few hundred kinds has; beyond it everything new is counted as `other`.
+/// Limit for the number of series, more than a few hundred kinds need; further combinations are counted as `other`.
 const MAX_SERIES: usize = 10_000;
 
-/// What a request is counted under.
+/// The labels of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RequestLabels {
-    /// The verb, in the API's spelling (`create`) or the metrics' (`POST`).
+    /// The verb, as in the API (`create`) or in metrics (`POST`).
     pub verb: &'static str,
     /// Group; empty for core.
     pub group: SmolStr,
     /// Version.
     pub version: SmolStr,
-    /// Plural; empty for requests that are not about a resource.
+    /// Plural; empty for requests that are not for a resource.
     pub resource: SmolStr,
-    /// Subresource; the path for requests that are not about a resource.
+    /// Subresource; the path for requests that are not for a resource.
     pub subresource: SmolStr,
     /// `cluster`, `namespace`, `resource`, or empty.
     pub scope: &'static str,
-    /// Whether nothing is stored.
+    /// Whether it is a dry run.
     pub dry_run: bool,
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestOutcome {
     /// The status code.
     pub code: u16,
-    /// From the first byte read to the last one written.
+    /// Time from the first byte read to the last one written.
     pub duration: Duration,
-    /// Bytes in the request's body, when it had one.
+    /// Size of the request body; `None` without one.
     pub request_bytes: Option<u64>,
-    /// Bytes in the answer's body.
+    /// Size of the response body in bytes.
     pub response_bytes: u64,
 }
 
-/// The spelling of a verb in metrics; `other` for what clients make up.
+/// The label for a verb; `other` for unknown ones.
 pub(in crate::http) fn verb_label(verb: &str) -> &'static str {
     match verb {
         "get" | "GET" => "GET",
@@ -74,7 +74,7 @@ pub(in crate::http) fn verb_label(verb: &str) -> &'static str {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Long {
+struct LongRunningLabels {
     verb: &'static str,
     group: String,
     version: String,
@@ -85,7 +85,7 @@ struct Long {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Timed {
+struct DurationLabels {
     verb: &'static str,
     dry_run: &'static str,
     group: String,
@@ -97,21 +97,21 @@ struct Timed {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Counted {
+struct CounterLabels {
     #[prometheus(flatten)]
-    request: Timed,
+    request: DurationLabels,
     code: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Terminated {
+struct TerminationLabels {
     #[prometheus(flatten)]
-    request: Long,
+    request: LongRunningLabels,
     code: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct BodyOf {
+struct SizeLabels {
     group: String,
     resource: String,
     verb: &'static str,
@@ -120,16 +120,16 @@ struct BodyOf {
 const COMPONENT: &str = "apiserver";
 
 impl RequestLabels {
-    fn body(&self) -> BodyOf {
-        BodyOf {
+    fn body(&self) -> SizeLabels {
+        SizeLabels {
             group: self.group.to_string(),
             resource: self.resource.to_string(),
             verb: verb_label(self.verb),
         }
     }
 
-    fn long(&self) -> Long {
-        Long {
+    fn long(&self) -> LongRunningLabels {
+        LongRunningLabels {
             verb: verb_label(self.verb),
             group: self.group.to_string(),
             version: self.version.to_string(),
@@ -140,8 +140,8 @@ impl RequestLabels {
         }
     }
 
-    fn timed(&self) -> Timed {
-        let Long {
+    fn timed(&self) -> DurationLabels {
+        let LongRunningLabels {
             verb,
             group,
             version,
@@ -150,7 +150,7 @@ impl RequestLabels {
             scope,
             component,
         } = self.long();
-        Timed {
+        DurationLabels {
             verb,
             dry_run: dry_run_label(self.dry_run),
             group,
@@ -162,15 +162,15 @@ impl RequestLabels {
         }
     }
 
-    fn terminated(&self, code: u16) -> Terminated {
-        Terminated {
+    fn terminated(&self, code: u16) -> TerminationLabels {
+        TerminationLabels {
             request: self.long(),
             code,
         }
     }
 
-    fn counted(&self, code: u16) -> Counted {
-        Counted {
+    fn counted(&self, code: u16) -> CounterLabels {
+        CounterLabels {
             request: self.timed(),
             code,
         }
@@ -181,13 +181,13 @@ fn dry_run_label(dry_run: bool) -> &'static str {
     if dry_run { "All" } else { "" }
 }
 
-/// The series that one finished request adds to.
+/// The series of one combination of labels and code.
 struct RequestSeries {
     count: Counter,
     duration: Histogram,
-    /// Only of writes: reads have no body.
+    /// Only for writes; reads have no body.
     request_size: Option<Histogram>,
-    /// Only of reads: what a write sends back is what it was sent.
+    /// Only for reads; the response to a write is about the size of its request.
     response_size: Option<Histogram>,
 }
 
@@ -204,16 +204,16 @@ impl RequestSeries {
     }
 }
 
-/// The families of request metrics, and the handles already made.
+/// The metric families of requests, and the series that exist already.
 pub(super) struct Requests {
     known: RwLock<HashMap<(RequestLabels, u16), Arc<RequestSeries>>>,
     max_series: usize,
-    total: Family<Counted, Counter>,
-    duration: Family<Timed, Histogram>,
-    response_sizes: Family<Long, Histogram>,
-    terminations: Family<Terminated, Counter>,
-    long_running: Family<Long, Gauge>,
-    body_sizes: Family<BodyOf, Histogram>,
+    total: Family<CounterLabels, Counter>,
+    duration: Family<DurationLabels, Histogram>,
+    response_sizes: Family<LongRunningLabels, Histogram>,
+    terminations: Family<TerminationLabels, Counter>,
+    long_running: Family<LongRunningLabels, Gauge>,
+    body_sizes: Family<SizeLabels, Histogram>,
 }
 
 impl std::fmt::Debug for Requests {
@@ -262,7 +262,7 @@ impl Requests {
         let long_running = Family::default();
         registry.register(
             "apiserver_longrunning_requests",
-            "Long-running requests, such as watches, being served",
+            "LongRunningLabels-running requests, such as watches, being served",
             Family::clone(&long_running),
         );
         Self {
@@ -283,8 +283,8 @@ impl Requests {
     }
 
     pub(super) fn finished(&self, labels: RequestLabels, outcome: &RequestOutcome) {
-        // The spelling of the key is that of the series, so that each has one entry. A path that leads nowhere is
-        // what a client made up, so it is not named.
+        // The key has the verb's label, so that each series has one entry. An unknown path is not used as a label,
+        // since clients can make up any number of them.
         let leads_nowhere = labels.resource.is_empty() && outcome.code == 404;
         let labels = RequestLabels {
             verb: verb_label(labels.verb),

@@ -1,4 +1,4 @@
-//! What is counted, and how it is printed.
+//! Metrics: counters and their text formats.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `components/schemas` of a document: the kinds, their lists, and everything they refer to.
+//! `components/schemas` of a document: the kinds, their lists, and all types they refer to.
 
 use apiloom_meta::ResourceDef;
 use apiloom_meta::schema::plain_text;
@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::meta_types;
 use super::names::{self, described, gvk, meta, reference};
 
-/// A kind with the schema of its version, as documents are made of them.
-pub(super) struct Described<'a> {
+/// A kind with the schema of its version.
+pub(super) struct KindSchema<'a> {
     pub(super) def: &'a ResourceDef,
     pub(super) schema: Value,
 }
@@ -23,8 +23,8 @@ pub(super) fn list_name(def: &ResourceDef) -> String {
     names::component(&def.group, &def.version, &def.list_kind)
 }
 
-/// The kinds and their lists, then what these and `paths` refer to.
-pub(super) fn schemas(kinds: &[Described<'_>], paths: &Map<String, Value>) -> Map<String, Value> {
+/// The schemas of the kinds and their lists, and those to which they and `paths` refer.
+pub(super) fn schemas(kinds: &[KindSchema<'_>], paths: &Map<String, Value>) -> Map<String, Value> {
     let mut schemas = Map::new();
     let mut wanted = Vec::new();
     paths
@@ -60,11 +60,11 @@ pub(super) fn schemas(kinds: &[Described<'_>], paths: &Map<String, Value>) -> Ma
 }
 
 /// The schema of a kind with its metadata as a reference.
-fn kind_schema(kind: &Described<'_>) -> Value {
+fn kind_schema(kind: &KindSchema<'_>) -> Value {
     let def = kind.def;
     let mut schema = kind.schema.clone();
     describe_root(&mut schema, def);
-    // The schema gives it the text of the type, which readers of the reference would then see twice.
+    // The description of the type would appear twice for readers of the reference.
     let metadata = described(&meta("ObjectMeta"), "The metadata that every object has.");
     schema["properties"]["metadata"] = metadata;
     forget_required_metadata(&mut schema);
@@ -80,7 +80,8 @@ fn kind_schema(kind: &Described<'_>) -> Value {
     schema
 }
 
-/// Metadata is required of our types, never of documents: Kubernetes leaves it to the check of the name.
+/// Makes metadata optional: the Rust types require it, but Kubernetes' documents do not, since the name is validated
+/// separately.
 pub(in crate::http) fn forget_required_metadata(schema: &mut Value) {
     let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) else {
         return;
@@ -93,7 +94,7 @@ pub(in crate::http) fn forget_required_metadata(schema: &mut Value) {
     }
 }
 
-/// Puts the kind's documentation and the meaning of `apiVersion` and `kind` in.
+/// Adds the kind's documentation, and the descriptions of `apiVersion` and `kind`.
 pub(in crate::http) fn describe_root(schema: &mut Value, def: &ResourceDef) {
     if !schema.is_object() {
         *schema = json!({ "type": "object" });
@@ -125,7 +126,7 @@ fn list_schema(def: &ResourceDef) -> Value {
     })
 }
 
-/// Adds the names of the components that a value refers to.
+/// Appends the names of the components to which a value refers.
 fn references(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(map) => {

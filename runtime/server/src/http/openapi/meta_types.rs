@@ -1,7 +1,7 @@
-//! The components of `meta/v1`: from the schemas of our Rust types where there are such types, by hand otherwise.
+//! The components of `meta/v1`: generated from Rust types where these exist, written by hand otherwise.
 //!
-//! Schemas say which fields there are and what they mean; what schemars cannot know (required fields of types whose
-//! fields all have a default, list topology) is added here.
+//! Schemas give the fields and their descriptions; properties that schemars does not derive (required fields of types
+//! whose fields all have a default, list topology) are added here.
 
 use apiloom_meta::{
     ListMeta, ManagedFieldsEntry, ObjectMeta, OwnerReference, Status, StatusCause, StatusDetails,
@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::names::{described, gvk, meta, reference};
 
-/// The component of a type of `meta/v1`; `groups` are the group and version pairs of the document, whose requests
-/// may carry the type.
+/// The component of a type of `meta/v1`; `groups` are the group and version pairs of the document, in whose requests
+/// the type may occur.
 pub(super) fn component(name: &str, groups: &[(&str, &str)]) -> Option<Value> {
     Some(match name {
         "ObjectMeta" => object_meta(),
@@ -52,11 +52,11 @@ pub(super) fn component(name: &str, groups: &[(&str, &str)]) -> Option<Value> {
     })
 }
 
-/// What `apiVersion` of every root means.
+/// Description of `apiVersion` in every object.
 pub(super) const API_VERSION: &str = "The group and version that this object is written in, such as `apps/v1`. \
     The server converts versions it knows and refuses others.";
 
-/// What `kind` of every root means.
+/// Description of `kind` in every object.
 pub(super) const KIND: &str = "The kind of this object, in CamelCase. The server infers it from the path and it cannot be changed.";
 
 fn object_meta() -> Value {
@@ -208,7 +208,8 @@ fn api_resource() -> Value {
     })
 }
 
-/// The kind in `meta/v1` of the core group and of every group and version of the document.
+/// `x-kubernetes-group-version-kind` for a kind of `meta/v1` that exists in the core group and in every group and
+/// version of the document.
 fn kinds_everywhere(kind: &str, groups: &[(&str, &str)]) -> Value {
     let mut all = vec![("", "v1")];
     all.extend(groups.iter().filter(|known| **known != ("", "v1")));
@@ -217,7 +218,7 @@ fn kinds_everywhere(kind: &str, groups: &[(&str, &str)]) -> Value {
         .collect()
 }
 
-/// The schema of one of our types, references and wrappers in the spelling of the documents.
+/// The schema of a Rust type, with references and wrappers as in Kubernetes' documents.
 fn of<T: JsonSchema>() -> Value {
     let schema = SchemaSettings::openapi3()
         .into_generator()
@@ -238,7 +239,7 @@ fn of<T: JsonSchema>() -> Value {
     Value::Object(clean)
 }
 
-/// One field: `null` is no value in the API, defaults of Rust are not defaults of the API, and Go has no unsigned formats.
+/// The schema of one field, without `null`, Rust's defaults and unsigned formats, which the API does not have.
 fn field_of(field: &Value) -> Value {
     let wrapped = ["allOf", "anyOf", "oneOf"].iter().find_map(|key| {
         field

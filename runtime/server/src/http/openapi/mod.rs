@@ -1,7 +1,7 @@
-//! OpenAPI: `/openapi/v3` with one document for each group and version, `/openapi/v2` with one for everything.
+//! OpenAPI: `/openapi/v3` with one document for each group and version, `/openapi/v2` with one for all.
 //!
-//! Documents follow from definitions and schemas alone. They are built on the first request that needs them, then kept
-//! compressed: most servers are asked for them seldom, and clients take them compressed anyway.
+//! Documents are derived from definitions and schemas. They are built by the first request that needs them, and kept
+//! compressed, since they are rarely requested and clients accept them compressed.
 
 mod components;
 mod meta_types;
@@ -36,30 +36,30 @@ use super::served::served;
 use super::static_doc::{PackedDoc, is_fresh, quoted};
 use crate::registry::{Catalog, Endpoint, VersionSchema};
 
-use components::Described;
+use components::KindSchema;
 pub(in crate::http) use components::{describe_root, forget_required_metadata};
 
-/// A group and version, and how to get the schemas of its kinds when they are wanted.
+/// A group and version with its kinds, whose schemas are made when needed.
 pub(crate) struct Source {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) kinds: Vec<KindSource>,
 }
 
-/// A schema as OpenAPI v3, with metadata spelled as asked.
+/// A schema as OpenAPI v3, with the given spelling of metadata.
 pub(crate) type SchemaAs = dyn Fn(&Metadata<'_>) -> Value + Send + Sync;
 
-/// A schema as a CustomResourceDefinition has it.
+/// A schema for a CustomResourceDefinition.
 pub(crate) type SchemaInCrd = dyn Fn() -> CrdSchema + Send + Sync;
 
-/// A kind's definition, and its schema as OpenAPI when it is wanted.
+/// A kind's definition with functions for its schema.
 pub(crate) struct KindSource {
     pub(crate) def: ResourceDef,
-    /// Whether every server serves it.
+    /// Whether this is a kind that every apiloom server has.
     pub(crate) is_own: bool,
     pub(crate) schema: Box<SchemaAs>,
     pub(crate) in_crd: Box<SchemaInCrd>,
-    /// The text of its deprecation warning, when one is due at this release.
+    /// Text of the deprecation warning, if the version is deprecated in the release.
     pub(crate) deprecation_warning: Option<String>,
 }
 
@@ -81,7 +81,7 @@ impl KindSource {
 }
 
 impl Source {
-    /// What this catalog serves.
+    /// All groups and versions of a catalog.
     pub(crate) fn all(catalog: &Catalog) -> Vec<Self> {
         let kinds_of = |group: &str, version: &str| {
             let endpoints = catalog
@@ -116,7 +116,7 @@ impl Source {
         )
     }
 
-    /// The OpenAPI v2 document of all.
+    /// The OpenAPI v2 document of all groups and versions.
     pub(crate) fn v2<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Value {
         let versions: Vec<_> = all
             .clone()
@@ -128,13 +128,13 @@ impl Source {
         ))
     }
 
-    /// The key in the index of v3 documents: `apis/GROUP/VERSION`.
+    /// Key in the index of v3 documents: `apis/GROUP/VERSION`.
     pub(crate) fn key(&self) -> String {
         v3::key(&self.group, &self.version)
     }
 
-    fn described(&self) -> impl Iterator<Item = Described<'_>> {
-        self.kinds.iter().map(|kind| Described {
+    fn described(&self) -> impl Iterator<Item = KindSchema<'_>> {
+        self.kinds.iter().map(|kind| KindSchema {
             def: &kind.def,
             schema: (kind.schema)(&Metadata::Ref(names::OBJECT_META)),
         })
@@ -165,7 +165,7 @@ struct V3 {
 }
 
 const JSON: &str = "application/json";
-/// The protobuf form of v2, and the two spellings by which it is asked for: the first is older and not a valid media type.
+/// Media type of v2 as protobuf. Clients accept it in two spellings, of which the older one is not a valid media type.
 const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const PROTOBUF_ASKED: [&str; 2] = [
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
@@ -174,7 +174,7 @@ const PROTOBUF_ASKED: [&str; 2] = [
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl OpenApi {
-    /// The documents of what this registry serves; nothing is built yet.
+    /// The documents of a catalog, built when they are first requested.
     pub fn new(catalog: &Catalog) -> Self {
         Self::of(Source::all(catalog))
     }
@@ -189,7 +189,7 @@ impl OpenApi {
         }
     }
 
-    /// The paths of the documents, for the list at `/`.
+    /// Paths of the documents, for the list at `/`.
     pub fn paths(&self) -> impl Iterator<Item = String> + use<'_> {
         let documents = self
             .sources
@@ -200,7 +200,7 @@ impl OpenApi {
             .chain(documents)
     }
 
-    /// Answers `/openapi/v2`, `/openapi/v3` and below; `None` for other paths.
+    /// Responds to `/openapi/v2`, `/openapi/v3` and below; `None` for other paths.
     pub fn respond(&self, request: &Parts) -> Option<Response<Body>> {
         match request.uri.path().strip_prefix("/openapi/")? {
             "v2" => Some(self.respond_v2(request)),
@@ -214,9 +214,10 @@ impl OpenApi {
             return status(StatusCode::NOT_ACCEPTABLE);
         };
         let fresh = is_fresh(&request.headers, document.hash()) || self.is_unmodified(request);
-        let mut response = match fresh {
-            true => status(StatusCode::NOT_MODIFIED),
-            false => document.answer(&request.headers, content_type),
+        let mut response = if fresh {
+            status(StatusCode::NOT_MODIFIED)
+        } else {
+            document.answer(&request.headers, content_type)
         };
         let headers = response.headers_mut();
         headers.insert(ETAG, quoted(document.hash()));
@@ -229,7 +230,7 @@ impl OpenApi {
         response
     }
 
-    /// The document in the first form that the request accepts and we have, and its media type.
+    /// The document in the first accepted format, and its media type.
     fn v2_as_accepted(&self, request: &Parts) -> Option<(&PackedDoc, &'static str)> {
         let build = || Source::v2(self.sources.iter());
         accepted(&request.headers).iter().find_map(|clause| {
@@ -249,7 +250,7 @@ impl OpenApi {
         })
     }
 
-    /// `If-Modified-Since` counts only without `If-None-Match`.
+    /// Evaluates `If-Modified-Since`, which is ignored if there is an `If-None-Match`.
     fn is_unmodified(&self, request: &Parts) -> bool {
         let header = request
             .headers
@@ -344,7 +345,7 @@ fn takes_json(request: &Parts) -> bool {
         .any(|clause| clause.matches(JSON))
 }
 
-/// Inserts a header whose text is a path or a date of ours, so always well-formed.
+/// Inserts a header whose value is a path or date of the server, which is always valid.
 fn insert(response: &mut Response<Body>, name: HeaderName, text: &str) {
     if let Ok(value) = HeaderValue::try_from(text) {
         response.headers_mut().insert(name, value);

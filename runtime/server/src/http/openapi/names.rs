@@ -3,14 +3,14 @@
 use apiloom_meta::ResourceDef;
 use serde_json::{Value, json};
 
-/// Where the types of `meta/v1` live; every client knows them by these names.
+/// Prefix of the components of `meta/v1`, which clients know.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
-/// How the metadata of an object is referred to.
+/// Component of an object's metadata.
 pub(super) const OBJECT_META: &str =
     "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// `com.example.wardle.v1alpha1.Flunder`: the group backwards, the version, the kind.
+/// The component of a kind: `com.example.wardle.v1alpha1.Flunder`, with the group's labels reversed.
 pub(super) fn component(group: &str, version: &str, kind: &str) -> String {
     if group.is_empty() {
         return format!("io.k8s.api.core.{version}.{kind}");
@@ -24,7 +24,7 @@ pub(super) fn meta(kind: &str) -> String {
     format!("{META}{kind}")
 }
 
-/// The type of `meta/v1` behind a component name.
+/// The type of `meta/v1` for a component name; `None` for other components.
 pub(super) fn meta_type(component: &str) -> Option<&str> {
     component.strip_prefix(META)
 }
@@ -34,7 +34,7 @@ pub(super) fn reference(component: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{component}") })
 }
 
-/// A reference with a description of its own, which a plain `$ref` may not have in OpenAPI 3.0.
+/// A reference with its own description, which OpenAPI 3.0 does not allow beside `$ref`.
 pub(super) fn described(component: &str, description: &str) -> Value {
     json!({ "allOf": [reference(component)], "description": description })
 }
@@ -63,7 +63,7 @@ pub(super) fn tag(group: &str, version: &str) -> String {
     )
 }
 
-/// Where the resources of a version live.
+/// Base path of the resources of a version.
 pub(super) fn base_path(def: &ResourceDef) -> String {
     match def.group.as_str() {
         "" => format!("/api/{}", def.version),
@@ -71,7 +71,7 @@ pub(super) fn base_path(def: &ResourceDef) -> String {
     }
 }
 
-/// The words of a group's name. Kubernetes leaves its own domain out.
+/// The words of a group's name, without Kubernetes' own domain.
 fn words(group: &str) -> Vec<&str> {
     let group = if group.is_empty() {
         "core"

@@ -1,7 +1,7 @@
-//! `paths` of a document: one operation for each verb of each kind, spelled as upstream spells them.
+//! `paths` of a document: one operation for each verb of each kind, with the names of kube-apiserver.
 //!
-//! The deprecated `/watch/` prefix is left out, as upstream leaves it out for custom resources: a list with `watch=true`
-//! says the same.
+//! The deprecated prefix `/watch/` is omitted, as kube-apiserver omits it for custom resources: a list with
+//! `watch=true` is equivalent.
 
 use apiloom_meta::kind::{DeletionRule, Scope, SubresourceDef, Verb};
 use apiloom_meta::{GroupVersionKind, ResourceDef};
@@ -12,7 +12,7 @@ use super::{components, parameters};
 use crate::http::format;
 use crate::http::request_info::NAMESPACES;
 
-/// Kinds of patches that are served; clients choose among these.
+/// The supported patch formats, for clients to choose from.
 const PATCHES: [&str; 2] = [
     "application/json-patch+json",
     "application/merge-patch+json",
@@ -23,7 +23,7 @@ fn formats() -> Vec<&'static str> {
     format::media_types().collect()
 }
 
-/// Adds the operations of a kind, its subresources included.
+/// Adds the operations of a kind and its subresources.
 pub(super) fn add(def: &ResourceDef, paths: &mut Map<String, Value>) {
     let base = base_path(def);
     let namespaced = def.scope == Scope::Namespaced;
@@ -103,7 +103,7 @@ fn insert<const N: usize>(
     );
 }
 
-/// A path without operations is no path.
+/// Adds a path, unless it has no operations.
 fn insert_path(
     paths: &mut Map<String, Value>,
     path: String,
@@ -202,7 +202,7 @@ impl Operations<'_> {
 
     fn delete(&self) -> Value {
         let text = format!("Deletes a {}.", self.def.kind);
-        // A container answers with itself, because it is still there while its content goes.
+        // The response is the object for a container, which still exists while its content is deleted.
         let answer = match self.def.deletion {
             DeletionRule::Object => meta("Status"),
             DeletionRule::Container { .. } => components::name(self.def),
@@ -228,7 +228,7 @@ impl Operations<'_> {
         })
     }
 
-    /// `readWardleExampleComV1alpha1NamespacedFlunderStatus`.
+    /// Operation id: `readWardleExampleComV1alpha1NamespacedFlunderStatus`.
     fn id(&self, verb: &str, sub: Option<&SubresourceDef>) -> String {
         let infix = operation_infix(&self.def.group, &self.def.version);
         let namespaced = if self.namespaced { "Namespaced" } else { "" };
@@ -262,7 +262,7 @@ impl Operations<'_> {
         responses(answers, &reference(&component), &formats())
     }
 
-    /// The component of a kind, the object's own unless another is given.
+    /// The component of a kind; of the object's own kind for `None`.
     fn component(&self, kind: Option<&GroupVersionKind>) -> String {
         kind.map_or_else(
             || components::name(self.def),

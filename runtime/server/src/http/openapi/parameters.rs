@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// A query parameter: name, type, what it does.
+/// A query parameter: name, type, description.
 type Query = (&'static str, &'static str, &'static str);
 
 const PRETTY: Query = ("pretty", "string", "With `true`, JSON is indented.");
@@ -104,7 +104,7 @@ const DELETE: [Query; 4] = [
     ),
 ];
 
-/// What stands beside the operations of a path: its variables and `pretty`.
+/// The parameters of a path: its variables and `pretty`.
 pub(super) fn of_path(path: &str, kind: &str) -> Value {
     let variables = [
         ("name", format!("The name of the {kind}.")),
@@ -120,7 +120,7 @@ pub(super) fn of_path(path: &str, kind: &str) -> Value {
     in_path.chain([query(&PRETTY)]).collect()
 }
 
-/// The query parameters of an operation, by its `x-kubernetes-action`; `watchable` for lists that can be watched.
+/// The query parameters of an operation, by `x-kubernetes-action`; `watchable` for lists that can be watched.
 pub(super) fn of_action(action: &str, watchable: bool) -> Value {
     let mut all: Vec<Query> = match action {
         "list" if watchable => SELECT.into_iter().chain(WATCH).collect(),

@@ -1,11 +1,11 @@
-//! The OpenAPI 2.0 document as protobuf (`openapi.v2.Document` of gnostic), the only form that client-go asks for.
+//! The OpenAPI 2.0 document as protobuf (`openapi.v2.Document` of gnostic), the only format that client-go requests.
 //!
-//! kubectl falls back to it to check objects of kinds that cannot be patched. Only what our documents use is written:
-//! a table for each message, and functions where a message wraps another.
+//! kubectl falls back to it to validate objects of kinds that cannot be patched. Only the fields in our documents are
+//! supported: a table for each message, and functions for messages that wrap others.
 
 use serde_json::Value;
 
-/// How a JSON value is written.
+/// How a JSON value is encoded.
 #[derive(Clone, Copy)]
 enum Field {
     Text,
@@ -13,21 +13,21 @@ enum Field {
     Flag,
     Integer,
     Double,
-    /// Any value, as YAML text; JSON is YAML.
+    /// Any value, as YAML text; JSON is valid YAML.
     Any,
     Anys,
     /// One message.
     Message(fn(&Value) -> Vec<u8>),
-    /// A message for each item.
+    /// One message per item.
     Messages(fn(&Value) -> Vec<u8>),
 }
 
-/// JSON key, field number, how it is written.
+/// JSON key, field number, encoding.
 type Table = [(&'static str, u32, Field)];
 
 use Field::{Any, Anys, Double, Flag, Integer, Message, Messages, Text, Texts};
 
-/// Encodes a whole document.
+/// Encodes a complete document.
 pub(super) fn document(document: &Value) -> Vec<u8> {
     const TABLE: &Table = &[
         ("swagger", 1, Text),
@@ -79,7 +79,7 @@ fn operation(value: &Value) -> Vec<u8> {
     message(value, TABLE, 13)
 }
 
-/// A parameter in its wrappers: item, parameter, and for parameters outside of the body one more.
+/// A parameter in its wrapper messages: item, parameter, and one more for parameters outside of the body.
 fn parameter(value: &Value) -> Vec<u8> {
     const BODY: &Table = &[
         ("description", 1, Text),
@@ -207,7 +207,7 @@ fn security_definitions(value: &Value) -> Vec<u8> {
     named(value, 1, api_key)
 }
 
-/// The fields of a table, then `x-` keys as `NamedAny` in the field for extensions.
+/// Encodes the fields of a table, then `x-` keys as `NamedAny` in the field for extensions.
 fn message(value: &Value, table: &Table, extensions: u32) -> Vec<u8> {
     let mut out = Vec::new();
     for (key, number, field) in table {
@@ -226,7 +226,7 @@ fn message(value: &Value, table: &Table, extensions: u32) -> Vec<u8> {
     out
 }
 
-/// A map as pairs of name and value.
+/// Encodes a map as pairs of name and value.
 fn named(value: &Value, number: u32, encode: fn(&Value) -> Vec<u8>) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in value.as_object().into_iter().flatten() {
@@ -252,7 +252,7 @@ fn wrap(number: u32, inner: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Writes one field; a value of another type than the field's is left out, as an absent one.
+/// Writes one field; a value of the wrong type is omitted, like an absent one.
 fn write(out: &mut Vec<u8>, number: u32, field: &Field, value: &Value) {
     let each = || value.as_array().into_iter().flatten();
     match field {
@@ -301,7 +301,7 @@ fn bytes(out: &mut Vec<u8>, number: u32, value: &[u8]) {
 
 fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value > 0x7f {
-        // The low seven bits, and a flag that more follow.
+        // Seven bits, with the flag for more bytes.
         out.push(value as u8 | 0x80);
         value >>= 7;
     }

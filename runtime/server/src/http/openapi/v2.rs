@@ -1,8 +1,8 @@
-//! The OpenAPI 2.0 (Swagger) document: the same content in the older spelling, without what that cannot say.
+//! The OpenAPI 2.0 (Swagger) document, converted from 3.0; constructs that 2.0 does not support are dropped.
 
 use serde_json::{Map, Value, json};
 
-/// Turns an OpenAPI 3.0 document of ours into a 2.0 document.
+/// Converts an OpenAPI 3.0 document of this server to 2.0.
 pub(super) fn from_v3(mut document: Value) -> Value {
     let mut take = |path: &str| {
         document
@@ -76,7 +76,7 @@ fn operation(operation: Value) -> Value {
     operation.into()
 }
 
-/// In 2.0 the type of a parameter stands in the parameter itself.
+/// In 2.0 a parameter has its type inline, not in a schema.
 fn parameters(parameters: Value) -> Value {
     let Value::Array(all) = parameters else {
         return parameters;
@@ -93,7 +93,7 @@ fn parameters(parameters: Value) -> Value {
     all.into_iter().map(convert).collect()
 }
 
-/// The media types of a `content`, and the schema that all of them have.
+/// The media types of a `content`, and their common schema.
 fn content(content: Value) -> (Vec<String>, Value) {
     let Value::Object(content) = content else {
         return (Vec::new(), Value::Null);
@@ -106,7 +106,7 @@ fn content(content: Value) -> (Vec<String>, Value) {
     (formats, schema(first.unwrap_or_default()))
 }
 
-/// One schema: alternatives and `nullable` cannot be said, so what they widen is left open.
+/// Converts a schema. 2.0 has no alternatives and no `nullable`, so their schemas become unrestricted.
 fn schema(value: Value) -> Value {
     let Value::Object(mut object) = value else {
         return value;
@@ -143,7 +143,7 @@ fn schema(value: Value) -> Value {
     object.into()
 }
 
-/// The target of a reference, plain or wrapped to carry a description.
+/// The target of a reference, with or without the wrapper for a description.
 fn reference(object: &Map<String, Value>) -> Option<String> {
     let wrapped = object
         .get("allOf")

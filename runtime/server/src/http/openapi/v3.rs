@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::components::{self, Described};
+use super::components::{self, KindSchema};
 use super::operations;
 use crate::http::version::KUBERNETES_RELEASE;
 
-/// The document of these kinds; the versions are those whose discovery the document describes.
-pub(super) fn document(versions: &[(&str, &str)], kinds: &[Described<'_>]) -> Value {
+/// The document of these kinds, with the discovery of these versions.
+pub(super) fn document(versions: &[(&str, &str)], kinds: &[KindSchema<'_>]) -> Value {
     let mut paths = Map::new();
     for (group, version) in versions {
         operations::add_discovery(group, version, &mut paths);

@@ -1,4 +1,4 @@
-//! `DeleteOptions`, from the body when there is one and otherwise from the query.
+//! `DeleteOptions`, from the body if there is one, otherwise from the query.
 
 use apiloom_meta::codec::{DecodeError, Format, MAX_EXPANDED_BYTES, decode_value};
 use apiloom_meta::field::go_quote;
@@ -9,7 +9,7 @@ use super::{check_dry_run, invalid};
 use crate::http::query::Query;
 use crate::registry::{DeleteOptions, Preconditions, PropagationPolicy, unrecognized};
 
-/// Why a document that is no object has no type.
+/// Error text for a document that is not an object.
 const NO_TYPE: &str = "couldn't get version/kind; json parse error: json: cannot unmarshal value into Go value of type \
     struct { APIVersion string; Kind string }";
 
@@ -23,10 +23,10 @@ struct RawDeleteOptions {
     preconditions: Preconditions,
 }
 
-/// `DeleteOptions` from the query; used when the body is empty.
+/// Decodes `DeleteOptions` from the query; used if the body is empty.
 ///
 /// # Errors
-/// BadRequest for what cannot be decoded, Invalid for what does not fit together.
+/// BadRequest for malformed values, Invalid for values that contradict each other.
 pub(in crate::http) fn delete_options_of_query(query: &Query) -> Result<DeleteOptions, ApiError> {
     let raw = RawDeleteOptions {
         dry_run: query.all("dryRun").map(str::to_owned).collect(),
@@ -40,11 +40,11 @@ pub(in crate::http) fn delete_options_of_query(query: &Query) -> Result<DeleteOp
     raw.validate()
 }
 
-/// `DeleteOptions` from a body that is not empty; `own` is the version of the resource, which is accepted beside `v1`
+/// Decodes `DeleteOptions` from a non-empty body; `own` is the version of the resource, which is accepted besides `v1`
 /// and `meta.k8s.io/v1`.
 ///
 /// # Errors
-/// BadRequest for another kind or a field of the wrong type, Invalid for what does not fit together.
+/// BadRequest for another kind or a field of the wrong type, Invalid for values that contradict each other.
 pub(in crate::http) fn delete_options_of_body(
     body: &[u8],
     format: Format,
@@ -56,7 +56,7 @@ pub(in crate::http) fn delete_options_of_body(
     })?;
     let fields = match value {
         Value::Object(fields) => fields,
-        // Go reads null as options of which none is set.
+        // Go decodes null as options without any field.
         Value::Null => Map::new(),
         _ => return Err(unrecognized_options(body, NO_TYPE)),
     };
@@ -92,7 +92,7 @@ fn unrecognized_options(body: &[u8], why: &str) -> ApiError {
     unrecognized("DeleteOptions", why, body)
 }
 
-/// The fields of an options document, read one by one; null is absent.
+/// Reader for the fields of an options document; null counts as absent.
 struct Fields<'a> {
     fields: &'a serde_json::Map<String, Value>,
     path: String,

@@ -1,4 +1,4 @@
-//! Options and their refusals, as tables.
+//! Options and their errors, as tables.
 
 use apiloom_meta::codec::Format;
 use apiloom_meta::{GroupVersion, StatusReason};

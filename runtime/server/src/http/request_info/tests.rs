@@ -1,4 +1,4 @@
-//! The resolution of URLs, as a table.
+//! Parsing of URLs, as a table.
 
 use super::*;
 

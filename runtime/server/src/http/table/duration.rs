@@ -1,4 +1,4 @@
-//! Ages as kubectl prints them: two units at most, coarser the longer ago.
+//! Ages as kubectl prints them: at most two units, coarser for older objects.
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
@@ -8,7 +8,7 @@ const YEAR: i64 = 365 * DAY;
 /// A number of seconds for people: `90s`, `5m`, `2d3h`.
 pub(super) fn human(seconds: i64) -> String {
     match seconds {
-        // A clock that is off by a second is forgiven.
+        // Allows for clocks that differ by a second.
         ..-1 => "<invalid>".to_owned(),
         -1..0 => "0s".to_owned(),
         0..120 => format!("{seconds}s"),
@@ -23,7 +23,7 @@ pub(super) fn human(seconds: i64) -> String {
     }
 }
 
-/// `2d3h`, or `2d` when nothing is left of the smaller unit.
+/// `2d3h`, or `2d` if the smaller unit is zero.
 fn pair(seconds: i64, big: i64, big_name: &str, small: i64, small_name: &str) -> String {
     match seconds % big / small {
         0 => format!("{}{big_name}", seconds / big),

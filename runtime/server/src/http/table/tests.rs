@@ -1,4 +1,4 @@
-//! Cells and columns of kinds with and without columns of their own.
+//! Cells and columns of kinds with and without declared columns.
 
 use apiloom_meta::codec::encode_json;
 use apiloom_meta::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
@@ -59,7 +59,6 @@ fn a_kind_without_columns_shows_name_and_creation() {
     check(&[], value, &json!(["a", "2023-11-14T22:08:20Z"]));
 }
 
-// Issue 10, point 12.
 #[test]
 fn missing_values_are_null_and_a_missing_age_is_unknown() {
     let columns = [
@@ -119,7 +118,6 @@ fn a_column_definition_has_all_five_keys() {
     );
 }
 
-// Issue 10, point 6.
 #[test]
 fn a_query_shows_one_value_of_a_list() {
     let of_condition = |name, field: &str, column_type| {

@@ -1,8 +1,7 @@
-//! Bodies that are odd, answered as kube-apiserver answers them.
+//! Responses to unusual bodies, as those of kube-apiserver.
 
 use super::*;
 
-// Issue 9, point 19.
 #[tokio::test]
 async fn null_is_a_body_that_says_nothing() {
     let api = api().await;
@@ -24,7 +23,6 @@ async fn null_is_a_body_that_says_nothing() {
     get(&api, &item).await.expect(404);
 }
 
-// Issue 9, point 19.
 #[tokio::test]
 async fn a_list_is_no_object_to_create() {
     let api = api().await;
@@ -44,7 +42,6 @@ async fn a_list_is_no_object_to_create() {
     );
 }
 
-// Issue 9, point 19.
 #[tokio::test]
 async fn a_content_type_that_is_none_is_refused() {
     let api = api().await;
@@ -66,7 +63,6 @@ async fn a_content_type_that_is_none_is_refused() {
         .expect(201);
 }
 
-// Issue 9, point 19.
 #[tokio::test]
 async fn what_is_no_unicode_is_replaced() {
     let api = api().await;

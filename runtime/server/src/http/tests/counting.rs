@@ -1,8 +1,8 @@
-//! What `/metrics` says about requests.
+//! Metrics of requests.
 
 use super::*;
 
-/// The value of the series whose line contains all of these.
+/// The value of the series whose line contains all these texts.
 async fn value(api: &Api, name: &str, labels: &[&str]) -> Option<String> {
     let text = get(api, "/metrics").await.expect(200).body;
     let line = text.lines().find(|line| {

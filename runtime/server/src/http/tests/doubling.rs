@@ -1,6 +1,6 @@
-//! The cost of a body is linear in its size, for every shape (issue 9, point 10): each shape is sent once and doubled, and
-//! the thread's CPU time may grow by no more than half above the double. Work that grows with the square takes four times as
-//! much, and would hold a thread for minutes with a body of 3 MiB. Nor does an answer grow far beyond its request.
+//! The cost of a body is linear in its size, for every shape: each shape is sent once and with double size, and the
+//! thread's CPU time may grow at most by a factor of 3. Quadratic work would take four times as long, and occupy a
+//! thread for minutes with a body of 3 MiB. The response must not be much larger than the request.
 
 mod pile;
 
@@ -20,7 +20,7 @@ const YAML: &str = "application/yaml";
 const MERGE: &str = "application/merge-patch+json";
 const PATCH: &str = "application/json-patch+json";
 
-/// A request of a size.
+/// A request with a body of variable size.
 struct Request {
     method: &'static str,
     url: String,
@@ -43,13 +43,14 @@ impl Request {
         self.url.len() + self.body.len() + headers.sum::<usize>()
     }
 
-    /// Its beginning.
+    /// Beginning of the body.
     fn shown(&self) -> String {
         let body = String::from_utf8_lossy(&self.body[..self.body.len().min(200)]);
         format!("{} {} bytes: {body}", self.method, self.len())
     }
 
-    /// Sends it and expects this code; gives the length of the answer with its headers, and what it took of this thread.
+    /// Sends the request and checks its code; returns the length of the response with its headers, and the thread's
+    /// CPU time.
     async fn send(&self, api: &Api, code: u16) -> (usize, Duration) {
         let mut request = http::Request::builder().method(self.method).uri(&self.url);
         for (name, value) in &self.headers {
@@ -73,7 +74,7 @@ fn thread_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
-/// What a request takes, on an API of its own.
+/// The cost of a request on a new API.
 async fn cost(before: Option<&Request>, request: &Request, code: u16) -> Duration {
     let api = api_of(|registry| {
         registry.kind::<Pile>();
@@ -82,7 +83,7 @@ async fn cost(before: Option<&Request>, request: &Request, code: u16) -> Duratio
     .await;
     if let Some(before) = before {
         before.send(&api, 201).await;
-        // Lets the watch cache have it, which is work of this thread too.
+        // The watch cache takes the change on this thread too.
         let list = Request::new("GET", PILES, JSON, "");
         list.send(&api, 200).await;
     }
@@ -100,7 +101,7 @@ async fn check_after(
 ) {
     let made = [size, 2 * size].map(|size| (before.map(|before| before(size)), request(size)));
     let mut least = [Duration::MAX; 2];
-    // What else the machine does may slow down either of the two, so the least of some counts.
+    // Other processes may slow down either request, so the minimum of several runs counts.
     for _ in 0..30 {
         for (least, (before, request)) in least.iter_mut().zip(&made) {
             *least = cost(before.as_ref(), request, code).await.min(*least);
@@ -113,12 +114,12 @@ async fn check_after(
     panic!("the double takes more than the double, {least:?}: {shown}");
 }
 
-/// Checks the cost of requests that get this answer.
+/// Checks the cost of requests with this response.
 async fn check(size: usize, code: u16, request: impl Fn(usize) -> Request) {
     check_after(None, size, code, request).await;
 }
 
-/// The items of `one` of each number, with commas between them.
+/// The items that `one` returns for each number, separated by commas.
 fn list(size: usize, one: impl Fn(usize) -> String) -> String {
     let items: Vec<String> = (0..size).map(one).collect();
     items.join(",")
@@ -391,7 +392,7 @@ async fn maps_cost_what_they_are_long() {
 
 #[tokio::test]
 async fn fields_that_do_not_belong_cost_what_they_are_long() {
-    // Null means absent; a second one is a duplicate all the same.
+    // Null means absent; a second one is still a duplicate.
     let nulls = |n| list(n, |i| format!("\"k{i}\":null"));
     check(2500, 201, |n| {
         create("", &format!("\"texts\":{{}},{}", nulls(n)))
@@ -533,7 +534,7 @@ async fn patches_cost_what_they_are_long() {
         ))
     })
     .await;
-    // A long key above many fields that are unknown, or there twice: the text of each has the path.
+    // A long key above many unknown or duplicate fields: the text of each error has the path.
     let key = |n: usize| "k".repeat(100 * n);
     let unknown = |i| format!("\"{i}\":{{\"name\":\"n\",\"unknown\":6}}");
     let objects = |n| format!("\"objects\":{{\"{}\":{{{}}}}}", key(n), list(n, unknown));
@@ -690,7 +691,7 @@ async fn what_stands_beside_a_body_costs_what_it_is_long() {
     .await;
 }
 
-/// A field of a protobuf message that has a length.
+/// A field of a protobuf message with a length prefix.
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2];
     let mut len = bytes.len();

@@ -1,4 +1,4 @@
-//! What clients are told while a watch cache is being filled or is behind, and what `/metrics` says of it.
+//! Responses and metrics while a watch cache is being filled or is behind.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::*;
 
-/// A store in which the first list of flunders, which is the watch cache's, waits until it is let through.
+/// A store whose first list of flunders, the watch cache's, waits until it is released.
 #[derive(Debug)]
 struct Gate {
     store: Arc<Memory>,
@@ -31,7 +31,7 @@ impl Gate {
         }
     }
 
-    /// Lets everything through, but no watch of flunders delivers anything.
+    /// Releases the lists, but not the watches of flunders.
     fn silent() -> Self {
         Self {
             is_silent: true,
@@ -109,8 +109,8 @@ async fn c_124_scans_wait_for_the_watch_cache_and_the_rest_does_not() {
     assert_eq!(all.at("/items/1/metadata/name"), "b");
 }
 
-/// Reads of what the cache should have wait for it for 3 s, in which the store is asked for its progress every 100 ms; then
-/// the store answers, except for a state that a request names.
+/// Reads that need a newer state of the cache wait for 3 s, and the store is asked for progress every 100 ms; then the
+/// store is read, except for a revision that the request names.
 #[tokio::test(start_paused = true)]
 async fn a_cache_that_stays_behind_is_passed_over() {
     let store = Arc::new(Gate::silent());

@@ -160,6 +160,7 @@ fn definition<K: Resource>(
         create_on_update: false,
         description: "A kind for tests.".into(),
         place: None,
+        protobuf: None,
         schema: SchemaSource::Type(schema),
     }
 }

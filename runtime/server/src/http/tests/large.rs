@@ -1,4 +1,4 @@
-//! Requests with large documents (issue 9, point 10) do not delay others, and end when their client has gone.
+//! Requests with large documents do not delay others, and end when their client disconnects.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -11,7 +11,7 @@ use super::*;
 use crate::http::testing;
 use crate::registry::{RequestContext, Strategy};
 
-/// Rules that count what they judge and, while the gate is closed, take as long as it is.
+/// A strategy that counts its calls, and blocks while the gate is closed.
 #[derive(Default)]
 struct Gate {
     judged: AtomicUsize,
@@ -20,7 +20,7 @@ struct Gate {
     opened: Condvar,
 }
 
-/// Long enough for any machine: only a server that holds up others gets to its end.
+/// Long enough for every machine: only a server that delays other requests reaches it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 struct Rules(Arc<Gate>);
@@ -65,7 +65,7 @@ async fn others_are_answered_while_large_documents_are_worked_on() {
         let api = api.clone();
         tokio::spawn(async move { post(&api, FISCHERS, &fischer(name, LARGE)).await })
     });
-    // More of them than the runtime has threads for; not with sleeps of a runtime whose threads may all be held up.
+    // More requests than the runtime has threads. No sleeps, since the runtime's threads may all be blocked.
     let held = || gate.judged.load(Ordering::SeqCst) + gate.gave_up.load(Ordering::SeqCst);
     while held() < 3 {
         std::thread::sleep(Duration::from_millis(1));
@@ -81,14 +81,14 @@ async fn others_are_answered_while_large_documents_are_worked_on() {
     }
 }
 
-/// Polls a request at most so many times; its answer, or none if it was given up before.
+/// Polls a request at most this number of times; returns its response, or `None` if it was dropped before.
 async fn polled(request: impl Future<Output = Answer>, times: usize) -> Option<Answer> {
     let mut request = Box::pin(request);
     for _ in 0..times {
         if let Some(answer) = (&mut request).now_or_never() {
             return Some(answer);
         }
-        // What it waits for may be another task.
+        // It may wait for another task.
         tokio::task::yield_now().await;
     }
     None
@@ -106,13 +106,13 @@ async fn a_client_that_has_gone_ends_its_work() {
         get(&api, &format!("{FISCHERS}/a")).await.expect(404);
         steps += 1;
     }
-    // Decoding, admission, preparation, validation and the rest are steps of their own.
+    // Decoding, admission, preparation, validation and the following are separate steps.
     assert!(steps > 5, "{steps}");
-    // Of all these requests only the last two came as far as the rules.
+    // Of all these requests only the last two reached the strategy.
     assert!(gate.judged.load(Ordering::SeqCst) <= 2);
     let small = polled(post(&api, FISCHERS, &fischer("b", 1024)), 1).await;
     small.expect("a small one has no steps").expect(201);
-    // A small patch of a large object is much work too.
+    // A small patch of a large object is expensive too.
     let patch = |name: &str, text: &str| {
         let (api, url) = (api.clone(), format!("{FISCHERS}/{name}"));
         let patch = format!(r#"{{"metadata":{{"labels":{{"a":"{text}"}}}}}}"#);
@@ -133,7 +133,7 @@ async fn a_client_that_has_gone_ends_its_work() {
     get(&api, &url).await.expect(200);
 }
 
-/// How often a request waits for room while the test holds all of it; and its answer.
+/// How often a request waits for capacity while the test holds all of it, and its response.
 async fn waits(registry: &Registry, request: impl Future<Output = Answer>) -> (usize, Answer) {
     let mut request = Box::pin(request);
     let mut room = registry.take_room().await;
@@ -151,7 +151,6 @@ async fn waits(registry: &Registry, request: impl Future<Output = Answer>) -> (u
     panic!("it is not answered");
 }
 
-/// Issue 9, point 11.
 #[tokio::test]
 async fn whatever_reads_a_long_query_waits_for_room() {
     let (api, registry) = api_and_registry(|registry| {
@@ -165,7 +164,7 @@ async fn whatever_reads_a_long_query_waits_for_room() {
     let fields = format!("fieldSelector={}", terms(300, "metadata.name!=a"));
     let pairs = "a&".repeat(3000);
     let short = format!("labelSelector={}", terms(1000, "!a"));
-    // Decoding it, reading its selectors, compiling them.
+    // Decoding the query, parsing its selectors, compiling them.
     let check = async |query: &str, expected: usize| {
         let url = format!("{FLUNDERS}?{query}");
         let list = waits(&registry, get(&api, &url)).await;
@@ -180,11 +179,11 @@ async fn whatever_reads_a_long_query_waits_for_room() {
             (expected, 200),
             "{query:.30}"
         );
-        // Refused behind the selectors: it would not end.
+        // Refused after the selectors; otherwise the watch would not end.
         let url = format!("{url}&watch=1&resourceVersion=x");
         let watch = waits(&registry, get(&api, &url)).await;
         assert_eq!(watch.0, expected, "{query:.30}: {:?}", watch.1.code);
-        // What comes before authorization.
+        // The steps before authorization.
         let room = registry.take_room().await;
         let request = testing::get(&url, &[]);
         let has_read = testing::call(&api, &request).now_or_never();

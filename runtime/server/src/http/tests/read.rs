@@ -129,7 +129,6 @@ async fn a_long_list_is_the_same_in_pieces() {
     assert!(pretty.body.as_bytes() == indent_json(plain.body.as_bytes()));
 }
 
-// Issue 9, point 12.
 #[tokio::test]
 async fn yaml_lists_are_made_while_they_are_read_and_say_what_json_says() {
     const PIECE: usize = 64 * 1024;
@@ -157,7 +156,7 @@ async fn yaml_lists_are_made_while_they_are_read_and_say_what_json_says() {
                 testing::header(&response, "content-type"),
                 "application/yaml"
             );
-            // Ages grow from one answer to the next, and are shown in seconds.
+            // Ages in seconds differ between two responses.
             let is_table = target.contains("Table");
             let is_long = objects == 600;
             assert_eq!(

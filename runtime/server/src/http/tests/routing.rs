@@ -1,4 +1,4 @@
-//! Which paths there are and what is said about the others.
+//! Served paths, and the errors for others.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Issue 9, points 11 and 12: answers that are read slowly or not at all, and those that take long to make.
+//! Responses that are read slowly or never, and those that are expensive to encode.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Creates flunders with so many bytes of annotations.
+/// Creates flunders with annotations of this size.
 async fn create_large(api: &Api, objects: usize, bytes: usize) {
     for n in 0..objects {
         let annotations = json!({"a": "x".repeat(bytes)});

@@ -1,4 +1,4 @@
-//! A verb that a kind skips is refused, and nothing lists it: the router, discovery and OpenAPI say the same.
+//! A verb that a kind skips is refused and not listed: router, discovery and OpenAPI agree.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,10 @@ use super::*;
 
 const BASE: &str = "/apis/wardle.example.com/v1alpha1";
 
-/// Where a verb is served: on the kind, or on its status.
+/// The paths and verbs of a kind: on the kind, or on its status.
 type Served = BTreeSet<(&'static str, Verb)>;
 
-/// A kind of these verbs, with a status.
+/// A kind with these verbs and a status.
 fn kind_of(verbs: &[Verb]) -> ResourceDef {
     ResourceDef {
         verbs: verbs.to_vec(),
@@ -30,7 +30,7 @@ fn kind_of(verbs: &[Verb]) -> ResourceDef {
     }
 }
 
-/// What a kind of these verbs should serve.
+/// The expected paths for these verbs.
 fn expected(verbs: &[Verb]) -> Served {
     let own = verbs.iter().map(|verb| ("flunders", *verb));
     let status = [Verb::Get, Verb::Patch, Verb::Update];
@@ -103,7 +103,7 @@ fn in_aggregated_discovery(def: &ResourceDef) -> Served {
     served
 }
 
-/// OpenAPI has no operation for watching: a list says that it can be watched by its parameters.
+/// OpenAPI has no operation for watch: the parameters of a list show that it can be watched.
 fn in_openapi(def: &ResourceDef) -> Served {
     let source = Source {
         group: def.group.to_string(),
@@ -134,7 +134,7 @@ fn in_openapi(def: &ResourceDef) -> Served {
     served
 }
 
-/// What is routed; that of list and watch, which share a route, only one is served is the business of their handlers.
+/// The routed verbs. List and watch share a route, where their handlers refuse the one that is not served.
 fn in_router(def: &ResourceDef) -> Served {
     let collection = format!("{BASE}/namespaces/n/flunders");
     let item = format!("{collection}/a");

@@ -1,4 +1,4 @@
-//! Watches: framing, representations, ends.
+//! Watches: framing, forms, ends.
 
 use futures_util::FutureExt;
 
@@ -265,7 +265,6 @@ async fn a_failure_on_the_way_is_an_event_and_the_end() {
     assert_eq!(watch.line().await, None);
 }
 
-// Issue 9, point 4.
 #[tokio::test]
 async fn objects_that_were_written_at_one_revision_are_sent_each() {
     let store = apiloom_storage::Paired::new();
@@ -307,7 +306,7 @@ async fn objects_that_were_written_at_one_revision_are_sent_each() {
     }
 }
 
-/// The bytes of the next frame, where they lie.
+/// The address of the next frame's bytes.
 async fn frame(body: &mut Body) -> Bytes {
     body.frame().await.unwrap().unwrap().into_data().unwrap()
 }
@@ -328,7 +327,7 @@ async fn watchers_of_the_same_form_are_sent_the_same_bytes() {
         let response = open(&api, "GET", &url, &[("accept", accept)], "").await;
         watches.push(response.into_body());
     }
-    // The columns of a table come with its first event alone.
+    // The columns of a table come only with its first event.
     for reference in ["x", "y"] {
         let patch = format!(r#"{{"spec":{{"reference":"{reference}"}}}}"#);
         merge_patch(&api, &format!("{FLUNDERS}/a"), &patch)

@@ -1,4 +1,4 @@
-//! YAML byte for byte, in every form and framing that it has.
+//! YAML in every form and framing, byte for byte.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const TABLE: &str = "application/yaml;as=Table;v=v1;g=meta.k8s.io";
 const PARTIAL: &str = "application/yaml;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 const PARTIAL_LIST: &str = "application/yaml;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
-/// Creates a flunder whose texts are hard to print.
+/// Creates a flunder with strings that need quotes.
 async fn create_odd(api: &Api) -> Answer {
     let annotations = serde_json::json!({
         "z.io/block": "one\n  two\n\nthree\n",
@@ -29,13 +29,13 @@ async fn create_odd(api: &Api) -> Answer {
     post(api, FLUNDERS, &body.to_string()).await.expect(201)
 }
 
-/// The metadata of that flunder, in lines that begin with this.
+/// The metadata of that flunder, with this prefix on each line.
 fn metadata(object: &Answer, begin: &str) -> String {
     let [uid, created, version] = ["uid", "creationTimestamp", "resourceVersion"].map(|field| {
         let value = object.at(&format!("/metadata/{field}"));
         value.as_str().unwrap().to_owned()
     });
-    // What begins with a digit is plain if a letter tells that it is no number.
+    // A text that begins with a digit is plain if a letter shows that it is not a number.
     let digit = uid.starts_with(|c: char| c.is_ascii_digit());
     let uid = if digit { format!("\"{uid}\"") } else { uid };
     let lines = format!(
@@ -109,7 +109,7 @@ async fn an_object() {
         metadata(&odd, "  ")
     );
     check(&api, PARTIAL, &url, &expected).await;
-    // The query says nothing about YAML.
+    // The query has no effect on YAML.
     check(&api, PARTIAL, &format!("{url}?pretty=1"), &expected).await;
 }
 
@@ -255,7 +255,7 @@ async fn a_watch_and_a_patch_have_none() {
         watch.body,
         "apiVersion: v1\ncode: 406\nkind: Status\nmessage: \"only the following media types are accepted: application/json;stream=watch\"\nmetadata: {}\nreason: NotAcceptable\nstatus: Failure\n"
     );
-    // What is wrong with the options is told before that.
+    // Errors of the options take precedence.
     get_as(&api, YAML, &format!("{FLUNDERS}?watch=1&labelSelector=!!"))
         .await
         .expect(400);
@@ -269,7 +269,7 @@ async fn a_watch_and_a_patch_have_none() {
     );
 }
 
-/// Tens of megabytes, of which no more is made at a time than a piece and an object.
+/// Tens of megabytes; at most a piece and an object are encoded at a time.
 #[tokio::test]
 async fn a_long_list_is_made_while_it_is_read() {
     const PIECE_BYTES: usize = 64 * 1024;

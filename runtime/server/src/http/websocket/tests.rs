@@ -1,4 +1,4 @@
-//! Events on their way through WebSocket, over a pipe.
+//! Events over a WebSocket, over a pipe.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::Error;
 use super::*;
 use crate::http::CutOff;
 
-/// The client's end, what sends events, and what says that the server's end has forgotten them.
+/// The client's end, the sender of events, and a signal that the server's end has dropped them.
 struct Watch {
     client: WebSocketStream<DuplexStream>,
     events: Option<mpsc::UnboundedSender<Result<Bytes, CutOff>>>,
@@ -132,7 +132,7 @@ async fn a_client_that_goes_ends_its_watch() {
 async fn a_client_that_says_too_much_is_refused() {
     let mut watch = watch().await;
     let long = Message::binary(vec![0; MAX_RECEIVED_BYTES + 1]);
-    // The server may be gone before all of it is sent.
+    // The server may end before all of it is sent.
     let _ = watch.client.send(long).await;
     watch.forgotten.notified().await;
 }

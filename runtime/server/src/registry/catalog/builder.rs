@@ -1,5 +1,6 @@
-//! From registered kinds, rules and plugins to a [`Registry`]; every problem is reported, not only the first.
+//! Builds a [`Registry`] from kinds, strategies and plugins, and reports all problems, not only the first.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,43 +16,45 @@ use super::kinds::{Kinds, VersionHandler, VersionStrategy};
 use super::resources::Registry;
 use super::runtime_config::RuntimeConfig;
 use super::snapshot::{Catalog, Parts, Settings};
-use crate::registry::endpoint::{Endpoint, Shared};
-use crate::registry::located::of_kind;
+use crate::registry::endpoint::{Endpoint, EndpointContext};
 use crate::registry::objects::kind::Kind;
+use crate::registry::problems::kind_problem;
+use crate::registry::reads::lister::{Lister, Listers};
 use crate::registry::rules::admission::{Admission, AdmissionContext, Chain};
 use crate::registry::rules::handler::Handler;
 use crate::registry::rules::namespace::{NamespaceLifecycle, NamespaceRules};
 use crate::registry::rules::strategy::Strategy;
 use crate::registry::writes::{WriteSettings, stamp};
 
-/// The most bytes of a stored object unless said otherwise: as many as a body has at most.
+/// Default limit for a stored object, in bytes; equal to the limit for request bodies.
 pub(crate) const DEFAULT_MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
 
-/// Makes a plugin once the kinds are known.
+/// Constructor of a plugin, called once the kinds are known.
 type MakeAdmission = Box<dyn FnOnce(&AdmissionContext) -> Box<dyn Admission> + Send>;
 
-/// An unfinished [`Registry`].
+/// Builder of a [`Registry`].
 pub struct RegistryBuilder {
     store: Arc<dyn Storage>,
     stores: Vec<(GroupResource, Arc<dyn Storage>)>,
     key_prefix: String,
     groups: Vec<GroupDef>,
-    /// The server's own kinds come first.
+    /// Definitions of all kinds; the server's own come first.
     defs: Vec<ResourceDef>,
     own_kinds: usize,
     strategies: Vec<VersionStrategy>,
     handlers: Vec<VersionHandler>,
     admission: Vec<MakeAdmission>,
+    listers: Listers,
     disabled: Vec<String>,
     runtime_config: Vec<(String, bool)>,
     names: Box<dyn Fn() -> String + Send + Sync>,
-    /// The budget of the watch caches' history; `None` for no caches.
+    /// Memory budget for the history of all watch caches, in bytes; `None` for no watch caches.
     history_bytes: Option<usize>,
-    /// Resources whose caches are bounded in another way, or left out.
+    /// Sizes for the watch caches of single resources, in changes; 0 for no cache.
     cache_sizes: Vec<(GroupResource, usize)>,
-    /// The most bytes of a stored object.
+    /// Limit for a stored object, in bytes.
     max_object_bytes: usize,
-    /// Whether schemas are checked too that are made when they are first needed.
+    /// Whether schemas that are otherwise made when first needed are checked by [`RegistryBuilder::build`].
     checks_lazy_types: bool,
 }
 
@@ -69,14 +72,14 @@ impl fmt::Debug for RegistryBuilder {
 }
 
 impl Registry {
-    /// Begins a registry over a store; the [`RegistryBuilder`] reports every problem at once.
+    /// Starts a [`RegistryBuilder`] over a store.
     pub fn builder(storage: Arc<dyn Storage>) -> RegistryBuilder {
         RegistryBuilder::new(storage)
     }
 }
 
 impl RegistryBuilder {
-    /// A builder that knows the server's own kinds.
+    /// A builder with the server's own kinds.
     pub(crate) fn new(store: Arc<dyn Storage>) -> Self {
         let mut builder = Self {
             store,
@@ -88,6 +91,7 @@ impl RegistryBuilder {
             strategies: Vec::new(),
             handlers: Vec::new(),
             admission: Vec::new(),
+            listers: Listers::default(),
             disabled: Vec::new(),
             runtime_config: Vec::new(),
             names: Box::new(stamp::random_suffix),
@@ -102,41 +106,42 @@ impl RegistryBuilder {
         builder.admission(|context| Box::new(NamespaceLifecycle::new(context.lister())));
         builder
     }
-    /// Keeps one resource in a store of its own; one that is not registered is an error of [`RegistryBuilder::build`].
+    /// Sets a separate store for one resource; an unregistered resource is an error of [`RegistryBuilder::build`].
     pub fn store_of(&mut self, group: &str, plural: &str, store: Arc<dyn Storage>) {
         self.stores.push((GroupResource::new(group, plural), store));
     }
-    /// What every key begins with, without a slash at its end; `/registry` unless said otherwise.
+    /// Sets the prefix of all keys in the store, without a slash at its end; `/registry` by default.
     pub fn key_prefix(&mut self, prefix: &str) {
         prefix.clone_into(&mut self.key_prefix);
     }
-    /// Declares a group: its versions in order of preference, its release. A group that is not declared has the versions
-    /// of its kinds in order of registration, and no release. The core group has v1 even if its declaration leaves it out:
-    /// namespaces are served there.
+    /// Declares a group: its versions in order of preference, and its release. A group without a declaration has the
+    /// versions of its kinds in order of registration, and no release. The core group always has v1, the version of
+    /// namespaces.
     pub fn group(&mut self, group: GroupDef) {
         self.groups.push(group);
     }
-    /// Registers a kind of one version. A kind of several versions is registered once per version.
+    /// Registers one version of a kind. A kind with several versions is registered once for each.
     pub fn kind<K: Resource>(&mut self) {
         self.defs.push(K::definition());
     }
-    /// Registers a kind of one version whose schema is made when it is first needed, and not checked at start: `apiloom
-    /// generate` has checked it. If it cannot be made after all, requests for the kind fail with InternalError.
+    /// Registers one version of a kind whose schema is made when it is first needed, without the checks at start:
+    /// `apiloom generate` has run them. If the schema cannot be made after all, requests for the kind fail with
+    /// InternalError.
     pub fn lazy_kind<K: Resource>(&mut self) {
         let def = K::definition();
         let schema = def.schema.clone().lazy();
         self.defs.push(ResourceDef { schema, ..def });
     }
-    /// Lets [`RegistryBuilder::build`] make and check the schemas of lazy kinds too.
+    /// Makes [`RegistryBuilder::build`] check the schemas of lazy kinds too.
     pub fn check_lazy_kinds(&mut self) {
         self.checks_lazy_types = true;
     }
-    /// Registers rules for a kind of one version. A version's own strategy is used for requests in that version; a
-    /// version without one is judged by the hub's, on the converted object.
+    /// Registers a strategy for one version of a kind, used for requests in that version. Requests in a version
+    /// without one use the strategy of the hub, on the converted object.
     pub fn strategy<K: Resource>(&mut self, strategy: impl Strategy<K>) {
         self.strategies.push(VersionStrategy::new::<K>(strategy));
     }
-    /// Registers what answers creates of a kind of one version that has no store; each version has its own.
+    /// Registers the handler of creates for one version of a kind without a store.
     pub fn handler<K: Resource>(&mut self, handler: impl Handler<K>) {
         self.handlers.push(VersionHandler::new::<K>(handler));
     }
@@ -147,40 +152,52 @@ impl RegistryBuilder {
     ) {
         self.admission.push(Box::new(make));
     }
-    /// Leaves out admission plugins by name; an unknown name is an error of [`RegistryBuilder::build`].
+    /// A lister of all objects of a kind, for strategies, authorizers and plugins of this registry. A kind that cannot be
+    /// listed, such as one that is not registered, is an error of [`RegistryBuilder::build`].
+    pub fn lister<K: Resource>(&self) -> Lister<K> {
+        self.listers.lister()
+    }
+    /// Uses listers that were given out before.
+    pub(crate) fn use_listers(&mut self, listers: Listers) {
+        self.listers = listers;
+    }
+    /// Disables admission plugins by name (`--disable-admission-plugins`); an unknown name is an error of
+    /// [`RegistryBuilder::build`].
     pub fn disable_admission(&mut self, names: &[String]) {
         self.disabled.extend(names.iter().cloned());
     }
-    /// Leaves out versions or resources, as `--runtime-config` says (`group/version=false`,
+    /// Turns versions or resources off, as `--runtime-config` does (`group/version=false`,
     /// `group/version/resource=false`, `api/all=false`). The more specific setting wins.
     pub fn runtime_config(&mut self, settings: &[(String, bool)]) {
         self.runtime_config.extend(settings.iter().cloned());
     }
-    /// Bounds how many bytes of changes all watch caches together keep for watchers that resume; 64 MiB unless said.
-    /// `None` serves every read from storage.
+    /// Sets the memory limit, in bytes, for the history of all watch caches together; 64 MiB by default. `None` turns
+    /// the caches off, so that all reads go to the store.
     pub fn watch_cache(&mut self, history_bytes: Option<usize>) {
         self.history_bytes = history_bytes;
     }
-    /// Bounds how many changes the watch cache of a resource keeps, 102,400 unless said; with 0 it has no cache. A resource
-    /// that is not registered is an error of [`RegistryBuilder::build`].
+    /// Sets the maximum number of changes in the watch cache of a resource; 102,400 by default, 0 for no cache. An
+    /// unregistered resource is an error of [`RegistryBuilder::build`].
     pub fn watch_cache_size(&mut self, resource: &GroupResource, changes: usize) {
         self.cache_sizes.push((resource.clone(), changes));
     }
-    /// Bounds the JSON of each object, as it would be stored after patch, defaults, rules and admission; 3 MiB unless said,
-    /// 0 for no bound. What is larger already stays readable, and can be made smaller and deleted.
+    /// Sets the size limit for an object in bytes of JSON, as it would be stored after patch, defaults, strategy and
+    /// admission; 3 MiB by default, 0 for no limit. Larger objects that exist already can be read, made smaller, and
+    /// deleted.
     pub fn max_object_bytes(&mut self, bytes: usize) {
         self.max_object_bytes = if bytes == 0 { usize::MAX } else { bytes };
     }
-    /// Replaces the source of generated name suffixes; for tests.
+    /// Sets the function that generates name suffixes; for tests.
     pub fn name_source(&mut self, source: impl Fn() -> String + Send + Sync + 'static) {
         self.names = Box::new(source);
     }
-    /// Checks everything together.
+    /// Builds the registry.
     ///
     /// # Errors
     /// One line for every problem: two storage versions, no hub, a spoke of an unknown hub, a schema that is not
-    /// structural, a column or selectable field that the schema does not know, an unknown plugin name. A line begins with
-    /// the places of the kinds and groups that it is about, as far as they have one: `src/v1.rs:3, src/v2.rs:5: ..`.
+    /// structural, a column or selectable field that the schema does not have, an unknown plugin name. A line begins
+    /// with the source locations of the kinds and groups that it is about, if they have any: `src/v1.rs:3,
+    /// src/v2.rs:5: ..`.
     pub fn build(mut self) -> Result<Registry, Vec<String>> {
         let mut problems = Vec::new();
         refuse_own_kinds(self.own_kinds, &mut self.defs, &mut problems);
@@ -199,21 +216,20 @@ impl RegistryBuilder {
         };
         let (order, kinds) = kinds.build(self.defs.clone(), self.own_kinds);
         problems.extend(unused_stores(&self.stores, &order, &self.defs));
-        let context = AdmissionContext::new(kinds.clone());
+        let context = AdmissionContext::new(self.listers.clone());
         let plugins: Vec<Box<dyn Admission>> = self
             .admission
             .into_iter()
             .map(|make| make(&context))
             .collect();
         problems.extend(unused_cache_sizes(&self.cache_sizes, &order, &self.defs));
-        let (listers, admission_problems) = context.finish();
-        problems.extend(admission_problems);
+        problems.extend(self.listers.problems(&kinds));
         let chain = Chain::new(enabled_plugins(plugins, &self.disabled, &mut problems));
         let runtime_config = RuntimeConfig::new(&self.runtime_config, &kinds, &mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }
-        let shared = Shared::new(WriteSettings {
+        let shared = EndpointContext::new(WriteSettings {
             chain,
             names: self.names,
             max_object_bytes: self.max_object_bytes,
@@ -232,26 +248,33 @@ impl RegistryBuilder {
         let namespaces = kinds
             .get(&GroupResource::new(Namespace::GROUP, Namespace::PLURAL))
             .map(own_namespaces);
+        let with_caches: BTreeMap<_, _> = settings.with_caches(kinds.clone()).collect();
+        let listers = self.listers.connect(&kinds, |kind| {
+            let cache = with_caches
+                .get(&kind.resource)
+                .and_then(|of| of.cache.clone());
+            cache.unwrap_or_else(|| settings.lister_cache(kind))
+        });
         let parts = Parts {
             declared: self.groups,
             groups,
             defs: self.defs,
-            kinds: settings.with_caches(kinds).collect(),
+            kinds: with_caches,
         };
         let catalog = Catalog::new(parts, &settings, None);
         Ok(Registry::new(catalog, settings, listers, namespaces))
     }
 }
 
-/// The server's own kinds. Their places are in our source, which errors about users' kinds do not show.
+/// The server's own kinds, without source locations: errors about users' kinds should not show files of this crate.
 fn own_kinds() -> Vec<ResourceDef> {
     let own = apiloom_apis::generated::definitions().into_iter();
     own.map(|def| ResourceDef { place: None, ..def }).collect()
 }
 
-/// Namespaces without admission and cache, for those that the server makes itself.
+/// An endpoint for the namespaces that the server itself creates, without admission and cache.
 fn own_namespaces(kind: &Arc<Kind>) -> Endpoint {
-    let shared = Shared::new(WriteSettings {
+    let shared = EndpointContext::new(WriteSettings {
         chain: Chain::default(),
         names: Box::new(stamp::random_suffix),
         max_object_bytes: usize::MAX,
@@ -260,7 +283,7 @@ fn own_namespaces(kind: &Arc<Kind>) -> Endpoint {
     Endpoint::new(Arc::clone(kind), kind.hub, &shared, None, None)
 }
 
-/// Takes out kinds that the server's own kinds leave no room for.
+/// Removes users' kinds that conflict with the server's own, and reports them.
 pub(super) fn refuse_own_kinds(
     own: usize,
     defs: &mut Vec<ResourceDef>,
@@ -278,7 +301,7 @@ pub(super) fn refuse_own_kinds(
                 own.plural,
                 group_label(&own.group)
             );
-            problems.push(of_kind(def, why));
+            problems.push(kind_problem(def, why));
         }
         taken.is_none()
     });
@@ -306,7 +329,7 @@ fn enabled_plugins(
         .collect()
 }
 
-/// Why there is no store of a resource that a setting is for.
+/// The problem of a setting for a resource that has no store.
 fn missing_store(
     id: &GroupResource,
     known: &[GroupResource],
@@ -319,7 +342,7 @@ fn missing_store(
     defs.iter().any(is_without).then_some("has no store")
 }
 
-/// One line for each store of a resource that keeps nothing in it.
+/// The problems of separate stores for resources without a store.
 fn unused_stores(
     stores: &[(GroupResource, Arc<dyn Storage>)],
     known: &[GroupResource],
@@ -332,7 +355,7 @@ fn unused_stores(
     lines.collect()
 }
 
-/// One line for each size of a cache that there is not.
+/// The problems of cache sizes for resources without a watch cache.
 fn unused_cache_sizes(
     sizes: &[(GroupResource, usize)],
     known: &[GroupResource],

@@ -1,5 +1,6 @@
-//! Changes of what a registry serves while it serves: kinds that come, change and go.
+//! Changes of the catalog at run time: kinds are added, replaced and removed.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use apiloom_meta::GroupResource;
@@ -34,7 +35,7 @@ impl fmt::Debug for CatalogChange {
 }
 
 impl CatalogChange {
-    /// A change of nothing.
+    /// An empty change.
     pub fn new() -> Self {
         Self::default()
     }
@@ -46,28 +47,28 @@ impl CatalogChange {
         self
     }
 
-    /// Adds a version of a kind that is a Rust type. The versions of one resource in a change are all that it has
-    /// afterwards.
+    /// Adds one version of a kind that is a Rust type. The resource is replaced: it will have exactly the versions
+    /// that this change adds.
     #[must_use]
     pub fn kind<K: Resource>(self) -> Self {
         self.definition(K::definition())
     }
 
-    /// Adds a version of a kind by its definition, as [`CatalogChange::kind`] does.
+    /// Adds one version of a kind by its definition; see [`CatalogChange::kind`].
     #[must_use]
     pub fn definition(mut self, def: ResourceDef) -> Self {
         self.defs.push(def);
         self
     }
 
-    /// Adds rules for a version of a kind of this change. Rules that a replaced kind had are gone.
+    /// Adds a strategy for a version of a kind in this change. Strategies of a replaced kind are dropped.
     #[must_use]
     pub fn strategy<K: Resource>(mut self, strategy: impl Strategy<K>) -> Self {
         self.strategies.push(VersionStrategy::new::<K>(strategy));
         self
     }
 
-    /// Adds what answers creates of a version of a kind of this change that has no store.
+    /// Adds the handler of creates for a version, without a store, of a kind in this change.
     #[must_use]
     pub fn handler<K: Resource>(mut self, handler: impl Handler<K>) -> Self {
         self.handlers.push(VersionHandler::new::<K>(handler));
@@ -91,14 +92,14 @@ impl CatalogChange {
 }
 
 impl Registry {
-    /// Changes what is served, in one step: later requests see all of the change, requests that began before it none.
-    /// Watches of resources that it replaces or removes end; those of other resources go on. New kinds are served when
-    /// their watch caches are filled, or do not fill at once (see [`Registry::start`]).
+    /// Publishes a changed catalog in one step: requests that began before it see the old one, later requests the new
+    /// one. Watches of resources that are replaced or removed end; others continue. The call returns when the watch
+    /// caches of new kinds are filled, or after a timeout (see [`Registry::start`]).
     ///
     /// # Errors
-    /// As [`RegistryBuilder::build`](super::builder::RegistryBuilder::build), and one line for each resource that cannot be
-    /// changed: those of the server itself, those that an admission plugin lists, and the removal of one that is not registered.
-    /// Then nothing changes.
+    /// As [`RegistryBuilder::build`](super::builder::RegistryBuilder::build), and one line for each resource that
+    /// cannot be changed: the server's own, those that a lister reads, and a removed one that is not
+    /// registered. On error nothing is changed.
     pub async fn change(&self, change: CatalogChange) -> Result<(), Vec<String>> {
         let _one_at_a_time = self.changing.lock().await;
         let present = self.catalog();
@@ -150,13 +151,13 @@ impl Registry {
         };
         let catalog = Catalog::new(parts, settings, Some(&present));
         if self.run_caches(&catalog) && !fill(&catalog).await {
-            tracing::warn!("serves changed kinds before every watch cache is filled");
+            tracing::warn!("serving changed kinds before all watch caches are filled");
         }
         self.publish(catalog);
         Ok(())
     }
 
-    /// One line for each resource of a change that has to stay as it is.
+    /// The problems of resources that must not be changed.
     fn unchangeable(&self, present: &Catalog, change: &CatalogChange) -> Vec<String> {
         let unknown = change.removed.iter().filter_map(|resource| {
             let why = match present.kinds.get(resource) {
@@ -169,14 +170,14 @@ impl Registry {
         let listed = self
             .listers
             .iter()
-            .filter_map(|lister| lister.resource())
+            .map(|lister| lister.resource())
+            .collect::<BTreeSet<_>>()
+            .into_iter()
             .filter(|resource| {
                 let is_own = present.kinds.get(resource).is_some_and(|of| of.kind.is_own);
                 change.touches(resource) && !is_own
             })
-            .map(|resource| {
-                format!("{resource} cannot be changed: an admission plugin lists its objects")
-            });
+            .map(|resource| format!("{resource} cannot be changed: a lister reads its objects"));
         unknown.chain(listed).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! How many objects are stored, for metrics.
+//! Counts of stored objects and sizes of stores, for metrics.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use apiloom_storage::{Storage, StorageError};
 use crate::registry::catalog::resources::Registry;
 
 impl Registry {
-    /// How many bytes each store takes, the one of most resources first; those are left out that have no such number.
+    /// Size of each store in bytes, the store with most resources first; stores that do not report a size are omitted.
     pub async fn store_sizes(&self) -> Vec<Result<u64, StorageError>> {
         let mut stores: Vec<&Arc<dyn Storage>> = Vec::new();
         let catalog = self.catalog();
@@ -26,7 +26,8 @@ impl Registry {
         sizes
     }
 
-    /// The number of objects of every served resource with a store, once for all its versions, or why it is not known. Asks the store.
+    /// The number of stored objects of every served resource, once for all its versions; an error if the store cannot
+    /// be read.
     pub async fn count_objects(&self) -> Vec<(GroupResource, Result<u64, StorageError>)> {
         let mut counted = HashSet::new();
         let mut counts = Vec::new();

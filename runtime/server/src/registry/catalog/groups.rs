@@ -1,9 +1,9 @@
-//! The groups of a catalog with their versions, and the names that kinds of a group may not share.
+//! Groups of a catalog with their versions, and checks for names that kinds of a group share.
 
 use apiloom_apis::core::v1::Namespace;
 use apiloom_meta::kind::{GroupDef, Place, Release, Resource, ResourceDef, SmolStr};
 
-use crate::registry::located::{label, located, of_two_kinds};
+use crate::registry::problems::{label, two_kinds_problem, with_places};
 
 /// A group with its versions in order of preference.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Group {
     place: Option<Place>,
 }
 
-/// A group's name in an error.
+/// A group's name in error texts.
 pub(super) fn group_label(name: &str) -> String {
     if name.is_empty() {
         "the core group".to_owned()
@@ -23,7 +23,7 @@ pub(super) fn group_label(name: &str) -> String {
     }
 }
 
-/// The declared groups, and those that only their kinds name, in order of registration; core first.
+/// The declared groups, then those without a declaration in order of registration; core first.
 pub(super) fn complete_groups(
     declared: &[GroupDef],
     defs: &[ResourceDef],
@@ -33,7 +33,7 @@ pub(super) fn complete_groups(
     for group in declared {
         if let Some(known) = groups.iter().find(|known| known.name == group.name) {
             let problem = format!("{} is declared twice", group_label(&group.name));
-            problems.push(located([known.place, group.place], problem));
+            problems.push(with_places([known.place, group.place], problem));
             continue;
         }
         groups.push(Group {
@@ -62,14 +62,14 @@ pub(super) fn complete_groups(
                     label(def),
                     group_label(&group.name)
                 );
-                problems.push(located([def.place, group.place], problem));
+                problems.push(with_places([def.place, group.place], problem));
             }
         }
     }
     groups
 }
 
-/// Puts the core group first, declared or not, with the version in which namespaces are served.
+/// Puts the core group first, declared or not, with the version of namespaces.
 fn complete_core(groups: &mut Vec<Group>) {
     let position = groups.iter().position(|group| group.name.is_empty());
     let mut core = match position {
@@ -88,7 +88,7 @@ fn complete_core(groups: &mut Vec<Group>) {
     groups.insert(0, core);
 }
 
-/// One line for each name that two kinds of a group share, and for what the versions of a kind are called differently.
+/// The problems of names that two kinds of a group share, and of names that differ between the versions of a kind.
 pub(super) fn ambiguous_names(defs: &[ResourceDef]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut told = Vec::new();
@@ -99,7 +99,7 @@ pub(super) fn ambiguous_names(defs: &[ResourceDef]) -> Vec<String> {
             .filter(|other| other.group == def.group);
         let (versions, others): (Vec<_>, Vec<_>) =
             earlier.partition(|other| other.plural == def.plural);
-        // Versions that are different kinds are told apart elsewhere.
+        // Versions with different kinds are reported by `check_versions`.
         if let Some(first) = versions.first().filter(|first| first.kind == def.kind) {
             let differences = first.names().differences(&names);
             lines.extend(differences.iter().map(|difference| {
@@ -107,16 +107,20 @@ pub(super) fn ambiguous_names(defs: &[ResourceDef]) -> Vec<String> {
                     "differ in their {}: {} and {}",
                     difference.what, difference.first, difference.second
                 );
-                of_two_kinds(first, def, what)
+                two_kinds_problem(first, def, what)
             }));
         }
         for other in others {
             for name in names.shared(&other.names()) {
                 let resources = (name, other.plural.clone(), def.plural.clone());
-                // Of several versions it is told once.
+                // Reported once for several versions.
                 if !told.contains(&resources) {
                     told.push(resources);
-                    lines.push(of_two_kinds(other, def, format!("share the name {name}")));
+                    lines.push(two_kinds_problem(
+                        other,
+                        def,
+                        format!("share the name {name}"),
+                    ));
                 }
             }
         }

@@ -1,8 +1,8 @@
-//! From the registered versions of each resource to its [`Kind`], with every problem of them.
+//! Builds a [`Kind`] from the registered versions of a resource, and reports the problems.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
 
 use apiloom_meta::kind::{
     Conversion, ConversionMethod, Place, Resource, ResourceDef, SchemaSource, SmolStr, Verb,
@@ -10,32 +10,33 @@ use apiloom_meta::kind::{
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
 use apiloom_storage::Storage;
 
-use crate::registry::located::{label, located, of_kind, of_two_kinds};
+use crate::registry::objects::hooks::{ErasedHandler, ErasedStrategy};
 use crate::registry::objects::kind::{Kind, KindConversion};
 use crate::registry::objects::kind_version::{KindVersion, VersionIndex};
-use crate::registry::objects::prepared::Handed;
+use crate::registry::objects::prepared_object::PendingWrites;
 use crate::registry::objects::read_counts::ReadCounts;
 use crate::registry::objects::readers::Readers;
 use crate::registry::objects::recent_conversions::RecentConversions;
-use crate::registry::rules::handler::{ErasedHandler, Handler, TypedHandler};
-use crate::registry::rules::strategy::{ErasedStrategy, Strategy, Typed};
+use crate::registry::problems::{kind_problem, label, two_kinds_problem, with_places};
+use crate::registry::rules::handler::{Handler, TypedHandler};
+use crate::registry::rules::strategy::{Strategy, TypedStrategy};
 
-/// Code of a kind in one version.
-pub(super) struct OfVersion<T> {
+/// A strategy or a handler, for one version of a kind.
+pub(super) struct VersionCode<T> {
     of: GroupResource,
     version: SmolStr,
-    /// Where the kind is declared.
+    /// Source location of the kind.
     place: Option<Place>,
     code: T,
 }
 
-/// The rules of a kind in one version.
-pub(super) type VersionStrategy = OfVersion<Box<dyn ErasedStrategy>>;
+/// A strategy for one version of a kind.
+pub(super) type VersionStrategy = VersionCode<Box<dyn ErasedStrategy>>;
 
-/// The handler of a kind in one version.
-pub(super) type VersionHandler = OfVersion<Box<dyn ErasedHandler>>;
+/// A handler for one version of a kind.
+pub(super) type VersionHandler = VersionCode<Box<dyn ErasedHandler>>;
 
-impl<T> OfVersion<T> {
+impl<T> VersionCode<T> {
     fn of<K: Resource>(code: T) -> Self {
         Self {
             of: GroupResource::new(K::GROUP, K::PLURAL),
@@ -45,7 +46,7 @@ impl<T> OfVersion<T> {
         }
     }
 
-    /// Takes what is for this version out of a list.
+    /// Removes the code for a version from the list, and returns it.
     fn take(list: &mut Vec<Self>, id: &GroupResource, version: &str) -> Option<T> {
         let position = list
             .iter()
@@ -53,18 +54,18 @@ impl<T> OfVersion<T> {
         Some(list.remove(position).code)
     }
 
-    /// The problem of what no version took.
-    fn left_over(&self, what: &str, why: &str) -> String {
+    /// The problem of code whose version is not registered.
+    fn unused_problem(&self, what: &str, why: &str) -> String {
         let GroupResource { group, resource } = &self.of;
         let gv = GroupVersion::new(group, &*self.version);
         let problem = format!("a {what} for {resource} of {gv}, which is not registered{why}");
-        located([self.place], problem)
+        with_places([self.place], problem)
     }
 }
 
 impl VersionStrategy {
     pub(super) fn new<K: Resource>(strategy: impl Strategy<K>) -> Self {
-        Self::of::<K>(Box::new(Typed::<K, _>::new(strategy)))
+        Self::of::<K>(Box::new(TypedStrategy::<K, _>::new(strategy)))
     }
 }
 
@@ -74,23 +75,24 @@ impl VersionHandler {
     }
 }
 
-/// The makings of kinds.
+/// Everything that kinds are built from, and the problems found so far.
 pub(super) struct Kinds<'a> {
     pub(super) store: &'a Arc<dyn Storage>,
-    /// Stores of single resources.
+    /// Separate stores of single resources.
     pub(super) stores: &'a [(GroupResource, Arc<dyn Storage>)],
     pub(super) key_prefix: &'a str,
     pub(super) strategies: Vec<VersionStrategy>,
     pub(super) handlers: Vec<VersionHandler>,
-    /// How many bytes slow readers of a kind may keep: as many as its history.
+    /// Memory limit for slow readers of a kind, in bytes: as for its history.
     pub(super) readers_bytes: usize,
-    /// Whether schemas are checked too that are made when they are first needed.
+    /// Whether schemas that are otherwise made when first needed are checked now.
     pub(super) checks_lazy_types: bool,
     pub(super) problems: &'a mut Vec<String>,
 }
 
 impl Kinds<'_> {
-    /// The kinds that have no problem, and all ids in order of registration. The first definitions are the server's own.
+    /// Builds the kinds without problems; also returns the ids of all, in order of registration. The server's own
+    /// definitions come first.
     pub(super) fn build(
         mut self,
         defs: Vec<ResourceDef>,
@@ -119,15 +121,16 @@ impl Kinds<'_> {
             })
             .collect();
         let strategies = self.strategies.iter();
-        let strategies = strategies.map(|one| one.left_over("strategy", " or has one already"));
+        let strategies =
+            strategies.map(|one| one.unused_problem("strategy", " or has one already"));
         let handlers = self.handlers.iter();
         let handlers =
-            handlers.map(|one| one.left_over("handler", ", has a store, or has one already"));
+            handlers.map(|one| one.unused_problem("handler", ", has a store, or has one already"));
         self.problems.extend(strategies.chain(handlers));
         (order, kinds)
     }
 
-    /// Where a kind is kept.
+    /// The store of a kind.
     fn store(&self, id: &GroupResource) -> Arc<dyn Storage> {
         let own = self.stores.iter().find(|(owner, _)| owner == id);
         Arc::clone(own.map_or(self.store, |(_, store)| store))
@@ -162,7 +165,7 @@ impl Kinds<'_> {
             converted,
             hub: hub?,
             conversion: conversion?,
-            holds_others: AtomicBool::new(false),
+            has_other_versions: AtomicBool::new(false),
             storage_version: storage_version?,
             resource,
             group_kind: GroupKind::new(group_kind.group, group_kind.kind),
@@ -171,13 +174,14 @@ impl Kinds<'_> {
             store: self.store(id),
             key_prefix: self.key_prefix.to_owned(),
             newest_write: AtomicU64::new(0),
+            listed: OnceLock::new(),
             reads,
-            handed: Handed::default(),
+            pending_writes: PendingWrites::default(),
             readers: Readers::new(self.readers_bytes),
         })
     }
 
-    /// Subresources with objects of another kind need code that reads and makes them, which no kind has yet.
+    /// Reports subresources whose objects have another kind: they would need code for it, which does not exist yet.
     fn check_subresources(&mut self, defs: &[ResourceDef]) {
         for def in defs {
             for sub in &def.subresources {
@@ -186,13 +190,13 @@ impl Kinds<'_> {
                         "the subresource {} has objects of the kind {}, which no handler makes",
                         sub.name, other.kind
                     );
-                    self.problems.push(of_kind(def, problem));
+                    self.problems.push(kind_problem(def, problem));
                 }
             }
         }
     }
 
-    /// Versions of one resource must be the same kind of thing.
+    /// Whether the versions of a resource agree in kind, scope, subresources and store; reports those that do not.
     fn check_versions(&mut self, defs: &[ResourceDef]) -> bool {
         let before = self.problems.len();
         for (i, def) in defs.iter().enumerate() {
@@ -200,7 +204,7 @@ impl Kinds<'_> {
             if let Some(same) = earlier.iter().find(|other| other.version == def.version) {
                 let problem = format!("{} is registered twice", label(def));
                 self.problems
-                    .push(located([same.place, def.place], problem));
+                    .push(with_places([same.place, def.place], problem));
             }
             let Some(first) = earlier.first() else {
                 continue;
@@ -210,11 +214,11 @@ impl Kinds<'_> {
                 || !first.subresource_names().eq(def.subresource_names())
             {
                 let problem = "differ in kind, scope or subresources";
-                self.problems.push(of_two_kinds(first, def, problem));
+                self.problems.push(two_kinds_problem(first, def, problem));
             }
             if first.has_store != def.has_store {
                 let problem = "must both have a store or none";
-                self.problems.push(of_two_kinds(first, def, problem));
+                self.problems.push(two_kinds_problem(first, def, problem));
             }
         }
         self.problems.len() == before
@@ -236,13 +240,13 @@ impl Kinds<'_> {
                     "its hub {} {} is not registered",
                     conversion.hub_kind, conversion.hub_version
                 );
-                self.problems.push(of_kind(def, problem));
+                self.problems.push(kind_problem(def, problem));
             }
         }
         self.only_version(defs, &hubs, "the hub", "hubs, one must be")
     }
 
-    /// How the versions convert; all in the same way.
+    /// The conversion of a kind, which must be the same for all versions.
     fn conversion(&mut self, defs: &[ResourceDef]) -> Option<KindConversion> {
         let spokes = || {
             defs.iter()
@@ -261,7 +265,7 @@ impl Kinds<'_> {
         };
         if let Some((def, _)) = spokes().find(|(_, other)| is_other(&other.method)) {
             let problem = "convert in different ways";
-            self.problems.push(of_two_kinds(first, def, problem));
+            self.problems.push(two_kinds_problem(first, def, problem));
             return None;
         }
         Some(match method {
@@ -274,7 +278,7 @@ impl Kinds<'_> {
     }
 
     fn storage_version(&mut self, defs: &[ResourceDef]) -> Option<usize> {
-        // Of a single version there is no doubt.
+        // A single version is the storage version, declared or not.
         if defs.len() == 1 {
             return Some(0);
         }
@@ -282,7 +286,7 @@ impl Kinds<'_> {
         self.only_version(defs, &stored, "the storage version", "storage versions")
     }
 
-    /// The index of the version that alone is something; none or several are a problem.
+    /// The index of the only version with a property; no or several such versions are a problem.
     fn only_version(
         &mut self,
         defs: &[ResourceDef],
@@ -302,26 +306,26 @@ impl Kinds<'_> {
         };
         let problem = format!("{}: {problem}", label(versions.first()?));
         let places = versions.iter().map(|def| def.place);
-        self.problems.push(located(places, problem));
+        self.problems.push(with_places(places, problem));
         None
     }
 
-    /// What answers creates of a version without a store.
+    /// The handler of a version without a store; a missing one is a problem, and so is a verb other than create.
     fn handler(&mut self, id: &GroupResource, def: &ResourceDef) -> Option<Box<dyn ErasedHandler>> {
         if def.has_store {
             return None;
         }
         if def.verbs != [Verb::Create] || !def.subresources.is_empty() {
             let problem = "it has no store, so it can serve nothing but create";
-            self.problems.push(of_kind(def, problem));
+            self.problems.push(kind_problem(def, problem));
         }
-        let handler = OfVersion::take(&mut self.handlers, id, &def.version);
+        let handler = VersionCode::take(&mut self.handlers, id, &def.version);
         if handler.is_none() {
             let problem = format!(
                 "it has no store, and no handler answers creates: add `.handler::<{}>(..)` to the builder",
                 def.kind
             );
-            self.problems.push(of_kind(def, problem));
+            self.problems.push(kind_problem(def, problem));
         }
         handler
     }
@@ -332,7 +336,7 @@ impl Kinds<'_> {
         index: VersionIndex,
         def: ResourceDef,
     ) -> Option<KindVersion> {
-        let strategy = OfVersion::take(&mut self.strategies, id, &def.version);
+        let strategy = VersionCode::take(&mut self.strategies, id, &def.version);
         let handler = self.handler(id, &def);
         let version = KindVersion::new(index, def, strategy, handler);
         let is_lazy = matches!(version.def.schema, SchemaSource::LazyType(_));

@@ -1,4 +1,4 @@
-//! From registered kinds, stores and settings to the endpoints that are served.
+//! The catalog: endpoints, built from kinds, stores and settings.
 
 pub(super) mod builder;
 pub(super) mod change;

@@ -1,4 +1,4 @@
-//! What was read from where, and what the watch caches hold: for metrics and for `/readyz`.
+//! Reports on reads and watch caches, for metrics and `/readyz`.
 
 use std::collections::HashSet;
 
@@ -10,36 +10,36 @@ use super::resources::Registry;
 use crate::registry::endpoint::Endpoint;
 use crate::registry::objects::read_counts::ListCounts;
 
-/// What one resource did and holds.
+/// Counters of one resource's reads, and its watch cache.
 #[derive(Clone, Debug)]
 pub struct ResourceReport {
-    /// Which.
+    /// Group and plural name.
     pub resource: GroupResource,
-    /// Its watch cache, if it has one.
+    /// The watch cache; `None` if there is none.
     pub cache: Option<CacheReport>,
-    /// The lists that the cache answered, by the index that found the objects; `""` for those without one.
+    /// Lists from the cache, by the index that was used; `""` for those without an index.
     pub cache_lists: Vec<(String, ListCounts)>,
-    /// The lists that were read from storage.
+    /// Lists from the store.
     pub storage_lists: ListCounts,
-    /// Objects that were sent at the beginning of watches.
+    /// Number of objects sent as initial events of watches.
     pub initial_events: u64,
 }
 
-/// What a watch cache did and holds.
+/// State and counters of a watch cache.
 #[derive(Clone, Debug)]
 pub struct CacheReport {
-    /// How much it holds.
+    /// Number and size of its objects and changes.
     pub size: Size,
-    /// What it did.
+    /// Counters since its start.
     pub counts: Counts,
-    /// How far it has come.
+    /// Its revision.
     pub revision: Revision,
-    /// Whether it is filled.
+    /// Whether it is filled; if not, why and for how long.
     pub fill: Fill,
 }
 
 impl Registry {
-    /// A report for every served resource, once for all its versions.
+    /// Reports on all served resources, once for all versions of each.
     pub fn report(&self) -> Vec<ResourceReport> {
         let mut reported = HashSet::new();
         let mut reports = Vec::new();
@@ -52,7 +52,7 @@ impl Registry {
         reports
     }
 
-    /// Why the server should not be sent requests yet, one line for each resource whose watch cache is not filled.
+    /// Why the server is not ready: one line for each resource whose watch cache is not filled.
     pub fn not_filled(&self) -> Vec<String> {
         let catalog = self.catalog();
         let lines =
@@ -74,7 +74,7 @@ fn report_of(endpoint: &Endpoint) -> ResourceReport {
     let reads = &resource.kind.reads;
     let stored = &resource.kind.versions[resource.kind.storage_version];
     let fields = stored.def.selectable.iter();
-    // As upstream writes the index of a field.
+    // Name of an index as in the metrics of kube-apiserver.
     let names =
         std::iter::once(String::new()).chain(fields.map(|path| format!("f:{}", path.as_field())));
     ResourceReport {

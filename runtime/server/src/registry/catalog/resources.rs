@@ -1,4 +1,4 @@
-//! Every resource of a server, and the tasks that serve them.
+//! The registry: all served resources, and their background tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::registry::options::{CreateOptions, RequestContext};
 use crate::registry::reads::lister::ListerCore;
 use crate::registry::rules::namespace;
 
-/// How long the start waits for caches: more than a store of 100,000 objects takes.
+/// Maximum time that the start waits for caches: enough to fill them from a store of 100,000 objects.
 const FILL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether clients that read slowly keep too much alive.
+/// Interval of the checks for slow readers.
 const LOOK_AT_READERS: Duration = Duration::from_secs(1);
 
-/// The resources of a server over their stores: the catalog of the moment, and what outlives it.
+/// The resources of a server with their stores: the current catalog, and the state that all catalogs share.
 #[derive(Debug)]
 pub struct Registry {
     catalog: Arc<ArcSwap<Catalog>>,
@@ -31,9 +31,9 @@ pub struct Registry {
     /// Held while the catalog is changed.
     pub(super) changing: tokio::sync::Mutex<()>,
     pub(super) listers: Vec<Arc<ListerCore>>,
-    /// Namespaces without admission, for the server's own.
+    /// Endpoint without admission, for namespaces that the server creates itself.
     namespaces: Option<Endpoint>,
-    /// Ended when this is dropped.
+    /// Background tasks, aborted when this is dropped.
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -59,17 +59,17 @@ impl Registry {
         }
     }
 
-    /// What is served now.
+    /// The current catalog.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.catalog.load_full()
     }
 
-    /// The number of the catalog that is served now; see [`Catalog::generation`].
+    /// The generation of the current catalog; see [`Catalog::generation`].
     pub fn generation(&self) -> u64 {
         self.catalog.load().generation()
     }
 
-    /// The resource at a path, in the version asked for. `None` for what is not served.
+    /// The endpoint of a resource in a version; `None` if it is not served.
     pub fn endpoint(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Endpoint>> {
         self.catalog
             .load()
@@ -77,7 +77,7 @@ impl Registry {
             .cloned()
     }
 
-    /// Serves another catalog from now on. Watches of endpoints that it does not have end.
+    /// Replaces the current catalog. Watches of endpoints that the new one does not have end.
     pub(super) fn publish(&self, catalog: Catalog) {
         self.settings
             .shared
@@ -98,34 +98,34 @@ impl Registry {
             .for_each(|endpoint| endpoint.end());
     }
 
-    /// Runs the watch caches of a catalog that do not run yet, if the registry has started; says whether it has.
+    /// Starts the watch caches of a catalog that are not running yet, if the registry was started; returns whether it
+    /// was.
     pub(super) fn run_caches(&self, catalog: &Catalog) -> bool {
         let mut tasks = self.tasks.lock();
         if tasks.is_empty() {
             return false;
         }
-        // The tasks of caches that are no longer served.
+        // Removes tasks of caches that are no longer served.
         while tasks.try_join_next().is_some() {}
-        for (_, cache) in catalog.caches().filter(|(_, c)| !c.task.is_started()) {
+        let of_listers = self.listers.iter().filter_map(|lister| lister.cache());
+        let caches = catalog.caches().map(|(_, cache)| cache).chain(of_listers);
+        for cache in caches.filter(|cache| !cache.task.is_started()) {
             let task = tasks.spawn(Arc::clone(&cache.cache).run());
             cache.task.started(task);
         }
         true
     }
 
-    /// Fills caches, makes the `default` namespace, and returns when reads may begin: when the caches are filled, or do not
-    /// fill at once. Then reads go to the store as far as it can bear them, and [`Registry::not_filled`] says so. The caches
-    /// are kept up to date until [`Registry::stop`].
+    /// Starts the watch caches, creates the `default` namespace, and returns when the caches are filled, or after a
+    /// timeout. Until they are filled, some reads go to the store and others are refused, see
+    /// [`Registry::not_filled`]. The caches follow the store until [`Registry::stop`].
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// The store's error if it cannot be read.
     pub async fn start(&self) -> Result<(), StorageError> {
         {
             let mut tasks = self.tasks.lock();
             if tasks.is_empty() {
-                for lister in &self.listers {
-                    tasks.spawn(Arc::clone(lister).run());
-                }
                 tasks.spawn(cut_off_slow_readers(Arc::clone(&self.catalog)));
             }
         }
@@ -133,27 +133,28 @@ impl Registry {
         self.run_caches(&catalog);
         self.make_default_namespace().await?;
         for lister in &self.listers {
-            lister.ready().await?;
+            let ready = lister.ready().await;
+            ready.map_err(|error| StorageError::Unavailable(error.message))?;
         }
         if !fill(&catalog).await {
-            tracing::warn!(missing = ?self.not_filled(), "begins to serve before every watch cache is filled");
+            tracing::warn!(missing = ?self.not_filled(), "serving before all watch caches are filled");
         }
         Ok(())
     }
 
-    /// Ends what [`Registry::start`] began and returns when it has ended, before the store is closed under it. Dropping
-    /// the registry ends it too.
+    /// Stops the background tasks and waits for their end, so that the store can be closed. Dropping the registry
+    /// aborts them too.
     pub async fn stop(&self) {
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
         tasks.shutdown().await;
     }
 
-    /// Does what takes a query of this size; a long one holds up no other request.
+    /// Runs `read` for a query of this size, a long one without blocking other requests.
     pub(crate) async fn read_query<T>(&self, bytes: usize, read: impl FnOnce() -> T) -> T {
         self.settings.shared.large.read_query(bytes, read).await
     }
 
-    /// Takes all the room that there is for large documents.
+    /// Reserves the whole capacity for large documents.
     #[cfg(test)]
     pub(crate) async fn take_room(&self) -> Option<tokio::sync::OwnedSemaphorePermit> {
         self.settings.shared.large.reserve(usize::MAX).await
@@ -186,18 +187,18 @@ impl Registry {
     }
 }
 
-/// Waits until the watch caches of a catalog are filled, and says whether they are: some may not fill at once.
+/// Waits for the watch caches of a catalog, up to a timeout; returns whether all are filled.
 pub(super) async fn fill(catalog: &Catalog) -> bool {
     let filled = async {
         for (_, cache) in catalog.caches() {
-            // Ends when the cache does, and then so does the registry.
+            // Fails when the cache ends, and then the registry ends too.
             let _ = cache.cache.fill().wait_for(|fill| fill.is_filled()).await;
         }
     };
     tokio::time::timeout(FILL_PATIENCE, filled).await.is_ok()
 }
 
-/// Cuts off readers that keep too much alive, and drops values that lists no longer ask for; never returns.
+/// At intervals, cuts off slow readers and drops field values that lists no longer use; never returns.
 async fn cut_off_slow_readers(catalog: Arc<ArcSwap<Catalog>>) {
     let mut looks = tokio::time::interval(LOOK_AT_READERS);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,4 +1,4 @@
-//! `--runtime-config`: which versions and resources are served.
+//! `--runtime-config`: the versions and resources that are served.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,14 +7,15 @@ use apiloom_meta::{GroupResource, ResourceDef};
 
 use crate::registry::objects::kind::Kind;
 
-/// Checked settings. The more specific one wins: a resource, then its version, then its stability, then everything.
+/// Validated settings. The more specific one wins: resource, then version, then stability (`api/beta`), then
+/// `api/all`.
 #[derive(Debug)]
 pub(crate) struct RuntimeConfig {
     settings: BTreeMap<String, bool>,
 }
 
 impl RuntimeConfig {
-    /// Checks that every setting names something.
+    /// Validates that every setting refers to a known version or resource.
     pub(crate) fn new(
         settings: &[(String, bool)],
         kinds: &BTreeMap<GroupResource, Arc<Kind>>,
@@ -37,7 +38,7 @@ impl RuntimeConfig {
         }
     }
 
-    /// Whether a kind of a version is served. The server needs its own kinds: only their names turn them off.
+    /// Whether a version of a kind is served. The server's own kinds are turned off only by their own names.
     pub(crate) fn allows(&self, def: &ResourceDef, is_own: bool) -> bool {
         let version = def.group_version().to_string();
         let mut keys = vec![resource_key(def), version];

@@ -1,36 +1,36 @@
-//! The catalog: everything that a registry serves at one time, as one immutable value.
+//! The catalog: everything that a registry serves, as one immutable value.
 //!
-//! A request keeps the catalog that it began with. A new catalog shares the endpoints of kinds that did not change, so their
-//! ids, caches and watches go on.
+//! A request keeps the catalog that it began with. A new catalog shares the endpoints of kinds that did not change, so
+//! their ids, caches and watches continue.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use apiloom_meta::kind::{GroupDef, Release, ResourceDef, SmolStr};
+use apiloom_meta::kind::{GroupDef, ProtobufMessage, Release, ResourceDef, SmolStr};
 use apiloom_meta::{GroupResource, GroupVersionKind};
 use apiloom_storage::Storage;
 use apiloom_storage::cache::{Budget, Limits, WatchCache};
 
 use super::groups::Group;
 use super::runtime_config::RuntimeConfig;
-use crate::registry::endpoint::{Endpoint, Shared};
+use crate::registry::endpoint::{Endpoint, EndpointContext};
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::kind_cache::KindCache;
-use crate::registry::objects::served::Served;
+use crate::registry::objects::normalizer::CacheNormalizer;
 
-/// Everything that is served at one time: the result of kinds, groups and settings. It never changes; a registry publishes
-/// another one.
+/// Everything that is served, derived from kinds, groups and settings. Immutable: for a change, the registry publishes
+/// a new one.
 #[derive(Debug)]
 pub struct Catalog {
     generation: u64,
     /// The declared groups.
     pub(super) declared: Vec<GroupDef>,
-    /// Every registered kind in every version, in order of registration.
+    /// Definitions of all registered versions of kinds, in order of registration.
     pub(super) defs: Vec<ResourceDef>,
     pub(crate) kinds: BTreeMap<GroupResource, CatalogKind>,
     endpoints: Vec<Arc<Endpoint>>,
-    /// By plural, then group and version: lookups by borrowed parts of a path.
+    /// By plural, then group and version, so that a lookup needs no allocation.
     by_plural: HashMap<SmolStr, Vec<Arc<Endpoint>>>,
     groups: Vec<ServedGroup>,
 }
@@ -40,40 +40,40 @@ pub struct Catalog {
 pub struct ServedGroup {
     /// The group's name; empty for core.
     pub name: String,
-    /// Served versions, preferred first.
+    /// CacheNormalizer versions, preferred first.
     pub versions: Vec<String>,
-    /// The release that lifecycles compare with.
+    /// The release with which lifecycles are compared.
     pub release: Option<Release>,
 }
 
-/// A kind of a catalog.
+/// A kind of a catalog, with its watch cache.
 #[derive(Clone, Debug)]
 pub(crate) struct CatalogKind {
     pub(crate) kind: Arc<Kind>,
-    /// `None` when reads go to storage.
+    /// The watch cache; `None` if reads go to the store.
     pub(crate) cache: Option<KindCache>,
 }
 
-/// What every catalog of a registry is built with.
+/// The settings that all catalogs of a registry share.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(super) store: Arc<dyn Storage>,
-    /// Stores of single resources.
+    /// Separate stores of single resources.
     pub(super) stores: Vec<(GroupResource, Arc<dyn Storage>)>,
-    /// What the keys of every kind begin with.
+    /// Common prefix of the keys of all kinds.
     pub(super) key_prefix: String,
-    /// The budget of the watch caches' history; `None` for no caches.
+    /// Memory budget for the history of all watch caches; `None` for no caches.
     pub(super) budget: Option<Arc<Budget>>,
-    /// How many bytes slow readers of a kind may keep.
+    /// Memory limit for the slow readers of a kind, in bytes.
     pub(super) readers_bytes: usize,
-    /// Resources whose caches are bounded in another way, or left out.
+    /// Sizes for the watch caches of single resources, in changes; 0 for no cache.
     pub(super) cache_sizes: Vec<(GroupResource, usize)>,
     pub(super) runtime_config: RuntimeConfig,
-    pub(in crate::registry) shared: Shared,
+    pub(in crate::registry) shared: EndpointContext,
 }
 
 impl Settings {
-    /// The kinds with their watch caches.
+    /// Adds watch caches to kinds.
     pub(super) fn with_caches(
         &self,
         kinds: BTreeMap<GroupResource, Arc<Kind>>,
@@ -84,21 +84,28 @@ impl Settings {
         })
     }
 
-    /// A kind with a watch cache, unless the settings leave it out.
+    /// Adds a watch cache to a kind, unless the settings exclude it.
     fn with_cache(&self, resource: &GroupResource, kind: Arc<Kind>) -> CatalogKind {
         let limits = self.limits(resource).filter(|_| kind.has_store());
-        let cache = limits.map(|limits| {
-            let served = Served(Arc::clone(&kind));
-            let store = Arc::clone(&kind.store);
-            KindCache::new(WatchCache::new(store, kind.prefix(None), served, limits))
-        });
+        let cache = limits.map(|limits| new_cache(&kind, limits));
         CatalogKind { kind, cache }
+    }
+
+    /// A watch cache for the listers of a kind that has none.
+    pub(super) fn lister_cache(&self, kind: &Arc<Kind>) -> KindCache {
+        let budget = self.budget.clone();
+        let limits = Limits {
+            budget: budget.unwrap_or_else(|| Budget::new(Budget::DEFAULT_BYTES)),
+            // No watcher resumes from it.
+            most_changes: 1,
+        };
+        new_cache(kind, limits)
     }
 
     /// The limits of a resource's cache; `None` for no cache.
     fn limits(&self, resource: &GroupResource) -> Option<Limits> {
         let mut limits = Limits::from(Arc::clone(self.budget.as_ref()?));
-        // The last value is used, as of any flag.
+        // The last value wins, as for every flag.
         match self.cache_sizes.iter().rfind(|(of, _)| of == resource) {
             Some((_, 0)) => return None,
             Some((_, changes)) => limits.most_changes = *changes,
@@ -108,7 +115,14 @@ impl Settings {
     }
 }
 
-/// What a catalog is made of.
+/// A watch cache of a kind, which does not run yet.
+fn new_cache(kind: &Arc<Kind>, limits: Limits) -> KindCache {
+    let served = CacheNormalizer(Arc::clone(kind));
+    let store = Arc::clone(&kind.store);
+    KindCache::new(WatchCache::new(store, kind.prefix(None), served, limits))
+}
+
+/// The parts that a catalog is built from.
 pub(super) struct Parts {
     pub(super) declared: Vec<GroupDef>,
     pub(super) groups: Vec<Group>,
@@ -117,7 +131,7 @@ pub(super) struct Parts {
 }
 
 impl Catalog {
-    /// The catalog of these parts. Endpoints that `previous` has in the same form are shared with it.
+    /// Builds a catalog. Endpoints that are equal in `previous` are shared with it.
     pub(super) fn new(parts: Parts, settings: &Settings, previous: Option<&Self>) -> Self {
         static GENERATIONS: AtomicU64 = AtomicU64::new(0);
         let Parts {
@@ -153,32 +167,32 @@ impl Catalog {
         }
     }
 
-    /// The number of the catalog: no two of a process have the same one.
+    /// Number of the catalog, unique in the process.
     pub fn generation(&self) -> u64 {
         self.generation
     }
-    /// The resource at a path, in the version asked for. `None` for what is not served.
+    /// The endpoint of a resource in a version; `None` if it is not served.
     pub fn endpoint(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Endpoint>> {
         self.by_plural
             .get(plural)?
             .iter()
             .find(|e| e.def().group == group && e.def().version == version)
     }
-    /// Every served resource, in order of registration; what discovery and OpenAPI read.
+    /// All served endpoints, in order of registration; the source of discovery and OpenAPI.
     pub fn endpoints(&self) -> &[Arc<Endpoint>] {
         &self.endpoints
     }
-    /// The groups in order of registration, core first; each with its served versions in order of preference.
+    /// The groups in order of registration, core first, each with its served versions in order of preference.
     pub fn groups(&self) -> &[ServedGroup] {
         &self.groups
     }
-    /// Whether a definition is one of the server's own kinds, which come first.
+    /// Whether a definition is one of the server's own, which come first.
     pub(super) fn is_own(&self, def: &ResourceDef) -> bool {
         self.kinds
             .get(&def.group_resource())
             .is_some_and(|of| of.kind.is_own)
     }
-    /// The kinds and lists of every registered version, for the texts about bodies of another kind.
+    /// The object and list kinds of all registered versions, for errors about bodies of another kind.
     pub(super) fn registered(&self) -> Vec<GroupVersionKind> {
         let lists = self
             .defs
@@ -190,7 +204,17 @@ impl Catalog {
             .chain(lists)
             .collect()
     }
-    /// The watch caches.
+    /// The Protobuf form of a registered kind; `None` if there is no such kind, or it has none.
+    pub(crate) fn protobuf(
+        &self,
+        api_version: &str,
+        kind: &str,
+    ) -> Option<&'static ProtobufMessage> {
+        let mut defs = self.defs.iter();
+        let def = defs.find(|def| def.kind == kind && def.api_version() == api_version)?;
+        def.protobuf
+    }
+    /// The watch caches of all resources that have one.
     pub(crate) fn caches(&self) -> impl Iterator<Item = (&GroupResource, &KindCache)> {
         self.kinds
             .iter()
@@ -198,7 +222,7 @@ impl Catalog {
     }
 }
 
-/// Adds the served versions of a kind. The cache of one that is not served is left out.
+/// Appends endpoints for the served versions of a kind. A kind without any gets no cache.
 fn endpoints_of(
     of: &mut CatalogKind,
     groups: &[Group],
@@ -245,7 +269,7 @@ fn endpoints_of(
     }
 }
 
-/// Whether the release has the version: introduced already, and not yet removed.
+/// Whether the release contains the version: it is introduced, and not yet removed.
 fn is_in(def: &ResourceDef, release: Option<Release>) -> bool {
     let (Some(lifecycle), Some(release)) = (&def.lifecycle, release) else {
         return true;
@@ -254,7 +278,7 @@ fn is_in(def: &ResourceDef, release: Option<Release>) -> bool {
         && lifecycle.removed.is_none_or(|end| release < end)
 }
 
-/// The text that a client of a deprecated version is shown, once the release has come.
+/// The warning for clients of a version that is deprecated in the release.
 fn deprecation_warning(def: &ResourceDef, release: Option<Release>) -> Option<String> {
     let lifecycle = def.lifecycle.as_ref()?;
     let deprecated = lifecycle

@@ -1,4 +1,4 @@
-//! deletecollection: every selected object deleted, one by one.
+//! deletecollection: deletes all selected objects, each by a delete of its own.
 
 use apiloom_meta::ApiError;
 use apiloom_meta::kind::Scope;
@@ -6,23 +6,23 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::Endpoint;
 use crate::registry::options::{DeleteOptions, ListOptions, RequestContext};
-use crate::registry::reads::list::Listed;
+use crate::registry::reads::list::ListResult;
 
-/// How many objects are deleted at a time: enough to share a disk sync, not enough to crowd out other requests.
+/// Number of concurrent deletes: enough to share a disk sync, not enough to delay other requests.
 const WORKERS: usize = 16;
 
 impl Endpoint {
-    /// Deletes every selected object; gives the list as it was.
+    /// Deletes all selected objects; returns the list from before.
     ///
     /// # Errors
-    /// The first error other than NotFound; some objects may be gone then.
+    /// The first error other than NotFound; other objects may have been deleted by then.
     pub async fn delete_collection(
         &self,
         ctx: &RequestContext,
         namespace: Option<&str>,
         list: &ListOptions,
         options: &DeleteOptions,
-    ) -> Result<Listed, ApiError> {
+    ) -> Result<ListResult, ApiError> {
         let listed = self.reads.list(ctx, namespace, list).await?;
         stream::iter(listed.items.names()?)
             .map(|(namespace, name)| async move {

@@ -1,5 +1,5 @@
-//! Encodings of the objects that a watch begins with: many watchers begin at about the same time after an outage, and each
-//! row of a Table is made from the whole object.
+//! Recent encodings of initial events, shared by watchers that begin at about the same time, as after an outage.
+//! Encoding a row of a Table needs the decoded object, which is expensive.
 
 use std::time::Duration;
 
@@ -9,29 +9,29 @@ use tokio::time::Instant;
 
 use crate::recent::Recent;
 use crate::registry::objects::cached_object::StateId;
-use crate::registry::objects::document::Encoded;
+use crate::registry::objects::document::EncodedObject;
 
-/// For how long they are kept: a row of a Table says how old its object is, in seconds.
+/// How long an encoding is used: a row of a Table has the age of its object in seconds.
 const KEPT_FOR: Duration = Duration::from_millis(500);
 
-/// The last encodings of an endpoint that are of no change.
+/// Recent encodings of initial events of an endpoint.
 #[derive(Debug, Default)]
 pub(super) struct FirstEncodings(Recent<Encoding>);
 
 #[derive(Debug)]
 struct Encoding {
     of: (StateId, Option<Revision>),
-    /// The form, format and type of the event.
+    /// Number of the combination of form, format and event type.
     number: u64,
     at: Instant,
     bytes: Bytes,
 }
 
 impl FirstEncodings {
-    /// The encoding of an object under a number, made now unless it was lately.
+    /// The encoding of an object with this number: a recent one, else a new one.
     pub(super) fn get(
         &self,
-        object: &Encoded,
+        object: &EncodedObject,
         number: u64,
         make: impl FnOnce() -> Vec<u8>,
     ) -> Bytes {

@@ -1,8 +1,7 @@
-//! Objects in another version when their conversion may have to be awaited. Of kinds that convert in memory, nothing here
-//! waits.
+//! Conversion of objects that may be asynchronous. For kinds that convert in memory nothing here awaits.
 //!
-//! What a converter gives is checked as kube-apiserver checks the answer of a conversion webhook, and its error texts are
-//! the same.
+//! The results of a converter are checked as kube-apiserver checks the response of a conversion webhook, with the same
+//! error texts.
 
 use std::sync::Arc;
 
@@ -15,17 +14,17 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::cached_object::{CachedObject, object};
-use super::document::Encoded;
+use super::document::EncodedObject;
 use super::json::Json;
 use super::kind::{Kind, KindConversion};
 use super::kind_version::VersionIndex;
-use super::present::Present;
+use super::present_object::PresentObject;
 
 /// The parts of the metadata that a converter may change.
 const CHANGEABLE: [&str; 2] = ["labels", "annotations"];
 
-/// An object that is to be converted, and the version that it is in.
-struct Source {
+/// An object to convert, with its current version.
+struct ConversionInput {
     document: Bytes,
     object: Object,
     from: VersionIndex,
@@ -39,15 +38,15 @@ impl Kind {
         }
     }
 
-    /// Whether objects of another version than the stored one are converted asynchronously.
+    /// Whether objects are converted asynchronously to other versions than the stored one.
     pub(crate) fn is_asynchronous(&self) -> bool {
         self.converter().is_some()
     }
 
-    /// An object in another version.
+    /// Converts an object to another version.
     ///
     /// # Errors
-    /// Of the conversion.
+    /// The error of the conversion.
     pub(crate) async fn object_in(
         &self,
         object: Object,
@@ -58,7 +57,7 @@ impl Kind {
             return self.convert(object, from, to);
         };
         let document = Json::of(&object, self.versions[from].schema()).into_whole();
-        let source = Source {
+        let source = ConversionInput {
             document: document.into(),
             object,
             from,
@@ -69,7 +68,7 @@ impl Kind {
             .ok_or_else(|| ApiError::internal("a conversion without a result"))
     }
 
-    /// Stored bytes in a version, as [`Kind::read`] gives them.
+    /// Decodes stored bytes in a version, as [`Kind::read`] does.
     ///
     /// # Errors
     /// As [`Kind::read`].
@@ -87,7 +86,7 @@ impl Kind {
         self.object_in(object, stored, version).await
     }
 
-    /// The object of an entry in a version.
+    /// Decodes a stored entry in a version.
     ///
     /// # Errors
     /// As [`Kind::read`].
@@ -100,7 +99,7 @@ impl Kind {
             .await
     }
 
-    /// The objects of entries in a version, converted in one batch.
+    /// Decodes stored entries in a version; they are converted in one batch.
     ///
     /// # Errors
     /// As [`Kind::read`].
@@ -125,7 +124,7 @@ impl Kind {
                 continue;
             }
             let document = Json::of(&object, self.versions[from].schema()).into_whole();
-            sources.push(Source {
+            sources.push(ConversionInput {
                 document: document.into(),
                 object,
                 from,
@@ -140,31 +139,32 @@ impl Kind {
             .collect())
     }
 
-    /// What a write found, in a version.
+    /// Decodes the current object of a write in a version.
     ///
     /// # Errors
     /// As [`Kind::read`].
     pub(crate) async fn present_in(
         &self,
-        present: &Present,
+        present: &PresentObject,
         version: VersionIndex,
     ) -> Result<Object, ApiError> {
         let cached = match present {
-            Present::Stored(entry) => return self.entry_in(entry, version).await,
-            Present::Cached(cached) if self.converter().is_none() => {
+            PresentObject::Stored(entry) => return self.entry_in(entry, version).await,
+            PresentObject::Cached(cached) if self.converter().is_none() => {
                 return self.read_cached(cached, version);
             }
-            Present::Cached(cached) => cached,
+            PresentObject::Cached(cached) => cached,
         };
         let mut object = cached.json().object()?;
         object.set_meta_str("resourceVersion", &cached.revision().to_string());
-        self.object_in(object, cached.held(), version).await
+        self.object_in(object, cached.version_index(), version)
+            .await
     }
 
-    /// Objects of the cache in a version: those that are in another one are converted in one batch.
+    /// Converts objects of the cache to a version; those of other versions are converted in one batch.
     ///
     /// # Errors
-    /// Of the conversion, and for stored bytes that are no object.
+    /// The error of the conversion; InternalError for stored values that cannot be decoded.
     pub(crate) async fn items_in(
         &self,
         items: &[Arc<Item<CachedObject>>],
@@ -178,11 +178,11 @@ impl Kind {
         };
         let mut sources = Vec::new();
         for item in items {
-            let held = object(item)?.held();
+            let held = object(item)?.version_index();
             if held != version {
                 tokio::task::coop::consume_budget().await;
-                let cached = Encoded::new(item, None)?;
-                sources.push(Source {
+                let cached = EncodedObject::new(item, None)?;
+                sources.push(ConversionInput {
                     document: cached.shared(),
                     object: cached.json().object()?,
                     from: held,
@@ -196,7 +196,7 @@ impl Kind {
         let target = &self.versions[version];
         let mut found = Vec::with_capacity(items.len());
         for item in items {
-            if object(item)?.held() == version {
+            if object(item)?.version_index() == version {
                 found.push(Arc::clone(item));
             } else if let Some(converted) = converted.next() {
                 let json = Json::of(&converted, target.schema());
@@ -211,7 +211,7 @@ impl Kind {
         Ok(found)
     }
 
-    /// An object of the cache in a version, which many watchers look at: converted once for all of them.
+    /// Converts an object of the cache to a version; watchers share the result.
     ///
     /// # Errors
     /// As [`Kind::items_in`].
@@ -220,7 +220,7 @@ impl Kind {
         item: &Arc<Item<CachedObject>>,
         version: VersionIndex,
     ) -> Result<Arc<Item<CachedObject>>, ApiError> {
-        if object(item)?.held() == version {
+        if object(item)?.version_index() == version {
             return Ok(Arc::clone(item));
         }
         let convert = async {
@@ -229,16 +229,16 @@ impl Kind {
             converted.ok_or_else(|| ApiError::internal("a conversion without a result"))
         };
         match self.converted.get(version) {
-            Some(recent) => recent.get_later(item, convert).await,
+            Some(recent) => recent.get_or_await(item, convert).await,
             None => convert.await,
         }
     }
 
-    /// Converts objects in one call of the converter; none of them is in the version that is wanted.
+    /// Converts objects in one call of the converter; none of them may be in the target version already.
     async fn convert_all(
         &self,
         converter: &dyn Converter,
-        sources: Vec<Source>,
+        sources: Vec<ConversionInput>,
         to: VersionIndex,
     ) -> Result<Vec<Object>, ApiError> {
         let Some(first) = sources.first() else {
@@ -265,7 +265,7 @@ impl Kind {
         let mut objects = Vec::with_capacity(sources.len());
         for (index, (source, document)) in sources.into_iter().zip(converted).enumerate() {
             tokio::task::coop::consume_budget().await;
-            let object = self.accept(source.object, &document, to);
+            let object = self.check_converted(source.object, &document, to);
             objects.push(object.map_err(|(what, why)| {
                 error(format!("returned invalid {what} at index {index}: {why}"))
             })?);
@@ -273,9 +273,9 @@ impl Kind {
         Ok(objects)
     }
 
-    /// What a converter made of an object, if it is the same object in the other version: with the metadata of the object, of
-    /// which only labels and annotations may be others.
-    fn accept(
+    /// Decodes a converted document and checks that it is the same object in the target version. Its metadata is that
+    /// of the original, except for labels and annotations, which a converter may change.
+    fn check_converted(
         &self,
         original: Object,
         document: &[u8],
@@ -306,15 +306,16 @@ impl Kind {
                 )));
             }
         }
-        let metadata = restored(original, &object).map_err(|why| ("metadata in object", why))?;
+        let metadata =
+            merge_metadata(original, &object).map_err(|why| ("metadata in object", why))?;
         *object.meta_mut() = metadata;
         self.complete(&mut object, to);
         Ok(object)
     }
 }
 
-/// The metadata of an object, with the labels and annotations of what it was converted to.
-fn restored(mut original: Object, converted: &Object) -> Result<Map<String, Value>, String> {
+/// The metadata of the original object, with the labels and annotations of the converted one.
+fn merge_metadata(mut original: Object, converted: &Object) -> Result<Map<String, Value>, String> {
     let mut metadata = std::mem::take(original.meta_mut());
     let given = converted
         .fields()

@@ -1,4 +1,4 @@
-//! What the watch cache keeps of an object, and the names of its states.
+//! An object in the watch cache, and ids for its states.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,34 +12,37 @@ use serde_json::Value;
 
 use super::json::Json;
 use super::kind_version::{KindVersion, VersionIndex};
+use super::listed::TypedObject;
 
-/// A state of a kind's objects.
+/// A snapshot of the objects of a kind.
 pub(crate) type State = Arc<Snapshot<CachedObject>>;
 
-/// What the watch cache keeps of an object: the JSON in which its storage version is served, and what selectors ask.
+/// An object in the watch cache: its served JSON in the storage version, and the values that selectors compare.
 #[derive(Debug)]
 pub(crate) struct CachedObject {
     /// The whole document, `kind` and `apiVersion` first.
     pub(crate) json: Box<[u8]>,
-    /// Where the metadata begins and ends, without its name.
+    /// Start and end of the value of `metadata`.
     metadata: (u32, u32),
-    /// Where the resourceVersion is, without its quotes.
+    /// Start and end of the resourceVersion's digits.
     pub(crate) version: (u32, u32),
-    /// The versions, as bits, into which the object was converted before: nothing is in the way of doing it again.
+    /// Bitmap of the versions to which the object was converted before, so that the conversion is known to succeed.
     convertible: AtomicU32,
-    /// The version that it is in: the one that is stored, or of objects that are converted asynchronously another one, in
-    /// which they were written.
-    held: u16,
+    /// Index of the version of `json`: the storage version, or, for kinds that are converted asynchronously, the
+    /// version in which the object was written.
+    version_index: u16,
     labels: Box<[(Box<str>, Box<str>)]>,
-    /// The values of the kind's selectable fields, in the order of their declaration.
+    /// Values of the kind's selectable fields, in the order of their declaration.
     fields: Box<[Box<str>]>,
+    /// As each of the types that listers read; empty for kinds without listers.
+    typed: Box<[Option<TypedObject>]>,
 }
 
 impl CachedObject {
-    /// An object whose JSON has its resourceVersion, which is a number.
+    /// Indexes a document that contains its resourceVersion.
     ///
     /// # Errors
-    /// For JSON without metadata or resourceVersion.
+    /// If the document has no metadata, no resourceVersion, or exceeds the range of the offsets.
     pub(crate) fn new(document: &Json<'_>, version: &KindVersion) -> Result<Self, String> {
         let (json, metadata) = (document.whole(), document.metadata);
         if metadata == (0, 0) {
@@ -48,21 +51,22 @@ impl CachedObject {
         let digits = document
             .version_digits()
             .ok_or("it has no resourceVersion")?;
-        let held = u16::try_from(version.index).map_err(|_| "it has too many versions")?;
+        let version_index = u16::try_from(version.index).map_err(|_| "it has too many versions")?;
         let fields = version.selectable.find(json).into_iter();
         Ok(CachedObject {
             metadata: (offset(metadata.0)?, offset(metadata.1)?),
             version: (offset(digits.start)?, offset(digits.end)?),
             convertible: AtomicU32::new(0),
-            held,
+            version_index,
             labels: labels(&json[metadata.0..metadata.1]),
             fields: fields.map(field_text).collect(),
-            // A buffer of just its size: it is kept for long.
+            typed: Box::default(),
+            // Copied to a buffer without spare capacity, since it is kept for long.
             json: json.into(),
         })
     }
 
-    /// The labels, sorted.
+    /// The labels, sorted by key.
     pub(crate) fn labels(&self) -> &[(Box<str>, Box<str>)] {
         &self.labels
     }
@@ -74,20 +78,39 @@ impl CachedObject {
         at.ok().map(|at| self.labels[at].1.as_ref())
     }
 
-    /// The values of all selectable fields, in the order of their declaration.
+    /// Values of all selectable fields, in the order of their declaration.
     pub(crate) fn fields(&self) -> &[Box<str>] {
         &self.fields
     }
 
-    /// How many bytes it keeps alive beside its own size.
+    /// Size on the heap, in bytes, with the overhead of allocations.
     pub(crate) fn heap_bytes(&self) -> usize {
         let json = self.json.len() + ALLOCATION;
         let text = |text: &str| text.len() + ALLOCATION;
         let labels = self.labels.iter();
         let labels = labels.map(|(key, value)| text(key) + text(value));
         let fields = self.fields.iter().map(|value| text(value));
-        let slices = size_of_val(&*self.labels) + size_of_val(&*self.fields);
-        json + labels.sum::<usize>() + fields.sum::<usize>() + slices + 2 * ALLOCATION
+        let typed = self.typed.iter().flatten();
+        let typed = typed.map(|typed| self.typed_bytes(typed));
+        let slices =
+            size_of_val(&*self.labels) + size_of_val(&*self.fields) + size_of_val(&*self.typed);
+        let parts = json + labels.sum::<usize>() + fields.sum::<usize>() + typed.sum::<usize>();
+        parts + slices + 2 * ALLOCATION
+    }
+
+    /// Adds what listers read.
+    pub(crate) fn set_typed(&mut self, typed: Box<[Option<TypedObject>]>) {
+        self.typed = typed;
+    }
+
+    /// The object as a type that listers read, by the position of the type.
+    pub(crate) fn typed(&self, view: usize) -> Option<&TypedObject> {
+        self.typed.get(view)?.as_ref()
+    }
+
+    /// How many bytes a typed value keeps alive: itself, and about as much as its JSON.
+    fn typed_bytes(&self, typed: &TypedObject) -> usize {
+        size_of_val(&**typed) + self.json.len() + ALLOCATION
     }
 
     /// The document.
@@ -99,17 +122,17 @@ impl CachedObject {
         }
     }
 
-    /// The version that the document is in.
-    pub(crate) fn held(&self) -> VersionIndex {
-        usize::from(self.held)
+    /// Index of the version that the document is in.
+    pub(crate) fn version_index(&self) -> VersionIndex {
+        usize::from(self.version_index)
     }
 
-    /// Whether the object was converted into a version before.
+    /// Whether the object was converted to a version before.
     pub(crate) fn is_convertible(&self, version: VersionIndex) -> bool {
         bit(version).is_some_and(|bit| self.convertible.load(Ordering::Relaxed) & bit != 0)
     }
 
-    /// Remembers that it was.
+    /// Records that the object was converted to a version.
     pub(crate) fn set_convertible(&self, version: VersionIndex) {
         if let Some(bit) = bit(version) {
             self.convertible.fetch_or(bit, Ordering::Relaxed);
@@ -117,14 +140,14 @@ impl CachedObject {
     }
 }
 
-/// The bit of a version; kinds of more versions than there are bits are tried each time.
+/// The bit of a version; none for versions above 31, which are converted again for each check.
 fn bit(version: VersionIndex) -> Option<u32> {
     u32::try_from(version)
         .ok()
         .and_then(|version| 1u32.checked_shl(version))
 }
 
-/// The labels in a document's metadata, sorted.
+/// The labels in the metadata of a document, sorted by key.
 fn labels(metadata: &[u8]) -> Box<[(Box<str>, Box<str>)]> {
     static LABELS: LazyLock<Finder> = LazyLock::new(|| Finder::new([JsonPath::new(["labels"])]));
     let Some(labels) = LABELS.find(metadata).pop().flatten() else {
@@ -138,7 +161,7 @@ fn labels(metadata: &[u8]) -> Box<[(Box<str>, Box<str>)]> {
         .collect()
 }
 
-/// What an allocation costs beside what is in it.
+/// Overhead of an allocation, in bytes.
 const ALLOCATION: usize = 16;
 
 fn offset(at: usize) -> Result<u32, String> {
@@ -158,9 +181,9 @@ impl Labels for CachedObject {
     }
 }
 
-/// Names one state of one object of a cache. Revisions do not: the writes of one transaction share one, and a store that
-/// was restored gives them again. It keeps nothing of the object alive, only its place in memory, so that no other state
-/// comes to have the same name.
+/// Id of one state of an object in a cache. A revision is not unique: the writes of one transaction share it, and a
+/// restored store assigns it again. The id is the address of the item; the weak reference keeps that address from
+/// being used again, but does not keep the object alive.
 #[derive(Debug)]
 pub(crate) struct StateId(Weak<Item<CachedObject>>);
 
@@ -173,13 +196,13 @@ impl StateId {
         std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(item))
     }
 
-    /// Whether the state is still held by the cache or a reader.
+    /// Whether the cache or a reader still holds the state.
     pub(crate) fn is_alive(&self) -> bool {
         self.0.strong_count() > 0
     }
 }
 
-/// How many bytes an item keeps alive.
+/// Memory of an item in bytes.
 pub(crate) fn item_bytes(item: &Item<CachedObject>) -> usize {
     let object = item.object.as_ref();
     size_of::<Item<CachedObject>>() + object.map_or(0, CachedObject::heap_bytes)
@@ -188,14 +211,14 @@ pub(crate) fn item_bytes(item: &Item<CachedObject>) -> usize {
 /// The object of an item.
 ///
 /// # Errors
-/// InternalError, naming the key, when the stored bytes are no object.
+/// InternalError with the key if the stored value could not be decoded.
 pub(crate) fn object(item: &Item<CachedObject>) -> Result<&CachedObject, ApiError> {
     item.object
         .as_ref()
         .map_err(|text| ApiError::internal(text.clone()))
 }
 
-/// A value as selectors compare it: strings as they are, other scalars as they print, everything else as empty.
+/// A value as selectors compare it: strings as they are, other scalars as JSON prints them, everything else as empty.
 pub(crate) fn printed(value: Option<&Value>) -> Cow<'_, str> {
     match value {
         Some(Value::String(text)) => Cow::Borrowed(text),
@@ -204,7 +227,7 @@ pub(crate) fn printed(value: Option<&Value>) -> Cow<'_, str> {
     }
 }
 
-/// A field as selectors compare it, of its JSON.
+/// The JSON of a field as selectors compare it, see [`printed`].
 pub(crate) fn field_text(json: Option<&[u8]>) -> Box<str> {
     let value: Option<Value> = json.and_then(|json| serde_json::from_slice(json).ok());
     printed(value.as_ref()).into()

@@ -1,4 +1,4 @@
-//! Objects of the cache in a version that is not stored: converted when they are sent, and not kept.
+//! Conversion of cached objects to a version that is not stored, for one response; the result is not kept.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use apiloom_meta::kind::ConvertJson;
 use apiloom_storage::cache::{INDEX_GROUP, Item};
 
 use super::cached_object::{CachedObject, object};
-use super::document::Encoded;
+use super::document::EncodedObject;
 use super::json::{Json, METADATA};
 use super::kind::{Kind, KindConversion};
 use super::kind_version::{KindVersion, VersionIndex};
 
-/// An object of the cache in another version than the one it is stored in.
+/// Converts an object of the cache to another version, as JSON.
 ///
 /// # Errors
-/// Of the conversion, and for stored bytes that are no object.
+/// The error of the conversion; InternalError for stored values that cannot be decoded.
 pub(crate) fn converted(
     kind: &Kind,
     item: &Arc<Item<CachedObject>>,
@@ -31,7 +31,7 @@ pub(crate) fn converted(
     Ok(json)
 }
 
-/// The same, to be looked into as what the cache holds is.
+/// As [`converted`], with labels and selectable fields extracted as for an object of the cache.
 ///
 /// # Errors
 /// As [`converted`].
@@ -49,19 +49,19 @@ pub(crate) fn convert(
     }))
 }
 
-/// By way of documents: any conversion, and the reason why one fails.
+/// Converts by decoding the document. Works for every conversion, and has the error if one fails.
 fn convert_document(
     kind: &Kind,
     item: &Arc<Item<CachedObject>>,
     version: VersionIndex,
 ) -> Result<Json<'static>, ApiError> {
-    let converted = kind.read_cached(&Encoded::new(item, None)?, version)?;
+    let converted = kind.read_cached(&EncodedObject::new(item, None)?, version)?;
     Ok(Json::of(&converted, kind.versions[version].schema()))
 }
 
-/// From JSON to JSON, by way of the hub, where the kind's conversions have such a way: the metadata stays the bytes that
-/// it is. `None` where they have not, where numbers could be rounded otherwise, and for what cannot be converted; then
-/// the way of documents decides.
+/// Converts from JSON to JSON, by way of the hub, if the kind's conversions have functions for it; the bytes of the
+/// metadata stay the same. `None` if they have none, if numbers could be rounded differently, or if the conversion
+/// fails; the caller then decodes the document.
 fn convert_json(kind: &Kind, stored: &Json<'_>, version: VersionIndex) -> Option<Json<'static>> {
     let (hub, target) = (&kind.versions[kind.hub], &kind.versions[version]);
     let source = &kind.versions[kind.storage_version];
@@ -81,19 +81,21 @@ fn convert_json(kind: &Kind, stored: &Json<'_>, version: VersionIndex) -> Option
     let head = target.head.as_slice();
     let bare = [b"{", stored.item()].concat();
     match (to_hub, from_hub) {
-        (Some(to_hub), None) => hop(to_hub.json?.to_hub, &bare, metadata, hub, head),
-        (None, Some(from_hub)) => hop(from_hub.json?.from_hub, &bare, metadata, target, head),
+        (Some(to_hub), None) => convert_step(to_hub.json?.to_hub, &bare, metadata, hub, head),
+        (None, Some(from_hub)) => {
+            convert_step(from_hub.json?.from_hub, &bare, metadata, target, head)
+        }
         (Some(to_hub), Some(from_hub)) => {
             let head_between = [b"{", METADATA].concat();
-            let between = hop(to_hub.json?.to_hub, &bare, metadata, hub, &head_between)?;
+            let between = convert_step(to_hub.json?.to_hub, &bare, metadata, hub, &head_between)?;
             let between = between.whole();
-            hop(from_hub.json?.from_hub, between, metadata, target, head)
+            convert_step(from_hub.json?.from_hub, between, metadata, target, head)
         }
         (None, None) => None,
     }
 }
 
-/// The same bytes behind another head, if that is all that pruning and defaulting by the other schema leave to do.
+/// The document with another head, if pruning and defaulting by the target schema would not change the rest.
 fn rename(
     kind: &Kind,
     stored: &Json<'_>,
@@ -111,15 +113,15 @@ fn rename(
     (is_same || is_verbatim(&json, target.schema())).then(|| Json::with_metadata(json, metadata))
 }
 
-/// One step of a conversion: a document of a head, the same metadata behind it, and what is converted.
-fn hop(
+/// One step of a conversion: writes the head, the unchanged metadata, and the converted fields.
+fn convert_step(
     convert: ConvertJson,
     document: &[u8],
     metadata: &[u8],
     target: &KindVersion,
     head: &[u8],
 ) -> Option<Json<'static>> {
-    // Room for fields that the conversion adds.
+    // Capacity for fields that the conversion adds.
     const MORE_BYTES: usize = 128;
     let mut out = Vec::with_capacity(head.len() + document.len() + MORE_BYTES);
     out.extend_from_slice(head);
@@ -127,7 +129,7 @@ fn hop(
     out.extend_from_slice(metadata);
     let rest = out.len();
     convert(document, target.schema(), &mut out).ok()?;
-    // The rest is an object of its own so far.
+    // So far the rest is an object of its own; its opening brace is removed or replaced.
     match out.get(rest..)? {
         b"{}" => drop(out.remove(rest)),
         [b'{', .., b'}'] => out[rest] = b',',
@@ -136,24 +138,25 @@ fn hop(
     Some(Json::with_metadata(out, (start, rest)))
 }
 
-/// Makes sure that nothing is in the way of sending an object in a version, before anything is sent: it is converted,
-/// unless it was before. What a conversion makes of the same object is the same each time.
+/// Checks that an object can be converted to a version, before the response begins. An object that was converted
+/// before is not converted again: conversions are deterministic.
 ///
 /// # Errors
 /// As [`convert`].
-pub(crate) fn try_once(
+pub(crate) fn check_convertible(
     kind: &Kind,
     item: &Arc<Item<CachedObject>>,
     version: VersionIndex,
 ) -> Result<(), ApiError> {
-    match version == kind.storage_version || object(item)?.is_convertible(version) {
-        true => object(item).map(|_| ()),
-        false => converted(kind, item, version).map(|_| ()),
+    if version == kind.storage_version || object(item)?.is_convertible(version) {
+        object(item).map(|_| ())
+    } else {
+        converted(kind, item, version).map(|_| ())
     }
 }
 
 impl Kind {
-    /// An object of the cache in another version, which many watchers look at: converted now unless it was lately.
+    /// Converts an object of the cache to another version, for watchers; they share recent conversions.
     ///
     /// # Errors
     /// As [`converted`].
@@ -168,8 +171,9 @@ impl Kind {
         }
     }
 
-    /// The number of the index of a version's first selectable field: those of the stored version are kept with the
-    /// objects, the others are groups of their own. `None` for more versions than there are numbers for.
+    /// First number of the indexes over a version's selectable fields. Those of the storage version are kept with the
+    /// objects, those of other versions are groups of their own. `None` if the version's number exceeds the range of
+    /// groups.
     pub(crate) fn first_index(&self, version: VersionIndex) -> Option<u16> {
         if version == self.storage_version {
             return Some(0);

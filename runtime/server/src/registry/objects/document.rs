@@ -1,4 +1,4 @@
-//! Objects on their way out: as the bytes that a client reads, or decoded when the server must look inside.
+//! An object for a response: encoded bytes, or decoded if the server must read its fields.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,14 +13,15 @@ use super::cached_object::{CachedObject, StateId, object};
 use super::json::Json;
 use super::kind_version::VersionIndex;
 
-/// An object to send.
+/// An object for a response.
 #[derive(Clone, Debug)]
 pub enum Document {
-    /// As it lies in the cache; it is in the version that is asked for.
-    Encoded(Encoded),
-    /// Encoded for this answer: what lies in the cache in another version, and what was read from the store for a list.
+    /// Bytes of the cache, in the requested version.
+    Encoded(EncodedObject),
+    /// Bytes encoded for this response: a cached object converted to another version, or an object of a list from the
+    /// store.
     Converted(Json<'static>),
-    /// Decoded.
+    /// A decoded object, from a write or a get.
     Decoded(Arc<Object>),
 }
 
@@ -32,19 +33,20 @@ impl From<Object> for Document {
 
 /// An object as the cache holds it.
 #[derive(Clone, Debug)]
-pub struct Encoded {
+pub struct EncodedObject {
     item: Arc<Item<CachedObject>>,
-    /// The resourceVersion to show in place of its own: the previous state of a deleted object shows the deletion's.
+    /// A resourceVersion to show in place of the object's own: a deleted object is shown with the revision of the
+    /// deletion.
     shown: Option<Revision>,
 }
 
-impl Encoded {
-    /// The revision that wrote it.
+impl EncodedObject {
+    /// The revision of the write that produced the object.
     pub(crate) fn revision(&self) -> Revision {
         self.item.revision
     }
 
-    /// An object of the cache.
+    /// Wraps an object of the cache.
     ///
     /// # Errors
     /// As [`object`].
@@ -59,32 +61,35 @@ impl Encoded {
         })
     }
 
-    /// What names this document among all others.
+    /// Id of this document: the state of the object and the resourceVersion it shows.
     pub(crate) fn id(&self) -> (StateId, Option<Revision>) {
         (StateId::of(&self.item), self.shown)
     }
 
-    /// Whether it is the document that has this name.
+    /// Whether the document has this id.
     pub(crate) fn has_id(&self, (state, shown): &(StateId, Option<Revision>)) -> bool {
         state.is_of(&self.item) && *shown == self.shown
     }
 
-    /// The version that it is in.
-    pub(crate) fn held(&self) -> VersionIndex {
-        // `new` refuses what is no object.
-        self.item.object.as_ref().map_or(0, CachedObject::held)
+    /// Index of the version that the document is in.
+    pub(crate) fn version_index(&self) -> VersionIndex {
+        // `new` refuses items without an object.
+        self.item
+            .object
+            .as_ref()
+            .map_or(0, CachedObject::version_index)
     }
 
-    /// How long the document is, or a byte or two off when it shows another revision than its own.
+    /// Length of the document in bytes; one or two off if it shows another revision than its own.
     pub(crate) fn len(&self) -> usize {
         let object = self.item.object.as_ref();
         object.map_or(0, |object| object.json.len())
     }
 
-    /// The document.
+    /// The document as JSON.
     pub fn json(&self) -> Json<'_> {
         let Ok(object) = &self.item.object else {
-            // `new` refuses it.
+            // `new` refuses items without an object.
             return Json::new(Cow::Borrowed(b"{}"));
         };
         let Some(shown) = self.shown else {
@@ -96,26 +101,26 @@ impl Encoded {
         Json::new(Cow::Owned(bytes))
     }
 
-    /// The whole document without a copy, when it is shown as it is.
+    /// The whole document; shares the bytes of the cache unless another resourceVersion is shown.
     pub fn shared(&self) -> Bytes {
         match self.shown {
-            None => Bytes::from_owner(Shared(Arc::clone(&self.item))),
+            None => Bytes::from_owner(BodyOwner(Arc::clone(&self.item))),
             Some(_) => self.json().into_whole().into(),
         }
     }
 }
 
-/// An object of the cache that bytes on their way to a client keep alive.
-struct Shared(Arc<Item<CachedObject>>);
+/// Owner of the cached bytes in a response: keeps the object alive until they are sent.
+struct BodyOwner(Arc<Item<CachedObject>>);
 
-impl AsRef<[u8]> for Shared {
+impl AsRef<[u8]> for BodyOwner {
     fn as_ref(&self) -> &[u8] {
         self.0.object.as_ref().map_or(b"{}", |object| &object.json)
     }
 }
 
 impl Document {
-    /// The document as JSON; `schema` is its version's.
+    /// The document as JSON; `schema` is that of its version.
     pub fn json(&self, schema: &Schema) -> Json<'_> {
         match self {
             Document::Encoded(encoded) => encoded.json(),
@@ -127,10 +132,10 @@ impl Document {
         }
     }
 
-    /// The object, decoded if it was not.
+    /// The document as an object; decodes it if necessary.
     ///
     /// # Errors
-    /// InternalError; what the cache holds was JSON when it was put there.
+    /// InternalError if the JSON of the cache cannot be decoded.
     pub fn object(&self) -> Result<Arc<Object>, ApiError> {
         match self {
             Document::Decoded(object) => Ok(Arc::clone(object)),

@@ -1,8 +1,8 @@
-//! The objects of a list, one after the other while the client reads: a list that is not read holds no more than the
-//! state it shows.
+//! The objects of a list, in a stream that the client's reads pull: an unread list holds only the snapshot that it
+//! shows.
 //!
-//! The invariant: every step that can fail for an object was tried before the list began, so that a list is answered
-//! whole or with an error. A list of which a part cannot be made after all says so by an error, never by ending early.
+//! Invariant: every step that can fail for an object was tried before the list began, so that the response is complete
+//! or an error. If a conversion still fails, the iterator yields an error; it never ends early.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use apiloom_storage::cache::Item;
 
 use super::cached_object::{CachedObject, State};
 use super::converted::converted;
-use super::document::{Document, Encoded};
+use super::document::{Document, EncodedObject};
 use super::key::namespace_and_name;
 use super::kind::Kind;
 use super::kind_version::VersionIndex;
@@ -26,7 +26,7 @@ pub struct Items(Source);
 #[derive(Clone, Debug)]
 enum Source {
     Read(vec::IntoIter<Document>),
-    Cached(Cached),
+    Cached(CachedItems),
 }
 
 impl Default for Source {
@@ -35,17 +35,17 @@ impl Default for Source {
     }
 }
 
-/// Objects of the cache, to be sent in a version.
+/// Objects of the cache, with the version of the response.
 #[derive(Clone)]
-struct Cached {
+struct CachedItems {
     kind: Arc<Kind>,
     version: VersionIndex,
     reader: Reader,
 }
 
-impl fmt::Debug for Cached {
+impl fmt::Debug for CachedItems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cached")
+        f.debug_struct("CachedItems")
             .field("kind", &self.kind.resource)
             .field("reader", &self.reader)
             .finish_non_exhaustive()
@@ -53,28 +53,29 @@ impl fmt::Debug for Cached {
 }
 
 impl Items {
-    /// Objects that were read from the store.
+    /// A list of objects that were read from the store.
     pub(crate) fn read(documents: Vec<Document>) -> Self {
         Self(Source::Read(documents.into_iter()))
     }
 
-    /// These objects of the cache, in a version; the cache had replaced so many bytes before.
-    pub(crate) fn chosen(
+    /// A list of selected objects of the cache; `replaced` is the cache's count of replaced bytes when they were
+    /// selected.
+    pub(crate) fn selected(
         of: (&Arc<Kind>, VersionIndex),
         items: Vec<Arc<Item<CachedObject>>>,
         replaced: u64,
     ) -> Self {
-        Self::cached(of, Objects::Chosen(items.into()), replaced)
+        Self::cached(of, Objects::Selected(items.into()), replaced)
     }
 
-    /// All objects of a state below a prefix, from a key on; the cache had replaced so many bytes before.
+    /// A list of all objects of a snapshot below a prefix, from a start key; `replaced` as for [`Items::selected`].
     pub(crate) fn all(
         of: (&Arc<Kind>, VersionIndex),
         state: State,
         (prefix, start): (&str, &str),
         replaced: u64,
     ) -> Self {
-        let objects = Objects::Below {
+        let objects = Objects::Range {
             state,
             prefix: prefix.to_owned(),
             start: start.to_owned(),
@@ -87,17 +88,17 @@ impl Items {
         objects: Objects,
         replaced: u64,
     ) -> Self {
-        Self(Source::Cached(Cached {
+        Self(Source::Cached(CachedItems {
             kind: Arc::clone(kind),
             version,
             reader: kind.readers.read(objects, replaced),
         }))
     }
 
-    /// The namespaces, of a kind that has them, and the names.
+    /// Namespaces and names of the objects; an empty namespace for a kind without namespaces.
     ///
     /// # Errors
-    /// As the items themselves.
+    /// As for the items themselves.
     pub(crate) fn names(&self) -> Result<Vec<(String, String)>, ApiError> {
         match &self.0 {
             Source::Read(documents) => {
@@ -147,11 +148,12 @@ impl From<TooSlow> for ApiError {
     }
 }
 
-impl Cached {
+impl CachedItems {
     fn document(&self, item: &Arc<Item<CachedObject>>) -> Result<Document, ApiError> {
-        match self.version == self.kind.storage_version {
-            true => Encoded::new(item, None).map(Document::Encoded),
-            false => converted(&self.kind, item, self.version).map(Document::Converted),
+        if self.version == self.kind.storage_version {
+            EncodedObject::new(item, None).map(Document::Encoded)
+        } else {
+            converted(&self.kind, item, self.version).map(Document::Converted)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A document as JSON, and where its metadata and its resourceVersion are.
+//! A document as JSON, with the positions of its metadata and its resourceVersion.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,25 +7,25 @@ use apiloom_meta::codec::{Format, decode_value, encode_object, value_end};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, Object};
 
-/// What stands before the metadata of a document.
+/// The member name of the metadata, as it is encoded.
 pub(crate) const METADATA: &[u8] = b"\"metadata\":";
 
-/// Near its beginning; for more there are faster ways.
+/// Position of the first occurrence. For short distances only; this search is not optimized.
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-/// Where the metadata of a document begins and ends. Nothing but `kind` and `apiVersion` stands in front of it.
+/// Start and end of the metadata of a document. Only `kind` and `apiVersion` come before it.
 fn metadata(json: &[u8]) -> Option<(usize, usize)> {
     let start = find(json, METADATA)? + METADATA.len();
     Some((start, value_end(json, start)?))
 }
 
-/// A document as JSON: `kind`, `apiVersion`, `metadata`, then what its type declares.
+/// A document as JSON: `kind`, `apiVersion`, `metadata`, then the fields that its type declares.
 #[derive(Clone, Debug)]
 pub struct Json<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,
-    /// Where the metadata begins and ends, without its name.
+    /// Start and end of the value of `metadata`; (0, 0) for a document without it.
     pub(crate) metadata: (usize, usize),
 }
 
@@ -45,16 +45,16 @@ impl<'a> Json<'a> {
         &self.bytes
     }
 
-    /// The document as an item of a list, which says once what its items are; without its opening bracket.
+    /// The document as an item of a list, which has `kind` and `apiVersion` only once; without the opening brace.
     pub fn item(&self) -> &[u8] {
         match self.metadata {
-            // No metadata, so it is no object that a list could hold.
+            // Without metadata it is not an object of a list.
             (0, _) => b"}",
             (start, _) => &self.bytes[start - METADATA.len()..],
         }
     }
 
-    /// The metadata.
+    /// The value of `metadata`; `{}` for a document without it.
     pub fn metadata(&self) -> &[u8] {
         match self.metadata {
             (0, _) => b"{}",
@@ -62,9 +62,9 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Where the resourceVersion is, without its quotes.
+    /// Range of the resourceVersion's digits, without the quotes.
     pub(crate) fn version_digits(&self) -> Option<Range<usize>> {
-        // The fields in front of it in the metadata hold no quotes that JSON would not escape.
+        // The fields before it in the metadata contain no quotes that JSON does not escape.
         let mark = b"\"resourceVersion\":\"";
         let start = self.metadata.0 + find(self.metadata(), mark)? + mark.len();
         let digits = self.bytes[start..].iter();
@@ -72,7 +72,7 @@ impl<'a> Json<'a> {
         Some(start..start + len)
     }
 
-    /// Gives the bytes.
+    /// Takes the bytes, with a copy if they are borrowed.
     pub fn into_whole(self) -> Vec<u8> {
         self.bytes.into_owned()
     }
@@ -86,7 +86,7 @@ impl<'a> Json<'a> {
 }
 
 impl Json<'static> {
-    /// A document whose metadata begins and ends there, without its name.
+    /// A document whose metadata has this start and end.
     pub(crate) fn with_metadata(bytes: Vec<u8>, metadata: (usize, usize)) -> Self {
         let bytes = Cow::Owned(bytes);
         Self { bytes, metadata }

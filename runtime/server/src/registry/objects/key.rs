@@ -1,16 +1,18 @@
-//! The segments of a key of the store.
+//! Segments of storage keys.
 
 use apiloom_meta::ApiError;
 use apiloom_meta::field::go_quote;
 
-/// What the key of an object ends in: its namespace, if its kind has namespaces, and its name.
+/// The last two segments of an object's key: its namespace, which is only meaningful for a namespaced kind, and its
+/// name.
 pub(crate) fn namespace_and_name(key: &str) -> (&str, &str) {
     let mut segments = key.rsplit('/');
     let name = segments.next().unwrap_or_default();
     (segments.next().unwrap_or_default(), name)
 }
 
-/// Checks that a name can stand as one segment of a key. Reads need it too: keys are made from what the client sent.
+/// Checks that a name can be one segment of a key. Reads need this check too: their keys are built from what the
+/// client sent.
 pub(crate) fn check_segment(what: &str, segment: &str) -> Result<(), ApiError> {
     if segment.is_empty() {
         return Err(ApiError::bad_request(format!("{what} parameter required.")));

@@ -1,11 +1,11 @@
-//! What the registry knows of a kind in all its versions: schemas, conversion, hooks, and where its objects are stored.
+//! A kind in all its versions: schemas, conversion, hooks, and the storage of its objects.
 //!
-//! Documents enter and leave the store here, and by way of `prepared.rs`, which recognizes those that a read would not
-//! change. The invariant: stored bytes hold the storage version without resourceVersion; what is read is pruned and
-//! defaulted by today's schema, whenever it was written.
+//! Objects are decoded from and encoded for the store here; `prepared.rs` recognizes stored bytes that need no
+//! decoding. Invariant: stored bytes are in the storage version, without resourceVersion; every read prunes and
+//! defaults them by the current schema, however old they are.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use apiloom_meta::codec::{Format, decode_value};
 use apiloom_meta::field::go_quote;
@@ -14,80 +14,82 @@ use apiloom_meta::schema::merge_difference;
 use apiloom_meta::{ApiError, GroupKind, GroupResource, Object, ResourceDef};
 use apiloom_storage::{Entry, Revision, Storage, StorageError};
 use bytes::Bytes;
-use serde_json::Value;
 
-use super::document::Encoded;
+use super::document::EncodedObject;
+use super::hooks::ErasedStrategy;
 use super::key::check_segment;
 use super::kind_version::{KindVersion, VersionIndex};
-use super::prepared::{Handed, Prepared};
+use super::listed::ListedKind;
+use super::prepared_object::{PendingWrites, PreparedObject};
 use super::read_counts::ReadCounts;
 use super::readers::Readers;
 use super::recent_conversions::RecentConversions;
 use crate::registry::error::from_storage;
-use crate::registry::rules::strategy::ErasedStrategy;
 
-/// A kind in all its versions, over the store.
+/// A kind in all its versions, with its store.
 #[derive(Debug)]
 pub(crate) struct Kind {
     pub(crate) versions: Vec<KindVersion>,
     pub(crate) hub: VersionIndex,
-    /// How objects become those of another version.
+    /// How objects are converted between versions.
     pub(crate) conversion: KindConversion,
-    /// Whether the watch cache has, or had, objects that are not in the storage version: asynchronous conversion is left to
-    /// their readers.
-    pub(crate) holds_others: AtomicBool,
+    /// Whether the watch cache has, or had, objects of other versions than the storage version: they are converted
+    /// asynchronously by their readers.
+    pub(crate) has_other_versions: AtomicBool,
     pub(crate) storage_version: VersionIndex,
     pub(crate) resource: GroupResource,
     pub(crate) group_kind: GroupKind,
     pub(crate) scope: Scope,
-    /// Whether every server serves it.
+    /// Whether this is a kind that every apiloom server has, such as Namespace.
     pub(crate) is_own: bool,
     pub(crate) store: Arc<dyn Storage>,
-    /// What the keys of every kind begin with.
+    /// Common prefix of the keys of all kinds.
     pub(crate) key_prefix: String,
-    /// The newest revision that a write of this kind was acknowledged with, for listers to wait for.
+    /// Newest revision of an acknowledged write of this kind; listers wait until the cache has it.
     pub(crate) newest_write: AtomicU64,
-    /// What was read from where, for metrics.
+    /// Set if the kind has listers.
+    pub(crate) listed: OnceLock<ListedKind>,
+    /// Read counters, for metrics.
     pub(crate) reads: ReadCounts,
-    /// What watchers were sent lately in each version, converted once for all of them.
+    /// For each version, the conversions of recent changes, shared by watchers.
     pub(crate) converted: Vec<RecentConversions>,
-    /// What is being written, for the watch cache.
-    pub(crate) handed: Handed,
-    /// The lists and initial events that are being sent.
+    /// Encodings of writes in flight, for the watch cache.
+    pub(crate) pending_writes: PendingWrites,
+    /// Lists and initial events that are being sent.
     pub(crate) readers: Readers,
 }
 
-/// How objects of a kind become those of another version.
+/// How objects of a kind are converted between versions.
 #[derive(Debug)]
 pub(crate) enum KindConversion {
-    /// By way of the hub, as each version's definition says.
+    /// In memory, by way of the hub, with the functions of each version's definition.
     InMemory,
-    /// By another `apiVersion`.
+    /// By another `apiVersion` only (strategy `None` of a CRD).
     Rename,
-    /// By a converter that is awaited.
+    /// By an asynchronous converter (strategy `Webhook` of a CRD).
     Asynchronous(Arc<dyn Converter>),
 }
 
-/// What most keys have room in.
+/// Initial capacity for a key, in bytes; enough for most.
 const KEY_BYTES: usize = 128;
 
 impl Kind {
-    /// Whether objects are kept in the store.
+    /// Whether objects are kept in a store.
     pub(crate) fn has_store(&self) -> bool {
         self.stored_def().has_store
     }
 
-    /// What the kind declares in the version that is stored.
+    /// The definition of the storage version.
     pub(crate) fn stored_def(&self) -> &ResourceDef {
         &self.versions[self.storage_version].def
     }
 
-    /// The prefix below which objects of a namespace, or all of them, are stored; ends in `/`.
+    /// Prefix of the keys of all objects, or of those in a namespace; ends in `/`.
     pub(crate) fn prefix(&self, namespace: Option<&str>) -> String {
         let GroupResource { group, resource } = &self.resource;
-        // Made for every request, so without the machinery of formats.
+        // Built without `format!`, since every request needs it.
         let mut prefix = String::with_capacity(KEY_BYTES);
-        // The core group has no name, and no part of the key.
+        // Keys of the core group have no segment for the group.
         let group = Some(group.as_str()).filter(|group| !group.is_empty());
         let namespace = namespace.filter(|_| self.scope == Scope::Namespaced);
         let parts = [
@@ -103,10 +105,10 @@ impl Kind {
         prefix
     }
 
-    /// The key of an object.
+    /// The storage key of an object.
     ///
     /// # Errors
-    /// BadRequest when the name or the namespace cannot be a part of a key.
+    /// BadRequest if the name or the namespace cannot be a segment of a key.
     pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> Result<String, ApiError> {
         if self.scope == Scope::Namespaced {
             check_segment("Namespace", namespace.unwrap_or_default())?;
@@ -117,20 +119,25 @@ impl Kind {
         Ok(key)
     }
 
-    /// The version that an `apiVersion` names.
+    /// The version with this `apiVersion`.
     pub(crate) fn version_of(&self, api_version: &str) -> Option<VersionIndex> {
         self.versions
             .iter()
             .position(|v| v.api_version == api_version)
     }
 
-    /// Whether writes in any version are judged and merged as the hub has them.
+    /// The version of this name.
+    pub(crate) fn version_named(&self, name: &str) -> Option<VersionIndex> {
+        self.versions.iter().position(|v| v.def.version == name)
+    }
+
+    /// Whether writes in all versions are validated and merged in the hub version.
     pub(crate) fn has_hub(&self) -> bool {
         matches!(self.conversion, KindConversion::InMemory)
     }
 
-    /// Carries an object from one version to another at once, by way of the hub. Objects that may have to be converted
-    /// asynchronously go by way of [`Kind::object_in`].
+    /// Converts an object in memory, by way of the hub. For objects that may need asynchronous conversion, use
+    /// [`Kind::object_in`].
     pub(crate) fn convert(
         &self,
         object: Object,
@@ -180,38 +187,28 @@ impl Kind {
         match self.conversion {
             KindConversion::InMemory => {}
             KindConversion::Rename => self.complete(&mut converted, to),
-            // Callers that may have such a kind ask for `object_in`.
+            // Callers that may have such a kind use `object_in`.
             KindConversion::Asynchronous(_) => return Err(fail("it is converted asynchronously")),
         }
         Ok(converted)
     }
 
-    /// Prunes and defaults an object that came from another version by the schema of this one.
+    /// Prunes and defaults an object that was converted, by the schema of its new version.
     pub(crate) fn complete(&self, object: &mut Object, version: VersionIndex) {
-        let schema = self.versions[version].schema();
-        Self::with_value(object, |value| schema.prune(value));
+        object.prune_by(self.versions[version].schema());
         self.default(object, version);
     }
 
-    /// Runs a schema function over an object.
-    pub(crate) fn with_value<T>(object: &mut Object, run: impl FnOnce(&mut Value) -> T) -> T {
-        let mut value = std::mem::take(object).into_value();
-        let result = run(&mut value);
-        *object = Object::from_value(value).unwrap_or_default();
-        result
-    }
-
-    /// Puts in the defaults of a version: the schema's, then the strategy's.
+    /// Applies the defaults of a version: the schema's, then the strategy's.
     pub(crate) fn default(&self, object: &mut Object, version: VersionIndex) {
-        let schema = self.versions[version].schema();
-        Self::with_value(object, |value| schema.default(value));
+        object.default_by(self.versions[version].schema());
         self.default_by_rules(object, version);
     }
 
-    /// As [`Kind::default`], of an object that a client sent.
+    /// As [`Kind::default`], for an object that a client sent.
     ///
     /// # Errors
-    /// RequestEntityTooLarge when the schema's defaults have more than so many bytes.
+    /// RequestEntityTooLarge if the defaults of the schema add more than `max_bytes`.
     pub(crate) fn default_within(
         &self,
         object: &mut Object,
@@ -219,14 +216,14 @@ impl Kind {
         max_bytes: usize,
     ) -> Result<(), ApiError> {
         let schema = self.versions[version].schema();
-        if !Self::with_value(object, |value| schema.default_within(value, max_bytes)) {
-            return Err(ApiError::too_large(max_bytes));
-        }
+        object
+            .default_within(schema, max_bytes)
+            .map_err(|error| ApiError::too_large(error.max_bytes))?;
         self.default_by_rules(object, version);
         Ok(())
     }
 
-    /// The rules for requests in a version: its own, else the hub's, if the kind has one that judges.
+    /// The strategy for requests in a version: that of the version, else that of the hub, for kinds with a hub.
     pub(crate) fn strategy(
         &self,
         version: VersionIndex,
@@ -238,57 +235,64 @@ impl Kind {
             .find_map(|v| Some((v, self.versions[v].strategy.as_deref()?)))
     }
 
-    /// Whether code puts defaults into objects of a version.
+    /// Whether a strategy applies defaults, by code, to objects of a version.
     pub(crate) fn has_defaults(&self, version: VersionIndex) -> bool {
         self.strategy(version)
             .is_some_and(|(_, strategy)| strategy.has_defaults())
     }
 
-    /// Stored bytes as they are served, if that needs no decoding. Defaults that are code need it: they take objects.
-    pub(crate) fn recognize(&self, stored: &Bytes) -> Option<Prepared> {
-        let version = self.storage_version;
-        if self.has_defaults(version) {
+    /// Stored bytes as they are served, if a read would not change them. Defaults that are code are asked, if they are of the
+    /// stored version.
+    pub(crate) fn recognize(&self, stored: &Bytes) -> Option<PreparedObject> {
+        let version = &self.versions[self.storage_version];
+        let strategy = self.strategy(version.index);
+        let defaults = strategy.filter(|(_, strategy)| strategy.has_defaults());
+        if defaults.is_some_and(|(owner, _)| owner != version.index) {
             return None;
         }
-        Prepared::recognize(stored, &self.versions[version])
+        let known = PreparedObject::recognize(stored, version)?;
+        defaults
+            .is_none_or(|(_, strategy)| strategy.is_defaulted(stored, version.schema()))
+            .then_some(known)
     }
 
-    /// Puts in the defaults of the rules for a version.
+    /// Applies the defaults of the strategy for a version.
     fn default_by_rules(&self, object: &mut Object, version: VersionIndex) {
         if self.has_defaults(version) {
             self.change(object, version, |strategy, object| strategy.default(object));
         }
     }
 
-    /// Runs a hook that may change an object, in the version whose rules apply; says whether it did. An object that
-    /// cannot be converted there is left alone: writing it, which converts it too, says why.
+    /// Calls a hook that may change an object, in the version whose strategy applies; returns whether it changed
+    /// something. An object that cannot be converted to that version is left unchanged here: the write converts it
+    /// again and returns the error.
     pub(crate) fn change(
         &self,
         object: &mut Object,
         version: VersionIndex,
         hook: impl FnOnce(&dyn ErasedStrategy, &mut Object) -> bool,
     ) -> bool {
-        let Some((judge, strategy)) = self.strategy(version) else {
+        let Some((owner, strategy)) = self.strategy(version) else {
             return false;
         };
-        if judge == version {
+        if owner == version {
             return hook(strategy, object);
         }
-        let Ok(mut converted) = self.convert(object.clone(), version, judge) else {
+        let Ok(mut converted) = self.convert(object.clone(), version, owner) else {
             return false;
         };
         let before = converted.clone();
         hook(strategy, &mut converted)
             && self
-                .put_back(object, version, judge, [before, converted])
+                .apply_hook_changes(object, version, owner, [before, converted])
                 .is_ok()
     }
 
-    /// Makes in an object what a hook changed in it in another version, and nothing else.
+    /// Applies to an object the changes that a hook made to it in another version, and only these.
     ///
     /// # Errors
-    /// When one of the two states of the object in that version cannot be converted.
-    pub(crate) fn put_back(
+    /// If the object cannot be converted back, before or after the changes.
+    pub(crate) fn apply_hook_changes(
         &self,
         object: &mut Object,
         version: VersionIndex,
@@ -303,37 +307,38 @@ impl Kind {
         Ok(())
     }
 
-    /// The object in another version, with that version's defaults: a read puts in those of the version that is stored, and
-    /// what a read gave must be stored as it was when it is written back.
-    pub(crate) fn carry(
+    /// Converts an object and applies the defaults of the target version. Reads apply those of the storage version, so
+    /// without this an unchanged object would be stored differently when a client writes it back.
+    pub(crate) fn convert_with_defaults(
         &self,
         object: Object,
         from: VersionIndex,
         to: VersionIndex,
     ) -> Result<Object, ApiError> {
-        self.try_carry(object, from, to).map_err(ApiError::internal)
+        self.try_convert_with_defaults(object, from, to)
+            .map_err(ApiError::internal)
     }
 
-    /// As [`Kind::carry`]; the error says why the object cannot be converted.
-    pub(crate) fn try_carry(
+    /// As [`Kind::convert_with_defaults`]; the error says why the object cannot be converted.
+    pub(crate) fn try_convert_with_defaults(
         &self,
         object: Object,
         from: VersionIndex,
         to: VersionIndex,
     ) -> Result<Object, String> {
-        let mut carried = self.try_convert(object, from, to)?;
+        let mut converted = self.try_convert(object, from, to)?;
         if from != to && self.has_hub() {
-            self.default(&mut carried, to);
+            self.default(&mut converted, to);
         }
-        Ok(carried)
+        Ok(converted)
     }
 
-    /// Reads stored bytes in a version: pruned and defaulted by today's schema of the version they are stored in, then
-    /// converted, by way of the storage version. What another tool stored in another version reads so as it does from the
-    /// watch cache, which holds the storage version. The resourceVersion is the revision.
+    /// Decodes stored bytes: prunes and defaults them by the current schema of their version, then converts the object
+    /// by way of the storage version. So bytes that another program stored in another version read the same here as in
+    /// the watch cache, which holds the storage version. The resourceVersion is the revision.
     ///
     /// # Errors
-    /// InternalError, naming the key, for bytes that are no object of this kind.
+    /// InternalError with the key if the bytes are not an object of this kind.
     pub(crate) fn read(
         &self,
         key: &str,
@@ -346,7 +351,7 @@ impl Kind {
         self.convert(object, self.storage_version, version)
     }
 
-    /// Reads stored bytes in the version that they are stored in, with the resourceVersion that is the revision.
+    /// Decodes stored bytes in the version that they have; the resourceVersion is the revision.
     ///
     /// # Errors
     /// As [`Kind::read`].
@@ -379,18 +384,15 @@ impl Kind {
         if object.name().is_empty() {
             return Err(damaged("it has no name"));
         }
-        Self::with_value(&mut object, |value| {
-            self.versions[stored].schema().prune(value);
-        });
-        self.default(&mut object, stored);
+        self.complete(&mut object, stored);
         object.set_meta_str("resourceVersion", &revision.to_string());
         Ok((object, stored))
     }
 
-    /// An object of the watch cache, in a version.
+    /// Decodes an object of the watch cache, in a version.
     pub(crate) fn read_cached(
         &self,
-        cached: &Encoded,
+        cached: &EncodedObject,
         version: VersionIndex,
     ) -> Result<Object, ApiError> {
         let object = cached.json().object()?;
@@ -399,12 +401,12 @@ impl Kind {
         Ok(object)
     }
 
-    /// An object of the storage version as it will be stored.
-    pub(crate) fn encode(&self, object: &mut Object) -> Result<Prepared, ApiError> {
-        Prepared::new(object, &self.versions[self.storage_version])
+    /// Encodes an object of the storage version for the store.
+    pub(crate) fn encode(&self, object: &mut Object) -> Result<PreparedObject, ApiError> {
+        PreparedObject::new(object, &self.versions[self.storage_version])
     }
 
-    /// What is stored under a key.
+    /// Reads the stored value under a key; `operation` is for error messages.
     pub(crate) async fn get(&self, key: &str, operation: &str) -> Result<Option<Entry>, ApiError> {
         let (entry, _) = self
             .store
@@ -414,46 +416,16 @@ impl Kind {
         Ok(entry)
     }
 
-    /// The API's error for a failed operation of the store on this kind.
+    /// The error of the API for a failed operation of the store.
     pub(crate) fn error(&self, error: StorageError, operation: &str) -> ApiError {
         from_storage(error, &self.resource, operation)
     }
 
-    /// Writes where nothing is.
-    pub(crate) async fn store_create(
-        &self,
-        key: &str,
-        value: Bytes,
-    ) -> Result<Revision, StorageError> {
-        self.acknowledge(self.store.create(key, value, None).await)
-    }
-
-    /// Overwrites what was written at a revision.
-    pub(crate) async fn store_update(
-        &self,
-        key: &str,
-        expected: Revision,
-        value: Bytes,
-    ) -> Result<Revision, StorageError> {
-        self.acknowledge(self.store.update_if(key, expected, value, None).await)
-    }
-
-    /// Removes what was written at a revision.
-    pub(crate) async fn store_delete(
-        &self,
-        key: &str,
-        expected: Revision,
-    ) -> Result<Revision, StorageError> {
-        self.acknowledge(self.store.delete_if(key, expected).await)
-    }
-
-    fn acknowledge(
-        &self,
-        written: Result<Revision, StorageError>,
-    ) -> Result<Revision, StorageError> {
-        if let Ok(revision) = &written {
-            self.newest_write.fetch_max(revision.0, Ordering::AcqRel);
+    /// Records the revision of a write that is about to be acknowledged: listers show the write from now on.
+    pub(crate) async fn acknowledge(&self, revision: Revision) {
+        if let Some(listed) = self.listed.get() {
+            listed.wait_for(revision).await;
         }
-        written
+        self.newest_write.fetch_max(revision.0, Ordering::AcqRel);
     }
 }

@@ -1,21 +1,21 @@
-//! The watch cache of a kind, which runs as long as a catalog or a request uses it.
+//! The watch cache of a kind with its task, which runs as long as a catalog or a request uses it.
 
 use std::sync::{Arc, OnceLock};
 
 use apiloom_storage::cache::WatchCache;
 use tokio::task::AbortHandle;
 
-use super::served::Served;
+use super::normalizer::CacheNormalizer;
 
-/// The watch cache of a kind, and the task that follows the store for it.
+/// The watch cache of a kind, and the task that applies the changes of the store to it.
 #[derive(Clone, Debug)]
 pub(crate) struct KindCache {
-    pub(crate) cache: Arc<WatchCache<Served>>,
+    pub(crate) cache: Arc<WatchCache<CacheNormalizer>>,
     pub(crate) task: Arc<CacheTask>,
 }
 
 impl KindCache {
-    pub(crate) fn new(cache: Arc<WatchCache<Served>>) -> Self {
+    pub(crate) fn new(cache: Arc<WatchCache<CacheNormalizer>>) -> Self {
         Self {
             cache,
             task: Arc::default(),
@@ -23,7 +23,7 @@ impl KindCache {
     }
 }
 
-/// The task of a watch cache once it runs. Dropping this ends it: the last catalog or request that uses the cache does.
+/// Handle of a watch cache's task; aborts the task when the last catalog or request that uses the cache drops it.
 #[derive(Debug, Default)]
 pub(crate) struct CacheTask(OnceLock<AbortHandle>);
 

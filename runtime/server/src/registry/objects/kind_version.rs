@@ -1,4 +1,4 @@
-//! One version of a kind: what it declares, its schema and its rules.
+//! One version of a kind: its definition, its schema and its hooks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,33 +7,32 @@ use apiloom_meta::codec::{Finder, append_json};
 use apiloom_meta::kind::{InMemoryConversion, ResourceDef};
 use apiloom_meta::schema::Schema;
 
+use super::hooks::{ErasedHandler, ErasedStrategy};
 use super::json::METADATA;
 use super::version_schema::VersionSchema;
-use crate::registry::rules::handler::ErasedHandler;
-use crate::registry::rules::strategy::ErasedStrategy;
 
-/// A kind of one version.
+/// One version of a kind.
 pub(crate) struct KindVersion {
-    /// Its position among the versions of the kind.
+    /// Index in [`Kind::versions`].
     pub(crate) index: VersionIndex,
-    /// What it declares.
+    /// Definition of the version.
     pub(crate) def: Arc<ResourceDef>,
-    /// Its `apiVersion`.
+    /// `apiVersion` of its objects: `GROUP/VERSION`.
     pub(crate) api_version: String,
-    /// What the JSON of an object begins with, up to the value of its metadata.
+    /// Beginning of the JSON of every object, up to the value of `metadata`.
     pub(crate) head: Vec<u8>,
-    /// Makes its schema.
+    /// Its schema, made when it is first needed.
     pub(crate) version_schema: Arc<VersionSchema>,
-    /// Finds the fields that it can be selected by, in the order of their declaration.
+    /// Finds the values of the selectable fields, in the order of their declaration.
     pub(crate) selectable: Finder,
-    /// Its own rules.
+    /// Hooks of this version.
     pub(crate) strategy: Option<Box<dyn ErasedStrategy>>,
-    /// What answers creates, if there is no store.
+    /// Handler of creates, for a kind without a store.
     pub(crate) handler: Option<Box<dyn ErasedHandler>>,
 }
 
 impl KindVersion {
-    /// A version that declares this.
+    /// A version with this definition.
     pub(crate) fn new(
         index: VersionIndex,
         def: ResourceDef,
@@ -64,12 +63,13 @@ impl KindVersion {
         }
     }
 
-    /// What converts its objects to the hub and back in memory; `None` for the hub, and for other ways.
+    /// Functions that convert its objects to the hub and back in memory; `None` for the hub itself, and for kinds with
+    /// another conversion.
     pub(crate) fn functions(&self) -> Option<&InMemoryConversion> {
         self.def.conversion.as_ref()?.in_memory()
     }
 
-    /// Its schema, made when it is first needed.
+    /// The schema, made when it is first needed.
     pub(crate) fn schema(&self) -> &Arc<Schema> {
         self.version_schema.get()
     }
@@ -84,5 +84,5 @@ impl fmt::Debug for KindVersion {
     }
 }
 
-/// A position in [`Kind::versions`].
+/// An index in [`Kind::versions`].
 pub(crate) type VersionIndex = usize;

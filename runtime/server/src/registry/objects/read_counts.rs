@@ -1,22 +1,22 @@
-//! Counts what was read of one kind, from where.
+//! Counters of the reads of a kind, for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What lists of one resource cost.
+/// Counters of the lists of one resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListCounts {
-    /// How many there were.
+    /// Number of lists.
     pub lists: u64,
-    /// How many objects were looked at for them.
+    /// Objects read for them.
     pub fetched: u64,
-    /// How many objects they had.
+    /// Objects returned by them.
     pub returned: u64,
 }
 
-/// Counts reads of one kind.
+/// Counters of the reads of one kind.
 #[derive(Debug)]
 pub(crate) struct ReadCounts {
-    /// Without an index first, then by the number of the index.
+    /// Lists from the cache: those without an index first, then by the number of the index.
     cached: Box<[Lists]>,
     stored: Lists,
     initial_events: AtomicU64,
@@ -30,7 +30,7 @@ struct Lists {
 }
 
 impl ReadCounts {
-    /// Of a kind with so many indexes.
+    /// Counters for a kind with so many indexes.
     pub(crate) fn new(indexes: usize) -> Self {
         Self {
             cached: (0..=indexes).map(|_| Lists::default()).collect(),
@@ -39,7 +39,7 @@ impl ReadCounts {
         }
     }
 
-    /// A list was answered from the cache.
+    /// Counts a list from the cache.
     pub(crate) fn cached(&self, index: Option<u16>, fetched: usize, returned: usize) {
         let place = index.map_or(0, |index| usize::from(index) + 1);
         if let Some(lists) = self.cached.get(place) {
@@ -47,27 +47,27 @@ impl ReadCounts {
         }
     }
 
-    /// A list was answered from storage.
+    /// Counts a list from the store.
     pub(crate) fn stored(&self, fetched: usize, returned: usize) {
         self.stored.add(fetched, returned);
     }
 
-    /// An object was looked at for the beginning of a watch.
+    /// Counts an object read for the initial events of a watch.
     pub(crate) fn initial_event(&self) {
         self.initial_events.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The lists that the cache answered: without an index first, then by the number of the index.
+    /// Lists from the cache: those without an index first, then by the number of the index.
     pub(crate) fn cache_lists(&self) -> impl Iterator<Item = ListCounts> {
         self.cached.iter().map(Lists::counts)
     }
 
-    /// The lists that storage answered.
+    /// Lists from the store.
     pub(crate) fn storage_lists(&self) -> ListCounts {
         self.stored.counts()
     }
 
-    /// The objects that were looked at for the beginnings of watches.
+    /// Objects read for the initial events of watches.
     pub(crate) fn initial_events(&self) -> u64 {
         self.initial_events.load(Ordering::Relaxed)
     }

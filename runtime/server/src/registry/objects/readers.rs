@@ -1,9 +1,10 @@
-//! Readers of states: lists, and the initial events of watches, while they are sent. What slow ones keep alive is bounded.
+//! Readers of snapshots (lists, initial events of watches) while their objects are sent, with a limit for the memory
+//! that slow ones keep alive.
 //!
-//! A reader holds the state that it shows, so that it keeps the objects that were replaced since it began. All readers of
-//! a kind together keep no more than what was replaced since the oldest began. When that is more than the budget, or than
-//! the present objects of the kind if they are more, the oldest reader is cut off. This needs no help from its client,
-//! which may never read again: the state is dropped here, and the answer ends with an error when it is next asked for.
+//! A reader holds the snapshot that it shows, and so the objects that were replaced since it began. All readers of a
+//! kind together keep at most what was replaced since the oldest began. If that exceeds the budget, and also the size
+//! of the present objects of the kind, the oldest reader is cut off. This does not depend on its client, which may
+//! never read again: the snapshot is dropped here, and the response fails when its next object is requested.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,21 +15,21 @@ use parking_lot::Mutex;
 
 use super::cached_object::{CachedObject, State};
 
-/// How many objects are taken from a state at a time: finding the place again costs little beside so many.
+/// Maximum number of objects in a batch. Finding the position in the snapshot again costs little in comparison.
 const TAKEN_AT_ONCE: usize = 64;
 
-/// No more objects are taken at a time once they have so many bytes: what is taken stays until it is sent.
+/// A batch ends when it has so many bytes: its objects stay in memory until they are sent.
 const TAKEN_BYTES: usize = 256 * 1024;
 
-type Taken = VecDeque<Arc<Item<CachedObject>>>;
+type Batch = VecDeque<Arc<Item<CachedObject>>>;
 
-/// Objects of the cache, in the order of their keys.
+/// Objects of a reader that are still in the snapshot, in the order of their keys.
 #[derive(Clone)]
 pub(crate) enum Objects {
-    /// These.
-    Chosen(Taken),
-    /// All objects of a state below a prefix, from a key on.
-    Below {
+    /// Selected objects.
+    Selected(Batch),
+    /// All objects of a snapshot below a prefix, from a start key.
+    Range {
         state: State,
         prefix: String,
         start: String,
@@ -36,16 +37,16 @@ pub(crate) enum Objects {
 }
 
 impl Objects {
-    /// As many as there may be.
+    /// Upper bound for the number of objects.
     fn at_most(&self) -> usize {
         match self {
-            Self::Chosen(items) => items.len(),
-            Self::Below { state, .. } => state.len(),
+            Self::Selected(items) => items.len(),
+            Self::Range { state, .. } => state.len(),
         }
     }
 
-    /// Takes the next ones; says whether there may be more.
-    fn take(&mut self, taken: &mut Taken) -> bool {
+    /// Moves the next batch to `taken`; returns whether there may be more.
+    fn take(&mut self, taken: &mut Batch) -> bool {
         let mut bytes = 0;
         let mut is_full = |item: &Item<CachedObject>, count: usize| {
             bytes += item
@@ -55,7 +56,7 @@ impl Objects {
             count >= TAKEN_AT_ONCE || bytes >= TAKEN_BYTES
         };
         match self {
-            Self::Chosen(items) => {
+            Self::Selected(items) => {
                 while let Some(item) = items.pop_front() {
                     taken.push_back(item);
                     if taken.back().is_some_and(|item| is_full(item, taken.len())) {
@@ -63,7 +64,7 @@ impl Objects {
                     }
                 }
             }
-            Self::Below {
+            Self::Range {
                 state,
                 prefix,
                 start,
@@ -71,7 +72,7 @@ impl Objects {
                 for item in state.range(prefix, start) {
                     taken.push_back(Arc::clone(item));
                     if is_full(item, taken.len()) {
-                        // NUL is the smallest byte, so this is the first key behind the last.
+                        // NUL is the smallest byte, so this is the smallest key after that of the item.
                         start.clear();
                         start.push_str(&item.key);
                         start.push('\0');
@@ -84,42 +85,42 @@ impl Objects {
     }
 }
 
-/// What a reader has not taken yet.
-enum Rest {
+/// State of a reader: the objects that it has not taken yet.
+enum ReaderState {
     Objects(Objects),
-    /// Everything was taken. Nothing keeps the state alive that is not sent any more.
-    Nothing,
-    /// It was too slow.
+    /// All objects were taken; the snapshot is released.
+    Empty,
+    /// The reader was too slow, and its snapshot was dropped.
     CutOff,
 }
 
-/// What a reader shares with those who may cut it off.
-struct Shared {
-    rest: Mutex<Rest>,
-    /// How many bytes the cache had replaced when the reader began.
+/// State that a reader shares with [`Readers`], which may cut it off.
+struct ReaderHandle {
+    rest: Mutex<ReaderState>,
+    /// The cache's count of replaced bytes when the reader began.
     began: u64,
 }
 
-/// The client read so slowly that its state was dropped.
+/// Error of a reader that was cut off: the client read so slowly that its snapshot was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the client reads too slowly: too much was replaced since its request began")]
 pub(crate) struct TooSlow;
 
-/// Gives objects one after the other.
+/// Reads the objects of a snapshot one by one.
 pub(crate) struct Reader {
-    shared: Arc<Shared>,
-    next: Taken,
+    shared: Arc<ReaderHandle>,
+    next: Batch,
 }
 
 impl Clone for Reader {
-    /// A reader of the same objects that is not registered, so it is never cut off.
+    /// A reader of the same objects that is not registered, so that it is never cut off.
     fn clone(&self) -> Self {
         let rest = match &*self.shared.rest.lock() {
-            Rest::Objects(objects) => Rest::Objects(objects.clone()),
-            Rest::Nothing => Rest::Nothing,
-            Rest::CutOff => Rest::CutOff,
+            ReaderState::Objects(objects) => ReaderState::Objects(objects.clone()),
+            ReaderState::Empty => ReaderState::Empty,
+            ReaderState::CutOff => ReaderState::CutOff,
         };
-        let shared = Shared {
+        let shared = ReaderHandle {
             rest: Mutex::new(rest),
             began: self.shared.began,
         };
@@ -139,19 +140,19 @@ impl fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// The next object; `None` when there is none left.
+    /// The next object; `None` at the end.
     ///
     /// # Errors
-    /// [`TooSlow`].
+    /// [`TooSlow`] if the reader was cut off.
     pub(crate) fn take(&mut self) -> Option<Result<Arc<Item<CachedObject>>, TooSlow>> {
         if self.next.is_empty() {
             let mut rest = self.shared.rest.lock();
             match &mut *rest {
-                Rest::Nothing => return None,
-                Rest::CutOff => return Some(Err(TooSlow)),
-                Rest::Objects(objects) => {
+                ReaderState::Empty => return None,
+                ReaderState::CutOff => return Some(Err(TooSlow)),
+                ReaderState::Objects(objects) => {
                     if !objects.take(&mut self.next) {
-                        *rest = Rest::Nothing;
+                        *rest = ReaderState::Empty;
                     }
                 }
             }
@@ -159,27 +160,27 @@ impl Reader {
         self.next.pop_front().map(Ok)
     }
 
-    /// As many objects as there may be.
+    /// Upper bound for the number of objects left.
     pub(crate) fn at_most(&self) -> usize {
         let rest = match &*self.shared.rest.lock() {
-            Rest::Objects(objects) => objects.at_most(),
-            Rest::Nothing | Rest::CutOff => 0,
+            ReaderState::Objects(objects) => objects.at_most(),
+            ReaderState::Empty | ReaderState::CutOff => 0,
         };
         self.next.len() + rest
     }
 }
 
-/// The readers of a kind, the oldest first.
+/// The readers of a kind, oldest first.
 pub(crate) struct Readers {
-    readers: Mutex<Registered>,
-    /// How many bytes they may keep, unless the present objects are more.
+    readers: Mutex<ReaderQueue>,
+    /// Limit in bytes for replaced objects that readers keep alive; the size of the present objects if that is more.
     budget: u64,
 }
 
 #[derive(Default)]
-struct Registered {
-    readers: VecDeque<Weak<Shared>>,
-    /// At this length those that have ended are removed.
+struct ReaderQueue {
+    readers: VecDeque<Weak<ReaderHandle>>,
+    /// Length of the queue at which ended readers are removed.
     swept_at: usize,
 }
 
@@ -192,7 +193,7 @@ impl fmt::Debug for Readers {
 }
 
 impl Readers {
-    /// Readers that may keep so many bytes.
+    /// Readers with this budget in bytes.
     pub(crate) fn new(budget: usize) -> Self {
         Self {
             readers: Mutex::default(),
@@ -200,20 +201,20 @@ impl Readers {
         }
     }
 
-    /// Begins to read; `replaced` is how many bytes the cache had replaced before the state was taken.
+    /// Starts a reader; `replaced` is the cache's count of replaced bytes when the snapshot was taken.
     pub(crate) fn read(&self, objects: Objects, replaced: u64) -> Reader {
-        let shared = Arc::new(Shared {
-            rest: Mutex::new(Rest::Objects(objects)),
+        let shared = Arc::new(ReaderHandle {
+            rest: Mutex::new(ReaderState::Objects(objects)),
             began: replaced,
         });
         self.register(&shared);
         Reader {
             shared,
-            next: Taken::new(),
+            next: Batch::new(),
         }
     }
 
-    fn register(&self, shared: &Arc<Shared>) {
+    fn register(&self, shared: &Arc<ReaderHandle>) {
         let mut registered = self.readers.lock();
         if registered.readers.len() >= registered.swept_at {
             registered
@@ -224,8 +225,8 @@ impl Readers {
         registered.readers.push_back(Arc::downgrade(shared));
     }
 
-    /// Cuts off the oldest readers as long as more than the budget, and than what is present, was replaced since they
-    /// began; says how many.
+    /// Cuts off the oldest readers as long as the bytes replaced since they began exceed both the budget and
+    /// `present`, the size of the present objects; returns how many were cut off.
     pub(crate) fn cut_off(&self, replaced: u64, present: u64) -> usize {
         let most = self.budget.max(present);
         let mut cut_off = 0;
@@ -246,12 +247,12 @@ impl Readers {
                 oldest
             };
             let Some(oldest) = oldest else { continue };
-            // Dropped when the locks are free: it may be large.
+            // Dropped after the locks are released, since it may be large.
             let rest = {
                 let mut rest = oldest.rest.lock();
                 match &*rest {
-                    Rest::Objects(_) => std::mem::replace(&mut *rest, Rest::CutOff),
-                    Rest::Nothing | Rest::CutOff => continue,
+                    ReaderState::Objects(_) => std::mem::replace(&mut *rest, ReaderState::CutOff),
+                    ReaderState::Empty | ReaderState::CutOff => continue,
                 }
             };
             drop(rest);

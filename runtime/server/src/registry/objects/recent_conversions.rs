@@ -1,4 +1,4 @@
-//! Objects in a version that is not stored: many watchers look at the same one, which is converted once.
+//! Recent conversions of objects to a version that is not stored, shared by all watchers of that version.
 
 use std::sync::Arc;
 
@@ -9,72 +9,73 @@ use tokio::sync::OnceCell;
 use super::cached_object::{CachedObject, StateId, item_bytes};
 use crate::recent::Recent;
 
-/// Objects in a version that is not stored, as they were converted lately, for all watchers.
+/// Recent conversions of objects to one version.
 #[derive(Debug, Default)]
 pub(crate) struct RecentConversions {
-    made: Recent<Made>,
-    /// Conversions that are awaited, or were.
-    awaited: Recent<Awaited>,
+    finished: Recent<FinishedConversion>,
+    /// Asynchronous conversions, pending or finished.
+    pending: Recent<PendingConversion>,
 }
 
 #[derive(Debug)]
-struct Made {
+struct FinishedConversion {
     of: StateId,
     converted: Arc<Item<CachedObject>>,
 }
 
 #[derive(Debug)]
-struct Awaited {
+struct PendingConversion {
     of: StateId,
     converted: Arc<OnceCell<Arc<Item<CachedObject>>>>,
 }
 
 impl RecentConversions {
-    /// The object in that version, converted now unless it was lately.
+    /// The converted object: a recent conversion of the same state, else a new one.
     ///
     /// # Errors
-    /// Of the conversion.
+    /// The error of the conversion.
     pub(crate) fn get(
         &self,
         item: &Arc<Item<CachedObject>>,
         convert: impl FnOnce() -> Result<Arc<Item<CachedObject>>, ApiError>,
     ) -> Result<Arc<Item<CachedObject>>, ApiError> {
-        let same = |made: &Made| made.of.is_of(item).then(|| Arc::clone(&made.converted));
-        if let Some(known) = self.made.find(same) {
+        let same =
+            |made: &FinishedConversion| made.of.is_of(item).then(|| Arc::clone(&made.converted));
+        if let Some(known) = self.finished.find(same) {
             return Ok(known);
         }
         let converted = convert()?;
-        let made = Made {
+        let made = FinishedConversion {
             of: StateId::of(item),
             converted: Arc::clone(&converted),
         };
-        self.made.keep(made, item_bytes(&converted));
+        self.finished.keep(made, item_bytes(&converted));
         Ok(converted)
     }
 
-    /// The same of a conversion that is awaited: one for all who want the same object meanwhile.
+    /// As [`RecentConversions::get`], with an asynchronous conversion. Concurrent calls for the same object share one.
     ///
     /// # Errors
-    /// Of the conversion. It is tried again by the next one who wants the object.
-    pub(crate) async fn get_later(
+    /// The error of the conversion; the next call tries again.
+    pub(crate) async fn get_or_await(
         &self,
         item: &Arc<Item<CachedObject>>,
         convert: impl Future<Output = Result<Arc<Item<CachedObject>>, ApiError>>,
     ) -> Result<Arc<Item<CachedObject>>, ApiError> {
-        let same = |awaited: &Awaited| {
+        let same = |awaited: &PendingConversion| {
             awaited
                 .of
                 .is_of(item)
                 .then(|| Arc::clone(&awaited.converted))
         };
-        let cell = self.awaited.find(same).unwrap_or_else(|| {
+        let cell = self.pending.find(same).unwrap_or_else(|| {
             let converted = Arc::default();
-            let awaited = Awaited {
+            let awaited = PendingConversion {
                 of: StateId::of(item),
                 converted: Arc::clone(&converted),
             };
-            // About as large as what it is made of.
-            self.awaited.keep(awaited, item_bytes(item));
+            // The converted object is about as large as its source.
+            self.pending.keep(awaited, item_bytes(item));
             converted
         });
         cell.get_or_try_init(|| convert).await.cloned()

@@ -1,18 +1,18 @@
-//! Whether the schema of a version has the fields that its definition names.
+//! Checks that the schema of a version has the fields that the definition refers to.
 
 use apiloom_meta::kind::{CellSource, DeletionRule, ResourceDef};
 use apiloom_meta::schema::Schema;
 
-use crate::registry::located::of_kind;
+use crate::registry::problems::kind_problem;
 
-/// A line for each field of a definition that is not what it has to be.
+/// The problems of all fields that a definition refers to.
 pub(super) fn unfit_fields(def: &ResourceDef, schema: &Schema) -> Vec<String> {
     let mut problems = unknown_fields(def, schema);
     problems.extend(unfit_deletion(def, schema));
     problems
 }
 
-/// One line for each column and selectable field that the schema does not know, or that cannot be compared.
+/// The problems of columns and selectable fields: unknown to the schema, or not comparable.
 fn unknown_fields(def: &ResourceDef, schema: &Schema) -> Vec<String> {
     let columns = def
         .columns
@@ -30,7 +30,7 @@ fn unknown_fields(def: &ResourceDef, schema: &Schema) -> Vec<String> {
     let missing =
         columns.chain(selectable.map(|path| ("a selectable field".to_owned(), path.to_string())));
     let lines = missing.map(|(what, path)| {
-        of_kind(
+        kind_problem(
             def,
             format_args!("{what} is at {path}, which the schema does not know"),
         )
@@ -40,7 +40,7 @@ fn unknown_fields(def: &ResourceDef, schema: &Schema) -> Vec<String> {
         .iter()
         .filter(|path| schema.has_path(path) && !schema.is_comparable(path));
     let incomparable = incomparable.map(|path| {
-        of_kind(
+        kind_problem(
             def,
             format_args!("a selectable field is at {path}, which is no string, integer or boolean"),
         )
@@ -48,7 +48,7 @@ fn unknown_fields(def: &ResourceDef, schema: &Schema) -> Vec<String> {
     lines.chain(incomparable).collect()
 }
 
-/// The fields that deletion of a container uses and that cannot hold what it writes there.
+/// The problems of the fields that the deletion of a container writes: their type does not fit.
 fn unfit_deletion(def: &ResourceDef, schema: &Schema) -> Vec<String> {
     let DeletionRule::Container { finalizers, phase } = &def.deletion else {
         return Vec::new();
@@ -57,12 +57,12 @@ fn unfit_deletion(def: &ResourceDef, schema: &Schema) -> Vec<String> {
     if !schema.is_string_list(finalizers) {
         let problem =
             format!("its own finalizers are at {finalizers}, which is no list of strings");
-        problems.push(of_kind(def, problem));
+        problems.push(kind_problem(def, problem));
     }
     let terminating = DeletionRule::TERMINATING;
     if !schema.takes_text(phase, terminating) {
         let problem = format!("its phase is at {phase}, which cannot be {terminating:?}");
-        problems.push(of_kind(def, problem));
+        problems.push(kind_problem(def, problem));
     }
     problems
 }

@@ -1,4 +1,4 @@
-//! The schema of a version: made and checked once, at registration or when it is first needed.
+//! The schema of a version: checked and checked once, at registration or when it is first needed.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -8,17 +8,17 @@ use apiloom_meta::kind::{ResourceDef, SchemaSource};
 use apiloom_meta::schema::Schema;
 
 use super::schema_checks::unfit_fields;
-use crate::registry::located::of_kind;
+use crate::registry::problems::kind_problem;
 
-/// The schema of a version.
+/// The schema of a version, checked when it is first needed.
 pub(crate) struct VersionSchema {
     def: Arc<ResourceDef>,
-    made: OnceLock<Made>,
+    checked: OnceLock<CheckedSchema>,
 }
 
-struct Made {
+struct CheckedSchema {
     schema: Arc<Schema>,
-    /// Why the version cannot be served: no structural schema, or one without fields that the definition names.
+    /// Why the version cannot be served: the schema is not structural, or lacks fields that the definition names.
     problems: Vec<String>,
 }
 
@@ -26,44 +26,48 @@ impl VersionSchema {
     pub(crate) fn new(def: Arc<ResourceDef>) -> Self {
         Self {
             def,
-            made: OnceLock::new(),
+            checked: OnceLock::new(),
         }
     }
 
-    fn made(&self) -> &Made {
-        self.made.get_or_init(|| {
+    fn checked(&self) -> &CheckedSchema {
+        self.checked.get_or_init(|| {
             let def = &*self.def;
-            let made = match def.schema.schema() {
-                Ok(schema) => Made {
+            let checked = match def.schema.schema() {
+                Ok(schema) => CheckedSchema {
                     problems: unfit_fields(def, &schema),
                     schema,
                 },
-                Err(errors) => Made {
-                    problems: errors.0.iter().map(|line| of_kind(def, line)).collect(),
+                Err(errors) => CheckedSchema {
+                    problems: errors
+                        .0
+                        .iter()
+                        .map(|line| kind_problem(def, line))
+                        .collect(),
                     schema: Arc::new(Schema::unusable()),
                 },
             };
-            // Registration reports the problems of other kinds.
+            // For kinds of other sources, registration reports the problems.
             if matches!(def.schema, SchemaSource::LazyType(_)) {
-                for problem in &made.problems {
-                    tracing::error!("requests for a kind fail: {problem}");
+                for problem in &checked.problems {
+                    tracing::error!("unable to serve requests for a kind: {problem}");
                 }
             }
-            made
+            checked
         })
     }
 
-    /// The schema. One that cannot be made refuses every object.
+    /// The schema; one that refuses every object if it could not be checked.
     pub(crate) fn get(&self) -> &Arc<Schema> {
-        &self.made().schema
+        &self.checked().schema
     }
 
-    /// Why the version cannot be served, a line each.
+    /// Why the version cannot be served, one line each; empty if it can.
     pub(crate) fn problems(&self) -> &[String] {
-        &self.made().problems
+        &self.checked().problems
     }
 
-    /// Refuses requests for a version that cannot be served.
+    /// Fails if the version cannot be served, with the problems as the message.
     ///
     /// # Errors
     /// InternalError.
@@ -74,10 +78,10 @@ impl VersionSchema {
         }
     }
 
-    /// Whether the schema was made.
+    /// Whether the schema was checked already.
     #[cfg(test)]
     pub(crate) fn is_made(&self) -> bool {
-        self.made.get().is_some()
+        self.checked.get().is_some()
     }
 }
 

@@ -1,4 +1,4 @@
-//! One resource in one version: what reads and writes of it both need.
+//! One resource in one version: the state that its reads and writes share.
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, ResourceDef};
 use apiloom_storage::cache::WatchCache;
 
+use super::hooks::ErasedHandler;
 use super::kind::Kind;
 use super::kind_version::{KindVersion, VersionIndex};
-use super::served::Served;
+use super::normalizer::CacheNormalizer;
 use crate::registry::large::LargeDocuments;
 use crate::registry::options::RequestContext;
-use crate::registry::rules::handler::ErasedHandler;
 
 /// One resource in one version.
 #[derive(Debug)]
 pub(crate) struct VersionedResource {
     pub(crate) kind: Arc<Kind>,
     pub(crate) version: VersionIndex,
-    /// `None` when reads go to storage.
-    pub(crate) cache: Option<Arc<WatchCache<Served>>>,
+    /// The watch cache; `None` if reads go to the store.
+    pub(crate) cache: Option<Arc<WatchCache<CacheNormalizer>>>,
     pub(crate) large: LargeDocuments,
 }
 
@@ -34,7 +34,7 @@ impl VersionedResource {
         self.version().schema()
     }
 
-    /// What answers creates, if there is no store.
+    /// Handler of creates, for a kind without a store.
     pub(crate) fn handler(&self) -> Option<&dyn ErasedHandler> {
         self.version().handler.as_deref()
     }
@@ -44,12 +44,12 @@ impl VersionedResource {
         ApiError::not_found(&self.kind.resource, name)
     }
 
-    /// Makes room for a document of this size; see [`LargeDocuments::reserve_for`].
+    /// Reserves capacity for a document of this size; see [`LargeDocuments::reserve_for`].
     pub(crate) async fn reserve(&self, ctx: &RequestContext, bytes: usize) {
         self.large.reserve_for(ctx, bytes).await;
     }
 
-    /// See [`LargeDocuments::read_query`]. A request with a large document has its room already.
+    /// See [`LargeDocuments::read_query`]. A request with a large document has its capacity already.
     pub(crate) async fn read_query<T>(
         &self,
         ctx: &RequestContext,

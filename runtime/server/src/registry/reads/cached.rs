@@ -1,4 +1,4 @@
-//! Reads from the watch cache: which state, which objects of it, in which version.
+//! Reads from the watch cache: the snapshot, the selected objects, their version.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,37 +13,38 @@ use super::Reads;
 use super::selection::Selection;
 use crate::registry::error;
 use crate::registry::objects::cached_object::{CachedObject, State, object};
-use crate::registry::objects::converted::{convert, try_once};
-use crate::registry::objects::document::{Document, Encoded};
-use crate::registry::objects::served::Served;
+use crate::registry::objects::converted::{check_convertible, convert};
+use crate::registry::objects::document::{Document, EncodedObject};
+use crate::registry::objects::normalizer::CacheNormalizer;
 use crate::registry::options::{ListOptions, RequestContext};
 
-/// How long a read waits for the cache to have a state, as upstream does.
+/// Timeout for waiting until the cache has reached a revision, as in kube-apiserver.
 const CATCH_UP: Duration = Duration::from_secs(3);
 
-/// Which state a read wants.
+/// The state that a read requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    /// Everything that was acknowledged before the read.
-    Present,
-    /// This revision or a later one; 0 for the present state of the cache.
+pub(crate) enum Freshness {
+    /// The latest state: includes every write acknowledged before the read.
+    Latest,
+    /// This revision or a later one; with 0 the present state of the cache.
     AtLeast(u64),
-    /// Exactly this one.
+    /// Exactly this revision.
     Exactly(Revision),
 }
 
-impl Wanted {
-    /// What a get or a watch asks for by its resourceVersion, which is `version` as a number.
+impl Freshness {
+    /// The state for the resourceVersion of a get or a watch; `version` is its number.
     pub(crate) fn by(resource_version: &str, version: u64) -> Self {
-        match resource_version.is_empty() {
-            true => Self::Present,
-            false => Self::AtLeast(version),
+        if resource_version.is_empty() {
+            Self::Latest
+        } else {
+            Self::AtLeast(version)
         }
     }
 }
 
 impl Reads {
-    /// What the options select.
+    /// Compiles the selectors of the options.
     ///
     /// # Errors
     /// See [`Selection::new`].
@@ -59,30 +60,30 @@ impl Reads {
             .await
     }
 
-    /// The state that a read wants; `None` when the store has to be asked.
+    /// The snapshot for a read; `None` if the store must be read instead.
     ///
     /// # Errors
-    /// Timeout for a state that does not come, and what the store says when it cannot say where it is.
+    /// Timeout if the cache does not reach the revision; the store's error if its current revision cannot be read.
     pub(crate) async fn state(
         &self,
-        cache: &WatchCache<Served>,
-        wanted: Wanted,
+        cache: &WatchCache<CacheNormalizer>,
+        wanted: Freshness,
         operation: &str,
     ) -> Result<Option<State>, ApiError> {
         if !cache.is_filled() {
             return Ok(None);
         }
         match wanted {
-            Wanted::Present => {
+            Freshness::Latest => {
                 let came = cache.wait_for_present(CATCH_UP).await;
                 let came = came.map_err(|e| self.resource.kind.error(e, operation))?;
                 Ok(came.then(|| cache.snapshot()))
             }
-            Wanted::AtLeast(revision) => {
+            Freshness::AtLeast(revision) => {
                 self.reach(cache, revision).await?;
                 Ok(Some(cache.snapshot()))
             }
-            Wanted::Exactly(revision) => {
+            Freshness::Exactly(revision) => {
                 self.reach(cache, revision.0).await?;
                 cache.check_kept(revision).await;
                 match cache.snapshot_at(revision) {
@@ -96,7 +97,7 @@ impl Reads {
         }
     }
 
-    /// Refuses what the store should not be asked for while the cache is being filled: everything that scans it.
+    /// Fails while the cache is being filled; for reads that would scan the store.
     ///
     /// # Errors
     /// TooManyRequests.
@@ -106,7 +107,7 @@ impl Reads {
         };
         match &*cache.fill().borrow() {
             Fill::Following | Fill::Behind(_) => Ok(()),
-            // Waiting mends no damage; the store itself says what is wrong.
+            // Waiting does not help if stored data is damaged; the read from the store returns the error.
             Fill::Pending {
                 error: Some(StorageError::Corrupt(_)),
                 ..
@@ -115,11 +116,11 @@ impl Reads {
         }
     }
 
-    /// Refuses a watch that would be told of nothing: while the cache is not filled, and when it has lost the store for
-    /// longer than reads wait for it.
+    /// Fails for a watch that could receive no events: while the cache is not filled, and if it has been disconnected
+    /// from the store for longer than reads wait for it.
     ///
     /// # Errors
-    /// TooManyRequests, and what keeps the cache from the store.
+    /// TooManyRequests while the cache is being filled; the store's error if it is disconnected.
     pub(crate) async fn check_watchable(&self) -> Result<(), ApiError> {
         let Some(cache) = &self.resource.cache else {
             return Ok(());
@@ -140,18 +141,23 @@ impl Reads {
         }
     }
 
-    /// Waits for a revision that a client has seen somewhere.
-    async fn reach(&self, cache: &WatchCache<Served>, revision: u64) -> Result<(), ApiError> {
-        match cache.reach(Revision(revision), CATCH_UP).await {
-            true => Ok(()),
-            false => Err(error::too_large(revision, cache.snapshot().revision())),
+    /// Waits until the cache has reached a revision.
+    async fn reach(
+        &self,
+        cache: &WatchCache<CacheNormalizer>,
+        revision: u64,
+    ) -> Result<(), ApiError> {
+        if cache.reach(Revision(revision), CATCH_UP).await {
+            Ok(())
+        } else {
+            Err(error::too_large(revision, cache.snapshot().revision()))
         }
     }
 
-    /// An object of the cache in the version of the reads, if it is selected.
+    /// An object of the cache in the version of these reads, if it is selected.
     ///
     /// # Errors
-    /// InternalError for stored bytes that are no object, and of conversion.
+    /// InternalError for a stored value that cannot be decoded; the error of the conversion.
     pub(crate) fn select(
         &self,
         item: &Arc<Item<CachedObject>>,
@@ -177,17 +183,18 @@ impl Reads {
         self.select_converted(&converted, None, selection)
     }
 
-    /// Whether objects of the cache have to be converted asynchronously for this endpoint.
+    /// Whether objects of the cache may need asynchronous conversion for these reads.
     pub(crate) fn is_awaited(&self) -> bool {
         let kind = &self.resource.kind;
-        kind.is_asynchronous() && (!self.is_stored() || kind.holds_others.load(Ordering::Acquire))
+        kind.is_asynchronous()
+            && (!self.is_stored() || kind.has_other_versions.load(Ordering::Acquire))
     }
 
-    /// An object of the cache in this endpoint's version, which may be converted asynchronously, if it is selected. It shows
-    /// the revision `shown` in place of its own.
+    /// As [`Reads::select`], for objects that may need asynchronous conversion; the object shows the revision `shown`
+    /// in place of its own.
     ///
     /// # Errors
-    /// As [`Endpoint::select`].
+    /// As [`Reads::select`].
     pub(crate) async fn select_in(
         &self,
         item: &Arc<Item<CachedObject>>,
@@ -205,7 +212,7 @@ impl Reads {
         self.select_converted(&item, shown, selection)
     }
 
-    /// Whether an object is not selected by what it has alike in every version. It need not be convertible then.
+    /// Whether an object is excluded by its metadata alone, so that it need not be converted.
     pub(crate) fn is_left_out(
         &self,
         item: &Arc<Item<CachedObject>>,
@@ -217,8 +224,8 @@ impl Reads {
             && object.is_ok_and(|object| !selection.matches_cached(&item.key, object))
     }
 
-    /// The same of a changed object, which many watchers look at: it is converted once for all of them, and shows the
-    /// revision of the change.
+    /// As [`Reads::select`], for a changed object: watchers share its conversion, and it shows the revision of the
+    /// change.
     ///
     /// # Errors
     /// As [`Reads::select`].
@@ -231,9 +238,10 @@ impl Reads {
         if self.is_left_out(item, selection) {
             return Ok(None);
         }
-        let item = match self.is_stored() {
-            true => item,
-            false => &self.resource.kind.converted(item, self.resource.version)?,
+        let item = if self.is_stored() {
+            item
+        } else {
+            &self.resource.kind.converted(item, self.resource.version)?
         };
         self.select_converted(item, Some(shown), selection)
     }
@@ -244,13 +252,14 @@ impl Reads {
         shown: Option<Revision>,
         selection: &Selection,
     ) -> Result<Option<Document>, ApiError> {
-        match selection.matches_cached(&item.key, object(item)?) {
-            true => Ok(Some(Document::Encoded(Encoded::new(item, shown)?))),
-            false => Ok(None),
+        if selection.matches_cached(&item.key, object(item)?) {
+            Ok(Some(Document::Encoded(EncodedObject::new(item, shown)?)))
+        } else {
+            Ok(None)
         }
     }
 
-    /// Whether an object of the cache is selected, and can be sent in the version of the reads.
+    /// Whether an object of the cache is selected, and can be converted to the version of these reads.
     ///
     /// # Errors
     /// As [`Reads::select`].
@@ -260,7 +269,7 @@ impl Reads {
         selection: &Selection,
     ) -> Result<bool, ApiError> {
         if !self.is_stored() && !selection.is_of_metadata() {
-            // Values are known of what could be converted: nothing is in the way of sending it.
+            // An object whose values are known was converted before, so it can be sent.
             return match self.field_values.get(item) {
                 Some(values) => Ok(selection.matches_fields(&item.key, object(item)?, &values)),
                 None => self.select(item, selection).map(|found| found.is_some()),
@@ -268,20 +277,21 @@ impl Reads {
         }
         let selected = selection.matches_cached(&item.key, object(item)?);
         if selected {
-            try_once(&self.resource.kind, item, self.resource.version)?;
+            check_convertible(&self.resource.kind, item, self.resource.version)?;
         }
         Ok(selected)
     }
 
-    /// The index of the cache that finds what is selected, and the value to look for, if there is one.
+    /// The index and the value to look up in it, for lists; `None` if no index applies.
     pub(crate) fn index_of<'a>(&self, selection: &'a Selection) -> Option<(u16, &'a str)> {
-        // The index holds the fields of the version that is stored.
+        // The index of lists has the fields of the storage version only.
         self.watched_index(selection).filter(|_| self.is_stored())
     }
 
-    /// The same of changes: what a watch waits for in a version that is not stored is computed while it waits.
+    /// The index and the value for a watch. For a version that is not stored, the cache computes the values of changes
+    /// for waiting watches.
     pub(crate) fn watched_index<'a>(&self, selection: &'a Selection) -> Option<(u16, &'a str)> {
-        // The version of each object decides which fields are in the index, and the conversion is left to the watchers.
+        // With asynchronous conversion, cached objects have different versions, so the index cannot be used.
         let (number, value) = selection
             .indexed()
             .filter(|_| !self.resource.kind.is_asynchronous())?;
@@ -289,7 +299,7 @@ impl Reads {
         (number < INDEX_GROUP).then_some((first + number, value))
     }
 
-    /// Cuts off the readers of this kind that keep too much alive.
+    /// Cuts off the readers of this kind that keep too much memory in use.
     pub(crate) fn cut_off_slow_readers(&self) {
         let Some(cache) = &self.resource.cache else {
             return;
@@ -301,7 +311,7 @@ impl Reads {
             .readers
             .cut_off(cache.replaced_bytes(), present);
         if cut_off > 0 {
-            tracing::warn!(resource = %self.resource.kind.resource, cut_off, "clients that read too slowly are cut off");
+            tracing::warn!(resource = %self.resource.kind.resource, cut_off, "terminated responses to clients that read too slowly");
         }
     }
 
@@ -310,9 +320,9 @@ impl Reads {
     }
 }
 
-/// About how long the text of these selectors is.
+/// Approximate length of the text of the selectors, in bytes.
 fn text_bytes(labels: &LabelQuery, fields: &FieldSelector) -> usize {
-    // An operator and a comma.
+    // Length of an operator and a comma.
     const BETWEEN: usize = 2;
     let labels = labels.requirements().iter().map(|requirement| {
         let values = requirement.values().iter().map(|value| value.len() + 1);
@@ -323,8 +333,7 @@ fn text_bytes(labels: &LabelQuery, fields: &FieldSelector) -> usize {
     labels.chain(fields).sum()
 }
 
-/// The objects that may be selected, in ascending order of their keys, from a key on. An index is used where one
-/// applies.
+/// The objects that may be selected, in ascending order of their keys, from a start key; from an index if one applies.
 pub(crate) fn candidates<'a>(
     reads: &Reads,
     state: &'a Snapshot<CachedObject>,

@@ -1,17 +1,17 @@
-//! Where a paged list goes on: upstream's token, so that clients and their tools read what they know.
+//! Continue tokens of paged lists, in the format of kube-apiserver.
 
 use apiloom_meta::ApiError;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-/// The only version of the token there is.
+/// The version of the token format; there is only one.
 const VERSION: &str = "meta.k8s.io/v1";
 
-/// The revision of a token that goes on at the present state instead of the first page's.
+/// Revision of a token that continues at the present state (an inconsistent list).
 const LATEST: i64 = -1;
 
-/// What a token holds. The order of the fields is the order on the wire.
+/// Content of a token. The order of the fields is that of the JSON.
 #[derive(Serialize, Deserialize)]
 struct Token {
     #[serde(default)]
@@ -25,22 +25,22 @@ struct Token {
 /// A decoded token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Continue {
-    /// The state that the list shows; `None` for the present one.
+    /// Revision of the list; `None` for the present state.
     pub(crate) at: Option<u64>,
-    /// The key to go on from.
+    /// Key at which the next page starts.
     pub(crate) start: String,
 }
 
-/// The token that goes on behind `last`, a key below `prefix`, at a revision.
+/// A token that continues behind `last`, a key below `prefix`, at a revision.
 pub(crate) fn encode(prefix: &str, last: &str, revision: u64) -> String {
-    // NUL is the smallest byte, so this is the first key behind `last`.
+    // NUL is the smallest byte, so this is the smallest key greater than `last`.
     token(
         i64::try_from(revision).unwrap_or(LATEST),
         format!("{}\0", last.strip_prefix(prefix).unwrap_or(last)),
     )
 }
 
-/// The token that goes on from `start`, a key below `prefix`, at the newest state then.
+/// A token that continues at `start`, a key below `prefix`, at the state that is present then.
 pub(crate) fn encode_inconsistent(prefix: &str, start: &str) -> String {
     token(
         LATEST,
@@ -58,10 +58,10 @@ fn token(rv: i64, start: String) -> String {
         .encode(serde_json::to_vec(&token).expect("a struct of strings and a number is JSON"))
 }
 
-/// Reads a token.
+/// Decodes a token.
 ///
 /// # Errors
-/// BadRequest with upstream's texts.
+/// BadRequest with the texts of kube-apiserver.
 pub(crate) fn decode(token: &str, prefix: &str) -> Result<Continue, ApiError> {
     decode_token(token, prefix)
         .map_err(|why| ApiError::bad_request(format!("invalid continue token: {why}")))
@@ -90,7 +90,7 @@ fn decode_token(token: &str, prefix: &str) -> Result<Continue, String> {
         ));
     }
     let suffix = token.start.strip_prefix('/').unwrap_or(&token.start);
-    // Only keys below the prefix may be named: a step up or an empty step would leave it.
+    // Only keys below the prefix are allowed: `..` or an empty segment would leave it.
     if suffix
         .split('/')
         .any(|segment| segment.is_empty() || segment == "." || segment == "..")
@@ -103,7 +103,7 @@ fn decode_token(token: &str, prefix: &str) -> Result<Continue, String> {
     })
 }
 
-/// Go's text for broken base64.
+/// The error text of Go's encoding/base64.
 fn base64_text(error: &base64::DecodeError, token: &str) -> String {
     let at = match error {
         base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => {

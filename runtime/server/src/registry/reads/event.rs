@@ -20,11 +20,11 @@ pub enum WatchEventKind {
 /// One event of a watch.
 #[derive(Clone, Debug)]
 pub struct WatchEvent {
-    /// Its type.
+    /// Type of the event.
     pub kind: WatchEventKind,
     /// The object; for a bookmark only metadata.resourceVersion, and the annotation
     /// `k8s.io/initial-events-end` on the one that ends the initial events.
     pub object: Document,
-    /// The change of the watch cache that it tells of.
+    /// The change of the watch cache from which the event was made.
     pub(in crate::registry) change: Option<Arc<Change<CachedObject>>>,
 }

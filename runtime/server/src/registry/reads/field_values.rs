@@ -1,5 +1,5 @@
-//! The values of selectable fields of cached objects in a version that is not stored, so that lists by such a field need
-//! not convert every object each time. Built by the first list, kept while lists ask for them, and then dropped.
+//! Values of selectable fields of cached objects in a version that is not stored, so that lists by such a field do not
+//! convert every object each time. Filled by lists; cleared when lists do not use it for some time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,29 +9,29 @@ use parking_lot::Mutex;
 
 use crate::registry::objects::cached_object::{CachedObject, StateId};
 
-/// Values are dropped when so many looks at them in a row found that they were not asked for.
+/// Number of checks in a row without use after which the values are cleared.
 pub(crate) const UNUSED_LOOKS: u32 = 300;
 
-/// An object whose values have more bytes is converted each time: values are copies beside the object.
+/// Maximum size of an object's values, in bytes; an object with more is converted by each list. The values are copies.
 const MOST_BYTES: usize = 1024;
 
-/// States that are gone are looked for when there are so many more than after the last time, at least.
+/// Minimum growth of the map between two sweeps for released states.
 const WORTH_A_LOOK: usize = 1024;
 
-/// The values of the selectable fields, in the order of their declaration.
+/// Values of the selectable fields, in the order of their declaration.
 type Values = Arc<[Box<str>]>;
 
-/// The values by the state of an object that they are of.
+/// Values by the state of the object.
 #[derive(Debug, Default)]
-pub(crate) struct FieldValues(Mutex<Known>);
+pub(crate) struct FieldValues(Mutex<ValueTable>);
 
 #[derive(Debug, Default)]
-struct Known {
-    /// By the address of the state, which is no other's as long as its identity is kept beside it.
+struct ValueTable {
+    /// By the address of the state, which is not used again while the `StateId` is kept.
     values: HashMap<usize, (StateId, Values)>,
-    /// The size at which states that are gone are looked for.
+    /// Size of the map at which released states are removed.
     full: usize,
-    /// How many looks in a row found that the values were not used.
+    /// Number of checks in a row that found the values unused.
     unused: u32,
 }
 
@@ -44,7 +44,7 @@ impl FieldValues {
         Some(Arc::clone(values))
     }
 
-    /// Keeps the values of a state, which were read from it in the other version.
+    /// Adds the values of a state, taken from its conversion.
     pub(crate) fn keep(&self, item: &Arc<Item<CachedObject>>, converted: &CachedObject) {
         let values = converted.fields();
         if values.iter().map(|value| value.len()).sum::<usize>() > MOST_BYTES {
@@ -59,16 +59,16 @@ impl FieldValues {
         known.values.insert(address(item), values);
     }
 
-    /// Drops the values when they were not used for long; to be called at intervals.
+    /// Clears the values if they were not used for some time; called at intervals.
     pub(crate) fn forget_unused(&self) {
         let mut known = self.0.lock();
         known.unused = known.unused.saturating_add(1);
         if known.unused > UNUSED_LOOKS && known.values.capacity() > 0 {
-            *known = Known::default();
+            *known = ValueTable::default();
         }
     }
 
-    /// Of how many states the values are known.
+    /// Number of states whose values are known.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.0.lock().values.len()

@@ -3,17 +3,17 @@
 use apiloom_meta::ApiError;
 
 use super::Reads;
-use super::cached::Wanted;
+use super::cached::Freshness;
 use super::selection::Selection;
 use crate::registry::error;
 use crate::registry::objects::document::Document;
 use crate::registry::options::{GetOptions, RequestContext};
 
 impl Reads {
-    /// One object.
+    /// Reads one object.
     ///
     /// # Errors
-    /// NotFound, Timeout for a resourceVersion in the future.
+    /// NotFound; Timeout for a future resourceVersion.
     pub async fn get(
         &self,
         _ctx: &RequestContext,
@@ -24,7 +24,7 @@ impl Reads {
         let at_least = error::version_option(&options.resource_version)?;
         let key = self.resource.kind.key(namespace, name)?;
         if let Some(cache) = &self.resource.cache {
-            let wanted = Wanted::by(&options.resource_version, at_least);
+            let wanted = Freshness::by(&options.resource_version, at_least);
             if let Some(state) = self.state(cache, wanted, "get").await? {
                 let item = state
                     .get(&key)
@@ -45,7 +45,7 @@ impl Reads {
             .get(&key)
             .await
             .map_err(|e| self.resource.kind.error(e, "get"))?;
-        // Reads go to the store itself, so a state that it does not have yet will not arrive by waiting.
+        // Gets read the store itself; waiting does not produce a future revision.
         if revision.0 < at_least {
             return Err(error::too_large(at_least, revision));
         }

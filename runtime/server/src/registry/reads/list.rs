@@ -1,4 +1,4 @@
-//! list: the objects of a prefix at one state, whole or in pages.
+//! list: the objects below a prefix at one revision, complete or in pages.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use apiloom_storage::cache::{Item, WatchCache};
 use apiloom_storage::{Entry, ListRequest, Page, Revision, StorageError};
 
 use super::Reads;
-use super::cached::{self, Wanted};
+use super::cached::{self, Freshness};
 use super::continue_token;
-use super::remaining::Given;
+use super::page_counts::ListPage;
 use super::selection::Selection;
 use crate::registry::error;
 use crate::registry::objects::cached_object::{self, CachedObject, State};
@@ -17,66 +17,66 @@ use crate::registry::objects::converted;
 use crate::registry::objects::document::Document;
 use crate::registry::objects::items::Items;
 use crate::registry::objects::json::Json;
-use crate::registry::objects::served::Served;
+use crate::registry::objects::normalizer::CacheNormalizer;
 use crate::registry::options::{ListOptions, RequestContext, VersionMatch};
 
-/// The most keys read at once while looking for selected objects.
+/// Maximum number of entries read from the store at once in search for selected objects.
 const MAX_PAGE: usize = 10_000;
 
-/// How many objects are looked at before other requests get their turn on the thread: at most about a millisecond's
-/// worth, when each has to be decoded.
+/// Number of objects after which the task yields: the work of about a millisecond, if each has to be decoded.
 const YIELD_EVERY: usize = 64;
 
-/// What clients read when their continue token is too old.
+/// Message for a continue token whose revision is compacted.
 const CONTINUE_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can \
     start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder \
     of the results. Continuing with the provided token results in an inconsistent list - objects that were created, \
     modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
-/// What to read of a prefix.
+/// The read that a list request needs.
 struct Plan {
     prefix: String,
-    /// The key to begin at; empty for the whole prefix.
+    /// Start key; empty for the whole prefix.
     start: String,
-    /// The state to show; `None` for the present one.
+    /// Exact revision to show; `None` for the present state.
     at: Option<Revision>,
-    /// The state that the present one must have reached.
+    /// Minimum revision of the present state.
     at_least: u64,
-    /// Whether any state at all will do.
+    /// Whether any state of the cache will do (resourceVersion "0").
     any: bool,
-    /// How many items at most; 0 for all.
+    /// Maximum number of items; 0 for all.
     limit: usize,
-    /// Where the client's continue token began, to which an expired list sends it back; `None` without a token.
+    /// Start key of the client's continue token, from which an expired list can be continued at the present state;
+    /// `None` without a token.
     continued: Option<String>,
 }
 
-/// A list of objects.
+/// A list of objects, complete or one page.
 #[derive(Clone, Debug, Default)]
-pub struct Listed {
-    /// The objects, in key order.
+pub struct ListResult {
+    /// The objects, in key order; converted while they are read.
     pub items: Items,
-    /// The state the list shows.
+    /// resourceVersion of the state that the list shows.
     pub resource_version: String,
-    /// Token for the next page; empty at the end.
+    /// Token for the next page; empty on the last page.
     pub continue_token: String,
-    /// How many follow, when known and nothing was selected.
+    /// Number of objects on the following pages; `None` if it is unknown, or if selectors are used.
     pub remaining_item_count: Option<i64>,
 }
 
 impl Reads {
-    /// Objects of a namespace, or of all of them (`None`).
+    /// Lists the objects of a namespace, or of all namespaces (`None`).
     ///
     /// # Errors
-    /// BadRequest for selectors and tokens, Expired, Timeout.
+    /// BadRequest for invalid selectors and tokens, Expired for a compacted revision, Timeout for a future one.
     pub async fn list(
         &self,
         ctx: &RequestContext,
         namespace: Option<&str>,
         options: &ListOptions,
-    ) -> Result<Listed, ApiError> {
+    ) -> Result<ListResult, ApiError> {
         let selection = self.selection(ctx, options).await?;
         let plan = self.plan(namespace, options)?;
-        // A page of everything costs the store no more than it gives.
+        // A page without selectors costs the store no more than the page itself, so the cache need not be filled.
         if options.limit == 0 || !selection.is_everything() {
             self.check_filled()?;
         }
@@ -91,24 +91,24 @@ impl Reads {
             .name()
             .map(|name| self.resource.kind.key(namespace, name))
         {
-            // Of a kind in namespaces, a name alone is a key only below one namespace.
+            // Of a namespaced kind, a name alone is a key only within one namespace.
             Some(Ok(key)) => self.list_one(&plan, &selection, key).await,
             _ => self.list_prefix(plan, &selection).await,
         }
     }
 
-    /// A list from the watch cache; `None` when it does not have the state.
+    /// A list from the watch cache; `None` if it does not have the requested state.
     async fn list_cached(
         &self,
-        cache: &WatchCache<Served>,
+        cache: &WatchCache<CacheNormalizer>,
         plan: &Plan,
         selection: &Selection,
         namespace: Option<&str>,
-    ) -> Result<Option<Listed>, ApiError> {
+    ) -> Result<Option<ListResult>, ApiError> {
         let wanted = match plan.at {
-            Some(at) => Wanted::Exactly(at),
-            None if plan.any || plan.at_least > 0 => Wanted::AtLeast(plan.at_least),
-            None => Wanted::Present,
+            Some(at) => Freshness::Exactly(at),
+            None if plan.any || plan.at_least > 0 => Freshness::AtLeast(plan.at_least),
+            None => Freshness::Latest,
         };
         let replaced = cache.replaced_bytes();
         let Some(state) = self.state(cache, wanted, "list").await? else {
@@ -139,25 +139,35 @@ impl Reads {
         if plan.limit == 0 && selection.is_everything() {
             return self.list_all(state, plan, replaced).await.map(Some);
         }
-        self.list_chosen(state, plan, selection, replaced)
+        self.list_selected(state, plan, selection, replaced)
             .await
             .map(Some)
     }
 
-    fn listed(&self, state: &State, items: Vec<Arc<Item<CachedObject>>>, replaced: u64) -> Listed {
-        Listed {
-            items: Items::chosen(
+    fn listed(
+        &self,
+        state: &State,
+        items: Vec<Arc<Item<CachedObject>>>,
+        replaced: u64,
+    ) -> ListResult {
+        ListResult {
+            items: Items::selected(
                 (&self.resource.kind, self.resource.version),
                 items,
                 replaced,
             ),
             resource_version: state.revision().to_string(),
-            ..Listed::default()
+            ..ListResult::default()
         }
     }
 
-    /// Everything below a prefix, which is read from the state while it is sent.
-    async fn list_all(&self, state: State, plan: &Plan, replaced: u64) -> Result<Listed, ApiError> {
+    /// Lists everything below a prefix. The objects are read from the snapshot while they are sent.
+    async fn list_all(
+        &self,
+        state: State,
+        plan: &Plan,
+        replaced: u64,
+    ) -> Result<ListResult, ApiError> {
         if let Some(damaged) = state.damaged(&plan.prefix, &plan.start).next() {
             cached_object::object(damaged)?;
         }
@@ -165,18 +175,18 @@ impl Reads {
             let mut work = Work::default();
             for item in state.range(&plan.prefix, &plan.start) {
                 work.rest().await;
-                converted::try_once(&self.resource.kind, item, self.resource.version)?;
+                converted::check_convertible(&self.resource.kind, item, self.resource.version)?;
             }
         }
-        let objects = match plan.start.is_empty() && plan.prefix == self.resource.kind.prefix(None)
-        {
-            true => state.len(),
-            false => state.range(&plan.prefix, &plan.start).count(),
+        let objects = if plan.start.is_empty() && plan.prefix == self.resource.kind.prefix(None) {
+            state.len()
+        } else {
+            state.range(&plan.prefix, &plan.start).count()
         };
         self.resource.kind.reads.cached(None, objects, objects);
         let resource_version = state.revision().to_string();
         let range = (plan.prefix.as_str(), plan.start.as_str());
-        Ok(Listed {
+        Ok(ListResult {
             items: Items::all(
                 (&self.resource.kind, self.resource.version),
                 state,
@@ -184,18 +194,18 @@ impl Reads {
                 replaced,
             ),
             resource_version,
-            ..Listed::default()
+            ..ListResult::default()
         })
     }
 
-    /// What is selected, up to the limit.
-    async fn list_chosen(
+    /// Lists the selected objects, up to the limit.
+    async fn list_selected(
         &self,
         state: State,
         plan: &Plan,
         selection: &Selection,
         replaced: u64,
-    ) -> Result<Listed, ApiError> {
+    ) -> Result<ListResult, ApiError> {
         let mut chosen = Vec::new();
         let mut following = None;
         let mut last: Option<&Arc<str>> = None;
@@ -223,8 +233,7 @@ impl Reads {
         Ok(listed)
     }
 
-    /// Says in a page of so many objects, whose last key and the one behind it are given, that others follow, and how many if
-    /// nothing was selected.
+    /// Sets the continue token of a page that is not the last, and the remaining-item count if there are no selectors.
     fn continue_after(
         &self,
         (last, next): (&Arc<str>, &Arc<str>),
@@ -232,11 +241,11 @@ impl Reads {
         plan: &Plan,
         selection: &Selection,
         taken: usize,
-        listed: &mut Listed,
+        listed: &mut ListResult,
     ) {
         listed.continue_token = continue_token::encode(&plan.prefix, last, state.revision().0);
         if selection.is_everything() {
-            let page = Given {
+            let page = ListPage {
                 state,
                 prefix: &plan.prefix,
                 start: &plan.start,
@@ -244,18 +253,18 @@ impl Reads {
                 last,
                 next,
             };
-            listed.remaining_item_count = i64::try_from(self.remaining.behind(&page)).ok();
+            listed.remaining_item_count = i64::try_from(self.page_counts.behind(&page)).ok();
         }
     }
 
-    /// What is selected of a kind whose objects are converted asynchronously, up to the limit: one batch for a list, and for
-    /// a page that takes all objects that it looks at.
+    /// Lists the selected objects of a kind that is converted asynchronously, up to the limit. A complete list is one
+    /// batch of the converter, and so is a page without selectors.
     async fn list_in_batches(
         &self,
         state: &State,
         plan: &Plan,
         selection: &Selection,
-    ) -> Result<Listed, ApiError> {
+    ) -> Result<ListResult, ApiError> {
         let mut work = Work::default();
         let mut candidates = Vec::new();
         for item in state.range(&plan.prefix, &plan.start) {
@@ -292,10 +301,10 @@ impl Reads {
         }
         let taken = documents.len();
         self.resource.kind.reads.cached(None, fetched, taken);
-        let mut listed = Listed {
+        let mut listed = ListResult {
             items: Items::read(documents),
             resource_version: state.revision().to_string(),
-            ..Listed::default()
+            ..ListResult::default()
         };
         if let Some(following) = following {
             self.continue_after(following, state, plan, selection, taken, &mut listed);
@@ -303,7 +312,7 @@ impl Reads {
         Ok(listed)
     }
 
-    /// Which state and which keys the options ask for: the matrix of resourceVersion, match, limit and continue.
+    /// Decides what to read, from resourceVersion, resourceVersionMatch, limit and continue.
     fn plan(&self, namespace: Option<&str>, options: &ListOptions) -> Result<Plan, ApiError> {
         let prefix = self.resource.kind.prefix(namespace);
         let version = error::parse_version(&options.resource_version)
@@ -325,7 +334,7 @@ impl Reads {
                 ));
             }
             let token = continue_token::decode(&options.continue_token, &plan.prefix)?;
-            // With resourceVersion "0" any state will do, and upstream then gives the whole remainder.
+            // With resourceVersion "0" the limit is ignored, as in kube-apiserver.
             let limit = if options.resource_version == "0" {
                 0
             } else {
@@ -362,14 +371,14 @@ impl Reads {
         })
     }
 
-    /// A list by exact name: one key is read.
+    /// Lists by an exact name: reads one key.
     async fn list_one(
         &self,
         plan: &Plan,
         selection: &Selection,
         key: String,
-    ) -> Result<Listed, ApiError> {
-        // The key itself is the first of all keys that begin with it.
+    ) -> Result<ListResult, ApiError> {
+        // The key itself comes first of all keys that begin with it.
         let request = ListRequest {
             prefix: key.clone(),
             start: String::new(),
@@ -400,14 +409,18 @@ impl Reads {
             .kind
             .reads
             .stored(page.entries.len(), items.len());
-        Ok(Listed {
+        Ok(ListResult {
             items: Items::read(items),
             resource_version: page.revision.to_string(),
-            ..Listed::default()
+            ..ListResult::default()
         })
     }
 
-    async fn list_prefix(&self, mut plan: Plan, selection: &Selection) -> Result<Listed, ApiError> {
+    async fn list_prefix(
+        &self,
+        mut plan: Plan,
+        selection: &Selection,
+    ) -> Result<ListResult, ApiError> {
         let mut items: Vec<Document> = Vec::new();
         let mut page_size = plan.limit.min(MAX_PAGE);
         let mut fetched = 0;
@@ -430,16 +443,16 @@ impl Reads {
             fetched += page.entries.len();
             let (true, Some(last)) = (page.more || !is_last_of_page, last) else {
                 self.resource.kind.reads.stored(fetched, items.len());
-                return Ok(Listed {
+                return Ok(ListResult {
                     items: Items::read(items),
                     resource_version: revision.to_string(),
-                    ..Listed::default()
+                    ..ListResult::default()
                 });
             };
             if plan.limit > 0 && items.len() >= plan.limit {
                 let remaining = page.remaining.filter(|_| selection.is_everything());
                 self.resource.kind.reads.stored(fetched, items.len());
-                return Ok(Listed {
+                return Ok(ListResult {
                     items: Items::read(items),
                     resource_version: revision.to_string(),
                     continue_token: continue_token::encode(&plan.prefix, &last, revision.0),
@@ -447,7 +460,7 @@ impl Reads {
                         .and_then(|count| i64::try_from(count + unread(&page.entries, &last)).ok()),
                 });
             }
-            // Selected objects are rare here: the following pages grow, and show the same state as the first.
+            // Selected objects are rare here, so the pages grow. All pages are read at the revision of the first.
             page_size = (page_size * 2).min(MAX_PAGE);
             plan = Plan {
                 start: format!("{last}\0"),
@@ -458,7 +471,7 @@ impl Reads {
         }
     }
 
-    /// Adds the selected objects of a page until the limit is reached; gives the key at which it was.
+    /// Appends the selected objects of a page until the limit is reached; returns the key at which it was.
     async fn take_selected(
         &self,
         entries: &[Entry],
@@ -467,15 +480,15 @@ impl Reads {
         items: &mut Vec<Document>,
     ) -> Result<Option<String>, ApiError> {
         let mut work = Work::default();
-        // A page is one batch of a converter; otherwise no more is held than the object of the moment.
-        let mut batch = match self.resource.kind.is_asynchronous() {
-            true => self
-                .resource
+        // A page is one batch of a converter; without a converter, one object at a time is held.
+        let mut batch = if self.resource.kind.is_asynchronous() {
+            self.resource
                 .kind
                 .entries_in(entries, self.resource.version)
                 .await?
-                .into_iter(),
-            false => Vec::new().into_iter(),
+                .into_iter()
+        } else {
+            Vec::new().into_iter()
         };
         for entry in entries {
             work.rest().await;
@@ -489,7 +502,7 @@ impl Reads {
                 }
             };
             if selection.matches(&object) {
-                // As the JSON that is sent, which takes a fraction of the object's own memory.
+                // As JSON, which takes a fraction of the memory of the decoded object.
                 items.push(Document::Converted(Json::of(
                     &object,
                     self.resource.version().schema(),
@@ -502,7 +515,7 @@ impl Reads {
         Ok(None)
     }
 
-    /// Reads a page and translates what can be wrong with the state asked for.
+    /// Reads a page from the store, with the error of the API if the revision is not available.
     async fn page(&self, plan: &Plan, request: ListRequest) -> Result<Page, ApiError> {
         let page = self.resource.kind.store.list(request).await;
         let page = page.map_err(|error| match (error, &plan.continued) {
@@ -514,7 +527,7 @@ impl Reads {
             }
             (error, _) => self.resource.kind.error(error, "list"),
         })?;
-        // Lists read the store itself, so a state that it does not have yet will not arrive by waiting.
+        // Lists read the store itself; waiting does not produce a future revision.
         if page.revision.0 < plan.at_least {
             return Err(error::too_large(plan.at_least, page.revision));
         }
@@ -522,7 +535,7 @@ impl Reads {
     }
 }
 
-/// How many entries of a page lie behind a key.
+/// Number of entries of a page behind a key.
 fn unread(entries: &[Entry], last: &str) -> u64 {
     entries
         .iter()
@@ -531,12 +544,12 @@ fn unread(entries: &[Entry], last: &str) -> u64 {
         .count() as u64
 }
 
-/// Counts objects, and lets others have the thread after some of them.
+/// Counts processed objects, and yields to other tasks at intervals.
 #[derive(Default)]
 struct Work(usize);
 
 impl Work {
-    /// Another object is to be looked at.
+    /// Counts one more object; yields after every [`YIELD_EVERY`].
     async fn rest(&mut self) {
         self.0 += 1;
         if self.0.is_multiple_of(YIELD_EVERY) {

@@ -1,39 +1,40 @@
-//! All objects of one kind, typed and in memory, for admission plugins and strategies.
+//! Listers: typed views of the watch cache, for strategies, admission plugins, authorizers and controllers.
 //!
-//! One background task lists and watches the store and decodes each change once. The invariant: an answer shows every
-//! write of the kind that this process acknowledged before the call. Where several servers share a store, the writes of
-//! the others arrive as the watch delivers them, within milliseconds: waiting for them too would cost a read of the
-//! store for every write that a plugin judges. So what depends on an object being there asks [`Lister::get`], which
-//! looks into the store before it says no; a rule over [`Lister::list`] holds for what others wrote a moment ago only
-//! when it has arrived.
+//! The watch cache decodes each object once as the lister's type. A result contains every write of the kind that this
+//! process acknowledged before the call, because a write of a kind with listers is acknowledged after the cache has it. If
+//! several servers share a store, writes of the others are in the cache when the watch has delivered them, usually within
+//! milliseconds. A rule that requires an object uses [`Lister::get_live`], which reads the store if the cache does not have
+//! it. A rule that uses [`Lister::list`] may miss the newest writes of other servers.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use apiloom_meta::{ApiError, GroupResource, Object, Resource};
-use apiloom_storage::{EventKind, ListRequest, Revision, StorageError, WatchItem, WatchStart};
-use futures_util::StreamExt as _;
-use parking_lot::RwLock;
-use tokio::sync::watch;
+use apiloom_meta::kind::Place;
+use apiloom_meta::{ApiError, GroupResource, Resource};
+use apiloom_storage::Revision;
+use apiloom_storage::cache::Item;
+use parking_lot::Mutex;
 
+use crate::registry::objects::cached_object::{CachedObject, State};
 use crate::registry::objects::kind::Kind;
+use crate::registry::objects::kind_cache::KindCache;
 use crate::registry::objects::kind_version::VersionIndex;
-use crate::registry::rules::strategy::typed;
+use crate::registry::objects::listed::{
+    DecodeTyped, ListedKind, TypedObject, TypedView, decode_typed,
+};
+use crate::registry::problems::with_places;
 
-/// How long a read waits for the watch to catch up; upstream's plugins wait as long before they refuse.
-const CATCH_UP: Duration = Duration::from_secs(10);
+/// Timeout of [`Lister::ready`]; that of kube-apiserver's admission plugins for their informers.
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the task rests before it reads a store again that failed: twice as long each time, so that a store that is
-/// away for long does not fill the log, and less than readers wait.
-const FIRST_REST: Duration = Duration::from_millis(100);
-const LAST_REST: Duration = Duration::from_secs(5);
-
-/// The objects of a kind, kept in memory by a watch on the store. Cheap to clone.
+/// The objects of a kind in memory, from its watch cache. Cheap to clone.
+///
+/// A builder returns it before the server runs. It can be read after the cache is filled, and the server waits for that
+/// before it serves. A kind with listers has a watch cache even if that is disabled for its reads.
 pub struct Lister<K> {
     core: Arc<ListerCore>,
     kind: PhantomData<fn() -> K>,
@@ -55,237 +56,263 @@ impl<K> fmt::Debug for Lister<K> {
 }
 
 impl<K: Resource> Lister<K> {
-    pub(crate) fn new(core: Arc<ListerCore>) -> Self {
-        Self {
-            core,
-            kind: PhantomData,
+    /// All objects, in the order of their keys: namespace, then name. Does not wait and reads no storage.
+    ///
+    /// # Errors
+    /// InternalError while the watch cache is not filled, or lacks a write that this server acknowledged, which happens
+    /// only if the watch of the store is delayed. [`Lister::ready`] waits until the lister can be read.
+    pub fn list(&self) -> Result<Vec<Arc<K>>, ApiError> {
+        self.list_prefix(None)
+    }
+
+    /// The objects of a namespace, in the order of their names. Does not wait and reads no storage.
+    ///
+    /// # Errors
+    /// As [`Lister::list`].
+    pub fn list_in(&self, namespace: &str) -> Result<Vec<Arc<K>>, ApiError> {
+        self.list_prefix(Some(namespace))
+    }
+
+    fn list_prefix(&self, namespace: Option<&str>) -> Result<Vec<Arc<K>>, ApiError> {
+        let source = self.core.source()?;
+        let state = source.state()?;
+        let prefix = source.kind.prefix(namespace);
+        let items = state.range(&prefix, "");
+        Ok(items.filter_map(|item| source.typed(item)).collect())
+    }
+
+    /// One object; `namespace` is empty for cluster-scoped kinds. Does not wait and reads no storage.
+    ///
+    /// # Errors
+    /// As [`Lister::list`].
+    pub fn get(&self, namespace: &str, name: &str) -> Result<Option<Arc<K>>, ApiError> {
+        let source = self.core.source()?;
+        let state = source.state()?;
+        let item = state.get(&source.key(namespace, name));
+        Ok(item.and_then(|item| source.typed(item)))
+    }
+
+    /// As [`Lister::get`], but reads the store if the cache does not have the object. `None` only if the store does not
+    /// have it either.
+    ///
+    /// # Errors
+    /// If the store cannot be read, or its object cannot be decoded.
+    pub async fn get_live(&self, namespace: &str, name: &str) -> Result<Option<Arc<K>>, ApiError> {
+        if let Ok(Some(known)) = self.get(namespace, name) {
+            return Ok(Some(known));
         }
-    }
-    /// Every object, in key order, with every write that this server acknowledged before the call; those of other servers
-    /// over the same store follow within milliseconds. Reads no storage: it waits for the watch to catch up.
-    ///
-    /// # Errors
-    /// When the watch is broken and does not come back in time.
-    pub async fn list(&self) -> Result<Vec<Arc<K>>, ApiError> {
-        self.core.catch_up().await?;
-        let objects = self.core.objects.read();
-        Ok(objects
-            .values()
-            .filter_map(|object| Arc::clone(object).downcast().ok())
-            .collect())
-    }
-    /// One object, as new as in [`Lister::list`]; `namespace` is empty for cluster-scoped kinds. `None` only when the
-    /// store, which is asked about what is not in memory, does not have it now, written by this server or another.
-    ///
-    /// # Errors
-    /// As [`Lister::list`]; when the store cannot be read.
-    pub async fn get(&self, namespace: &str, name: &str) -> Result<Option<Arc<K>>, ApiError> {
-        let Some(source) = &self.core.source else {
+        let source = self.core.source()?;
+        let key = source.key(namespace, name);
+        let Some(entry) = source.kind.get(&key, "get").await? else {
             return Ok(None);
         };
-        self.core.catch_up().await?;
-        let key = format!(
-            "{}{name}",
-            source
-                .kind
-                .prefix((!namespace.is_empty()).then_some(namespace))
-        );
-        let known = self.core.objects.read().get(&key).cloned();
-        let object = match known {
-            Some(object) => Some(object),
-            None => source.look_up(&key).await?,
-        };
-        Ok(object.and_then(|object| object.downcast().ok()))
+        let object = source
+            .kind
+            .read_in(&key, &entry.value, entry.revision, source.version)
+            .await?;
+        let typed = object.to_typed::<K>();
+        typed
+            .map(|typed| Some(Arc::new(typed)))
+            .map_err(|error| ApiError::internal(error.to_string()))
+    }
+
+    /// Waits until the lister can be read, for at most 10 seconds.
+    ///
+    /// # Errors
+    /// InternalError if it cannot be read by then.
+    pub async fn ready(&self) -> Result<(), ApiError> {
+        self.core.ready().await
     }
 }
 
-type Typed = Arc<dyn Any + Send + Sync>;
+/// A type-erased lister.
+pub(crate) struct ListerCore {
+    resource: GroupResource,
+    /// Kind and version, for error messages.
+    description: String,
+    version: &'static str,
+    place: Option<Place>,
+    decode: DecodeTyped,
+    /// `None` until the registry is built.
+    source: OnceLock<Source>,
+}
 
-/// What a lister reads: a kind, in a version, decoded to its type.
+/// The kind and the cache that a lister reads.
 struct Source {
     kind: Arc<Kind>,
     version: VersionIndex,
-    decode: fn(&Object) -> Result<Typed, serde_json::Error>,
-}
-
-/// A lister without its type.
-pub(crate) struct ListerCore {
-    /// `None` when the kind is not registered, which keeps the registry from being built.
-    source: Option<Source>,
-    objects: RwLock<BTreeMap<String, Typed>>,
-    /// Every change up to this revision is in `objects`; 0 before the first list.
-    seen: watch::Sender<Revision>,
+    /// Index of the type in the views of the kind.
+    view: usize,
+    cache: KindCache,
 }
 
 impl fmt::Debug for ListerCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let resource = self.source.as_ref().map(|s| s.kind.resource.to_string());
+        let state = self
+            .source
+            .get()
+            .map(|source| source.cache.cache.snapshot());
         f.debug_struct("Lister")
-            .field("resource", &resource)
-            .field("seen", &*self.seen.borrow())
+            .field("kind", &self.description)
+            .field("state", &state)
             .finish()
     }
 }
 
 impl ListerCore {
-    /// What it lists; `None` for a kind that is not registered.
-    pub(crate) fn resource(&self) -> Option<&GroupResource> {
-        self.source.as_ref().map(|source| &source.kind.resource)
-    }
-
-    pub(crate) fn new<K: Resource>(kind: Arc<Kind>, version: VersionIndex) -> Self {
-        let decode = |object: &Object| Ok(Arc::new(typed::<K>(object)?) as Typed);
+    fn new<K: Resource>() -> Self {
         Self {
-            source: Some(Source {
-                kind,
-                version,
-                decode,
-            }),
-            ..Self::unregistered()
+            resource: GroupResource::new(K::GROUP, K::PLURAL),
+            description: format!("{} {}/{}", K::KIND, K::GROUP, K::VERSION),
+            version: K::VERSION,
+            place: K::definition().place,
+            decode: decode_typed::<K>,
+            source: OnceLock::new(),
         }
     }
 
-    pub(crate) fn unregistered() -> Self {
-        Self {
-            source: None,
-            objects: RwLock::default(),
-            seen: watch::Sender::new(Revision(0)),
-        }
+    /// The resource of the kind.
+    pub(crate) fn resource(&self) -> &GroupResource {
+        &self.resource
     }
 
-    /// Waits until every write that this process acknowledged before the call is seen. The newest one is known without a
-    /// read, and an event of the watch, which is what it waits for, follows it at once.
-    async fn catch_up(&self) -> Result<(), ApiError> {
-        // At least 1, so that a read before the first list waits for it.
-        let newest = self
-            .source
-            .as_ref()
-            .map_or(0, |s| s.kind.newest_write.load(Ordering::Acquire))
-            .max(1);
-        let mut seen = self.seen.subscribe();
-        let caught_up =
-            tokio::time::timeout(CATCH_UP, seen.wait_for(|seen| seen.0 >= newest)).await;
-        if matches!(caught_up, Ok(Ok(_))) {
-            Ok(())
-        } else {
-            Err(ApiError::internal_text("not yet ready to handle request"))
-        }
+    /// The watch cache of the kind; `None` until the registry is built.
+    pub(crate) fn cache(&self) -> Option<&KindCache> {
+        self.source.get().map(|source| &source.cache)
     }
 
-    /// Waits for the first list.
-    pub(crate) async fn ready(&self) -> Result<(), StorageError> {
-        self.catch_up()
-            .await
-            .map_err(|error| StorageError::Unavailable(error.message))
+    fn source(&self) -> Result<&Source, ApiError> {
+        self.source.get().ok_or_else(not_ready)
     }
 
-    /// Keeps the objects up to date; never returns.
-    pub(crate) async fn run(self: Arc<Self>) {
-        let Some(source) = &self.source else { return };
-        let mut rest = FIRST_REST;
-        loop {
-            match self.follow(source, &mut rest).await {
-                Ok(()) => {
-                    tracing::debug!(resource = %source.kind.resource, "a lister's watch ended, listing again");
-                }
-                Err(error) => {
-                    tracing::warn!(resource = %source.kind.resource, %error, "a lister lost its watch, listing again");
-                }
-            }
-            tokio::time::sleep(rest).await;
-            rest = (rest * 2).min(LAST_REST);
-        }
-    }
-
-    /// Lists, then applies changes until the watch ends. A watch that delivers ends the growing of `rest`.
-    async fn follow(&self, source: &Source, rest: &mut Duration) -> Result<(), StorageError> {
-        let store = &source.kind.store;
-        let prefix = source.kind.prefix(None);
-        let page = store
-            .list(ListRequest {
-                prefix: prefix.clone(),
-                ..ListRequest::default()
-            })
-            .await?;
-        let mut decoded = BTreeMap::new();
-        for entry in &page.entries {
-            // Others have their turn on the thread in between.
-            tokio::task::coop::consume_budget().await;
-            let object = source.decode(&entry.key, &entry.value, entry.revision);
-            if let Some(object) = object.await {
-                decoded.insert(entry.key.clone(), object);
-            }
-        }
-        *self.objects.write() = decoded;
-        // An empty store is at revision 0, which would read as "not listed yet".
-        self.seen.send_replace(page.revision.max(Revision(1)));
-        let mut events = store
-            .watch(&prefix, WatchStart::After(page.revision))
-            .await?;
-        while let Some(item) = events.next().await {
-            let item = item?;
-            *rest = FIRST_REST;
-            match item {
-                WatchItem::Event(event) => {
-                    let object = match event.kind {
-                        EventKind::Deleted => None,
-                        EventKind::Created | EventKind::Updated => {
-                            let value = &event.value;
-                            source.decode(&event.key, value, event.revision).await
-                        }
-                    };
-                    self.put(event.key, object);
-                    self.seen.send_replace(event.revision);
-                }
-                WatchItem::Progress(revision) => {
-                    self.seen.send_if_modified(|seen| {
-                        revision > *seen && {
-                            *seen = revision;
-                            true
-                        }
-                    });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn put(&self, key: String, object: Option<Typed>) {
-        let mut objects = self.objects.write();
-        match object {
-            Some(object) => objects.insert(key, object),
-            None => objects.remove(&key),
+    /// See [`Lister::ready`].
+    pub(crate) async fn ready(&self) -> Result<(), ApiError> {
+        let source = self.source()?;
+        let cache = &source.cache.cache;
+        let wait = async {
+            // Both return an error when the cache is dropped.
+            let _ = cache.fill().wait_for(|fill| fill.is_filled()).await;
+            let has_reached = |_: &Revision| cache.has_reached(source.newest_write());
+            let _ = cache.revisions().wait_for(has_reached).await;
         };
+        let _ = tokio::time::timeout(READY_TIMEOUT, wait).await;
+        source.state().map(|_| ())
     }
 }
 
 impl Source {
-    /// Reads one object from the store.
-    async fn look_up(&self, key: &str) -> Result<Option<Typed>, ApiError> {
-        let entry = self.kind.get(key, "get").await?;
-        let Some(entry) = entry else {
-            return Ok(None);
-        };
-        Ok(self.decode(key, &entry.value, entry.revision).await)
+    /// The newest revision of an acknowledged write of the kind.
+    fn newest_write(&self) -> Revision {
+        Revision(self.kind.newest_write.load(Ordering::Acquire))
     }
 
-    /// An object that cannot be decoded is left out, and said so: one damaged object must not stop the others.
-    async fn decode(&self, key: &str, bytes: &[u8], revision: Revision) -> Option<Typed> {
-        let object = self
-            .kind
-            .read_in(key, bytes, revision, self.version)
-            .await
-            .map_err(|e| e.message);
-        match object.and_then(|object| (self.decode)(&object).map_err(|e| e.to_string())) {
-            Ok(typed) => Some(typed),
-            Err(error) => {
-                tracing::warn!(
-                    key,
-                    error,
-                    "a lister leaves out an object that it cannot decode"
-                );
-                None
-            }
+    /// The state of the cache; an error if it lacks an acknowledged write.
+    fn state(&self) -> Result<State, ApiError> {
+        let cache = &self.cache.cache;
+        let newest = self.newest_write();
+        if cache.is_filled() && cache.has_reached(newest) {
+            Ok(cache.snapshot())
+        } else {
+            Err(not_ready())
         }
+    }
+
+    fn key(&self, namespace: &str, name: &str) -> String {
+        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+        let mut key = self.kind.prefix(namespace);
+        key.push_str(name);
+        key
+    }
+
+    /// The typed value of an object; `None` if it cannot be decoded, which the cache has logged.
+    fn typed<K: Resource>(&self, item: &Item<CachedObject>) -> Option<Arc<K>> {
+        let object = item.object.as_ref().ok()?;
+        let typed: &TypedObject = object.typed(self.view)?;
+        Arc::clone(typed).downcast().ok()
+    }
+}
+
+/// The error of kube-apiserver's admission plugins while their informers are not synced.
+fn not_ready() -> ApiError {
+    ApiError::internal_text("not yet ready to handle request")
+}
+
+/// The listers of a registry, registered before it is built. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listers(Arc<Mutex<Vec<Arc<ListerCore>>>>);
+
+impl Listers {
+    /// Returns the lister of a type. All listers of a type share their objects.
+    pub(crate) fn lister<K: Resource>(&self) -> Lister<K> {
+        let mut cores = self.0.lock();
+        let resource = GroupResource::new(K::GROUP, K::PLURAL);
+        let known = cores
+            .iter()
+            .find(|core| core.resource == resource && core.version == K::VERSION);
+        let core = known.map_or_else(|| Arc::new(ListerCore::new::<K>()), Arc::clone);
+        if known.is_none() {
+            cores.push(Arc::clone(&core));
+        }
+        Lister {
+            core,
+            kind: PhantomData,
+        }
+    }
+
+    /// One error message for each lister whose kind cannot be listed.
+    pub(crate) fn problems(&self, kinds: &BTreeMap<GroupResource, Arc<Kind>>) -> Vec<String> {
+        let cores = self.0.lock();
+        let problems = cores.iter().filter_map(|core| {
+            let why = match kinds.get(&core.resource) {
+                Some(kind) if !kind.has_store() => "it has no store",
+                Some(kind) if kind.is_asynchronous() => "its versions are converted asynchronously",
+                Some(kind) if kind.version_named(core.version).is_some() => return None,
+                _ => "it is not registered",
+            };
+            let problem = format!("{} cannot be listed: {why}", core.description);
+            Some(with_places([core.place], problem))
+        });
+        problems.collect()
+    }
+
+    /// Connects the listers with the kinds and their watch caches, and returns them. `cache_of` returns the cache of a kind,
+    /// always the same one.
+    pub(crate) fn connect(
+        &self,
+        kinds: &BTreeMap<GroupResource, Arc<Kind>>,
+        mut cache_of: impl FnMut(&Arc<Kind>) -> KindCache,
+    ) -> Vec<Arc<ListerCore>> {
+        let cores = self.0.lock();
+        for (resource, kind) in kinds {
+            let of_kind = cores.iter().filter(|core| core.resource == *resource);
+            let listed: Vec<_> = of_kind
+                .filter_map(|core| Some((core, kind.version_named(core.version)?)))
+                .collect();
+            if listed.is_empty() {
+                continue;
+            }
+            let cache = cache_of(kind);
+            let mut views = Vec::new();
+            for (view, (core, version)) in listed.into_iter().enumerate() {
+                views.push(TypedView {
+                    version,
+                    decode: core.decode,
+                });
+                let source = Source {
+                    kind: Arc::clone(kind),
+                    version,
+                    view,
+                    cache: cache.clone(),
+                };
+                // Not set yet: a builder builds only one registry.
+                let _ = core.source.set(source);
+            }
+            let _ = kind.listed.set(ListedKind {
+                views,
+                seen: cache.cache.revisions(),
+                fill: cache.cache.fill(),
+            });
+        }
+        cores.clone()
     }
 }

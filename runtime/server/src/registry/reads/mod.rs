@@ -7,7 +7,7 @@ pub(super) mod field_values;
 pub(super) mod get;
 pub(super) mod list;
 pub(super) mod lister;
-pub(super) mod remaining;
+pub(super) mod page_counts;
 pub(super) mod selection;
 pub(super) mod view;
 pub(super) mod watch;
@@ -15,17 +15,17 @@ pub(super) mod watch;
 use std::sync::Arc;
 
 use self::field_values::FieldValues;
-use self::remaining::Remaining;
+use self::page_counts::PageCounts;
 use crate::registry::objects::versioned_resource::VersionedResource;
 
-/// Get, list and watch of one resource in one version. Objects go out in this version, with apiVersion, kind and
+/// Get, list and watch of one resource in one version. Objects are returned in this version, with apiVersion, kind and
 /// resourceVersion.
 #[derive(Debug)]
 pub struct Reads {
     resource: Arc<VersionedResource>,
-    /// How much was left behind the pages given lately.
-    remaining: Remaining,
-    /// What lists by a selectable field ask for, when this version is not stored.
+    /// PageCounts-item counts of recent pages.
+    page_counts: PageCounts,
+    /// Values of the selectable fields of cached objects, if this version is not the stored one.
     pub(super) field_values: FieldValues,
 }
 
@@ -33,7 +33,7 @@ impl Reads {
     pub(super) fn new(resource: Arc<VersionedResource>) -> Self {
         Self {
             resource,
-            remaining: Remaining::default(),
+            page_counts: PageCounts::default(),
             field_values: FieldValues::default(),
         }
     }

@@ -1,4 +1,4 @@
-//! Which objects a list, a watch or a deletecollection is about: label and field selectors, checked against the kind.
+//! Label and field selectors of a list, a watch or a deletecollection, validated against the kind.
 
 use std::borrow::Cow;
 
@@ -11,32 +11,32 @@ use crate::registry::objects::cached_object::{CachedObject, printed};
 use crate::registry::objects::key::namespace_and_name;
 use crate::registry::objects::kind_version::KindVersion;
 
-/// Selectors that the kind can answer, compiled: an object costs what its own labels and the kind's selectable fields
-/// cost, however many requirements there are.
+/// Compiled selectors. The cost of matching an object depends on its labels and selectable fields, not on the number
+/// of requirements.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
     labels: LabelMatcher,
     fields: FieldMatcher<Field>,
 }
 
-/// A field that a kind can be selected by.
+/// A field by which objects of a kind can be selected.
 #[derive(Clone, Debug)]
 struct Field {
     place: Place,
     path: JsonPath,
 }
 
-/// Where a field is found in what the cache keeps of an object.
+/// Where the value of a field is stored in a cached object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Name,
     Namespace,
-    /// The selectable field with this number.
+    /// The selectable field with this index.
     Declared(u16),
 }
 
 impl Field {
-    /// The field that a kind declares under this name.
+    /// The field with this name, if the kind declares it.
     fn of(version: &KindVersion, name: &str) -> Option<Self> {
         let metadata = |place, name| Field {
             place,
@@ -60,7 +60,7 @@ impl Field {
 }
 
 impl Selection {
-    /// Checks that the kind declares every field that is selected by.
+    /// Compiles selectors; BadRequest if the kind does not declare a selected field.
     pub(crate) fn new(
         version: &KindVersion,
         labels: &LabelQuery,
@@ -76,36 +76,36 @@ impl Selection {
         })
     }
 
-    /// Leaves nothing out.
+    /// The selection of all objects.
     pub(crate) fn everything() -> Self {
         Self::default()
     }
 
-    /// Whether nothing is left out.
+    /// Whether all objects are selected.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_everything() && self.fields.is_everything()
     }
 
-    /// The one name that the selector allows, if it does.
+    /// The name, if the field selector requires one.
     pub(crate) fn name(&self) -> Option<&str> {
         self.required(|place| (place == Place::Name).then_some(()))
             .map(|((), name)| name)
     }
 
-    /// Whether nothing is selected by but what every version of an object has alike: its name, namespace and labels.
+    /// Whether only the name, the namespace and labels are selected by, which are equal in all versions of an object.
     pub(crate) fn is_of_metadata(&self) -> bool {
         let mut fields = self.fields.fields();
         fields.all(|field| matches!(field.place, Place::Name | Place::Namespace))
     }
 
-    /// Whether an object of the cache is selected, when it is in the version that the selector is about, or the
-    /// selector is of metadata alone.
+    /// Whether an object of the cache is selected. It must be in the version of the selectors, unless they select by
+    /// metadata only.
     pub(crate) fn matches_cached(&self, key: &str, object: &CachedObject) -> bool {
         self.matches_fields(key, object, object.fields())
     }
 
-    /// The same of an object in any version, with the values of its selectable fields in the version that the selector is
-    /// about: labels are alike in all of them.
+    /// Whether an object of the cache, in any version, is selected; `fields` has its selectable fields in the version
+    /// of the selectors. Labels are equal in all versions.
     pub(crate) fn matches_fields(
         &self,
         key: &str,
@@ -125,7 +125,7 @@ impl Selection {
             })
     }
 
-    /// The number and the value of a selectable field that must have one value, which an index then finds.
+    /// Index and value of a selectable field that must be equal to one value, for a lookup in an index of the cache.
     pub(crate) fn indexed(&self) -> Option<(u16, &str)> {
         self.required(|place| match place {
             Place::Declared(number) => Some(number),
@@ -133,7 +133,7 @@ impl Selection {
         })
     }
 
-    /// Whether an object, in the version that the selector is about, is selected.
+    /// Whether a decoded object, in the version of the selectors, is selected.
     pub(crate) fn matches(&self, object: &Object) -> bool {
         self.labels.matches(object)
             && self
@@ -141,14 +141,14 @@ impl Selection {
                 .matches(|field| field_value(object, &field.path))
     }
 
-    /// The first field that must have one value and is found at a place of this sort, and the value.
+    /// The first field at a place that `sort` accepts and that must be equal to one value, with that value.
     fn required<T>(&self, sort: impl Fn(Place) -> Option<T>) -> Option<(T, &str)> {
         let mut required = self.fields.required();
         required.find_map(|(field, value)| Some((sort(field.place)?, value)))
     }
 }
 
-/// A field as selectors compare it.
+/// The value of a field as selectors compare it.
 fn field_value<'a>(object: &'a Object, path: &JsonPath) -> Cow<'a, str> {
     printed(path.names().split_first().and_then(|(first, rest)| {
         let root = object.fields().get(first)?;

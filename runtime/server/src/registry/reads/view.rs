@@ -1,4 +1,4 @@
-//! Changes as a watcher sees them: in the version of its resource, and as its selectors let it.
+//! Converts changes to the events of one watch: in the version of its resource, filtered by its selectors.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::registry::objects::cached_object::CachedObject;
 use crate::registry::objects::document::Document;
 use crate::registry::objects::key::namespace_and_name;
 
-/// What a watcher sees of a resource.
+/// Version and selectors of a watch, applied to changes.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) reads: &'a Reads,
@@ -21,9 +21,10 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// A change as the selectors see it: it may bring an object into view or take it out.
+    /// The event for a change; `None` if the watch selects neither the old nor the new state. A change of what is
+    /// selected makes an event Added or Deleted.
     pub(super) async fn event(self, change: &Event) -> Result<Option<WatchEvent>, ApiError> {
-        // An object of another name need not be readable.
+        // A stored value under another name may be undecodable.
         let (_, name) = namespace_and_name(&change.key);
         if self.selection.name().is_some_and(|wanted| wanted != name) {
             return Ok(None);
@@ -36,7 +37,7 @@ impl View<'_> {
         };
         let new = new.filter(|object| self.selection.matches(object));
         let old = match &change.previous {
-            // Without selectors everything was in view; only a deletion shows the previous state.
+            // Without selectors the old state was selected; only a deletion shows it.
             Some(_) if self.selection.is_everything() && new.is_some() => {
                 return Ok(new.map(|object| event(WatchEventKind::Modified, object.into())));
             }
@@ -47,7 +48,7 @@ impl View<'_> {
         Ok(transition(old.map(Document::from), new.map(Document::from)))
     }
 
-    /// The same for a change of the cache.
+    /// As [`View::event`], for a change of the cache.
     pub(super) async fn event_of_cached(
         self,
         change: &Change<CachedObject>,
@@ -62,7 +63,7 @@ impl View<'_> {
         Ok(transition(old, new))
     }
 
-    /// A state of a changed object, if it is selected. Its resourceVersion is the change's.
+    /// The old or new state of a changed object, if it is selected, with the resourceVersion of the change.
     async fn state(
         self,
         item: Option<&Arc<Item<CachedObject>>>,
@@ -78,7 +79,7 @@ impl View<'_> {
         }
     }
 
-    /// A state of the changed object; its resourceVersion is the change's, of the previous state too.
+    /// Decodes the old or new state of a changed object, with the resourceVersion of the change.
     async fn read(self, change: &Event, bytes: &[u8]) -> Result<Object, ApiError> {
         let kind = &self.reads.resource.kind;
         kind.read_in(
@@ -91,7 +92,7 @@ impl View<'_> {
     }
 }
 
-/// What a change is to a watcher who saw `old` and would see `new`.
+/// The event for a client that was sent `old` and is now sent `new`.
 fn transition(old: Option<Document>, new: Option<Document>) -> Option<WatchEvent> {
     match (old, new) {
         (None, Some(new)) => Some(event(WatchEventKind::Added, new)),

@@ -1,7 +1,8 @@
-//! watch: the present objects, if wanted, and then every change, as the selectors see it.
+//! watch: initial events for the existing objects, if requested, then an event for every change, filtered by the
+//! selectors.
 //!
-//! The invariant of a stream: after the initial events revisions only grow, nothing is left out or sent twice, and a
-//! bookmark names a revision up to which everything was sent.
+//! Invariant of a stream: after the initial events revisions only increase, no event is missing or sent twice, and a
+//! bookmark has a revision up to which all events were sent.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,42 +22,44 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::Reads;
-use super::cached::{self, Wanted};
+use super::cached::{self, Freshness};
 use super::event::{WatchEvent, WatchEventKind};
 use super::selection::Selection;
 use super::view::{View, event};
 use crate::registry::error;
 use crate::registry::objects::cached_object::{CachedObject, State};
 use crate::registry::objects::document::Document;
+use crate::registry::objects::normalizer::CacheNormalizer;
 use crate::registry::objects::readers::{Objects, Reader, TooSlow};
-use crate::registry::objects::served::Served;
 use crate::registry::options::{ListOptions, RequestContext};
 
-/// How often a quiet stream says how far it is.
+/// Interval of bookmarks.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
 
-/// How long before its end a stream says how far it came, so that the client resumes from there.
+/// Time before the timeout of a stream at which a last bookmark is sent, so that the client can resume from it.
 const BEFORE_END: Duration = Duration::from_secs(2);
 
-/// The shortest life of a stream whose client named none; the longest is twice that, so that clients do not return all
-/// at once.
+/// Minimum timeout of a stream without `timeoutSeconds`. The timeout is random, up to twice the minimum, so that
+/// clients do not reconnect all at once.
 const MIN_LIFE_SECONDS: u64 = 1800;
 
-/// A year: what asks for longer gets as much, because clocks do not count without end.
+/// Maximum timeout: a year, so that adding it to the clock cannot overflow.
 const MAX_LIFE_SECONDS: u64 = 31_536_000;
 
-/// How many changes are taken from the cache at a time. A watcher that does not read keeps no more alive than these.
+/// Maximum number of changes taken from the cache at once, which is all that a watcher that does not read keeps in
+/// memory.
 const TAKEN_AT_ONCE: usize = 32;
 
-/// The annotation of the bookmark that ends the initial events.
+/// Annotation of the bookmark that ends the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 impl Reads {
-    /// Changes to objects of a namespace, or of all of them. Errors before the first event keep HTTP semantics; later
-    /// ones are items of the stream. The stream ends by itself after `timeout_seconds`, or a random half to whole hour.
+    /// Watches the objects of a namespace, or of all namespaces. Errors before the first event are errors of the
+    /// request; later ones are ERROR events of the stream. Without `timeout_seconds` the stream ends after a random
+    /// time of 30 to 60 minutes.
     ///
     /// # Errors
-    /// BadRequest for selectors, internal text for an unparsable resourceVersion.
+    /// BadRequest for invalid selectors; a 500 without a reason for a malformed resourceVersion.
     pub async fn watch(
         self: &Arc<Self>,
         ctx: &RequestContext,
@@ -69,7 +72,7 @@ impl Reads {
             .name()
             .map(|name| self.resource.kind.key(namespace, name))
         {
-            // Longer names begin with this one too; the selector leaves them out.
+            // Longer names begin with this one too; the selector excludes them.
             Some(Ok(key)) => key,
             _ => self.resource.kind.prefix(namespace),
         };
@@ -100,17 +103,17 @@ impl Reads {
         })
     }
 
-    /// The same from the watch cache; `None` when its window does not reach back so far.
+    /// Opens a watch on the watch cache; `None` if its window does not go back to the revision.
     async fn open_cached(
         &self,
-        cache: &Arc<WatchCache<Served>>,
+        cache: &Arc<WatchCache<CacheNormalizer>>,
         prefix: &str,
         selection: &Selection,
         options: &ListOptions,
         version: u64,
         initial: bool,
-    ) -> Result<Option<Opened>, ApiError> {
-        let wanted = Wanted::by(&options.resource_version, version);
+    ) -> Result<Option<OpenWatch>, ApiError> {
+        let wanted = Freshness::by(&options.resource_version, version);
         let interest = self.interest(prefix, selection);
         if version > 0 && !initial {
             let cursor = match cache.watch(interest, Some(Revision(version))) {
@@ -119,9 +122,9 @@ impl Reads {
             };
             let from = Revision(version);
             let known = from <= cache.snapshot().revision();
-            return Ok(Some(Opened {
+            return Ok(Some(OpenWatch {
                 delivered: if known { from } else { Revision(0) },
-                ..Opened::new(Initial::None, Changes::cached(cursor), from)
+                ..OpenWatch::new(InitialEvents::None, Changes::cached(cursor), from)
             }));
         }
         if self.state(cache, wanted, "watch").await?.is_none() {
@@ -133,17 +136,18 @@ impl Reads {
             Err(outside) => return not_in_window(outside),
         };
         let from = state.revision();
-        let objects = match initial {
-            true => Initial::of_state(self, state, selection, prefix, replaced),
-            false => Initial::None,
+        let objects = if initial {
+            InitialEvents::of_state(self, state, selection, prefix, replaced)
+        } else {
+            InitialEvents::None
         };
-        Ok(Some(Opened {
+        Ok(Some(OpenWatch {
             end_bookmark: (initial && options.allow_watch_bookmarks).then_some(from),
-            ..Opened::new(objects, Changes::cached(cursor), from)
+            ..OpenWatch::new(objects, Changes::cached(cursor), from)
         }))
     }
 
-    /// Which changes a watch has to be woken for.
+    /// The changes for which the cache wakes a watch.
     fn interest(&self, prefix: &str, selection: &Selection) -> Interest {
         if !prefix.ends_with('/') {
             return Interest::Key(prefix.into());
@@ -160,13 +164,13 @@ impl Reads {
         }
     }
 
-    /// The present objects, then every change to them.
+    /// Opens a watch on the store with initial events.
     async fn open_with_objects(
         &self,
         prefix: &str,
         at_least: u64,
         bookmarks: bool,
-    ) -> Result<Opened, ApiError> {
+    ) -> Result<OpenWatch, ApiError> {
         let request = ListRequest {
             prefix: prefix.to_owned(),
             ..ListRequest::default()
@@ -182,15 +186,15 @@ impl Reads {
             return Err(error::too_large(at_least, page.revision));
         }
         let changes = self.changes(prefix, page.revision).await?;
-        let initial = Initial::Stored(page.entries.into());
-        Ok(Opened {
+        let initial = InitialEvents::Stored(page.entries.into());
+        Ok(OpenWatch {
             end_bookmark: bookmarks.then_some(page.revision),
-            ..Opened::new(initial, Changes::Stored(changes), page.revision)
+            ..OpenWatch::new(initial, Changes::Stored(changes), page.revision)
         })
     }
 
-    /// Every change after a revision; after the present one for 0.
-    async fn open_after(&self, prefix: &str, version: u64) -> Result<Opened, ApiError> {
+    /// Opens a watch on the store after a revision; after the present one for 0.
+    async fn open_after(&self, prefix: &str, version: u64) -> Result<OpenWatch, ApiError> {
         let current = self
             .resource
             .kind
@@ -204,11 +208,11 @@ impl Reads {
             Revision(version)
         };
         let changes = self.changes(prefix, from).await?;
-        // Of a start in the future nothing is known yet, so there is nothing to bookmark.
+        // With a start in the future, no bookmark is possible yet.
         let delivered = if from <= current { from } else { Revision(0) };
-        Ok(Opened {
+        Ok(OpenWatch {
             delivered,
-            ..Opened::new(Initial::None, Changes::Stored(changes), from)
+            ..OpenWatch::new(InitialEvents::None, Changes::Stored(changes), from)
         })
     }
 
@@ -229,19 +233,20 @@ impl Reads {
     }
 }
 
-/// What to do about a start that is not in the window of the cache: the store is asked, unless the cache has just lost it.
-fn not_in_window(outside: OutsideWindow) -> Result<Option<Opened>, ApiError> {
+/// The result for a start revision outside the window of the cache: read from the store, unless the cache has just
+/// been disconnected from it.
+fn not_in_window(outside: OutsideWindow) -> Result<Option<OpenWatch>, ApiError> {
     match outside {
         OutsideWindow::NotFilled => Err(error::initializing(Duration::ZERO)),
         OutsideWindow::TooOld { .. } | OutsideWindow::Future { .. } => Ok(None),
     }
 }
 
-/// When a stream sends bookmarks and when it ends.
+/// Timer for the bookmarks and the timeout of a stream.
 struct Lifetime {
     end: Instant,
     bookmarks: bool,
-    /// For the next bookmark, or for the end. One for the whole life: most often it is only looked at.
+    /// Fires at the next bookmark or the timeout. One timer for the whole stream: mostly it is polled, not reset.
     timer: Pin<Box<Sleep>>,
 }
 
@@ -262,8 +267,8 @@ impl Lifetime {
         lifetime
     }
 
-    /// Plans the bookmark after `now`: about a minute later, or shortly before the end if that comes first. None when the
-    /// client wants none, or the stream ends before.
+    /// Schedules the next bookmark: about a minute after `now`, or shortly before the timeout if that is earlier. None
+    /// if the client did not ask for bookmarks, or the timeout comes first.
     fn schedule(&mut self, now: Instant) {
         let jitter = Duration::from_millis(random_below(1000));
         let last = self.end.checked_sub(BEFORE_END).filter(|last| *last > now);
@@ -273,43 +278,44 @@ impl Lifetime {
         self.timer.as_mut().reset(bookmark.unwrap_or(self.end));
     }
 
-    /// Waits for the next bookmark or for the end.
+    /// Waits for the next bookmark or the timeout.
     async fn due(&mut self) -> Next {
         self.timer.as_mut().await;
-        match self.timer.deadline() < self.end {
-            true => Next::Bookmark,
-            false => Next::End,
+        if self.timer.deadline() < self.end {
+            Next::Bookmark
+        } else {
+            Next::End
         }
     }
 }
 
-/// A number below `bound`, which is at least 1; good enough to spread load.
+/// A random number below `bound`, which is at least 1; not uniform, but sufficient to spread load.
 fn random_below(bound: u64) -> u64 {
     let (high, _) = uuid::Uuid::new_v4().as_u64_pair();
     (high >> 16) % bound
 }
 
-/// What a watch sends: first the present objects, then changes.
-struct Opened {
-    initial: Initial,
-    /// The bookmark that ends the initial events, while it is to be sent.
+/// Position of an open watch: initial events, then changes.
+struct OpenWatch {
+    initial: InitialEvents,
+    /// Revision of the bookmark that ends the initial events; `None` once it was sent.
     end_bookmark: Option<Revision>,
     changes: Changes,
-    /// Only changes after this are sent.
+    /// Only changes after this revision are sent.
     from: Revision,
-    /// Everything up to this was sent.
+    /// All changes up to this revision were sent.
     delivered: Revision,
-    /// The revision of the last change that was sent. More than what was delivered as long as changes of the same revision
-    /// may follow.
+    /// Revision of the last change that was sent; greater than `delivered` as long as changes of the same revision may
+    /// follow.
     sent: Revision,
-    /// What was taken and is being converted asynchronously: a wait that is given up meanwhile loses nothing.
-    unsent: Option<Unsent>,
-    /// A bookmark is to be sent as soon as everything up to what was sent is delivered.
+    /// Event that is being converted asynchronously, kept so that it is not lost if the caller drops the future.
+    unsent: Option<PendingEvent>,
+    /// Whether a bookmark is due as soon as all changes up to `sent` are delivered.
     owes_bookmark: bool,
 }
 
-impl Opened {
-    fn new(initial: Initial, changes: Changes, from: Revision) -> Self {
+impl OpenWatch {
+    fn new(initial: InitialEvents, changes: Changes, from: Revision) -> Self {
         Self {
             initial,
             end_bookmark: None,
@@ -322,31 +328,31 @@ impl Opened {
         }
     }
 
-    /// Whether a bookmark would say less than the events before it did.
+    /// Whether some changes of a revision were sent, but not all, so that a bookmark must wait.
     fn is_within_revision(&self) -> bool {
         self.delivered < self.sent
     }
 }
 
-/// What is to be sent next, again if it was not.
+/// An event that was taken but not sent yet.
 #[derive(Clone)]
-enum Unsent {
+enum PendingEvent {
     Initial(Arc<Item<CachedObject>>),
     Cached(Arc<Change<CachedObject>>, Revision),
     Stored(Event),
 }
 
-/// The objects that were there when the watch began, while they are to be sent.
-enum Initial {
+/// The initial events that are not sent yet.
+enum InitialEvents {
     None,
     Stored(VecDeque<Entry>),
     Cached(Reader),
-    /// The client was too slow, so that the watch ends.
+    /// The client was too slow; the watch ends.
     CutOff,
 }
 
-impl Initial {
-    /// The objects of a state that may be selected, taken from it while they are sent.
+impl InitialEvents {
+    /// Objects of a snapshot that may be selected, read from it while they are sent.
     fn of_state(
         reads: &Reads,
         state: State,
@@ -355,12 +361,12 @@ impl Initial {
         replaced: u64,
     ) -> Self {
         let objects = if !prefix.ends_with('/') {
-            Objects::Chosen(state.get(prefix).cloned().into_iter().collect())
+            Objects::Selected(state.get(prefix).cloned().into_iter().collect())
         } else if reads.index_of(selection).is_some() {
             let found = cached::candidates(reads, &state, selection, prefix, "");
-            Objects::Chosen(found.cloned().collect())
+            Objects::Selected(found.cloned().collect())
         } else {
-            Objects::Below {
+            Objects::Range {
                 state,
                 prefix: prefix.to_owned(),
                 start: String::new(),
@@ -370,20 +376,20 @@ impl Initial {
     }
 }
 
-/// Where changes come from.
+/// Source of the changes: the store or the watch cache.
 enum Changes {
     Stored(WatchStream),
     Cached {
-        cursor: Box<Cursor<Served>>,
-        /// What the cursor gave and was not sent.
+        cursor: Box<Cursor<CacheNormalizer>>,
+        /// Changes that the cursor returned and that are not sent yet.
         taken: VecDeque<Arc<Change<CachedObject>>>,
-        /// Up to where everything was taken.
+        /// Revision up to which all changes were taken.
         reached: Revision,
     },
 }
 
 impl Changes {
-    fn cached(cursor: Cursor<Served>) -> Self {
+    fn cached(cursor: Cursor<CacheNormalizer>) -> Self {
         Self::Cached {
             cursor: Box::new(cursor),
             taken: VecDeque::new(),
@@ -391,7 +397,7 @@ impl Changes {
         }
     }
 
-    /// The next change; waits for it.
+    /// Waits for the next change.
     async fn next(&mut self) -> Next {
         match self {
             Self::Stored(changes) => match changes.next().await {
@@ -405,7 +411,7 @@ impl Changes {
                 reached,
             } => loop {
                 if let Some(change) = taken.pop_front() {
-                    // One revision may have several changes.
+                    // A revision may have several changes.
                     let delivered = match taken.front() {
                         None => *reached,
                         Some(next) => Revision(next.revision.0 - 1),
@@ -415,7 +421,7 @@ impl Changes {
                 let mut batch = Vec::new();
                 match cursor.take(TAKEN_AT_ONCE, &mut batch) {
                     Ok(upto) => *reached = upto,
-                    // The watcher is not told why its stream ends; it resumes from what it saw last.
+                    // The stream of a slow watcher ends without an error; the client resumes from its last event.
                     Err(CursorEnd::Lagged) => return Next::End,
                     Err(CursorEnd::Lost) => return lost(cursor, *reached),
                 }
@@ -427,8 +433,8 @@ impl Changes {
         }
     }
 
-    /// Whether it is worth asking for the next change without waiting. What the cache has is taken in batches; what the
-    /// store has is not known without asking.
+    /// Whether the next change may be available without waiting. The cache is read in batches; for the store this is
+    /// unknown without a request.
     fn is_ready(&self) -> bool {
         match self {
             Self::Stored(_) => true,
@@ -436,7 +442,7 @@ impl Changes {
         }
     }
 
-    /// Up to where nothing is left to send, as far as is known without asking the store.
+    /// Revision up to which no change is left to send, if it is known without a request to the store.
     fn reached(&mut self) -> Option<Revision> {
         match self {
             Self::Stored(_) => None,
@@ -446,9 +452,9 @@ impl Changes {
     }
 }
 
-/// The end of a stream whose cache cannot go on with it: the client is to list anew. What it saw may be of a store that is
-/// gone, and then it would resume in the future and wait for what never comes.
-fn lost(cursor: &Cursor<Served>, reached: Revision) -> Next {
+/// Ends a stream whose cache cannot continue it, with an error that makes the client list again. Its events may be of
+/// a store that was replaced, and then resuming from their revision could wait for ever.
+fn lost(cursor: &Cursor<CacheNormalizer>, reached: Revision) -> Next {
     match &cursor.fill() {
         Fill::Behind(error @ StorageError::Corrupt(_))
         | Fill::Pending {
@@ -464,13 +470,13 @@ fn lost(cursor: &Cursor<Served>, reached: Revision) -> Next {
     }
 }
 
-/// The events of a watch, in order. An `Err` is sent as an ERROR event and ends them.
+/// The events of a watch, in order. An `Err` is sent as an ERROR event and is the last item.
 pub struct WatchEvents {
     reads: Arc<Reads>,
     selection: Selection,
     lifetime: Lifetime,
-    /// What is left to send; the error that is, or `None`, at the end.
-    opened: Result<Opened, Option<ApiError>>,
+    /// The open watch; once it has ended, `Err` with the error that is still to be sent, or `None`.
+    opened: Result<OpenWatch, Option<ApiError>>,
 }
 
 impl fmt::Debug for WatchEvents {
@@ -481,10 +487,10 @@ impl fmt::Debug for WatchEvents {
     }
 }
 
-/// What happens next to a stream.
+/// Next step of a stream.
 enum Next {
     Stored(WatchItem),
-    /// A change, and up to where everything was delivered once it is sent.
+    /// A change, and the revision up to which all changes are delivered once it is sent.
     Cached(Arc<Change<CachedObject>>, Revision),
     Failed(StorageError),
     Bookmark,
@@ -492,7 +498,7 @@ enum Next {
 }
 
 impl WatchEvents {
-    /// The next event; waits for it. Nothing is lost when the wait is given up.
+    /// Waits for the next event. Cancel-safe: dropping the future loses no event.
     pub async fn next(&mut self) -> Option<Result<WatchEvent, ApiError>> {
         let opened = match &mut self.opened {
             Ok(opened) => opened,
@@ -511,12 +517,12 @@ impl WatchEvents {
         item
     }
 
-    /// Whether there may be an event that need not be waited for.
+    /// Whether an event may be available without waiting.
     pub fn is_ready(&self) -> bool {
         self.opened.as_ref().is_ok_and(|opened| {
-            let is_initial = !matches!(opened.initial, Initial::None);
+            let is_initial = !matches!(opened.initial, InitialEvents::None);
             let has_more = is_initial || opened.end_bookmark.is_some() || opened.changes.is_ready();
-            // A conversion is not begun for an event that is not waited for.
+            // An asynchronous conversion would have to wait.
             has_more && !self.reads.is_awaited()
         })
     }
@@ -527,7 +533,7 @@ struct Watcher<'a> {
     reads: &'a Arc<Reads>,
     selection: &'a Selection,
     lifetime: &'a mut Lifetime,
-    opened: &'a mut Opened,
+    opened: &'a mut OpenWatch,
 }
 
 impl Watcher<'_> {
@@ -543,7 +549,7 @@ impl Watcher<'_> {
                 Err(error) => return Some(Err(error)),
             }
         }
-        if matches!(self.opened.initial, Initial::CutOff) {
+        if matches!(self.opened.initial, InitialEvents::CutOff) {
             return None;
         }
         if let Some(revision) = self.opened.end_bookmark.take() {
@@ -557,13 +563,13 @@ impl Watcher<'_> {
             take_turns().await;
             let revision;
             let next = match self.opened.unsent.take() {
-                Some(Unsent::Cached(change, delivered)) => Next::Cached(change, delivered),
-                Some(Unsent::Stored(change)) => Next::Stored(WatchItem::Event(change)),
-                Some(Unsent::Initial(_)) | None => self.wait().await,
+                Some(PendingEvent::Cached(change, delivered)) => Next::Cached(change, delivered),
+                Some(PendingEvent::Stored(change)) => Next::Stored(WatchItem::Event(change)),
+                Some(PendingEvent::Initial(_)) | None => self.wait().await,
             };
             let is_awaited = self.reads.is_awaited();
             let seen = match next {
-                // A slow watcher is not told why its stream ends; it resumes from what it saw last.
+                // The stream of a slow watcher ends without an error; the client resumes from its last event.
                 Next::End | Next::Failed(StorageError::Lagged) => return None,
                 Next::Failed(StorageError::Compacted {
                     requested,
@@ -584,7 +590,7 @@ impl Watcher<'_> {
                     self.opened.owes_bookmark = self.opened.delivered > Revision(0)
                         && self.opened.delivered >= self.opened.from;
                     if self.opened.owes_bookmark && self.opened.is_within_revision() {
-                        // One that cannot be asked tells it by itself, or ends the watch.
+                        // Errors are ignored: the watch of the store reports them.
                         let _ = self.reads.resource.kind.store.request_progress().await;
                     }
                     continue;
@@ -599,7 +605,7 @@ impl Watcher<'_> {
                     self.opened.delivered = self.opened.delivered.max(before);
                     revision = change.revision;
                     if is_awaited {
-                        self.opened.unsent = Some(Unsent::Stored(change.clone()));
+                        self.opened.unsent = Some(PendingEvent::Stored(change.clone()));
                     }
                     self.view().event(&change).await
                 }
@@ -607,7 +613,8 @@ impl Watcher<'_> {
                     self.opened.delivered = self.opened.delivered.max(delivered);
                     revision = change.revision;
                     if is_awaited {
-                        self.opened.unsent = Some(Unsent::Cached(Arc::clone(&change), delivered));
+                        self.opened.unsent =
+                            Some(PendingEvent::Cached(Arc::clone(&change), delivered));
                     }
                     let seen = self.view().event_of_cached(&change).await;
                     seen.map(|event| {
@@ -630,16 +637,16 @@ impl Watcher<'_> {
         }
     }
 
-    /// The next object that was there when the watch began, if it is selected; `None` when there is none left.
+    /// The next initial event, if its object is selected; `None` at the end.
     async fn next_initial(&mut self) -> Option<Result<Option<Document>, ApiError>> {
         let reads = self.reads;
         let unsent = match &self.opened.unsent {
-            Some(Unsent::Initial(item)) => Some(Arc::clone(item)),
+            Some(PendingEvent::Initial(item)) => Some(Arc::clone(item)),
             _ => None,
         };
         let next = match &mut self.opened.initial {
-            Initial::None | Initial::CutOff => return None,
-            Initial::Stored(entries) => match entries.front() {
+            InitialEvents::None | InitialEvents::CutOff => return None,
+            InitialEvents::Stored(entries) => match entries.front() {
                 Some(entry) => {
                     let object = reads
                         .resource
@@ -654,17 +661,17 @@ impl Watcher<'_> {
                 }
                 None => None,
             },
-            Initial::Cached(reader) => match unsent.map(Ok).or_else(|| reader.take()) {
+            InitialEvents::Cached(reader) => match unsent.map(Ok).or_else(|| reader.take()) {
                 Some(Ok(item)) if reads.is_awaited() => {
-                    self.opened.unsent = Some(Unsent::Initial(Arc::clone(&item)));
+                    self.opened.unsent = Some(PendingEvent::Initial(Arc::clone(&item)));
                     let selected = reads.select_in(&item, None, self.selection).await;
                     self.opened.unsent = None;
                     Some(selected)
                 }
                 Some(Ok(item)) => Some(reads.select(&item, self.selection)),
-                // As a watcher that is behind the changes: it is not told why, and begins anew.
+                // As for a slow watcher: the stream ends without an error, and the client lists again.
                 Some(Err(TooSlow)) => {
-                    self.opened.initial = Initial::CutOff;
+                    self.opened.initial = InitialEvents::CutOff;
                     return None;
                 }
                 None => None,
@@ -672,7 +679,7 @@ impl Watcher<'_> {
         };
         match next {
             Some(_) => reads.resource.kind.reads.initial_event(),
-            None => self.opened.initial = Initial::None,
+            None => self.opened.initial = InitialEvents::None,
         }
         next
     }
@@ -685,8 +692,7 @@ impl Watcher<'_> {
     }
 
     async fn wait(&mut self) -> Next {
-        // In this order: a stream of changes that the selectors leave out must not keep the client from hearing how far
-        // it is.
+        // Bookmarks first: a stream of changes that the selectors exclude must not starve them.
         tokio::select! {
             biased;
             due = self.lifetime.due() => due,
@@ -710,8 +716,8 @@ impl Watcher<'_> {
     }
 }
 
-/// Lets others have the thread after a bounded number of objects, however many of them the selectors leave out. Called
-/// before the next one is taken: a wait that is given up here loses nothing.
+/// Yields after a bounded number of objects, even if the selectors exclude all of them. Called before the next one is
+/// taken, so that dropping the future here loses no event.
 async fn take_turns() {
     tokio::task::coop::consume_budget().await;
 }

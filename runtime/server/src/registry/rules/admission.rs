@@ -1,20 +1,15 @@
-//! Cross-kind judgement: plugins that see every write, may change it (mutate) and may refuse it (validate).
+//! Admission plugins: they see every write of every kind, may change it (mutate) and may refuse it (validate).
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 
 use apiloom_meta::{ApiError, GroupResource, Object, Resource};
 use async_trait::async_trait;
-use parking_lot::Mutex;
 
-use crate::registry::located::located;
-use crate::registry::objects::kind::Kind;
 use crate::registry::options::RequestContext;
-use crate::registry::reads::lister::{Lister, ListerCore};
+use crate::registry::reads::lister::{Lister, Listers};
 
-/// What is being done.
+/// The operation of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are the API's own")]
 pub enum Operation {
@@ -23,36 +18,36 @@ pub enum Operation {
     Delete,
 }
 
-/// One write, as a plugin sees it.
+/// One write, for admission plugins.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AdmissionRequest<'a> {
-    /// What is being done.
+    /// The operation.
     pub operation: Operation,
-    /// To which resource.
+    /// The resource of the object.
     pub resource: &'a GroupResource,
-    /// The version the client speaks; objects are in this version.
+    /// The version of the request; the objects are in this version.
     pub version: &'a str,
-    /// `status` or empty.
+    /// `status`, `finalize`, or empty.
     pub subresource: &'a str,
     /// Namespace; empty for cluster-scoped kinds.
     pub namespace: &'a str,
-    /// Name of the object. On create it may be empty while plugins mutate, when the name is still to be generated.
+    /// Name of the object. On create it may be empty during mutation, if the name is generated.
     pub name: &'a str,
-    /// Whether nothing will be written.
+    /// Whether this is a dry run.
     pub dry_run: bool,
-    /// Whether objects of the resource are kept in a store; those of reviews are not.
+    /// Whether objects of the resource are stored; those of reviews are not.
     pub has_store: bool,
     /// The new object; `None` on delete.
     pub object: Option<AdmittedObject<'a>>,
-    /// The present object; `None` on create.
+    /// The existing object; `None` on create.
     pub old_object: Option<&'a Object>,
-    /// Who asks, and where warnings go.
+    /// User and warnings of the request.
     pub ctx: &'a RequestContext,
 }
 
-/// The new object of a request, to read or to change. It knows whether it was borrowed mutably: what
-/// was not need not be defaulted again.
+/// The new object of a request, to read or to change. It records mutable access: an object without it need not be
+/// defaulted again.
 #[derive(Debug)]
 pub struct AdmittedObject<'a> {
     object: &'a mut Object,
@@ -67,7 +62,7 @@ impl<'a> AdmittedObject<'a> {
         }
     }
 
-    /// Whether the object may have been changed.
+    /// Whether the object was borrowed mutably.
     pub(crate) fn is_touched(&self) -> bool {
         self.is_touched
     }
@@ -92,11 +87,11 @@ impl AdmissionRequest<'_> {
     pub fn is<K: Resource>(&self) -> bool {
         self.resource.group == K::GROUP && self.resource.resource == K::PLURAL
     }
-    /// A refusal: 403 `flunders.wardle.example.com "NAME" is forbidden: WHY`.
+    /// A Forbidden error: `flunders.wardle.example.com "NAME" is forbidden: WHY`.
     pub fn forbidden(&self, why: &str) -> ApiError {
         ApiError::forbidden(self.resource, self.refused_name(), why)
     }
-    /// The name that a refusal gives: the request's, else the object's, else what its name will begin with.
+    /// The name for a refusal: the request's, else the object's, else its generateName.
     fn refused_name(&self) -> &str {
         let object = self.object.as_deref();
         let names = [
@@ -112,85 +107,40 @@ impl AdmissionRequest<'_> {
     }
 }
 
-/// An admission plugin. Both hooks default to allowing everything.
+/// An admission plugin. By default both hooks allow everything.
 #[async_trait]
 pub trait Admission: Send + Sync + 'static {
-    /// The name by which `--disable-admission-plugins` knows it.
+    /// The plugin's name in `--disable-admission-plugins`.
     fn name(&self) -> &'static str;
-    /// May change the object before it is validated, or refuse.
+    /// May change the object before validation, or refuse the request.
     async fn mutate(&self, _request: &mut AdmissionRequest<'_>) -> Result<(), ApiError> {
         Ok(())
     }
-    /// Judges the object as it would be written.
+    /// Validates the object as it would be written.
     async fn validate(&self, _request: &AdmissionRequest<'_>) -> Result<(), ApiError> {
         Ok(())
     }
 }
 
-/// What a plugin may ask for when it is made.
+/// Access to the registry for the constructors of plugins.
+#[derive(Debug)]
 pub struct AdmissionContext {
-    kinds: BTreeMap<GroupResource, Arc<Kind>>,
-    made: Mutex<Made>,
-}
-
-/// What was asked for, and could not be given.
-#[derive(Default)]
-struct Made {
-    listers: BTreeMap<(GroupResource, &'static str), Arc<ListerCore>>,
-    problems: Vec<String>,
+    listers: Listers,
 }
 
 impl AdmissionContext {
-    pub(crate) fn new(kinds: BTreeMap<GroupResource, Arc<Kind>>) -> Self {
-        Self {
-            kinds,
-            made: Mutex::default(),
-        }
+    pub(crate) fn new(listers: Listers) -> Self {
+        Self { listers }
     }
 
-    /// All objects of a kind, kept in memory. Plugins that ask for the same kind share one copy. A kind that is not
-    /// registered is a problem that [`crate::registry::catalog::builder::RegistryBuilder::build`] reports.
+    /// A lister of all objects of a kind, from memory. A kind that cannot be listed, such as one that is not registered, is
+    /// an error of [`RegistryBuilder::build`](crate::registry::RegistryBuilder::build).
     pub fn lister<K: Resource>(&self) -> Lister<K> {
-        let mut made = self.made.lock();
-        let resource = GroupResource::new(K::GROUP, K::PLURAL);
-        let id = (resource.clone(), K::VERSION);
-        if let Some(core) = made.listers.get(&id) {
-            return Lister::new(Arc::clone(core));
-        }
-        let kind = self.kinds.get(&resource);
-        let version = kind.and_then(|kind| {
-            kind.versions
-                .iter()
-                .position(|v| v.def.version == K::VERSION)
-        });
-        let core = match (kind, version) {
-            (Some(kind), Some(version)) => {
-                Arc::new(ListerCore::new::<K>(Arc::clone(kind), version))
-            }
-            _ => {
-                let problem = format!(
-                    "an admission plugin lists {} {}/{}, which is not registered",
-                    K::KIND,
-                    K::GROUP,
-                    K::VERSION
-                );
-                made.problems
-                    .push(located([K::definition().place], problem));
-                return Lister::new(Arc::new(ListerCore::unregistered()));
-            }
-        };
-        made.listers.insert(id, Arc::clone(&core));
-        Lister::new(core)
-    }
-
-    /// The listers that were asked for and the problems met.
-    pub(crate) fn finish(self) -> (Vec<Arc<ListerCore>>, Vec<String>) {
-        let made = self.made.into_inner();
-        (made.listers.into_values().collect(), made.problems)
+        self.listers.lister()
     }
 }
 
-/// The enabled plugins in order.
+/// The enabled plugins, in order.
 #[derive(Default)]
 pub(crate) struct Chain {
     plugins: Vec<Box<dyn Admission>>,
@@ -209,7 +159,7 @@ impl Chain {
         Self { plugins }
     }
 
-    /// The mutating phase.
+    /// Runs the mutating hooks.
     pub(crate) async fn mutate(&self, request: &mut AdmissionRequest<'_>) -> Result<(), ApiError> {
         for plugin in &self.plugins {
             let judged = plugin.mutate(request).await;
@@ -218,7 +168,7 @@ impl Chain {
         Ok(())
     }
 
-    /// The validating phase.
+    /// Runs the validating hooks.
     pub(crate) async fn validate(&self, request: &AdmissionRequest<'_>) -> Result<(), ApiError> {
         for plugin in &self.plugins {
             plugin
@@ -230,7 +180,7 @@ impl Chain {
     }
 }
 
-/// An error that does not say what it is becomes a refusal; every other one is passed on as the plugin made it.
+/// Makes an error without a reason a Forbidden one; other errors are passed on unchanged.
 fn refusal(request: &AdmissionRequest<'_>, error: ApiError) -> ApiError {
     if error.reason.is_some() {
         error

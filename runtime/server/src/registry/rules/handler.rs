@@ -1,17 +1,17 @@
-//! Handlers: the code of users that answers creates of kinds without a store.
+//! Handlers: users' code for creates of kinds without a store.
 
 use std::marker::PhantomData;
 
 use apiloom_meta::{ApiError, Object, Resource};
 use async_trait::async_trait;
 
-use super::strategy::typed;
+use crate::registry::objects::hooks::ErasedHandler;
 use crate::registry::options::{CreateOptions, RequestContext};
 
-/// Answers the creates of a kind in one version whose objects are not stored, such as a review of access.
+/// Handler of creates for one version of a kind without a store, such as an access review.
 ///
-/// The object has its defaults, is valid, and was admitted; nothing of it is stored. With `options.dry_run` the answer is
-/// the same, but nothing else may change.
+/// The object is defaulted, validated and admitted; nothing is stored. With `options.dry_run` the response must be the
+/// same, but the handler must have no side effects.
 ///
 /// ```no_run
 /// # use apiloom_meta::{ApiError, Resource};
@@ -34,10 +34,10 @@ use crate::registry::options::{CreateOptions, RequestContext};
     note = "write `#[async_trait] impl Handler<{K}> for {Self}`"
 )]
 pub trait Handler<K: Resource>: Send + Sync + 'static {
-    /// Answers a create. `ctx` says who asks, and takes warnings for the client.
+    /// Handles a create. `ctx` has the user, and collects warnings for the client.
     ///
     /// # Errors
-    /// What the client is to be told in place of an object.
+    /// The error for the client.
     async fn create(
         &self,
         ctx: &RequestContext,
@@ -46,19 +46,7 @@ pub trait Handler<K: Resource>: Send + Sync + 'static {
     ) -> Result<K, ApiError>;
 }
 
-/// A [`Handler`] over documents.
-#[async_trait]
-pub(crate) trait ErasedHandler: Send + Sync {
-    /// See [`Handler::create`].
-    async fn create(
-        &self,
-        ctx: &RequestContext,
-        object: &Object,
-        options: &CreateOptions,
-    ) -> Result<Object, ApiError>;
-}
-
-/// The bridge from documents to a typed handler.
+/// Adapter from documents to a typed handler.
 pub(crate) struct TypedHandler<K, H> {
     handler: H,
     kind: PhantomData<fn() -> K>,
@@ -81,8 +69,9 @@ impl<K: Resource, H: Handler<K>> ErasedHandler for TypedHandler<K, H> {
         object: &Object,
         options: &CreateOptions,
     ) -> Result<Object, ApiError> {
-        let object =
-            typed::<K>(object).map_err(|error| ApiError::bad_request(error.to_string()))?;
+        let object = object
+            .to_typed::<K>()
+            .map_err(|error| ApiError::bad_request(error.to_string()))?;
         let answer = self.handler.create(ctx, object, options).await?;
         let answer = serde_json::to_value(&answer)
             .map_err(|error| ApiError::internal_text(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What decides whether an object may be written: a kind's strategy, validation and admission plugins.
+//! Rules for writes: strategies of kinds, handlers, admission plugins.
 
 pub(super) mod admission;
 pub(super) mod handler;

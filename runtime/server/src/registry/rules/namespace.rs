@@ -1,9 +1,9 @@
-//! The rules of core/v1 Namespace, and the admission plugin that keeps objects out of namespaces that are missing or on their way out.
+//! The strategy of core/v1 Namespace, and the admission plugin NamespaceLifecycle.
 //!
-//! A namespace ends in two steps. DELETE marks it: deletionTimestamp, phase Terminating. It goes when `spec.finalizers`
-//! is emptied by a PUT to `/finalize` and `metadata.finalizers` is empty. Emptying a terminating namespace of its
-//! objects and its finalizers is the work of the namespace controller, which comes with the garbage collector: until
-//! then a deleted namespace stays Terminating until someone finalizes it.
+//! A namespace is deleted in two steps. DELETE sets deletionTimestamp and the phase Terminating. The object is removed
+//! when `spec.finalizers` is emptied by a PUT to `/finalize` and `metadata.finalizers` is empty. Deleting the content
+//! of a terminating namespace is the task of the namespace controller, which comes with the garbage collector: until
+//! then a deleted namespace stays Terminating until a client finalizes it.
 
 use apiloom_apis::core::v1::{Namespace, NamespaceStatus};
 use apiloom_meta::error::MAX_CAUSES;
@@ -16,22 +16,22 @@ use super::strategy::Strategy;
 use crate::registry::options::RequestContext;
 use crate::registry::reads::lister::Lister;
 
-/// The namespace that exists after the first start.
+/// The namespace that the first start creates.
 pub(crate) const DEFAULT: &str = "default";
 
 /// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = [DEFAULT, "kube-system", "kube-public"];
 
-/// The finalizer by which the namespace controller empties a namespace first.
+/// The finalizer of the namespace controller.
 const KUBERNETES: &str = "kubernetes";
 
-/// The label that holds a namespace's own name, so that selectors can name it.
+/// The label with a namespace's own name, for selectors.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 const ACTIVE: &str = "Active";
 const TERMINATING: &str = DeletionRule::TERMINATING;
 
-/// The rules of namespaces.
+/// The strategy of namespaces.
 pub(crate) struct NamespaceRules;
 
 impl Strategy<Namespace> for NamespaceRules {
@@ -39,7 +39,7 @@ impl Strategy<Namespace> for NamespaceRules {
         label(object);
     }
     fn prepare_for_create(&self, _ctx: &RequestContext, object: &mut Namespace) {
-        // Once more: a generated name is known only now.
+        // Set again: a generated name is known only now.
         label(object);
         object.status = NamespaceStatus {
             phase: Some(ACTIVE.to_owned()),
@@ -98,13 +98,13 @@ fn label(object: &mut Namespace) {
     }
 }
 
-/// Keeps objects out of namespaces that do not exist or are on their way out, and immortal namespaces alive.
+/// Refuses creates in namespaces that do not exist or are terminating, and deletes of immortal namespaces.
 pub(crate) struct NamespaceLifecycle {
     namespaces: Lister<Namespace>,
 }
 
 impl NamespaceLifecycle {
-    /// The name by which it is disabled.
+    /// The plugin's name in `--disable-admission-plugins`.
     pub(crate) const NAME: &'static str = "NamespaceLifecycle";
 
     pub(crate) fn new(namespaces: Lister<Namespace>) -> Self {
@@ -113,7 +113,7 @@ impl NamespaceLifecycle {
 
     async fn check_namespace(&self, request: &AdmissionRequest<'_>) -> Result<(), ApiError> {
         let name = request.namespace;
-        let Some(namespace) = self.namespaces.get("", name).await? else {
+        let Some(namespace) = self.namespaces.get_live("", name).await? else {
             return Err(ApiError::not_found(
                 &GroupResource::new("", Namespace::PLURAL),
                 name,
@@ -152,8 +152,8 @@ impl Admission for NamespaceLifecycle {
             }
             return Ok(());
         }
-        // Objects that are left in a namespace may always be deleted. What is not stored needs no namespace, and its answer
-        // must not tell which ones there are.
+        // Deletes are allowed in a terminating namespace. Objects without a store need no namespace, and their
+        // responses must not reveal which namespaces exist.
         let is_delete = request.operation == Operation::Delete;
         if request.namespace.is_empty() || is_delete || !request.has_store {
             return Ok(());

@@ -1,72 +1,54 @@
-//! Per-kind rules that a user writes: the typed hooks of create, update and delete.
+//! Strategies: per-kind rules of a user, as typed hooks of create and update.
 
 use std::marker::PhantomData;
 
-use apiloom_meta::codec::{Format, decode_value};
-use apiloom_meta::schema::merge_difference;
+use apiloom_meta::codec;
+use apiloom_meta::schema::Schema;
 use apiloom_meta::{FieldError, Object, Resource};
-use serde_json::Value;
 
+use crate::registry::objects::hooks::ErasedStrategy;
 use crate::registry::options::RequestContext;
 
-/// Rules of one kind in one version. Every hook has a default that does nothing.
+/// Rules of one kind in one version. By default all hooks do nothing.
 ///
-/// The typed object is decoded only for hooks; what a hook changes is put back into the document as a difference, so
-/// nothing that the type does not know is lost.
+/// The object is decoded once for all hooks of a write, and again only if other code (a default of the schema, an admission
+/// plugin) changes a field in between. Changes of a hook are applied to the document as a difference, so fields that the
+/// type does not have are kept.
 pub trait Strategy<K: Resource>: Send + Sync + 'static {
-    /// Whether [`default`](Strategy::default) does anything. Default true. Rules that say `false` are not asked for
-    /// defaults, so that objects of the kind are served as the bytes that are stored, without being decoded: starts, lists
-    /// and what other servers write cost what they cost for a kind without rules.
+    /// Whether [`default`](Strategy::default) may change an object; `true` by default. With `false` it is never called, and
+    /// stored objects of the kind are served without decoding them: a start, a list from the store and a write of another
+    /// server need as much CPU as for a kind without a strategy.
     const HAS_DEFAULTS: bool = true;
 
-    /// Fills in what the client left out, after the schema's defaults. Runs on objects from clients and from storage, so
-    /// it must be deterministic and must not change what is set.
+    /// Sets default values, after those of the schema. Called for objects from clients and from storage, so it must be
+    /// deterministic and must not change fields that are set.
     fn default(&self, _object: &mut K) {}
     /// Prepares a new object before it is validated.
     fn prepare_for_create(&self, _ctx: &RequestContext, _object: &mut K) {}
     /// Prepares a changed object before it is validated.
     fn prepare_for_update(&self, _ctx: &RequestContext, _new: &mut K, _old: &K) {}
-    /// Judges an object that is about to be created.
+    /// Validates a new object.
     fn validate(&self, _ctx: &RequestContext, _object: &K) -> Vec<FieldError> {
         Vec::new()
     }
-    /// Judges a change; by default the new object alone is judged as on create.
+    /// Validates an update. Calls [`validate`](Strategy::validate) with the new object by default.
     fn validate_update(&self, ctx: &RequestContext, new: &K, _old: &K) -> Vec<FieldError> {
         self.validate(ctx, new)
     }
-    /// Texts to warn the client with after a successful create or update.
+    /// Warnings about a valid object, as kube-apiserver's `WarningsOnCreate` and `WarningsOnUpdate`. They are in the
+    /// response even if an admission plugin or the store refuses the write afterwards.
     fn warnings(&self, _ctx: &RequestContext, _object: &K) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// A [`Strategy`] over documents. The hooks that change an object say whether they did, and leave alone a document that
-/// does not have the type's shape: the validation that follows names what is wrong with it.
-pub(crate) trait ErasedStrategy: Send + Sync {
-    /// See [`Strategy::HAS_DEFAULTS`].
-    fn has_defaults(&self) -> bool;
-    fn default(&self, object: &mut Object) -> bool;
-    fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool;
-    fn prepare_for_update(&self, ctx: &RequestContext, new: &mut Object, old: &Object) -> bool;
-    /// The error is the decoder's text when the document does not have the type's shape.
-    fn validate(&self, ctx: &RequestContext, object: &Object) -> Result<Vec<FieldError>, String>;
-    /// As [`ErasedStrategy::validate`]; an old object that is not of today's shape does not stand in the way.
-    fn validate_update(
-        &self,
-        ctx: &RequestContext,
-        new: &Object,
-        old: &Object,
-    ) -> Result<Vec<FieldError>, String>;
-    fn warnings(&self, ctx: &RequestContext, object: &Object) -> Vec<String>;
-}
-
-/// The bridge from documents to a typed strategy.
-pub(crate) struct Typed<K, S> {
+/// Adapter from a typed strategy to [`ErasedStrategy`].
+pub(crate) struct TypedStrategy<K, S> {
     strategy: S,
     kind: PhantomData<fn() -> K>,
 }
 
-impl<K, S> Typed<K, S> {
+impl<K, S> TypedStrategy<K, S> {
     pub(crate) fn new(strategy: S) -> Self {
         Self {
             strategy,
@@ -75,28 +57,42 @@ impl<K, S> Typed<K, S> {
     }
 }
 
-impl<K: Resource, S: Strategy<K>> ErasedStrategy for Typed<K, S> {
+impl<K: Resource, S: Strategy<K>> ErasedStrategy for TypedStrategy<K, S> {
     fn has_defaults(&self) -> bool {
         S::HAS_DEFAULTS
     }
-    fn default(&self, object: &mut Object) -> bool {
-        edit(object, |typed: &mut K| self.strategy.default(typed))
-    }
-    fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool {
-        edit(object, |typed: &mut K| {
-            self.strategy.prepare_for_create(ctx, typed);
-        })
-    }
-    fn prepare_for_update(&self, ctx: &RequestContext, new: &mut Object, old: &Object) -> bool {
-        let Ok(old) = typed::<K>(old) else {
+    fn is_defaulted(&self, stored: &[u8], schema: &Schema) -> bool {
+        let Some(mut typed) = codec::decode_typed::<K>(stored, schema) else {
             return false;
         };
-        edit(new, |typed: &mut K| {
+        let json = |typed: &K| {
+            let mut json = Vec::with_capacity(stored.len());
+            serde_json::to_writer(&mut json, typed).map(|()| json).ok()
+        };
+        let Some(before) = json(&typed) else {
+            return false;
+        };
+        self.strategy.default(&mut typed);
+        json(&typed) == Some(before)
+    }
+    fn default(&self, object: &mut Object) -> bool {
+        is_changed(object.edit(|typed: &mut K| self.strategy.default(typed)))
+    }
+    fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool {
+        is_changed(object.edit(|typed: &mut K| {
+            self.strategy.prepare_for_create(ctx, typed);
+        }))
+    }
+    fn prepare_for_update(&self, ctx: &RequestContext, new: &mut Object, old: &Object) -> bool {
+        let Ok(old) = old.typed::<K>() else {
+            return false;
+        };
+        is_changed(new.edit(|typed: &mut K| {
             self.strategy.prepare_for_update(ctx, typed, &old);
-        })
+        }))
     }
     fn validate(&self, ctx: &RequestContext, object: &Object) -> Result<Vec<FieldError>, String> {
-        let typed = typed::<K>(object).map_err(|e| e.to_string())?;
+        let typed = object.typed::<K>().map_err(|e| e.to_string())?;
         Ok(self.strategy.validate(ctx, &typed))
     }
     fn validate_update(
@@ -105,47 +101,22 @@ impl<K: Resource, S: Strategy<K>> ErasedStrategy for Typed<K, S> {
         new: &Object,
         old: &Object,
     ) -> Result<Vec<FieldError>, String> {
-        let new = typed::<K>(new).map_err(|e| e.to_string())?;
-        Ok(match typed::<K>(old) {
+        let new = new.typed::<K>().map_err(|e| e.to_string())?;
+        Ok(match old.typed::<K>() {
             Ok(old) => self.strategy.validate_update(ctx, &new, &old),
             Err(_) => self.strategy.validate(ctx, &new),
         })
     }
     fn warnings(&self, ctx: &RequestContext, object: &Object) -> Vec<String> {
         object
-            .to_typed::<K>()
+            .typed::<K>()
             .map(|typed| self.strategy.warnings(ctx, &typed))
             .unwrap_or_default()
     }
 }
 
-/// The typed object, read from the document in place.
-pub(crate) fn typed<K: Resource>(object: &Object) -> Result<K, serde_json::Error> {
-    K::deserialize(object.fields())
-}
-
-/// Runs a change of the typed object and puts the difference into the document. Most hooks change nothing on most
-/// objects, which the bytes tell at less cost than documents.
-fn edit<K: Resource>(object: &mut Object, change: impl FnOnce(&mut K)) -> bool {
-    let Ok(mut typed) = typed::<K>(object) else {
-        return false;
-    };
-    let before = serde_json::to_vec(&typed);
-    change(&mut typed);
-    let (Ok(before), Ok(after)) = (before, serde_json::to_vec(&typed)) else {
-        return false;
-    };
-    if before == after {
-        return false;
-    }
-    match (
-        decode_value(&before, Format::Json),
-        serde_json::to_value(&typed),
-    ) {
-        (Ok(Value::Object(before)), Ok(Value::Object(after))) if before != after => {
-            merge_difference(None, object.fields_mut(), &before, after);
-            true
-        }
-        _ => false,
-    }
+/// Whether a hook changed an object. After an error (the object cannot be decoded, or the changed value cannot be
+/// serialized) it is unchanged, and the validation after the hook reports its errors.
+fn is_changed(edited: Result<bool, serde_json::Error>) -> bool {
+    edited.unwrap_or(false)
 }

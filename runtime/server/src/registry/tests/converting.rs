@@ -1,4 +1,4 @@
-//! Lists in a version that is not stored: answered whole or with an error, converted while they are sent.
+//! Lists in a version that is not stored: complete or an error, and converted while they are sent.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -41,9 +41,9 @@ resource!(StoredDraft, "v1alpha1", "Draft", "drafts", |def| {
     }
 });
 
-/// How many objects were converted to the hub. Tests are processes of their own.
+/// Number of objects converted to the hub. Each test has its own process.
 static CONVERTED: AtomicUsize = AtomicUsize::new(0);
-/// Whether objects that are moody cannot be converted now.
+/// Whether objects that are moody cannot be converted at present.
 static MOODY: AtomicBool = AtomicBool::new(false);
 
 fn to_hub(value: Value) -> Result<Value, String> {
@@ -55,8 +55,8 @@ fn to_hub(value: Value) -> Result<Value, String> {
     }
 }
 
-/// Drafts of these colors, named a, b and so on, with their colors as labels; and their endpoint in the version that is
-/// not stored. They were stored when nothing kept what cannot be converted from being written.
+/// Drafts with these colors, named a, b and so on, with their colors as labels; and their endpoint in the version that
+/// is not stored. They are written to the store directly, since writes would refuse objects that cannot be converted.
 async fn drafts(colors: &[&str]) -> (Fixture, Arc<Endpoint>) {
     let (f, [hub, _]) = two_versions::<Draft, StoredDraft>().await;
     for (name, color) in ('a'..).zip(colors) {

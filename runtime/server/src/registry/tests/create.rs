@@ -253,6 +253,12 @@ async fn the_kinds_rules_prepare_judge_and_warn() {
         .unwrap();
     assert_eq!(at(&created, "/spec/serial"), 1);
     assert_eq!(f.ctx.take_warnings(), ["pink fades"]);
+    let mut refused = widget("c", json!({"color": "pink"}));
+    refused["metadata"]["labels"] = json!({"refuse": "me"});
+    let error = f.create(refused).await.unwrap_err();
+    assert_eq!(error.reason, Some(StatusReason::Forbidden));
+    // As in kube-apiserver: the rules warn before admission plugins judge.
+    assert_eq!(f.ctx.take_warnings(), ["pink fades"]);
     let error = f
         .create(widget("b", json!({"color": "bad"})))
         .await

@@ -1,4 +1,4 @@
-//! Bodies.
+//! Decoding of bodies.
 
 use apiloom_meta::codec::Format;
 

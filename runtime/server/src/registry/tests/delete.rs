@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn pending(deleted: Deleted) -> Object {
+fn pending(deleted: DeleteResult) -> Object {
     match deleted {
-        Deleted::Pending(object) => object,
+        DeleteResult::Pending(object) => object,
         other => panic!("not pending: {other:?}"),
     }
 }
@@ -20,7 +20,7 @@ fn policy(policy: PropagationPolicy) -> DeleteOptions {
 async fn what_nothing_holds_back_is_gone() {
     let f = fixture().await;
     let created = f.create(widget("a", json!({}))).await.unwrap();
-    let Deleted::Gone(details) = f.delete("a").await.unwrap() else {
+    let DeleteResult::Gone(details) = f.delete("a").await.unwrap() else {
         panic!("it has no finalizer")
     };
     assert_eq!(
@@ -116,7 +116,7 @@ async fn background_frees_an_object_held_by_its_collector_only() {
         .delete(&f.ctx, NS, "a", &policy(PropagationPolicy::Background))
         .await
         .unwrap();
-    assert!(matches!(deleted, Deleted::Gone(_)));
+    assert!(matches!(deleted, DeleteResult::Gone(_)));
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn a_dry_run_deletes_nothing() {
             .delete(&f.ctx, NS, "a", &options)
             .await
             .unwrap(),
-        Deleted::Gone(_)
+        DeleteResult::Gone(_)
     ));
     assert!(
         pending(

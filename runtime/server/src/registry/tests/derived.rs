@@ -1,5 +1,5 @@
-//! Watches and lists by a selectable field in a version that is not stored: a change wakes those that it concerns and is
-//! converted once for all of them, and lists do not convert what they leave out.
+//! Watches and lists by a selectable field in a version that is not stored: a change wakes the watches that select it
+//! and is converted once for all of them, and lists do not convert objects that they exclude.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -48,7 +48,7 @@ resource!(StoredPart, "v1alpha1", "Part", "parts", |def| {
 });
 
 thread_local! {
-    /// How many objects were converted to the hub; a test and its server run on one thread.
+    /// Number of objects converted to the hub; a test and its server run on one thread.
     static CONVERTED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -60,7 +60,7 @@ fn to_hub(value: Value) -> Result<Value, String> {
     }
 }
 
-/// Counts how often it is woken.
+/// Counts its wake-ups.
 #[derive(Default)]
 struct Woken(AtomicUsize);
 
@@ -85,7 +85,7 @@ impl Watching {
         }
     }
 
-    /// What comes next, if it is there. The wait begins again.
+    /// The next event, if it is available without waiting; then waits again.
     fn poll(&mut self) -> Option<Event> {
         let waker = Waker::from(Arc::clone(&self.woken));
         let polled = self.next.as_mut().poll(&mut Context::from_waker(&waker));
@@ -99,14 +99,14 @@ impl Watching {
 }
 
 async fn next_of(mut events: WatchEvents) -> (Event, WatchEvents) {
-    // Else the turns of tasks would wake watchers too.
+    // Otherwise yields would wake watchers too.
     let event = tokio::task::coop::unconstrained(events.next()).await;
     (event, events)
 }
 
 const WATCHERS: usize = 40;
 
-/// The watchers that were woken, each with what it gets.
+/// The watchers that were woken, each with its events.
 fn woken(watchers: &mut [Watching]) -> Vec<(usize, Event)> {
     let mut woken = Vec::new();
     for (number, watcher) in watchers.iter_mut().enumerate() {
@@ -123,7 +123,6 @@ fn part(name: &str, color: &str) -> Object {
     object(json!({"metadata": {"name": name}, "spec": {"color": color}}))
 }
 
-// Issue 9, point 20.
 #[tokio::test]
 async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once() {
     let (f, [hub, stored]) = two_versions::<Part, StoredPart>().await;
@@ -190,7 +189,7 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
         "both states are judged, and the old one is known"
     );
 
-    // What cannot be converted may be anything: every watch ends with the reason.
+    // An object that cannot be converted may have any value, so every watch ends with the error.
     let spec = json!({"color": "stuck"});
     f.plant("parts", &stored_long_ago("Part", "b", &spec)).await;
     caught_up().await;
@@ -199,7 +198,8 @@ async fn a_change_wakes_the_watchers_of_its_values_alone_and_is_converted_once()
     assert!(told.iter().all(|(_, event)| matches!(event, Some(Err(_)))));
 }
 
-/// Lists the hub's version by a color; gives the names, and how many objects were converted before the first was sent.
+/// Lists the hub's version by a color; returns the names, and the number of objects converted before the first was
+/// sent.
 async fn listed(
     f: &Fixture,
     hub: &Endpoint,
@@ -212,7 +212,6 @@ async fn listed(
     Ok((names(&list), converted))
 }
 
-// Issue 9, point 20.
 #[tokio::test]
 async fn lists_by_a_field_convert_each_object_once() {
     const OBJECTS: usize = 50;
@@ -244,7 +243,7 @@ async fn lists_by_a_field_convert_each_object_once() {
     assert_eq!(listed(&f, &hub, "c2").await.unwrap(), (of(2), 0));
     assert_eq!(listed(&f, &hub, "none").await.unwrap(), (vec![], 0));
 
-    // Initial events convert what they send.
+    // Initial events convert the objects they send.
     let before = CONVERTED.get();
     let watch = ListOptions {
         resource_version: "0".to_owned(),
@@ -257,7 +256,7 @@ async fn lists_by_a_field_convert_each_object_once() {
     }
     assert_eq!(CONVERTED.get() - before, OBJECTS / 5);
 
-    // A changed object is another state.
+    // A changed object has another state.
     let mut changed = objects[1].clone();
     changed
         .fields_mut()
@@ -277,7 +276,7 @@ async fn lists_by_a_field_convert_each_object_once() {
         "{names:?}"
     );
 
-    // What cannot be converted may have any value: every list fails.
+    // An object that cannot be converted may have any value, so every list fails.
     let stuck = stored
         .writes()
         .create(&f.ctx, NS, part("stuck", "stuck"), &options);
@@ -305,7 +304,7 @@ async fn lists_by_a_field_convert_each_object_once() {
     caught_up().await;
     assert_eq!(listed(&f, &hub, "c0").await.unwrap(), (of(0), 0));
 
-    // Values that lists no longer ask for are dropped.
+    // Values that lists no longer use are dropped.
     for _ in 0..=UNUSED_LOOKS {
         assert!(hub.reads().field_values.len() >= OBJECTS);
         hub.reads().field_values.forget_unused();
@@ -314,7 +313,7 @@ async fn lists_by_a_field_convert_each_object_once() {
     assert_eq!(listed(&f, &hub, "c0").await.unwrap(), (of(0), OBJECTS));
 }
 
-/// States that are gone do not stay: what is kept grows with the objects, not with their changes.
+/// Values of released states are dropped: their number grows with the objects, not with the changes.
 #[tokio::test]
 async fn values_of_states_that_are_gone_are_dropped() {
     let (f, [hub, stored]) = two_versions::<Part, StoredPart>().await;

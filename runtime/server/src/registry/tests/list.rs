@@ -4,7 +4,7 @@ use base64::Engine as _;
 
 use super::*;
 
-/// Five widgets a to e, of which every second is red.
+/// Five widgets a to e; every second one is red.
 async fn five() -> Fixture {
     five_in(fixture().await).await
 }
@@ -154,7 +154,7 @@ async fn every_page_says_how_many_are_left() {
     for left in [Some(4), Some(3), Some(2), Some(1), None] {
         let listed = f.list(&page(1, &token)).await.unwrap();
         assert_eq!(listed.remaining_item_count, left);
-        // Asked again, also in pages of another size and beside lists of other prefixes.
+        // Repeated, also with pages of another size and interleaved with lists of other prefixes.
         let all = f
             .widgets
             .reads()

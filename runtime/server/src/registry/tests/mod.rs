@@ -1,5 +1,5 @@
-//! What the registry promises, over the memory store, with a small kind of two versions: v1 is the hub and has rules,
-//! v1alpha1 is stored and spells one field otherwise.
+//! The behaviour of the registry, over the memory store, with a small kind of two versions: v1 is the hub and has a
+//! strategy, v1alpha1 is stored and names one field differently.
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -7,11 +7,14 @@
 )]
 
 mod converting;
+mod counted_text;
 mod create;
 mod decode;
+mod decoded_once;
 mod delete;
 mod derived;
 mod list;
+mod listed;
 mod namespaces;
 mod other_versions;
 mod patch;
@@ -52,13 +55,13 @@ use crate::registry::*;
 
 pub(super) const GROUP: &str = "test.example.com";
 
-/// A revision that no store of these tests reaches, and the greatest that JavaScript counts to.
+/// A revision that no store of these tests reaches, and the greatest exact integer of JavaScript.
 pub(super) const FUTURE: u64 = (1 << 53) - 1;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Spec {
-    /// How big.
+    /// Size of the widget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-apiloom-default" = 1))]
     pub(super) size: Option<i64>,
@@ -152,6 +155,7 @@ fn definition<K: Resource>(schema: apiloom_meta::kind::SchemaFn) -> ResourceDef 
         create_on_update: false,
         description: "".into(),
         place: None,
+        protobuf: None,
         schema: SchemaSource::Type(schema),
     }
 }
@@ -217,7 +221,7 @@ fn renamed(mut value: Value, from: &str, to: &str) -> Value {
     value
 }
 
-/// Rules of Widget in its hub version.
+/// Strategy of Widget in its hub version.
 struct WidgetRules;
 
 impl Strategy<Widget> for WidgetRules {
@@ -253,7 +257,7 @@ impl Strategy<Widget> for WidgetRules {
     }
 }
 
-/// Labels what it sees and refuses names; fails in two ways for some.
+/// An admission plugin that labels objects and refuses some names, with two kinds of errors.
 struct Judge {
     widgets: Lister<Widget>,
 }
@@ -274,7 +278,7 @@ impl Admission for Judge {
         let owned = request.object.as_deref().and_then(|o| o.label("owned"));
         match owned {
             Some("twice") => request.object.as_deref_mut().into_iter().for_each(double),
-            // A plugin need not leave the object where it was.
+            // A plugin may replace the object.
             Some("by-taking") => request
                 .object
                 .take()
@@ -289,7 +293,7 @@ impl Admission for Judge {
                 .as_deref()
                 .is_some_and(|o| o.label("count") == Some("me"))
         {
-            let count = self.widgets.list().await?.len();
+            let count = self.widgets.list()?.len();
             if let Some(object) = request.object.as_deref_mut() {
                 object
                     .meta_mut()
@@ -330,6 +334,18 @@ pub(super) fn builder(store: &Arc<Memory>) -> RegistryBuilder {
 }
 
 pub(super) fn builder_over(store: Arc<dyn Storage>) -> RegistryBuilder {
+    let mut builder = without_rules(store);
+    builder.strategy::<Widget>(WidgetRules);
+    builder.admission(|context| {
+        Box::new(Judge {
+            widgets: context.lister(),
+        })
+    });
+    builder
+}
+
+/// The kinds of these tests without strategies and admission plugins of their own.
+pub(super) fn without_rules(store: Arc<dyn Storage>) -> RegistryBuilder {
     let mut builder = Registry::builder(store);
     builder.group(GroupDef {
         name: GROUP.into(),
@@ -340,12 +356,6 @@ pub(super) fn builder_over(store: Arc<dyn Storage>) -> RegistryBuilder {
     builder.kind::<Widget>();
     builder.kind::<AlphaWidget>();
     builder.kind::<Gadget>();
-    builder.strategy::<Widget>(WidgetRules);
-    builder.admission(|context| {
-        Box::new(Judge {
-            widgets: context.lister(),
-        })
-    });
     builder
 }
 
@@ -354,7 +364,7 @@ pub(super) async fn fixture() -> Fixture {
     started(builder(&store), store).await
 }
 
-/// A fixture whose watch caches remember no more than the newest change, so that the past is asked of the store.
+/// A fixture whose watch caches keep only the newest change, so that older states are read from the store.
 pub(super) async fn forgetful() -> Fixture {
     let store = Memory::new();
     let mut builder = builder(&store);
@@ -377,7 +387,7 @@ pub(super) async fn started(builder: RegistryBuilder, store: Arc<Memory>) -> Fix
     }
 }
 
-/// A fixture that also serves a kind in two versions, and its endpoints in them.
+/// A fixture with a kind in two versions, and its endpoints.
 pub(super) async fn two_versions<A: Resource, B: Resource>() -> (Fixture, [Arc<Endpoint>; 2]) {
     let store = Memory::new();
     let mut builder = builder(&store);
@@ -464,20 +474,20 @@ impl Fixture {
             .await
             .map(|written| written.object)
     }
-    pub(super) async fn delete(&self, name: &str) -> Result<Deleted, ApiError> {
+    pub(super) async fn delete(&self, name: &str) -> Result<DeleteResult, ApiError> {
         self.widgets
             .writes()
             .delete(&self.ctx, NS, name, &DeleteOptions::default())
             .await
     }
-    pub(super) async fn list(&self, options: &ListOptions) -> Result<Listed, ApiError> {
+    pub(super) async fn list(&self, options: &ListOptions) -> Result<ListResult, ApiError> {
         self.widgets.reads().list(&self.ctx, NS, options).await
     }
-    /// Returns when the watch cache has what was written.
+    /// Waits until the watch cache has all acknowledged writes.
     pub(super) async fn cached(&self) {
         self.list(&ListOptions::default()).await.unwrap();
     }
-    /// What is stored under a key, and at which revision.
+    /// The stored object under a key, and its revision.
     pub(super) async fn stored(&self, key: &str) -> Option<(Value, u64)> {
         let (entry, _) = self.store.get(key).await.unwrap();
         entry.map(|entry| {
@@ -496,7 +506,7 @@ pub(super) fn object(value: Value) -> Object {
     Object::from_value(value).unwrap()
 }
 
-/// A widget of this name with this spec.
+/// A widget with this name and spec.
 pub(super) fn widget(name: &str, spec: Value) -> Value {
     json!({"metadata": {"name": name}, "spec": spec})
 }
@@ -505,7 +515,7 @@ pub(super) fn key(name: &str) -> String {
     format!("/registry/{GROUP}/widgets/default/{name}")
 }
 
-/// A value inside an object, by JSON pointer.
+/// A value in an object, by JSON pointer.
 pub(super) fn at(object: &Object, pointer: &str) -> Value {
     object
         .clone()
@@ -515,23 +525,23 @@ pub(super) fn at(object: &Object, pointer: &str) -> Value {
         .unwrap_or_default()
 }
 
-/// The reason, the message and the number of details' causes of an error.
+/// The reason, the message and the number of causes of an error.
 pub(super) fn shown(error: &ApiError) -> (Option<&'static str>, &str) {
     (error.reason.map(StatusReason::as_str), &error.message)
 }
 
-/// An object as a client reads it.
+/// An object in the form for clients.
 pub(super) fn decoded(document: &Document) -> Object {
     Object::clone(&document.object().unwrap())
 }
 
 /// The objects of a list.
-pub(super) fn items(listed: &Listed) -> Vec<Object> {
+pub(super) fn items(listed: &ListResult) -> Vec<Object> {
     let items = listed.items.clone();
     items.map(|item| decoded(&item.unwrap())).collect()
 }
 
-pub(super) fn names(listed: &Listed) -> Vec<String> {
+pub(super) fn names(listed: &ListResult) -> Vec<String> {
     let items = items(listed);
     items.iter().map(|item| item.name().to_owned()).collect()
 }

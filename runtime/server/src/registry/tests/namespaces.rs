@@ -12,7 +12,7 @@ impl Fixture {
             .unwrap()
             .object
     }
-    async fn delete_namespace(&self, name: &str) -> Result<Deleted, ApiError> {
+    async fn delete_namespace(&self, name: &str) -> Result<DeleteResult, ApiError> {
         self.namespaces
             .writes()
             .delete(&self.ctx, None, name, &DeleteOptions::default())
@@ -136,7 +136,7 @@ async fn immortal_namespaces_cannot_be_deleted() {
 async fn a_namespace_terminates_until_it_is_finalized() {
     let f = fixture().await;
     f.make_namespace("n").await;
-    let Deleted::Pending(marked) = f.delete_namespace("n").await.unwrap() else {
+    let DeleteResult::Pending(marked) = f.delete_namespace("n").await.unwrap() else {
         panic!("it has a finalizer")
     };
     assert!(marked.is_deleting());
@@ -145,7 +145,7 @@ async fn a_namespace_terminates_until_it_is_finalized() {
         at(&marked, "/metadata/deletionGracePeriodSeconds"),
         Value::Null
     );
-    let Deleted::Pending(again) = f.delete_namespace("n").await.unwrap() else {
+    let DeleteResult::Pending(again) = f.delete_namespace("n").await.unwrap() else {
         panic!("it has a finalizer")
     };
     assert_eq!(again, marked);
@@ -171,7 +171,7 @@ async fn a_finalizer_of_its_own_holds_a_namespace_back_too() {
         .create(&f.ctx, None, input, &CreateOptions::default())
         .await
         .unwrap();
-    let Deleted::Pending(mut marked) = f.delete_namespace("n").await.unwrap() else {
+    let DeleteResult::Pending(mut marked) = f.delete_namespace("n").await.unwrap() else {
         panic!("it has finalizers")
     };
     marked.fields_mut().insert("spec".to_owned(), json!({}));

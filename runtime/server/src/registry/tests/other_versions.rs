@@ -1,11 +1,11 @@
-//! Writes in a version that is not the hub: the hub's rules hold for them, and what the version cannot say stays.
+//! Writes in a version that is not the hub: the hub's rules apply, and fields that the version lacks are kept.
 
 use apiloom_meta::patch::Patch;
 
 use super::versions::{PlainSketch, Sketch, stored_long_ago};
 use super::*;
 
-/// What is written through the older version of a Sketch, over one that the newer version made.
+/// The result of a write through the older version of a Sketch, over one that the newer version created.
 struct Sketches {
     f: Fixture,
     full: Arc<Endpoint>,
@@ -63,7 +63,6 @@ impl Sketches {
     }
 }
 
-// Issue 10, point 9.
 #[tokio::test]
 async fn an_update_through_a_version_that_knows_less_keeps_what_only_the_hub_has() {
     let s = sketches().await;
@@ -85,7 +84,7 @@ async fn an_update_through_a_version_that_knows_less_keeps_what_only_the_hub_has
     let resized = json!({"size": 7, "color": "red", "weight": 3});
     assert_eq!(s.spec().await, resized);
 
-    // What the version can say goes when it is no longer said; the hub's default takes its place.
+    // A field of the version is removed when it is absent; the hub's default replaces it.
     s.put(object(widget("s", json!({}))), false).await;
     assert_eq!(
         s.spec().await,
@@ -107,7 +106,7 @@ async fn a_dry_run_and_an_update_that_changes_nothing_are_answered_with_what_a_r
     assert_eq!(at(&shown, "/spec"), json!({"size": 1}));
 }
 
-/// Rules of a Sketch about what only the hub has.
+/// Strategy of a Sketch, about fields that only the hub has.
 struct SketchRules;
 
 impl Strategy<Sketch> for SketchRules {
@@ -132,7 +131,6 @@ impl Strategy<Sketch> for SketchRules {
     }
 }
 
-// Issue 10, point 9.
 #[tokio::test]
 async fn the_hubs_strategy_sees_and_sets_what_only_the_hub_has() {
     let store = Memory::new();
@@ -161,7 +159,6 @@ async fn the_hubs_strategy_sees_and_sets_what_only_the_hub_has() {
 const TOO_HEAVY: &str = "Widget.test.example.com \"a\" is invalid: spec.weight: Invalid value: 11: must be less than or \
                          equal to 10";
 
-// Issue 10, point 8.
 #[tokio::test]
 async fn the_hubs_schema_judges_writes_in_every_version() {
     let f = fixture().await;
@@ -209,7 +206,6 @@ async fn the_hubs_schema_judges_writes_in_every_version() {
     );
 }
 
-// Issue 10, point 8.
 #[tokio::test]
 async fn what_the_hub_would_refuse_can_still_be_changed_elsewhere() {
     let f = fixture().await;

@@ -1,10 +1,10 @@
-//! What a registry cannot be built from is told with the places where kinds and groups are declared.
+//! Errors of a registry's build name the source locations of kinds and groups.
 
 use apiloom_meta::kind::{CellSource, ColumnType, Place};
 
 use super::*;
 
-/// A kind that is declared in a line of `src/v1.rs`, `src/v2.rs` and so on.
+/// A kind that is declared on a line of `src/v1.rs`, `src/v2.rs` and so on.
 macro_rules! declared {
     ($name:ident, $version:literal, $kind:literal, $plural:literal, line $line:literal, $change:expr) => {
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -100,14 +100,13 @@ declared!(Untyped, "v1", "Untyped", "untypeds", line 70, |def| ResourceDef {
     ..def
 });
 
-/// What a registry of these kinds complains of.
+/// The problems of a registry with these kinds.
 fn problems(register: impl FnOnce(&mut RegistryBuilder)) -> Vec<String> {
     let mut builder = Registry::builder(Memory::new());
     register(&mut builder);
     builder.build().err().unwrap()
 }
 
-// Issue 10, point 12.
 #[tokio::test]
 async fn a_problem_of_one_kind_begins_with_its_place() {
     let told = problems(|builder| {
@@ -128,13 +127,12 @@ async fn a_problem_of_one_kind_begins_with_its_place() {
     assert_eq!(told, expected);
 }
 
-// Issue 10, point 12.
 #[tokio::test]
 async fn a_problem_between_kinds_begins_with_all_their_places() {
     let check = |register: fn(&mut RegistryBuilder), expected: &[&str]| {
         assert_eq!(problems(register), expected);
     };
-    // Two versions that are called differently, both of them hub and stored.
+    // Two versions with different names, both declared as hub and storage version.
     check(
         |builder| {
             builder.kind::<Lamp>();
@@ -169,14 +167,13 @@ async fn a_problem_between_kinds_begins_with_all_their_places() {
             "src/v4.rs:8, src/v5.rs:2: Lamp of test.example.com/v4: no version is the storage version",
         ],
     );
-    // The namespaces of the server itself have no place.
+    // The server's own namespaces have no source location.
     check(
         |builder| builder.kind::<Nest>(),
         &["src/v1.rs:50: Namespace of v1 and Nest of v1 share the name ns"],
     );
 }
 
-// Issue 10, point 12.
 #[tokio::test]
 async fn what_is_registered_twice_is_told_with_both_places() {
     let told = problems(|builder| {
@@ -186,7 +183,7 @@ async fn what_is_registered_twice_is_told_with_both_places() {
     let expected = "src/v1.rs:3, src/v1.rs:9: Lamp of test.example.com/v1 is registered twice";
     assert_eq!(told, [expected]);
 
-    // A place that two problems share is told once in each.
+    // A location that two problems share is part of both.
     let told = problems(|builder| {
         builder.kind::<Lamp>();
         builder.kind::<Lamp>();
@@ -195,7 +192,6 @@ async fn what_is_registered_twice_is_told_with_both_places() {
     assert_eq!(told[0], expected);
 }
 
-// Issue 10, point 12.
 #[tokio::test]
 async fn rules_and_listers_of_unknown_kinds_are_told_with_the_places_of_the_kinds() {
     struct LampRules;
@@ -219,12 +215,11 @@ async fn rules_and_listers_of_unknown_kinds_are_told_with_the_places_of_the_kind
     });
     let expected = [
         "src/v1.rs:3: a strategy for lamps of test.example.com/v1, which is not registered or has one already",
-        "src/v1.rs:3: an admission plugin lists Lamp test.example.com/v1, which is not registered",
+        "src/v1.rs:3: Lamp test.example.com/v1 cannot be listed: it is not registered",
     ];
     assert_eq!(told, expected);
 }
 
-// Issue 10, point 12.
 #[tokio::test]
 async fn problems_of_groups_are_told_with_the_places_of_the_groups() {
     let group = |line| GroupDef {

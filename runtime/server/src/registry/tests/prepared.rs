@@ -1,4 +1,4 @@
-//! The one encoding of a written object: what is stored, what is served, and what the watch cache takes over.
+//! The only encoding of a written object: stored, served, and taken over by the watch cache.
 
 use apiloom_storage::Revision;
 use apiloom_storage::cache::Normalize;
@@ -7,10 +7,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::registry::objects::kind::Kind;
-use crate::registry::objects::prepared::Prepared;
-use crate::registry::objects::served::Served;
+use crate::registry::objects::normalizer::CacheNormalizer;
+use crate::registry::objects::prepared_object::PreparedObject;
 
-/// An object as it is prepared, and as a read would encode it.
+/// A prepared object, and the same as a read would encode it.
 fn check(kind: &Kind, document: Value) {
     let version = &kind.versions[kind.storage_version];
     let mut object = object(document);
@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-fn prepared(f: &Fixture, colour: &str) -> Arc<Prepared> {
+fn prepared(f: &Fixture, colour: &str) -> Arc<PreparedObject> {
     let mut object = object(widget("a", json!({"colour": colour})));
     Arc::new(f.alpha.resource().kind.encode(&mut object).unwrap())
 }
@@ -68,31 +68,34 @@ fn prepared(f: &Fixture, colour: &str) -> Arc<Prepared> {
 #[tokio::test]
 async fn the_cache_takes_over_the_bytes_that_were_written_and_no_others() {
     let f = fixture().await;
-    let handed = &f.alpha.resource().kind.handed;
+    let pending_writes = &f.alpha.resource().kind.pending_writes;
     let (red, blue) = (prepared(&f, "red"), prepared(&f, "blue"));
-    handed.put("/a", Arc::clone(&red));
+    pending_writes.put("/a", Arc::clone(&red));
     let other: Bytes = blue.stored.clone();
-    assert!(handed.take("/a", &other).is_none(), "somebody else wrote");
-    assert!(handed.take("/b", &red.stored).is_none());
-    assert!(handed.take("/a", &red.stored).is_some());
-    assert!(handed.take("/a", &red.stored).is_none(), "once");
+    assert!(
+        pending_writes.take("/a", &other).is_none(),
+        "somebody else wrote"
+    );
+    assert!(pending_writes.take("/b", &red.stored).is_none());
+    assert!(pending_writes.take("/a", &red.stored).is_some());
+    assert!(pending_writes.take("/a", &red.stored).is_none(), "once");
 }
 
 #[tokio::test]
 async fn a_write_that_failed_is_forgotten_but_not_the_one_that_won() {
     let f = fixture().await;
-    let handed = &f.alpha.resource().kind.handed;
+    let pending_writes = &f.alpha.resource().kind.pending_writes;
     let (red, blue) = (prepared(&f, "red"), prepared(&f, "blue"));
-    handed.put("/a", Arc::clone(&red));
-    handed.put("/a", Arc::clone(&blue));
-    handed.forget("/a", &red);
-    assert!(handed.take("/a", &blue.stored).is_some());
-    handed.put("/a", Arc::clone(&red));
-    handed.forget("/a", &red);
-    assert!(handed.take("/a", &red.stored).is_none());
+    pending_writes.put("/a", Arc::clone(&red));
+    pending_writes.put("/a", Arc::clone(&blue));
+    pending_writes.remove("/a", &red);
+    assert!(pending_writes.take("/a", &blue.stored).is_some());
+    pending_writes.put("/a", Arc::clone(&red));
+    pending_writes.remove("/a", &red);
+    assert!(pending_writes.take("/a", &red.stored).is_none());
 }
 
-/// Whether stored bytes need no decoding. However they are read, the watch cache must come to hold the same.
+/// Whether stored bytes need no decoding. In both cases the watch cache must have the same object.
 fn is_recognized(kind: &Arc<Kind>, stored: &[u8]) -> bool {
     let (stored, revision) = (Bytes::copy_from_slice(stored), Revision(1234));
     let decoded = kind
@@ -100,7 +103,7 @@ fn is_recognized(kind: &Arc<Kind>, stored: &[u8]) -> bool {
         .map(|object| Json::of(&object, kind.versions[kind.storage_version].schema()));
     let text = |json: &[u8]| String::from_utf8_lossy(json).into_owned();
 
-    let cached = Served(Arc::clone(kind)).normalize("/a", &stored, revision);
+    let cached = CacheNormalizer(Arc::clone(kind)).normalize("/a", &stored, revision);
     assert_eq!(
         cached
             .as_ref()
@@ -142,7 +145,7 @@ async fn stored_bytes_that_are_served_as_they_are_need_no_decoding() {
             r#"{"name":"a"},"data":{"$serde_json::private::RawValue":"{","b":""}}"#,
             true,
         ),
-        // An unknown field, a name that is none, another order, a space, no JSON.
+        // An unknown field, an empty name, another order, a space, malformed JSON.
         (r#"{"name":"a"},"size":1}"#, false),
         (r#"{"name":""},"note":"x"}"#, false),
         (r#"{"uid":"u"},"note":"x"}"#, false),
@@ -163,7 +166,7 @@ async fn stored_bytes_that_are_served_as_they_are_need_no_decoding() {
 }
 
 #[tokio::test]
-async fn objects_whose_defaults_are_code_are_decoded() {
+async fn objects_whose_defaults_are_code_of_another_version_are_decoded() {
     let f = fixture().await;
     let head =
         r#"{"kind":"Widget","apiVersion":"test.example.com/v1alpha1","metadata":{"name":"a"},"#;
@@ -176,7 +179,37 @@ async fn objects_whose_defaults_are_code_are_decoded() {
     }
 }
 
-/// Rules that only judge.
+#[tokio::test]
+async fn objects_that_defaults_in_code_leave_alone_are_served_as_they_are_stored() {
+    let f = fixture().await;
+    let kind = &f.namespaces.resource().kind;
+    let stored = |labels: &str, rest: &str| {
+        format!(
+            r#"{{"kind":"Namespace","apiVersion":"v1","metadata":{{"name":"a"{labels}}},"spec":{{{rest}}},"status":{{}}}}"#
+        )
+    };
+    let label = r#","labels":{"kubernetes.io/metadata.name":"a"}"#;
+    let other = r#","labels":{"kubernetes.io/metadata.name":"b"}"#;
+    assert!(is_recognized(kind, stored(label, "").as_bytes()));
+    assert!(
+        !is_recognized(kind, stored("", "").as_bytes()),
+        "it is put in"
+    );
+    assert!(
+        !is_recognized(kind, stored(other, "").as_bytes()),
+        "it is changed"
+    );
+    assert!(
+        !is_recognized(kind, stored(label, r#""x":1"#).as_bytes()),
+        "it is removed"
+    );
+    assert!(!is_recognized(
+        kind,
+        stored(label, r#""finalizers":5"#).as_bytes()
+    ));
+}
+
+/// A strategy that only validates.
 struct GadgetRules;
 
 impl crate::registry::Strategy<Gadget> for GadgetRules {
@@ -194,7 +227,6 @@ impl crate::registry::Strategy<Gadget> for GadgetRules {
     }
 }
 
-// Issue 11, point 7.
 #[tokio::test]
 async fn objects_of_rules_that_only_judge_are_served_as_they_are_stored() {
     let mut builder = Registry::builder(Memory::new());

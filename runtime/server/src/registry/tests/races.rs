@@ -1,4 +1,4 @@
-//! Writes that meet another one between their read and their write, and listers that lose their watch.
+//! Writes with a concurrent write between their read and their write, and listers that lose their watch.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 
 use super::*;
 
-/// Writes a label into the store itself, once, while an object is being judged.
+/// Writes a label directly to the store, once, during validation.
 struct Racer {
     store: Arc<Memory>,
     raced: AtomicBool,
@@ -35,7 +35,7 @@ impl Admission for Racer {
     }
 }
 
-/// A registry in which the next update or delete is raced.
+/// A registry whose next update or delete conflicts with another write.
 async fn raced() -> (Fixture, Object) {
     let store = Memory::new();
     let mut builder = builder(&store);
@@ -87,7 +87,10 @@ async fn a_raced_update_without_one_overwrites() {
 #[tokio::test]
 async fn a_raced_delete_removes_what_is_there_now() {
     let (f, _) = raced().await;
-    assert!(matches!(f.delete("a").await.unwrap(), Deleted::Gone(_)));
+    assert!(matches!(
+        f.delete("a").await.unwrap(),
+        DeleteResult::Gone(_)
+    ));
     assert!(f.get("a").await.is_err());
 }
 
@@ -107,20 +110,20 @@ async fn a_raced_delete_checks_its_preconditions_again() {
     assert!(f.get("a").await.is_ok());
 }
 
-/// A store whose watches do not deliver what they should.
+/// A store whose watches fail.
 #[derive(Debug)]
 struct Tampered {
     store: Arc<Memory>,
     tamper: fn(WatchStream) -> WatchStream,
 }
 
-/// Breaks after the first item.
+/// Ends with an error after the first item.
 fn breaking(watch: WatchStream) -> WatchStream {
     let broken = futures_util::stream::once(async { Err(StorageError::Lagged) });
     watch.take(1).chain(broken).boxed()
 }
 
-/// Delivers nothing.
+/// Delivers no items.
 fn silent(_: WatchStream) -> WatchStream {
     futures_util::stream::pending().boxed()
 }
@@ -135,7 +138,7 @@ impl Layer for Tampered {
     }
 }
 
-/// A registry over a store that others write to as well.
+/// A registry over a store with other writers.
 async fn tampered(store: &Arc<Memory>, tamper: fn(WatchStream) -> WatchStream) -> Fixture {
     let tampered = Tampered {
         store: Arc::clone(store),
@@ -202,19 +205,24 @@ async fn a_lister_that_loses_its_watch_lists_again() {
 async fn a_plugin_whose_lister_never_starts_refuses() {
     let store = Memory::new();
     let registry = builder(&store).build().unwrap();
-    let widgets = registry.endpoint(GROUP, "v1", "widgets").unwrap();
-    let ctx = RequestContext::default();
-    let input = object(widget("a", json!({})));
-    let error = widgets
-        .writes()
-        .create(&ctx, NS, input, &CreateOptions::default())
-        .await;
+    let create = async |(version, plural), namespace, input| {
+        let endpoint = registry.endpoint(version, "v1", plural).unwrap();
+        let (ctx, options) = (RequestContext::default(), CreateOptions::default());
+        endpoint
+            .writes()
+            .create(&ctx, namespace, object(input), &options)
+            .await
+    };
+    let namespace = json!({"metadata": {"name": "default"}});
+    create(("", "namespaces"), None, namespace).await.unwrap();
+    let input = json!({"metadata": {"name": "a", "labels": {"count": "me"}}});
+    let error = create((GROUP, "widgets"), NS, input).await;
     let text = "widgets.test.example.com \"a\" is forbidden: not yet ready to handle request";
     assert_eq!(shown(&error.unwrap_err()), (Some("Forbidden"), text));
 }
 
-/// A registry whose watch cache has objects `a` and `b` as they were, and the registry through which they were changed
-/// since: `a` is blue and `b` is gone; `c` is new.
+/// A registry whose watch cache has the old objects `a` and `b`, and a registry through which they were changed: `a`
+/// is blue, `b` is deleted, and `c` is new.
 async fn behind() -> (Fixture, Fixture) {
     let now = fixture().await;
     for name in ["a", "b"] {

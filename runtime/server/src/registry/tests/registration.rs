@@ -1,4 +1,4 @@
-//! What is served, and what a registry cannot be built from.
+//! Registration of kinds: served resources, and problems.
 
 use apiloom_meta::GroupVersionKind;
 use apiloom_meta::kind::{Lifecycle, Release, SmolStr};
@@ -142,7 +142,7 @@ async fn problems_are_reported_together() {
         "Widget of test.example.com/v1alpha1: its hub Widget v1 is not registered",
         "Widget of test.example.com/v1alpha1: no version is the hub",
         "a strategy for widgets of test.example.com/v1, which is not registered or has one already",
-        "an admission plugin lists Widget test.example.com/v1, which is not registered",
+        "Widget test.example.com/v1 cannot be listed: it is not registered",
         "unknown admission plugin \"Nobody\", there are: NamespaceLifecycle, Judge",
         "runtime-config names \"no/v1\", which is neither a served version nor a resource of one",
     ];
@@ -223,7 +223,6 @@ fn core(versions: &'static [&'static str]) -> GroupDef {
     }
 }
 
-// Issue 10, point 1.
 #[tokio::test]
 async fn kinds_of_the_core_group_stand_beside_namespaces() {
     let check = |declared: Option<GroupDef>, versions: &[&str]| {
@@ -244,7 +243,7 @@ async fn kinds_of_the_core_group_stand_beside_namespaces() {
     check(None, &["v1", "v2beta1"]);
     check(Some(core(&["v2beta1", "v1"])), &["v2beta1", "v1"]);
 
-    // Namespaces bring their version along.
+    // Namespaces have a version that is always served.
     let mut builder = Registry::builder(Memory::new());
     builder.group(core(&["v2beta1"]));
     builder.kind::<Options>();
@@ -252,7 +251,6 @@ async fn kinds_of_the_core_group_stand_beside_namespaces() {
     assert_eq!(registry.catalog().groups()[0].versions, ["v2beta1", "v1"]);
 }
 
-// Issue 10, point 1.
 #[tokio::test]
 async fn the_core_group_is_declared_once_and_has_one_kind_of_namespaces() {
     let mut builder = Registry::builder(Memory::new());
@@ -272,7 +270,7 @@ async fn the_core_group_is_declared_once_and_has_one_kind_of_namespaces() {
     assert_eq!(builder.build().err().unwrap(), expected);
 }
 
-// Issue 10, point 1: of the core group, only namespaces are what the server itself needs.
+// Kinds of the core group other than Namespace are not the server's own.
 #[tokio::test]
 async fn wide_settings_leave_out_the_users_core_kinds() {
     let mut builder = Registry::builder(Memory::new());
@@ -342,7 +340,6 @@ resource!(CoreNest, "v1", "Nest", "nests", |def| ResourceDef {
     ..def
 });
 
-// Issue 10, point 11.
 #[tokio::test]
 async fn a_group_has_each_name_once_and_versions_agree_on_theirs() {
     let mut builder = Registry::builder(Memory::new());

@@ -1,6 +1,6 @@
-//! Lists and watches against a plain filter: random writes, some of them two to a revision; every kind of selection, in
-//! both versions, whole and in a namespace, fresh and resumed, with a watch cache, with one that remembers nothing, and
-//! without.
+//! Lists and watches compared with a plain filter: random writes, some of them two per revision; all kinds of
+//! selectors, in both versions, in all namespaces and in one, fresh and resumed, with a watch cache, with one that
+//! keeps no history, and without.
 
 use std::time::Duration;
 
@@ -16,37 +16,37 @@ const NAMES: [&str; 3] = ["a", "ab", "b"];
 const COLORS: [&str; 2] = ["red", "blue"];
 const APPS: [&str; 2] = ["web", "db"];
 
-/// An object, by positions in the constants above.
+/// An object, by indexes of the constants above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Thing {
     color: Option<usize>,
     app: Option<usize>,
 }
 
-/// Namespace and name; in the order of keys.
+/// Namespace and name, in key order.
 type Key = (usize, usize);
 
-/// A key to put or, with `None`, to delete.
+/// A key to put, or to delete with `None`.
 type Write = (Key, Option<Thing>);
 
-/// What one transaction writes: one key or two different ones.
+/// Writes of one transaction: one key, or two different ones.
 type Step = (Write, Option<Write>);
 
 #[derive(Clone, Copy, Debug)]
 enum Cache {
     Full,
-    /// It does not remember what was before the watches begin.
+    /// The cache has no history from before the watches begin.
     Forgetful,
     None,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Start {
-    /// The present objects, then what changes.
+    /// Initial events, then changes.
     Fresh,
-    /// The same, at any state that there is.
+    /// Initial events of any available state, then changes.
     Any,
-    /// What changes after a transaction.
+    /// Changes after a transaction.
     After(usize),
 }
 
@@ -56,7 +56,7 @@ struct Ask {
     namespace: Option<usize>,
     name: Option<usize>,
     of_namespace: Option<usize>,
-    /// A color, or none, and whether it has to be that or anything else.
+    /// A color, or none, and whether it must be equal or different.
     color: Option<(Option<usize>, bool)>,
     app: Option<usize>,
     start: Start,
@@ -97,7 +97,7 @@ impl Ask {
     }
 }
 
-/// What a client sees of an object: type of the event, namespace, name, revision, color and label.
+/// A client's view of an object: event type, namespace, name, revision, color and label.
 type Seen = (&'static str, String, String, u64, String, String);
 
 fn seen(kind: &'static str, key: Key, revision: u64, thing: Thing) -> Seen {
@@ -138,16 +138,16 @@ fn shown_event(event: &WatchEvent) -> Seen {
 
 type State = BTreeMap<Key, (Thing, u64)>;
 
-/// The store, and a plain account of what was written to it.
+/// The store, and a record of the writes.
 struct World {
     store: Arc<Paired>,
-    /// It keeps the caches up to date as long as it lives.
+    /// Keeps the caches up to date until it is dropped.
     _registry: Registry,
     endpoints: [Arc<Endpoint>; 2],
     ctx: RequestContext,
-    /// The state after each transaction with its revision, the first one empty.
+    /// The state after each transaction with its revision; the first one is empty.
     states: Vec<(u64, State)>,
-    /// Revision, key, what was there and what is.
+    /// Revision, key, old and new object.
     changes: Vec<(u64, Key, Option<Thing>, Option<Thing>)>,
 }
 
@@ -218,7 +218,7 @@ impl World {
         &self.endpoints[usize::from(ask.is_stored_version)]
     }
 
-    async fn list(&self, ask: &Ask, options: &ListOptions) -> Listed {
+    async fn list(&self, ask: &Ask, options: &ListOptions) -> ListResult {
         let endpoint = self.endpoint(ask);
         let listed = endpoint
             .reads()
@@ -227,7 +227,7 @@ impl World {
         listed.unwrap()
     }
 
-    /// Lists the present and the past, whole and in pages.
+    /// Lists the present and old states, complete and in pages.
     async fn check_lists(&self, ask: &Ask, past: usize) {
         let present = self.states.last().unwrap();
         for (revision, state) in [present, &self.states[past]] {
@@ -264,7 +264,7 @@ impl World {
         }
     }
 
-    /// Opens a watch, and says after which transaction its changes begin.
+    /// Opens a watch; returns the transaction after which its changes begin.
     async fn watch(&self, ask: &Ask) -> (WatchEvents, usize) {
         let now = self.states.len() - 1;
         let (resource_version, begin) = match ask.start {
@@ -309,7 +309,7 @@ impl World {
         initial.chain(changed).collect()
     }
 
-    /// Reads what a watch sends: all that is expected, and then nothing.
+    /// Reads all expected events of a watch, and checks that there are no others.
     async fn check_watch(&self, ask: &Ask, begin: usize, mut events: WatchEvents) {
         let expected = self.expected(ask, begin);
         let mut found = Vec::new();
@@ -329,7 +329,7 @@ impl World {
     }
 }
 
-/// A widget as it is stored.
+/// A widget as stored.
 fn stored(namespace: &str, name: &str, thing: Thing) -> Bytes {
     let mut metadata = json!({"name": name, "namespace": namespace});
     if let Some(app) = thing.app {
@@ -395,7 +395,7 @@ async fn check(cache: Cache, before: Vec<Step>, after: Vec<Step>, asks: Vec<Ask>
     for step in before {
         world.write(step).await;
     }
-    // What a read waits for, a watch of any state does not.
+    // Reads wait for a revision; a watch of any state does not.
     let ask = Ask {
         is_stored_version: true,
         namespace: None,
@@ -426,7 +426,6 @@ async fn check(cache: Cache, before: Vec<Step>, after: Vec<Step>, asks: Vec<Ask>
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, max_shrink_iters: 50, max_shrink_time: 20_000, ..ProptestConfig::default() })]
 
-    // Issue 9, points 1 and 4.
     #[test]
     fn lists_and_watches_give_what_a_plain_filter_gives(
         cache in prop_oneof![4 => Just(Cache::Full), 1 => Just(Cache::Forgetful), 1 => Just(Cache::None)],

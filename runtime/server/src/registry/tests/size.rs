@@ -1,4 +1,4 @@
-//! The bound of an object's size (issue 9, point 9): patches made one of 143 MiB, step by step.
+//! The size limit of objects: without it, patches made an object of 143 MiB, step by step.
 
 use apiloom_meta::patch::Patch;
 use apiloom_storage::Revision;
@@ -7,7 +7,7 @@ use super::*;
 
 const LIMIT: usize = 10_000;
 
-/// A registry over a store, whose objects have at most so many bytes; 0 for any number.
+/// A registry over a store, with this size limit for objects; 0 for none.
 async fn limited(store: &Arc<Memory>, limit: usize) -> Fixture {
     let mut builder = builder(store);
     builder.max_object_bytes(limit);
@@ -15,7 +15,7 @@ async fn limited(store: &Arc<Memory>, limit: usize) -> Fixture {
     started(builder, Arc::clone(store)).await
 }
 
-/// Puts a long annotation into what asks for it.
+/// An admission plugin that adds a long annotation to objects that request it.
 struct Inflate;
 
 #[async_trait]
@@ -76,14 +76,14 @@ async fn no_write_makes_an_object_too_large() {
     );
     let copy = json!([{"op": "copy", "from": "/metadata/annotations/a", "path": "/metadata/annotations/b"}]);
     assert_too_large(f.json_patch("a", copy).await);
-    // What nothing in the request says is bounded too.
+    // Content that is not in the request counts too.
     let inflate = json!({"inflate": "me"});
     assert_too_large(f.merge("a", json!({"metadata": {"labels": inflate}})).await);
     let input = json!({"metadata": {"name": "b", "labels": inflate}});
     assert_too_large(f.create(input).await);
     let input = json!({"metadata": {"generateName": "b-", "labels": inflate}});
     assert_too_large(f.create(input).await);
-    // In the version that is stored, and in a dry run.
+    // In the storage version, and in a dry run.
     let patch = Patch::parse_merge(
         json!({"spec": {"colour": text(5_000)}})
             .to_string()
@@ -153,13 +153,13 @@ async fn what_is_too_large_already_is_served_made_smaller_and_deleted() {
         )
         .await
         .unwrap_err();
-        // Nothing is written for what changes nothing.
+        // A write without change writes nothing.
         f.merge("a", json!({})).await.unwrap();
         unlimited.put("a", large()).await.unwrap();
         f.cached().await;
     }
     let f = uncached(&store).await;
-    let Deleted::Pending(_) = f.delete("a").await.unwrap() else {
+    let DeleteResult::Pending(_) = f.delete("a").await.unwrap() else {
         panic!("its finalizer holds it back");
     };
     f.merge("a", json!({"metadata": {"finalizers": null}}))
@@ -168,7 +168,7 @@ async fn what_is_too_large_already_is_served_made_smaller_and_deleted() {
     f.get("a").await.unwrap_err();
 }
 
-/// An object that is too large, and held back by a finalizer.
+/// A too large object with a finalizer.
 fn large() -> Value {
     let mut large = annotated("a", LIMIT);
     large["metadata"]["finalizers"] = json!(["x/y"]);
@@ -176,7 +176,7 @@ fn large() -> Value {
     large
 }
 
-/// A bounded registry without watch caches.
+/// A registry with a size limit, without watch caches.
 async fn uncached(store: &Arc<Memory>) -> Fixture {
     let mut builder = builder(store);
     builder.max_object_bytes(LIMIT);
@@ -194,7 +194,7 @@ async fn an_object_has_three_mebibytes_unless_said_otherwise() {
     create(gadget("a", 3_145_000)).await.unwrap();
     let error = create(gadget("b", 3_145_728)).await.unwrap_err();
     assert_eq!(error.message, "Request entity too large: limit is 3145728");
-    // Escapes are what make an object larger than its body.
+    // Escapes make an object larger than its body.
     let escaped = object(json!({"metadata": {"name": "c"}, "note": "<".repeat(1_000_000)}));
     create(escaped).await.unwrap_err();
     assert_eq!(f.store.current_revision().await.unwrap(), Revision(2));

@@ -1,13 +1,13 @@
-//! Issue 9, point 12: what clients keep alive that read slowly, or never, is bounded.
+//! The memory of slow readers is limited.
 
 use std::sync::Weak;
 
 use super::*;
 
-/// More than are taken from a state at a time.
+/// More objects than a batch.
 const OBJECTS: usize = 200;
 
-/// A fixture with objects, which keeps no history and no more for its readers than it has objects.
+/// A fixture with objects, without history, with a budget for readers below the size of the objects.
 async fn full() -> Fixture {
     let f = forgetful().await;
     for number in 0..OBJECTS {
@@ -19,7 +19,7 @@ async fn full() -> Fixture {
     f
 }
 
-/// Replaces so many objects, each once.
+/// Replaces this number of objects, each once.
 async fn replace(f: &Fixture, objects: std::ops::Range<usize>, color: &str) {
     for number in objects {
         f.merge(&format!("{number:03}"), json!({"spec": {"color": color}}))
@@ -30,7 +30,7 @@ async fn replace(f: &Fixture, objects: std::ops::Range<usize>, color: &str) {
     f.widgets.reads().cut_off_slow_readers();
 }
 
-/// Tells whether the last object, as it is now, is kept alive.
+/// Returns whether the current state of the last object is still in memory.
 fn last(f: &Fixture) -> impl Fn() -> bool + use<> {
     let state = f.widgets.resource().cache.as_ref().unwrap().snapshot();
     let item = Arc::downgrade(state.get(&key(&format!("{:03}", OBJECTS - 1))).unwrap());
@@ -44,7 +44,7 @@ async fn a_list_that_is_not_read_is_cut_off_when_it_keeps_too_much() {
         let is_kept = last(&f);
         let mut old = f.list(&labels(selector)).await.unwrap().items;
         assert!(old.next().unwrap().is_ok());
-        // Less was replaced than there is.
+        // Fewer bytes were replaced than the objects have.
         replace(&f, OBJECTS / 2..OBJECTS, "green").await;
         let mut young = f.list(&labels(selector)).await.unwrap().items;
         assert!(is_kept());
@@ -61,7 +61,7 @@ async fn a_list_that_is_not_read_is_cut_off_when_it_keeps_too_much() {
             "{}",
             error.message
         );
-        // Those that began later go on, and show their state.
+        // Readers that began later continue with their snapshot.
         let objects: Vec<_> = young.by_ref().map(|item| decoded(&item.unwrap())).collect();
         assert_eq!(objects.len(), OBJECTS);
         assert_eq!(at(&objects[OBJECTS - 1], "/spec/color"), "green");

@@ -1,4 +1,4 @@
-//! Subresources and deletion as data: what a definition says holds for a kind of any name.
+//! Subresources and deletion as data: a definition applies to a kind of any name.
 
 use apiloom_meta::GroupVersionKind;
 use apiloom_meta::kind::Writes;
@@ -75,7 +75,7 @@ impl Projects {
             .update(ctx, NS, "p", subresource, project, &options);
         Ok(written.await?.0.object)
     }
-    async fn delete(&self) -> Deleted {
+    async fn delete(&self) -> DeleteResult {
         let (ctx, options) = (&self.fixture.ctx, DeleteOptions::default());
         self.endpoint
             .writes()
@@ -124,18 +124,18 @@ async fn a_subresource_writes_what_it_declares() {
 async fn a_container_of_any_name_waits_for_its_content() {
     let f = projects().await;
     f.create(serde_json::from_str(CREATED).unwrap()).await;
-    let Deleted::Pending(mut marked) = f.delete().await else {
+    let DeleteResult::Pending(mut marked) = f.delete().await else {
         panic!("it is held")
     };
     assert_eq!(at(&marked, "/state/phase"), "Terminating");
     marked.fields_mut().insert("holds".to_owned(), json!({}));
     f.put("", marked.clone()).await.unwrap();
-    assert!(matches!(f.delete().await, Deleted::Pending(_)));
+    assert!(matches!(f.delete().await, DeleteResult::Pending(_)));
     marked.set_meta_str("resourceVersion", "");
     f.put("release", marked).await.unwrap();
 
     f.create(json!({"metadata": {"name": "p"}})).await;
-    let Deleted::Returned(last) = f.delete().await else {
+    let DeleteResult::LastState(last) = f.delete().await else {
         panic!("nothing holds it, and it is answered with itself")
     };
     assert_eq!(last.name(), "p");

@@ -1,4 +1,4 @@
-//! Issue 9, point 11: requests that look at many objects let others have the thread in between.
+//! Requests that process many objects yield to other tasks.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -6,12 +6,12 @@ use std::task::Poll;
 
 use super::*;
 
-/// As many objects as make several turns.
+/// Number of objects, for several turns.
 const OBJECTS: usize = 300;
-/// How many may be looked at in one turn.
+/// Maximum number of objects per turn.
 const IN_ONE_TURN: usize = 150;
 
-/// Widgets `0000` to the last, with their number's parity as a label; with and without a watch cache.
+/// Widgets `0000` and following, with the parity of their number as a label; with and without a watch cache.
 async fn fixtures() -> [Fixture; 2] {
     let stores = [Memory::new(), Memory::new()];
     let cached = started(builder(&stores[0]), Arc::clone(&stores[0])).await;
@@ -28,7 +28,7 @@ async fn fixtures() -> [Fixture; 2] {
     [cached, uncached]
 }
 
-/// Runs a future to its end and counts the turns that it took.
+/// Runs a future to completion, and counts its polls.
 async fn turns<T>(future: impl Future<Output = T>) -> (T, usize) {
     let mut future = pin!(future);
     let mut turns = 1;
@@ -42,7 +42,7 @@ async fn turns<T>(future: impl Future<Output = T>) -> (T, usize) {
     }
 }
 
-/// Selectors that select nothing of the fixture, each in its own way.
+/// Selectors that match no object of the fixture, in different ways.
 fn selections() -> Vec<ListOptions> {
     vec![
         labels("n=y"),

@@ -1,5 +1,5 @@
-//! Watches while the watch cache is not filled or has lost the store, and lists of what the store has compacted: an error
-//! or the end, never silence and never what is no longer kept.
+//! Watches while the watch cache is not filled or is disconnected from the store, and lists of compacted revisions:
+//! they fail or end; they are never silent, and never return compacted states.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::*;
 
-/// A store of which lists of widgets fail, and watches of them end, for as long as there is a reason.
+/// A store whose lists and watches of widgets fail while a reason is set.
 #[derive(Debug)]
 struct Ailing {
     store: Arc<Memory>,
@@ -62,7 +62,7 @@ impl Layer for Ailing {
     }
 }
 
-/// The endpoint of widgets over a store, in the version that is stored. The registry keeps the cache going.
+/// The endpoint of widgets over a store, in the storage version. The registry keeps the cache running.
 async fn widgets(store: &Arc<Ailing>, has_cache: bool) -> (Registry, Arc<Endpoint>) {
     let mut builder = Registry::builder(Arc::clone(store) as Arc<dyn Storage>);
     builder.group(GroupDef {
@@ -97,7 +97,7 @@ fn compacted() -> StorageError {
     }
 }
 
-/// How watches may begin.
+/// Starts of watches.
 fn starts() -> Vec<ListOptions> {
     let start = |version: &str, initial| ListOptions {
         resource_version: version.to_owned(),
@@ -124,7 +124,7 @@ fn starts() -> Vec<ListOptions> {
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The error with which a watch ends, `None` if it ends without one; waits for it.
+/// Waits for the error with which a watch ends; `None` if it ends without one.
 async fn end(events: &mut WatchEvents) -> Option<ApiError> {
     let ended = async {
         loop {
@@ -139,7 +139,7 @@ async fn end(events: &mut WatchEvents) -> Option<ApiError> {
     ended.expect("the watch does not end")
 }
 
-/// Every watch fails, at once or by its first event.
+/// Checks that every watch fails, immediately or with its first event.
 async fn all_fail(endpoint: &Arc<Endpoint>, reason: &str, context: &str) {
     for options in starts() {
         let opened = endpoint
@@ -169,7 +169,6 @@ fn has_failed(fill: &apiloom_storage::cache::Fill) -> bool {
     matches!(fill, Fill::Pending { error: Some(_), .. } | Fill::Behind(_))
 }
 
-// Issue 9, point 3.
 #[tokio::test(start_paused = true)]
 async fn a_watch_fails_while_the_cache_was_never_filled() {
     for (error, reason) in [(corrupt(), "InternalError"), (away(), "TooManyRequests")] {
@@ -257,7 +256,7 @@ async fn open_watches_outlive_a_store_that_is_away_and_new_ones_fail() {
         .unwrap();
     store.watches.send_replace(Some(away()));
     wait_for_fill(&endpoint, has_failed).await;
-    // It flickers, so that a watch may be opened between two attempts; then it is as the open one.
+    // The failure is intermittent, so a watch may be opened between two attempts; then it must end like the open one.
     let opened = endpoint.reads().watch(&ctx, NS, &starts()[0]).await;
     if let Err(error) = opened {
         assert_eq!(shown(&error).0, Some("ServerTimeout"));
@@ -307,7 +306,6 @@ fn exactly(version: impl ToString) -> ListOptions {
     }
 }
 
-// Issue 9, point 7.
 #[tokio::test(start_paused = true)]
 async fn an_exact_list_of_what_the_store_has_compacted_is_expired() {
     let f = fixture().await;
@@ -324,7 +322,7 @@ async fn an_exact_list_of_what_the_store_has_compacted_is_expired() {
     let last = f.create(widget("d", json!({}))).await.unwrap();
     f.cached().await;
     f.store.compact(Revision(f.revision().await)).await.unwrap();
-    // The store was asked a moment ago.
+    // The store was read a moment ago.
     tokio::time::advance(Duration::from_secs(1)).await;
     let error = f.list(&exactly(second)).await.unwrap_err();
     let expired = "The resourceVersion for the provided list is too old.";

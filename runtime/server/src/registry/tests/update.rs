@@ -228,7 +228,7 @@ async fn removing_the_last_finalizer_of_a_deleted_object_removes_it() {
     f.create(json!({"metadata": {"name": "a", "finalizers": ["example.com/x"]}}))
         .await
         .unwrap();
-    let Deleted::Pending(pending) = f.delete("a").await.unwrap() else {
+    let DeleteResult::Pending(pending) = f.delete("a").await.unwrap() else {
         panic!("it has a finalizer")
     };
     let mut released = pending.clone();

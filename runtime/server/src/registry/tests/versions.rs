@@ -1,11 +1,11 @@
-//! Several versions of one kind, and objects that were stored before.
+//! Kinds with several versions, and objects that were stored before.
 
 use apiloom_storage::Storage as _;
 
 use super::*;
 
 impl Fixture {
-    /// Puts an object of these resources into the store behind the registry's back.
+    /// Writes an object directly to the store.
     pub(super) async fn plant(&self, plural: &str, document: &Value) -> u64 {
         let name = document["metadata"]["name"].as_str().unwrap();
         let key = format!("/registry/{GROUP}/{plural}/default/{name}");
@@ -14,7 +14,7 @@ impl Fixture {
     }
 }
 
-/// An object of the version that is stored in these tests.
+/// An object in the storage version of these tests.
 pub(super) fn stored_long_ago(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "test.example.com/v1alpha1", "kind": kind,
         "metadata": {"name": name, "namespace": "default", "uid": "u"}, "spec": spec})
@@ -153,7 +153,7 @@ async fn damaged_bytes_are_an_error_that_names_the_key() {
             .unwrap();
         assert!(events.next().await.unwrap().is_err());
         assert!(events.next().await.is_none());
-        // One damaged object must not stop what lists its kind.
+        // A damaged object must not stop controllers that list its kind.
         let counting = json!({"metadata": {"name": "ok", "labels": {"count": "me"}}});
         assert_eq!(f.create(counting).await.unwrap().label("count"), Some("0"));
     }

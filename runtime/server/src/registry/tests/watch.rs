@@ -295,7 +295,7 @@ async fn dry_runs_and_no_ops_are_not_seen() {
     assert_eq!(next(&mut events).await, seen(Added, &b));
 }
 
-/// The address of the bytes of the next event, which are another watcher's too if the address is the same.
+/// The address of the next event's bytes, to check whether watchers share them.
 async fn bytes_of_next(events: &mut WatchEvents) -> (usize, String) {
     let event = events.next().await.unwrap().unwrap();
     let Document::Encoded(encoded) = &event.object else {

@@ -1,96 +1,98 @@
-//! The one loop that repeats a write until it is done or judged by what is stored.
+//! The retry loop of writes.
 //!
-//! A write may begin with what the cache has, since it only happens if the object is still at that revision. What it may
-//! not do is to refuse, or to leave a write out, for what the cache says: that is judged again by what is stored.
+//! A first attempt may start from the cached object, because the store writes only if the object is still at that
+//! revision. A refusal, a write without change and a dry run are not decided by a cached object, which may be outdated:
+//! the attempt is repeated with the stored one.
 
 use apiloom_meta::ApiError;
 use apiloom_storage::StorageError;
 
 use super::Writes;
-use crate::registry::objects::document::Encoded;
-use crate::registry::objects::present::Present;
+use crate::registry::objects::document::EncodedObject;
+use crate::registry::objects::present_object::PresentObject;
 
-/// What became of one attempt to write.
+/// The result of one attempt to write.
 pub(crate) enum Attempt<T> {
-    /// It is done.
-    Done(T),
-    /// Something else was written meanwhile; this is there now.
-    Raced(Option<Present>),
-    /// The write is refused, or nothing is to be written for it. This holds as far as what it was judged by is certain.
-    Judged(Result<T, ApiError>),
+    /// The store has accepted the write.
+    Written(T),
+    /// Another write came first; contains the object that it stored, if any.
+    Conflict(Option<PresentObject>),
+    /// The write is refused, or needs no change of the store. Final only if the attempt started from the stored object.
+    Decided(Result<T, ApiError>),
 }
 
 impl Writes {
-    /// Attempts a write until it succeeds or the stored object decides against it. Each attempt starts from the present
-    /// object. A failed attempt means that another write succeeded, so the loop ends; so it does with the request's deadline.
+    /// Repeats a write until it succeeds, or is decided with the stored object. Each attempt starts from the current
+    /// object. There is no limit for the number of attempts: each conflict means that another write succeeded, and the
+    /// request's deadline ends the loop.
     ///
     /// # Errors
-    /// Of the attempts and of the store.
-    pub(crate) async fn carry_out<T, F>(
+    /// Those of the attempts and of the store.
+    pub(crate) async fn retry_on_conflict<T, F>(
         &self,
         key: &str,
         operation: &str,
-        mut attempt: impl FnMut(Option<Present>) -> F,
+        mut attempt: impl FnMut(Option<PresentObject>) -> F,
     ) -> Result<T, ApiError>
     where
         F: Future<Output = Result<Attempt<T>, ApiError>>,
     {
         let mut present = self.present(key, operation).await?;
         loop {
-            // That nothing is there, only the store says.
-            let certain = present.as_ref().is_none_or(Present::is_certain);
+            // An absent object was looked up in the store: `present` does not trust the cache for it.
+            let is_stored = present.as_ref().is_none_or(PresentObject::is_stored);
             present = match attempt(present).await? {
-                Attempt::Done(done) => return Ok(done),
-                Attempt::Raced(present) => present,
-                Attempt::Judged(judged) if certain => return judged,
-                Attempt::Judged(_) => self.stored(key, operation).await?,
+                Attempt::Written(result) => return Ok(result),
+                Attempt::Conflict(present) => present,
+                Attempt::Decided(result) if is_stored => return result,
+                Attempt::Decided(_) => self.stored(key, operation).await?,
             };
         }
     }
 
-    /// A write that the store refused.
-    pub(crate) fn raced<T>(
+    /// The result of an attempt whose write the store refused: a conflict, or the error.
+    pub(crate) fn conflict_or_error<T>(
         &self,
         error: StorageError,
         operation: &str,
     ) -> Result<Attempt<T>, ApiError> {
         match error {
             StorageError::Conflict { present, .. } => {
-                Ok(Attempt::Raced(present.map(Present::Stored)))
+                Ok(Attempt::Conflict(present.map(PresentObject::Stored)))
             }
             other => Err(self.resource.kind.error(other, operation)),
         }
     }
 
-    /// What is under a key, from where it costs least.
+    /// The current object of a key: from the watch cache if it has it, else from the store.
     ///
     /// # Errors
-    /// Of the store.
+    /// Those of the store.
     pub(crate) async fn present(
         &self,
         key: &str,
         operation: &str,
-    ) -> Result<Option<Present>, ApiError> {
+    ) -> Result<Option<PresentObject>, ApiError> {
         let cached = self.resource.cache.as_ref().and_then(|cache| {
             let state = cache.snapshot();
-            Encoded::new(state.get(key)?, None).ok()
+            EncodedObject::new(state.get(key)?, None).ok()
         });
         match cached {
-            Some(cached) => Ok(Some(Present::Cached(cached))),
+            Some(cached) => Ok(Some(PresentObject::Cached(cached))),
             None => self.stored(key, operation).await,
         }
     }
 
-    /// What is stored under a key.
+    /// The current object of a key, from the store.
     ///
     /// # Errors
-    /// Of the store.
+    /// Those of the store.
     pub(crate) async fn stored(
         &self,
         key: &str,
         operation: &str,
-    ) -> Result<Option<Present>, ApiError> {
+    ) -> Result<Option<PresentObject>, ApiError> {
         let entry = self.resource.kind.get(key, operation).await?;
-        Ok(entry.map(|entry| Present::Stored(Box::new(entry))))
+        Ok(entry.map(|entry| PresentObject::Stored(Box::new(entry))))
     }
 }

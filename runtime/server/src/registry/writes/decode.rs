@@ -1,4 +1,4 @@
-//! From the bytes of a body to an object of the version that the URL names, with upstream's texts for what is wrong.
+//! Decodes request bodies to objects of the version in the URL. Error messages are those of kube-apiserver.
 
 use apiloom_meta::codec::{self, DecodeError, Format, MAX_EXPANDED_BYTES};
 use apiloom_meta::field::go_quote;
@@ -10,10 +10,12 @@ use crate::registry::error::unrecognized;
 use crate::registry::options::{FieldValidation, RequestContext};
 
 impl Writes {
-    /// Decodes a body: apiVersion and kind defaulted and checked, unknown and duplicate fields as asked.
+    /// Decodes a body, defaults and checks its apiVersion and kind, and handles unknown and duplicate fields as
+    /// `validation` says.
     ///
     /// # Errors
-    /// BadRequest with the texts of the API.
+    /// BadRequest with kube-apiserver's message; RequestEntityTooLarge if YAML aliases expand the body beyond
+    /// [`MAX_EXPANDED_BYTES`].
     pub fn decode(
         &self,
         ctx: &RequestContext,
@@ -53,7 +55,7 @@ impl Writes {
         Ok(object)
     }
 
-    /// Decides about unknown and duplicate fields; the error is the text for a refusal.
+    /// Ignores, reports as warnings or refuses unknown and duplicate fields. The error is the message of the refusal.
     pub(crate) fn report(
         &self,
         ctx: &RequestContext,
@@ -71,7 +73,7 @@ impl Writes {
         Ok(())
     }
 
-    /// The fields of a document. A null body is an empty object, as in Go.
+    /// Makes an object of a decoded body. `null` is an empty object, as in Go.
     fn object_of(&self, value: Value, body: &[u8]) -> Result<Object, ApiError> {
         match value {
             Value::Object(fields) => Ok(Object::new(fields)),
@@ -80,7 +82,8 @@ impl Writes {
         }
     }
 
-    /// The error for a document that is no object: Go reads apiVersion and kind into a struct first.
+    /// The error for a document that is not a JSON object. Its message is that of Go, which decodes apiVersion and kind
+    /// into a struct first.
     fn no_type(&self, value: &Value, body: &[u8]) -> ApiError {
         let found = type_word(value);
         let text = format!(
@@ -90,7 +93,7 @@ impl Writes {
         self.unrecognized(&text, body)
     }
 
-    /// The error for a value of the wrong type: of another kind's document the kind is reported first.
+    /// The error for a value of the wrong type. A wrong apiVersion or kind is reported instead of it, if there is one.
     fn mistyped(&self, text: &str, body: &[u8], format: Format) -> ApiError {
         let value = codec::decode_value(body, format).unwrap_or_default();
         for field in ["apiVersion", "kind"] {
@@ -116,7 +119,7 @@ impl Writes {
         }
     }
 
-    /// Checks apiVersion and kind of a body and fills in what is missing.
+    /// Checks apiVersion and kind of an object, and sets them if they are absent.
     pub(crate) fn check_type(&self, object: &mut Object, body: &[u8]) -> Result<(), ApiError> {
         let expected = self.resource.version().api_version.as_str();
         let given = if object.api_version().is_empty() {
@@ -176,7 +179,7 @@ impl Writes {
         self.cannot_handle(kind, &gv.version, &text)
     }
 
-    /// `Flunder in version "v1" cannot be handled as a Flunder: WHY`.
+    /// The error `Flunder in version "v1" cannot be handled as a Flunder: WHY`.
     pub(crate) fn cannot_handle(&self, kind: &str, version: &str, why: &str) -> ApiError {
         let expected = &self.resource.def().kind;
         ApiError::bad_request(format!(
@@ -190,7 +193,7 @@ impl Writes {
     }
 }
 
-/// Go's word for the type of a JSON value.
+/// The name of a JSON type in Go's messages.
 fn type_word(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

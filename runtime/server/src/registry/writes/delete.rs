@@ -1,4 +1,4 @@
-//! delete: an object removed, or marked so that its finalizers can finish.
+//! delete: removes an object, or sets its deletionTimestamp if it has finalizers.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use serde_json::Value;
 
 use super::Writes;
 use super::attempt::Attempt;
+use super::results::DeleteResult;
 use super::stamp;
 use super::target::Target;
-use super::written::Deleted;
-use crate::registry::objects::present::Present;
+use crate::registry::objects::present_object::PresentObject;
 use crate::registry::options::{DeleteOptions, Preconditions, PropagationPolicy, RequestContext};
 
-/// The finalizer with which the garbage collector lets dependents live on.
+/// The finalizer that makes the garbage collector orphan the dependents.
 const ORPHAN: &str = "orphan";
 
-/// The finalizer with which the garbage collector deletes dependents first.
+/// The finalizer that makes the garbage collector delete the dependents first.
 const FOREGROUND: &str = "foregroundDeletion";
 
 impl Writes {
-    /// Deletes an object, or begins to.
+    /// Deletes an object, or marks it for deletion if it has finalizers.
     ///
     /// # Errors
-    /// NotFound, Conflict for preconditions, what admission says.
+    /// NotFound, Conflict if a precondition fails, and those of admission.
     pub async fn delete(
         &self,
         ctx: &RequestContext,
         namespace: Option<&str>,
         name: &str,
         options: &DeleteOptions,
-    ) -> Result<Deleted, ApiError> {
+    ) -> Result<DeleteResult, ApiError> {
         let key = self.resource.kind.key(namespace, name)?;
         let target = Target {
             ctx,
@@ -42,7 +42,7 @@ impl Writes {
             dry_run: options.dry_run,
         };
         let attempt = |present| self.attempt_delete(target, options, &key, present);
-        self.carry_out(&key, "delete", attempt).await
+        self.retry_on_conflict(&key, "delete", attempt).await
     }
 
     async fn attempt_delete(
@@ -50,13 +50,13 @@ impl Writes {
         target: Target<'_>,
         options: &DeleteOptions,
         key: &str,
-        present: Option<Present>,
-    ) -> Result<Attempt<Deleted>, ApiError> {
+        present: Option<PresentObject>,
+    ) -> Result<Attempt<DeleteResult>, ApiError> {
         let present = present.ok_or_else(|| self.resource.not_found(target.name))?;
         self.resource.reserve(target.ctx, present.len()).await;
-        let (stored, old) = match self.judge_deletion(target, options, &present).await {
+        let (stored, old) = match self.check_deletion(target, options, &present).await {
             Ok(objects) => objects,
-            Err(error) => return Ok(Attempt::Judged(Err(error))),
+            Err(error) => return Ok(Attempt::Decided(Err(error))),
         };
         let marked = match &self.resource.kind.stored_def().deletion {
             DeletionRule::Object => marked_for_deletion(&stored, options),
@@ -71,14 +71,14 @@ impl Writes {
         }
     }
 
-    /// The object as it is stored and as the request sees it, if it may be deleted.
-    async fn judge_deletion(
+    /// Checks preconditions and admission. Returns the object in the storage version and in that of the request.
+    async fn check_deletion(
         &self,
         target: Target<'_>,
         options: &DeleteOptions,
-        present: &Present,
+        present: &PresentObject,
     ) -> Result<(Object, Object), ApiError> {
-        // The mark is put on the document in the version it is stored in, so that nothing is lost by converting.
+        // The object is marked in the storage version, so that no field is lost by conversion.
         let stored_version = self.resource.kind.storage_version;
         let stored = self
             .resource
@@ -95,7 +95,8 @@ impl Writes {
         Ok((stored, old))
     }
 
-    /// Upstream names the kind here, where other conflicts name the resource.
+    /// Conflict if the uid or resourceVersion of the preconditions is another one. As in kube-apiserver, the error has
+    /// the kind in place of the resource.
     fn check_preconditions(
         &self,
         preconditions: &Preconditions,
@@ -129,7 +130,7 @@ impl Writes {
         Ok(())
     }
 
-    /// Writes an object that stays until its finalizers are gone.
+    /// Stores an object that is marked for deletion and stays until its finalizers are removed.
     async fn mark(
         &self,
         target: Target<'_>,
@@ -137,23 +138,23 @@ impl Writes {
         mut marked: Object,
         key: &str,
         revision: Revision,
-    ) -> Result<Attempt<Deleted>, ApiError> {
+    ) -> Result<Attempt<DeleteResult>, ApiError> {
         let unchanged = marked == *stored;
         let (from, to) = (self.resource.kind.storage_version, self.resource.version);
         let mut answer = match self.resource.kind.object_in(marked.clone(), from, to).await {
             Ok(answer) => answer,
-            Err(error) => return Ok(Attempt::Judged(Err(error))),
+            Err(error) => return Ok(Attempt::Decided(Err(error))),
         };
         if unchanged || target.dry_run {
-            return Ok(Attempt::Judged(Ok(Deleted::Pending(answer))));
+            return Ok(Attempt::Decided(Ok(DeleteResult::Pending(answer))));
         }
         let prepared = Arc::new(self.resource.kind.encode(&mut marked)?);
         match self.store(key, &prepared, Some(revision)).await {
             Ok(revision) => {
                 answer.set_meta_str("resourceVersion", &revision.to_string());
-                Ok(Attempt::Done(Deleted::Pending(answer)))
+                Ok(Attempt::Written(DeleteResult::Pending(answer)))
             }
-            Err(error) => self.raced(error, "delete"),
+            Err(error) => self.conflict_or_error(error, "delete"),
         }
     }
 
@@ -163,24 +164,24 @@ impl Writes {
         old: Object,
         key: &str,
         revision: Revision,
-    ) -> Result<Attempt<Deleted>, ApiError> {
+    ) -> Result<Attempt<DeleteResult>, ApiError> {
         if target.dry_run {
-            return Ok(Attempt::Judged(Ok(self.gone(old, None))));
+            return Ok(Attempt::Decided(Ok(self.delete_result(old, None))));
         }
-        match self.resource.kind.store_delete(key, revision).await {
-            Ok(revision) => Ok(Attempt::Done(self.gone(old, Some(revision)))),
-            Err(error) => self.raced(error, "delete"),
+        match self.delete_stored(key, revision).await {
+            Ok(revision) => Ok(Attempt::Written(self.delete_result(old, Some(revision)))),
+            Err(error) => self.conflict_or_error(error, "delete"),
         }
     }
 
-    fn gone(&self, mut old: Object, revision: Option<Revision>) -> Deleted {
+    fn delete_result(&self, mut old: Object, revision: Option<Revision>) -> DeleteResult {
         if let DeletionRule::Container { .. } = self.resource.def().deletion {
             if let Some(revision) = revision {
                 old.set_meta_str("resourceVersion", &revision.to_string());
             }
-            return Deleted::Returned(old);
+            return DeleteResult::LastState(old);
         }
-        Deleted::Gone(StatusDetails {
+        DeleteResult::Gone(StatusDetails {
             name: old.name().to_owned(),
             group: self.resource.kind.resource.group.clone(),
             kind: self.resource.kind.resource.resource.clone(),
@@ -190,7 +191,7 @@ impl Writes {
     }
 }
 
-/// The object as it stays behind for its finalizers; `None` when nothing holds it back.
+/// The object marked for deletion; `None` if it has no finalizers, so that it can be removed.
 fn marked_for_deletion(stored: &Object, options: &DeleteOptions) -> Option<Object> {
     let finalizers = finalizers_for(stored, options);
     if finalizers.is_empty() {
@@ -210,12 +211,12 @@ fn marked_for_deletion(stored: &Object, options: &DeleteOptions) -> Option<Objec
             stamp::set_meta_number(&mut marked, "generation", Some(generation + 1));
         }
     }
-    // No kind is deleted gracefully yet, so no time is left to the object beyond what its finalizers take.
+    // No kind has graceful deletion yet.
     stamp::set_meta_number(&mut marked, "deletionGracePeriodSeconds", Some(0));
     Some(marked)
 }
 
-/// Whether the list of finalizers that a kind has besides metadata's holds an object back.
+/// Whether an object has finalizers in a field of its kind besides `metadata.finalizers`, as namespaces do.
 pub(super) fn has_own_finalizers(def: &ResourceDef, object: &Object) -> bool {
     let path = def.deletion.own_finalizers();
     path.is_some_and(|path| is_nonempty_list(object, path))
@@ -226,7 +227,7 @@ fn is_nonempty_list(object: &Object, path: &JsonPath) -> bool {
     list.is_some_and(|list| list.iter().any(Value::is_string))
 }
 
-/// A container as it stays behind until its content is gone; `None` when nothing holds it back any more.
+/// A container, such as a namespace, marked for deletion; `None` if it has no finalizers, so that it can be removed.
 fn marked_container(stored: &Object, finalizers: &JsonPath, phase: &JsonPath) -> Option<Object> {
     let held = is_nonempty_list(stored, finalizers) || !stored.finalizers().is_empty();
     if stored.is_deleting() {
@@ -243,8 +244,8 @@ fn marked_container(stored: &Object, finalizers: &JsonPath, phase: &JsonPath) ->
     Some(marked)
 }
 
-/// The finalizers that a deletion leaves: the two of the garbage collector are taken out, and the one that the policy
-/// asks for is put at the end. Without a policy the object's own choice stays.
+/// The finalizers of an object that is being deleted. Those of the garbage collector are replaced by the one of the
+/// propagation policy, at the end of the list. Without a policy, the one that the object has is kept.
 fn finalizers_for(stored: &Object, options: &DeleteOptions) -> Vec<String> {
     let present = stored.finalizers();
     let chosen = match (options.orphan_dependents, options.propagation_policy) {

@@ -1,89 +1,89 @@
-//! A write on its way through the versions: the object as the hub has it, whose rules hold in every version, and as it will
-//! be stored.
+//! Converts the object of a write to the hub, whose schema applies to every version, and to the storage version.
 //!
-//! A version need not be able to say all that another can. So an update is not converted and put in the place of what is
-//! there: the present object and the new one are converted, and what differs between them is changed in the present object
-//! of the other version. What differs is what the client changed.
+//! A version may lack fields of another. So an update does not replace the present object by the converted new one: the
+//! present and the new object are both converted, and the difference between them, which is the client's change, is
+//! applied to the present object in the other version.
 
 use apiloom_meta::schema::merge_difference;
 use apiloom_meta::{ApiError, Object};
 
 use super::Writes;
-use super::stamp::put_field;
+use crate::registry::objects::hooks::ErasedStrategy;
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::kind_version::VersionIndex;
-use crate::registry::objects::prepared::Prepared;
-use crate::registry::objects::present::Present;
-use crate::registry::rules::strategy::ErasedStrategy;
+use crate::registry::objects::prepared_object::PreparedObject;
+use crate::registry::objects::present_object::PresentObject;
 
-/// The present object in the versions that an update goes through.
-pub(crate) struct Before {
+/// The present object in the versions that an update needs.
+pub(crate) struct PresentVersions {
     /// In the version of the request.
     pub(crate) object: Object,
-    /// In the hub, where that is another version, with the hub's defaults. `None`, too, for what is stored in the version of
-    /// the request and cannot be converted: it must not stand in the way of its repair.
+    /// In the hub, if that is another version, with the hub's defaults. Also `None` if the object is stored in the
+    /// version of the request and cannot be converted, so that an update can repair it.
     hub: Option<Object>,
-    /// In the version that is stored, where that is another one than the request's.
+    /// In the storage version, if that is not the version of the request.
     stored: Option<Object>,
 }
 
-impl Before {
-    /// Whether the object is stored in another version than the request's.
+impl PresentVersions {
+    /// Whether the storage version is not the version of the request.
     pub(crate) fn is_converted(&self) -> bool {
         self.stored.is_some()
     }
 }
 
-/// An object about to be written, in the hub.
-pub(crate) struct InHub {
+/// The object of a write, in the hub.
+pub(crate) struct HubObject {
     pub(crate) new: Object,
-    /// The present object, if there is one that can be converted.
+    /// The present object, if it exists and can be converted.
     pub(crate) old: Option<Object>,
 }
 
-/// An object about to be written, in the versions beside that of the request.
+/// The object of a write, in the versions besides that of the request.
 pub(crate) struct Draft {
-    /// In the hub, where that is another version.
-    pub(crate) hub: Option<InHub>,
-    /// In the version that is stored, where that is neither of the others, and the object is not new.
+    /// In the hub, if that is another version.
+    pub(crate) hub: Option<HubObject>,
+    /// In the storage version, if that is another one than the hub and the version of the request, and the object is
+    /// not new.
     stored: Result<Option<Object>, ApiError>,
 }
 
 impl Kind {
-    /// Makes in an object the changes that lead from `before` to `after`, which another version gave; all else stays.
-    fn carry_changes(
+    /// Applies the difference between `before` and `after`, both converted from another version, to an object of
+    /// `version`. The metadata is that of `after`; all other fields are kept.
+    fn apply_update(
         &self,
         version: VersionIndex,
         mut document: Object,
         before: &Object,
         mut after: Object,
     ) -> Object {
-        // Every version says all of the metadata.
+        // The metadata is the same in all versions.
         let metadata = after.fields_mut().remove("metadata");
         let schema = Some(self.versions[version].schema().as_ref());
         let after = std::mem::take(after.fields_mut());
         merge_difference(schema, document.fields_mut(), before.fields(), after);
-        put_field(&mut document, "metadata", metadata);
+        document.set_field("metadata", metadata);
         document
     }
 }
 
 impl Writes {
-    /// Refuses an object that is too large to be stored. One that is stored already, from when the limit was higher, may
-    /// still be made smaller.
+    /// Checks the stored size of an object against the limit. A stored object above the limit, written when that was
+    /// higher, may still be made smaller.
     ///
     /// # Errors
     /// RequestEntityTooLarge.
     pub(crate) fn check_size(
         &self,
-        prepared: &Prepared,
-        present: Option<&Present>,
+        prepared: &PreparedObject,
+        present: Option<&PresentObject>,
     ) -> Result<(), ApiError> {
         let (limit, len) = (self.settings.max_object_bytes, prepared.stored.len());
-        // What the cache has may be behind. The write is judged again by what is stored, then.
+        // The cached object may be outdated; after a refusal the attempt is repeated with the stored one.
         let shrinks = present.is_some_and(|present| match present {
-            Present::Stored(entry) => len < entry.value.len(),
-            Present::Cached(_) => false,
+            PresentObject::Stored(entry) => len < entry.value.len(),
+            PresentObject::Cached(_) => false,
         });
         if len <= limit || shrinks {
             Ok(())
@@ -92,22 +92,29 @@ impl Writes {
         }
     }
 
-    /// Whether the rules of the version of the request are all that judge: it is the hub, or the kind has none.
+    /// Whether the version of the request is the hub, or the kind has no hub. The object is validated only in that
+    /// version then.
     fn is_hub(&self) -> bool {
         self.resource.version == self.resource.kind.hub || !self.resource.kind.has_hub()
     }
 
-    /// The present object in the versions that an update of it goes through.
+    /// Decodes the present object in the versions that an update needs.
     ///
     /// # Errors
-    /// For what cannot be read in the version of the request.
-    pub(crate) async fn read_before(&self, present: &Present) -> Result<Before, ApiError> {
+    /// If it cannot be decoded or converted to the version of the request.
+    pub(crate) async fn present_versions(
+        &self,
+        present: &PresentObject,
+    ) -> Result<PresentVersions, ApiError> {
         let (kind, stored_version) = (&self.resource.kind, self.resource.kind.storage_version);
         let stored = kind.present_in(present, stored_version).await?;
         if self.resource.version == stored_version {
-            let in_hub = || kind.carry(stored.clone(), stored_version, kind.hub).ok();
+            let in_hub = || {
+                kind.convert_with_defaults(stored.clone(), stored_version, kind.hub)
+                    .ok()
+            };
             let hub = if self.is_hub() { None } else { in_hub() };
-            return Ok(Before {
+            return Ok(PresentVersions {
                 object: stored,
                 hub,
                 stored: None,
@@ -119,21 +126,22 @@ impl Writes {
         let hub = if self.is_hub() {
             None
         } else {
-            Some(kind.carry(stored.clone(), stored_version, kind.hub)?)
+            Some(kind.convert_with_defaults(stored.clone(), stored_version, kind.hub)?)
         };
-        Ok(Before {
+        Ok(PresentVersions {
             object,
             hub,
             stored: Some(stored),
         })
     }
 
-    /// The present object with those defaults of the request's version that the new object, as it was sent, gets too: they
-    /// are no change. `None` where nothing is compared with it, as in kinds without a hub: they are written as they are.
+    /// The present object with those defaults of the request's version that the new object gets too, so that they do not
+    /// count as a change. `None` if no difference is needed: the object is stored in the version of the request, or the
+    /// kind has no hub.
     pub(crate) fn comparable(
         &self,
         subresource: &str,
-        before: &Before,
+        before: &PresentVersions,
         sent: Option<&Object>,
     ) -> Option<Object> {
         let (old, sent) = (
@@ -149,18 +157,21 @@ impl Writes {
             old.fields(),
             sent.fields(),
         );
-        self.isolate(subresource, &mut comparable, old);
+        self.restore_unwritten_fields(subresource, &mut comparable, old);
         Some(comparable)
     }
 
-    /// A new object as the hub has it, where that is another version.
-    pub(crate) fn new_in_hub(&self, object: &Object) -> Result<Option<InHub>, ApiError> {
+    /// Converts a new object to the hub, if that is another version.
+    pub(crate) fn new_in_hub(&self, object: &Object) -> Result<Option<HubObject>, ApiError> {
         if self.is_hub() {
             return Ok(None);
         }
         let (from, to) = (self.resource.version, self.resource.kind.hub);
-        let new = self.resource.kind.try_carry(object.clone(), from, to);
-        // It is the client's, so it is not the server's failure that the hub has no counterpart of it.
+        let new = self
+            .resource
+            .kind
+            .try_convert_with_defaults(object.clone(), from, to);
+        // The client sent this object, so a failed conversion is its error and not an InternalError.
         let refuse = |why: String| {
             self.cannot_handle(
                 &self.resource.def().kind,
@@ -169,39 +180,40 @@ impl Writes {
             )
         };
         let new = new.map_err(refuse)?;
-        Ok(Some(InHub { new, old: None }))
+        Ok(Some(HubObject { new, old: None }))
     }
 
-    /// A changed object as the hub has it, where that is another version: what the request's version cannot say is what it
-    /// was.
+    /// Converts a changed object to the hub, if that is another version. Fields that the request's version lacks are
+    /// kept from the present object.
     pub(crate) fn changed_in_hub(
         &self,
         subresource: &str,
         new: &Object,
-        before: &Before,
+        before: &PresentVersions,
         comparable: Option<&Object>,
-    ) -> Result<Option<InHub>, ApiError> {
+    ) -> Result<Option<HubObject>, ApiError> {
         let (kind, hub) = (&self.resource.kind, self.resource.kind.hub);
         let Some(mut in_hub) = self.new_in_hub(new)? else {
             return Ok(None);
         };
         in_hub.old.clone_from(&before.hub);
         if let (Some(old), Some(comparable)) = (&in_hub.old, comparable) {
-            let comparable = kind.carry(comparable.clone(), self.resource.version, hub)?;
-            in_hub.new = kind.carry_changes(hub, old.clone(), &comparable, in_hub.new);
-            self.isolate(subresource, &mut in_hub.new, old);
+            let comparable =
+                kind.convert_with_defaults(comparable.clone(), self.resource.version, hub)?;
+            in_hub.new = kind.apply_update(hub, old.clone(), &comparable, in_hub.new);
+            self.restore_unwritten_fields(subresource, &mut in_hub.new, old);
         }
         Ok(Some(in_hub))
     }
 
-    /// The object in all versions that it is written through: what the hub cannot say, but the stored version can, is what it
-    /// was.
+    /// The changed object in the hub and in the storage version. Fields of the storage version that the hub lacks are
+    /// kept from the present object.
     pub(crate) fn draft(
         &self,
         subresource: &str,
         new: &Object,
-        hub: Option<InHub>,
-        before: &Before,
+        hub: Option<HubObject>,
+        before: &PresentVersions,
         comparable: Option<&Object>,
     ) -> Draft {
         let stored = self.changed_in_store(subresource, new, hub.as_ref(), before, comparable);
@@ -212,8 +224,8 @@ impl Writes {
         &self,
         subresource: &str,
         new: &Object,
-        hub: Option<&InHub>,
-        before: &Before,
+        hub: Option<&HubObject>,
+        before: &PresentVersions,
         comparable: Option<&Object>,
     ) -> Result<Option<Object>, ApiError> {
         let (from, to) = (self.resource.kind.hub, self.resource.kind.storage_version);
@@ -227,18 +239,24 @@ impl Writes {
         if from == to {
             return Ok(None);
         }
-        let old = self.resource.kind.carry(old_in_hub.clone(), from, to)?;
-        let new = self.resource.kind.carry(new_in_hub.clone(), from, to)?;
+        let old = self
+            .resource
+            .kind
+            .convert_with_defaults(old_in_hub.clone(), from, to)?;
+        let new = self
+            .resource
+            .kind
+            .convert_with_defaults(new_in_hub.clone(), from, to)?;
         let mut document = self
             .resource
             .kind
-            .carry_changes(to, stored.clone(), &old, new);
-        self.isolate(subresource, &mut document, stored);
+            .apply_update(to, stored.clone(), &old, new);
+        self.restore_unwritten_fields(subresource, &mut document, stored);
         Ok(Some(document))
     }
 
-    /// Lets the rules that the request's version has of its own prepare an object, and puts in the defaults that follow from
-    /// what they set.
+    /// Runs a preparing hook of the request version's own strategy, if it has one, and applies the defaults again if
+    /// the hook changed the object.
     pub(crate) fn prepare(
         &self,
         object: &mut Object,
@@ -250,16 +268,17 @@ impl Writes {
         }
     }
 
-    /// Where it has none, lets the hub's rules prepare the object as the hub has it. What they change is changed in the
-    /// request's version too, as far as that can say it.
+    /// Runs a preparing hook of the hub's strategy on the object in the hub, if the request's version has no strategy
+    /// of its own. Changes of the hook are applied to the object in the request's version too, except for fields that
+    /// it lacks.
     ///
     /// # Errors
-    /// When what they left cannot be converted.
+    /// If the changed object cannot be converted.
     pub(crate) fn prepare_in_hub(
         &self,
         object: &mut Object,
-        in_hub: &mut InHub,
-        hook: impl FnOnce(&dyn ErasedStrategy, &mut InHub) -> bool,
+        in_hub: &mut HubObject,
+        hook: impl FnOnce(&dyn ErasedStrategy, &mut HubObject) -> bool,
     ) -> Result<(), ApiError> {
         let (kind, hub) = (&self.resource.kind, self.resource.kind.hub);
         let strategy = kind.strategy(self.resource.version);
@@ -272,7 +291,7 @@ impl Writes {
             return Ok(());
         }
         kind.default(&mut in_hub.new, hub);
-        kind.put_back(
+        kind.apply_hook_changes(
             object,
             self.resource.version,
             hub,
@@ -282,12 +301,12 @@ impl Writes {
         Ok(())
     }
 
-    /// Whether the update changes what counts for the generation. What will be stored decides: another version may leave
-    /// out a default that is put back, or drop a field that it does not know.
+    /// Whether the update increases the generation. The objects in the storage version or the hub are compared, if there
+    /// are any: the request's version may lack fields, or leave out defaults that are applied again.
     pub(crate) fn draft_differs(
         &self,
         new: &Object,
-        before: &Before,
+        before: &PresentVersions,
         draft: &Result<Draft, ApiError>,
     ) -> bool {
         if let (Some(old), Ok(draft)) = (&before.stored, draft) {
@@ -300,10 +319,10 @@ impl Writes {
         self.spec_differs(new, &before.object)
     }
 
-    /// The document to store, where it is not the object itself.
+    /// The object in the storage version, if that is not the version of the request.
     ///
     /// # Errors
-    /// When the object cannot be converted.
+    /// If the object cannot be converted.
     pub(crate) async fn to_store(
         &self,
         object: &Object,
@@ -315,9 +334,9 @@ impl Writes {
         }
         let mut document = match (draft.stored?, draft.hub) {
             (Some(stored), _) => stored,
-            (None, Some(hub)) => kind.carry(hub.new, kind.hub, stored_version)?,
+            (None, Some(hub)) => kind.convert_with_defaults(hub.new, kind.hub, stored_version)?,
             (None, None) if kind.has_hub() => {
-                kind.carry(object.clone(), self.resource.version, stored_version)?
+                kind.convert_with_defaults(object.clone(), self.resource.version, stored_version)?
             }
             (None, None) => {
                 let object = object.clone();
@@ -329,10 +348,10 @@ impl Writes {
         Ok(Some(document))
     }
 
-    /// The object as a read would give it, once it is stored.
+    /// The object as a read returns it after the write: converted from the storage version.
     ///
     /// # Errors
-    /// When what would be stored cannot be converted back.
+    /// If the object in the storage version cannot be converted back.
     pub(crate) async fn as_read(
         &self,
         object: Object,
@@ -350,14 +369,17 @@ impl Writes {
 }
 
 impl Draft {
-    /// A new object in all versions that it is written through.
-    pub(crate) fn of_new(hub: Option<InHub>) -> Self {
+    /// The draft of a new object.
+    pub(crate) fn of_new(hub: Option<HubObject>) -> Self {
         let stored = Ok(None);
         Self { hub, stored }
     }
 }
 
-/// Gives an object the metadata that it has in another version.
+/// Copies the metadata of the object in another version.
 pub(crate) fn put_metadata(object: &mut Object, other: &Object) {
-    put_field(object, "metadata", other.fields().get("metadata").cloned());
+    match other.meta() {
+        Some(metadata) => object.meta_mut().clone_from(metadata),
+        None => object.set_field("metadata", None),
+    }
 }

@@ -1,4 +1,4 @@
-//! Create, update, patch and delete: from a body to a revision in the store.
+//! Create, update, patch and delete, from the decoding of a body to the write in the store.
 
 pub(super) mod attempt;
 pub(super) mod create;
@@ -6,12 +6,12 @@ pub(super) mod decode;
 pub(super) mod delete;
 pub(super) mod draft;
 pub(super) mod patch;
+pub(super) mod results;
 pub(super) mod stamp;
 pub(super) mod store;
 pub(super) mod target;
 pub(super) mod update;
 pub(super) mod validate;
-pub(super) mod written;
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use arc_swap::ArcSwap;
 use crate::registry::objects::versioned_resource::VersionedResource;
 use crate::registry::rules::admission::Chain;
 
-/// Create, update, patch and delete of one resource in one version. Objects come in and go out in this version.
+/// Create, update, patch and delete of one resource in one version. Arguments and results are objects of this version.
 #[derive(Debug)]
 pub struct Writes {
     resource: Arc<VersionedResource>,
@@ -34,15 +34,15 @@ impl Writes {
     }
 }
 
-/// What the writes of every resource of a registry use.
+/// Settings that the writes of all resources share.
 pub(super) struct WriteSettings {
     /// The admission plugins.
     pub(super) chain: Chain,
-    /// The source of generated name suffixes.
+    /// Makes the suffixes of generated names.
     pub(super) names: Box<dyn Fn() -> String + Send + Sync>,
-    /// The most bytes of an object as it is stored.
+    /// The size limit of an object in its stored form, in bytes.
     pub(super) max_object_bytes: usize,
-    /// Every registered kind in every version, for the texts about bodies of another kind.
+    /// All registered kinds in all versions, for the errors about bodies of another kind.
     pub(super) registered: ArcSwap<Vec<GroupVersionKind>>,
 }
 

@@ -1,21 +1,22 @@
-//! patch: parts of the present object changed, in the version of the request; applied anew when the object moved on.
+//! patch: changes parts of the present object, in the version of the request. After a conflict the patch is applied
+//! again, to the new object.
 
 use apiloom_meta::codec;
 use apiloom_meta::patch::Patch;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
 
 use super::Writes;
+use super::results::WrittenObject;
 use super::target::Target;
 use super::update::Change;
-use super::written::Written;
 use crate::registry::error::refused_patch;
 use crate::registry::options::{FieldValidation, PatchOptions, RequestContext};
 
 impl Writes {
-    /// Patches an object or its status; re-applied to the fresh object on a race.
+    /// Patches an object, or the fields of a subresource if `subresource` is not empty.
     ///
     /// # Errors
-    /// The errors of the API's patch.
+    /// Those of patch in the API, such as NotFound, BadRequest, Invalid and Conflict.
     pub async fn patch(
         &self,
         ctx: &RequestContext,
@@ -24,7 +25,7 @@ impl Writes {
         subresource: &str,
         patch: &Patch,
         options: &PatchOptions,
-    ) -> Result<Written, ApiError> {
+    ) -> Result<WrittenObject, ApiError> {
         let target = Target {
             ctx,
             namespace,
@@ -38,8 +39,7 @@ impl Writes {
         Ok(written)
     }
 
-    /// The present object with the patch applied. The resourceVersion in it is the present one unless the patch sets
-    /// another, which thereby becomes a precondition.
+    /// Applies the patch to the present object. A resourceVersion that the patch sets is a precondition of the write.
     pub(crate) fn patched(
         &self,
         target: Target<'_>,
@@ -66,7 +66,8 @@ impl Writes {
     }
 }
 
-/// The API's error for a patch whose result is no object of the kind; shows the result, which is made once more for it.
+/// The error for a patch whose result is not a valid object of the kind. It contains the result, for which the patch is
+/// applied again.
 fn refused_result(old: &Object, patch: &Patch, why: &str) -> ApiError {
     let mut value = old.clone().into_value();
     if let Err(error) = patch.apply(&mut value) {

@@ -1,4 +1,4 @@
-//! What the server itself writes into metadata: identity, times, generated names, and what it takes out of requests.
+//! Metadata that the server sets (uid, times, generated names), and metadata that it removes from requests.
 
 use std::collections::HashSet;
 
@@ -7,24 +7,25 @@ use serde_json::Value;
 
 use crate::registry::options::RequestContext;
 
-/// Letters and digits that do not form words and are not mistaken for each other; upstream's alphabet.
+/// Letters and digits that do not form words and are not easily confused; kube-apiserver's alphabet.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// How many characters are generated.
+/// Length of a generated suffix.
 const SUFFIX_LEN: usize = 5;
 
-/// How much of `generateName` is kept: a name of 63 bytes less the suffix.
+/// Maximum length of `generateName` in a name, in bytes: 63 less the suffix.
 const BASE_BYTES: usize = 58;
 
-/// The present time, as metadata holds it.
+/// The current time, as a value of metadata.
 pub(crate) fn now() -> Value {
     Value::from(Time::now().to_string())
 }
 
 /// A random suffix for a generated name.
 pub(crate) fn random_suffix() -> String {
-    // 243 is the largest multiple of the alphabet's 27 below 256: bytes above it would favor some letters. A v4 uuid has
-    // 14 random bytes, all above 243 once in 10^18, and then further uuids are drawn.
+    // Bytes from 243 on are not used: 243 is the largest multiple of the alphabet's 27 below 256, and the others would
+    // make some letters more likely. Bytes 6 and 8 of a v4 uuid are not fully random. If too few bytes are left, which is
+    // rare, another uuid is drawn.
     let mut suffix = String::with_capacity(SUFFIX_LEN);
     while suffix.len() < SUFFIX_LEN {
         let bytes = *uuid::Uuid::new_v4().as_bytes();
@@ -39,7 +40,7 @@ pub(crate) fn random_suffix() -> String {
     suffix
 }
 
-/// The name generated from a base.
+/// A generated name: the base, cut to [`BASE_BYTES`], and the suffix.
 pub(crate) fn generated_name(base: &str, suffix: &str) -> String {
     let mut end = base.len().min(BASE_BYTES);
     while !base.is_char_boundary(end) {
@@ -48,7 +49,7 @@ pub(crate) fn generated_name(base: &str, suffix: &str) -> String {
     format!("{}{suffix}", &base[..end])
 }
 
-/// Takes out of a new object what only the server may say.
+/// Removes the metadata of a new object that only the server may set.
 pub(crate) fn wipe_for_create(object: &mut Object) {
     let meta = object.meta_mut();
     for field in [
@@ -62,17 +63,17 @@ pub(crate) fn wipe_for_create(object: &mut Object) {
     wipe(object);
 }
 
-/// Takes out of any written object what is never kept.
+/// Removes metadata that is never stored.
 ///
-/// managedFields are not tracked yet. Those that a client sends are dropped without a word and none are ever sent, so
-/// that no object carries entries that later writes do not keep true.
+/// managedFields are not maintained yet. Those that a client sends are dropped, so that no object has entries which later
+/// writes would not update.
 pub(crate) fn wipe(object: &mut Object) {
     let meta = object.meta_mut();
     meta.remove("selfLink");
     meta.remove("managedFields");
 }
 
-/// Gives a new object its identity.
+/// Sets uid and creation time of a new object.
 pub(crate) fn stamp_created(object: &mut Object) {
     object.set_meta_str("uid", &uuid::Uuid::new_v4().to_string());
     object
@@ -80,7 +81,7 @@ pub(crate) fn stamp_created(object: &mut Object) {
         .insert("creationTimestamp".to_owned(), now());
 }
 
-/// Removes owner references that are there twice, and tells the client.
+/// Removes duplicate owner references, with a warning for the client.
 pub(crate) fn dedup_owner_references(
     ctx: &RequestContext,
     object: &mut Object,
@@ -89,7 +90,7 @@ pub(crate) fn dedup_owner_references(
     let Some(Value::Array(references)) = object.meta_mut().get_mut("ownerReferences") else {
         return;
     };
-    let duplicates = take_duplicates(references);
+    let duplicates = remove_duplicates(references);
     if duplicates.is_empty() {
         return;
     }
@@ -105,9 +106,9 @@ pub(crate) fn dedup_owner_references(
     ));
 }
 
-/// Takes out of a list what stands there twice; gives the uids of that, each once, in their order. Both are looked up and
-/// not searched for: a body has room for tens of thousands of references.
-fn take_duplicates(references: &mut Vec<Value>) -> Vec<String> {
+/// Removes duplicates from a list of owner references. Returns their uids, each once, in the order of the list. Uses hash
+/// sets, because a body can have tens of thousands of references.
+fn remove_duplicates(references: &mut Vec<Value>) -> Vec<String> {
     if references.len() < 2 {
         return Vec::new();
     }
@@ -133,26 +134,18 @@ fn take_duplicates(references: &mut Vec<Value>) -> Vec<String> {
     duplicates
 }
 
-/// A number of the metadata.
+/// An integer of the metadata; `None` if it is absent.
 pub(crate) fn meta_number(object: &Object, field: &str) -> Option<i64> {
     object.meta()?.get(field)?.as_i64()
 }
 
-/// Sets a number of the metadata, or takes it out.
+/// Sets or removes an integer of the metadata.
 pub(crate) fn set_meta_number(object: &mut Object, field: &str, value: Option<i64>) {
     match value {
         Some(value) => object
             .meta_mut()
             .insert(field.to_owned(), Value::from(value)),
         None => object.meta_mut().remove(field),
-    };
-}
-
-/// Sets a field, or takes it out.
-pub(crate) fn put_field(object: &mut Object, name: &str, value: Option<serde_json::Value>) {
-    match value {
-        Some(value) => object.fields_mut().insert(name.to_owned(), value),
-        None => object.fields_mut().remove(name),
     };
 }
 

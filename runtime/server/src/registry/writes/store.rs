@@ -1,4 +1,4 @@
-//! The end of a write: bytes to the store, and the answer and the warnings for what was written.
+//! The last steps of a write: the calls of the store, and the result for a written object.
 
 use std::sync::Arc;
 
@@ -6,71 +6,65 @@ use apiloom_meta::{ApiError, Object};
 use apiloom_storage::{Revision, StorageError};
 
 use super::Writes;
-use super::written::Written;
-use crate::registry::objects::prepared::Prepared;
-use crate::registry::options::RequestContext;
+use super::results::WrittenObject;
+use crate::registry::objects::prepared_object::PreparedObject;
 
 impl Writes {
-    /// Writes an object where nothing is, or over the `expected` revision, and lets the watch cache have it too.
+    /// Creates an object in the store or, with an `expected` revision, updates the one of that revision. The encoding is
+    /// kept for the watch cache, see `pending_writes`.
     pub(crate) async fn store(
         &self,
         key: &str,
-        prepared: &Arc<Prepared>,
+        prepared: &Arc<PreparedObject>,
         expected: Option<Revision>,
     ) -> Result<Revision, StorageError> {
         let kind = &self.resource.kind;
         if self.resource.cache.is_some() {
-            kind.handed.put(key, Arc::clone(prepared));
+            kind.pending_writes.put(key, Arc::clone(prepared));
         }
         let bytes = prepared.stored.clone();
         let written = match expected {
-            None => kind.store_create(key, bytes).await,
-            Some(expected) => kind.store_update(key, expected, bytes).await,
+            None => kind.store.create(key, bytes, None).await,
+            Some(expected) => kind.store.update_if(key, expected, bytes, None).await,
         };
-        if written.is_err() {
-            kind.handed.forget(key, prepared);
+        match &written {
+            Ok(revision) => kind.acknowledge(*revision).await,
+            Err(_) => kind.pending_writes.remove(key, prepared),
         }
         written
     }
 
-    /// The object as a client sees it after a write: what a read of the written bytes would give.
+    /// Deletes an object of the store if it is at the `expected` revision.
+    pub(crate) async fn delete_stored(
+        &self,
+        key: &str,
+        expected: Revision,
+    ) -> Result<Revision, StorageError> {
+        let kind = &self.resource.kind;
+        let deleted = kind.store.delete_if(key, expected).await;
+        if let Ok(revision) = &deleted {
+            kind.acknowledge(*revision).await;
+        }
+        deleted
+    }
+
+    /// The written object in the version of the request, as a read returns it.
     pub(crate) async fn written(
         &self,
         key: &str,
-        prepared: &Prepared,
+        prepared: &PreparedObject,
         revision: Revision,
         mut object: Object,
-    ) -> Result<Written, ApiError> {
+    ) -> Result<WrittenObject, ApiError> {
         if self.resource.version == self.resource.kind.storage_version {
             object.set_meta_str("resourceVersion", &revision.to_string());
             let json = Some(prepared.served(revision));
-            return Ok(Written { object, json });
+            return Ok(WrittenObject { object, json });
         }
         let (kind, version) = (&self.resource.kind, self.resource.version);
         let object = kind
             .read_in(key, &prepared.stored, revision, version)
             .await?;
         Ok(object.into())
-    }
-
-    /// Shows the warnings of the kind's rules about a written object.
-    pub(crate) fn warn(&self, ctx: &RequestContext, object: &Object) {
-        let Some((version, strategy)) = self.resource.kind.strategy(self.resource.version) else {
-            return;
-        };
-        let texts = if version == self.resource.version {
-            strategy.warnings(ctx, object)
-        } else {
-            // It was converted there to be judged.
-            match self
-                .resource
-                .kind
-                .convert(object.clone(), self.resource.version, version)
-            {
-                Ok(converted) => strategy.warnings(ctx, &converted),
-                Err(_) => return,
-            }
-        };
-        texts.into_iter().for_each(|text| ctx.warn(text));
     }
 }

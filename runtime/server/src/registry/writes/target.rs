@@ -1,4 +1,4 @@
-//! The object that a write is about: what its body must agree with, and the calls of admission for it.
+//! The target of a write: checks of a body against the URL, and the calls of admission.
 
 use apiloom_meta::kind::Scope;
 use apiloom_meta::{ApiError, Object};
@@ -8,19 +8,19 @@ use super::stamp;
 use crate::registry::options::RequestContext;
 use crate::registry::rules::admission::{AdmissionRequest, AdmittedObject, Operation};
 
-/// Where a write goes, who asks for it and whether it is only tried.
+/// The target of a write: its key, its request, and whether it is a dry run.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) ctx: &'a RequestContext,
     pub(crate) namespace: Option<&'a str>,
-    /// Empty on create while the name is still to be generated.
+    /// Empty on create if the name is not generated yet.
     pub(crate) name: &'a str,
     pub(crate) subresource: &'a str,
     pub(crate) dry_run: bool,
 }
 
 impl Writes {
-    /// Writes apiVersion and kind; [`Writes::decode`] checked them, other callers need not know them.
+    /// Sets apiVersion and kind. [`Writes::decode`] has checked those of a body; other callers may leave them out.
     pub(crate) fn set_type(&self, object: &mut Object) {
         object.set_type(
             &self.resource.version().api_version,
@@ -28,8 +28,8 @@ impl Writes {
         );
     }
 
-    /// Checks the namespace of a body against the URL's and fills it in. A cluster-scoped kind has none, also when
-    /// the body names one.
+    /// Checks the namespace of a body against that of the URL, and sets it if it is absent. It is removed from an object
+    /// of a cluster-scoped kind.
     pub(crate) fn match_namespace(
         &self,
         object: &mut Object,
@@ -52,7 +52,7 @@ impl Writes {
         ))
     }
 
-    /// Checks the name of a body against the URL's.
+    /// Checks the name of a body against that of the URL.
     pub(crate) fn match_name(&self, object: &Object, name: &str) -> Result<(), ApiError> {
         let given = object.name();
         if given.is_empty() {
@@ -94,8 +94,8 @@ impl Writes {
         }
     }
 
-    /// The mutating phase of a create or, with an old object, of an update; then what decoding does is done for what
-    /// the plugins put in.
+    /// Runs the mutating phase of admission for a create or, with an old object, an update. If a plugin may have changed
+    /// the object, its type, owner references and defaults are set again afterwards.
     pub(crate) async fn admit_mutation(
         &self,
         target: Target<'_>,
@@ -110,7 +110,7 @@ impl Writes {
             .default_within(object, self.resource.version, max_bytes)?;
         let mut request = self.admission_request(target, Some(object), old_object);
         self.settings.chain.mutate(&mut request).await?;
-        // A plugin may take it out, and change it then.
+        // A plugin that removed the object from the request may have changed it.
         let is_touched = request.object.is_none_or(|object| object.is_touched());
         if is_touched {
             self.set_type(object);
@@ -122,7 +122,7 @@ impl Writes {
         Ok(())
     }
 
-    /// The validating phase of a create or, with an old object, of an update.
+    /// Runs the validating phase of admission for a create or, with an old object, an update.
     pub(crate) async fn admit_validation(
         &self,
         target: Target<'_>,
@@ -135,7 +135,7 @@ impl Writes {
             .await
     }
 
-    /// Both phases of a delete.
+    /// Runs both phases of admission for a delete.
     pub(crate) async fn admit_deletion(
         &self,
         target: Target<'_>,

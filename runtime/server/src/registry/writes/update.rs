@@ -1,8 +1,8 @@
-//! update: a changed object over the present one, and what update and patch share.
+//! update: replaces the present object; and the code that update and patch share.
 //!
-//! An attempt changes what is there and writes if nothing else was written meanwhile; else there is another one with
-//! what is there now. Every step, admission included, is repeated, so what is written was judged against what it
-//! replaces.
+//! An attempt starts from the present object, and its write has the revision of that as its precondition. After a
+//! conflict the attempt is repeated with the new present object. Every step, admission included, is repeated, so that
+//! the object is validated against the one that it replaces.
 
 use std::sync::Arc;
 
@@ -15,41 +15,41 @@ use super::Writes;
 use super::attempt::Attempt;
 use super::create::Creation;
 use super::delete::has_own_finalizers;
-use super::draft::{Before, Draft, InHub};
+use super::draft::{Draft, HubObject, PresentVersions};
+use super::results::WrittenObject;
 use super::stamp;
-use super::stamp::put_field;
 use super::target::Target;
-use super::written::Written;
 use crate::registry::error;
-use crate::registry::objects::present::Present;
+use crate::registry::objects::present_object::PresentObject;
 use crate::registry::options::{FieldValidation, RequestContext, UpdateOptions};
 
-/// What a write does to the present object.
+/// The change of a request to the present object.
 pub(crate) enum Change<'a> {
-    /// Puts another in its place.
+    /// Replaces it.
     Replace(Object),
-    /// Changes parts of it.
+    /// Patches it.
     Patch(&'a Patch, FieldValidation),
 }
 
-/// What is to be done for a change.
-enum Step {
-    /// To write the object, or in its place the document that it is in the version that is stored.
+/// The operation of the store for a change.
+enum StoreAction {
+    /// Store the object. `stored` is the object in the storage version, if that is another one.
     Write {
         object: Object,
         stored: Option<Object>,
     },
-    /// To remove the object, as this state of it has nothing more that holds it back.
-    Remove(Object),
-    /// Nothing: the change is only tried, or changes nothing.
+    /// Delete the object: it is being deleted, and the change removed its last finalizer.
+    Delete(Object),
+    /// None, because the request is a dry run.
     Nothing(Object),
 }
 
 impl Writes {
-    /// Replaces an object, or its status with `subresource == "status"`; `true` when it was created.
+    /// Replaces an object, or the fields of a subresource if `subresource` is not empty. Returns `true` if the object
+    /// was created.
     ///
     /// # Errors
-    /// The errors of the API's update.
+    /// Those of update in the API, such as NotFound, Invalid and Conflict.
     pub async fn update(
         &self,
         ctx: &RequestContext,
@@ -58,7 +58,7 @@ impl Writes {
         subresource: &str,
         mut object: Object,
         options: &UpdateOptions,
-    ) -> Result<(Written, bool), ApiError> {
+    ) -> Result<(WrittenObject, bool), ApiError> {
         self.set_type(&mut object);
         self.match_name(&object, name)?;
         self.match_namespace(&mut object, namespace)?;
@@ -72,12 +72,12 @@ impl Writes {
         self.write(target, &Change::Replace(object)).await
     }
 
-    /// What update and patch do; `true` when the object was created.
+    /// Update and patch. Returns `true` if the object was created.
     pub(crate) async fn write(
         &self,
         target: Target<'_>,
         change: &Change<'_>,
-    ) -> Result<(Written, bool), ApiError> {
+    ) -> Result<(WrittenObject, bool), ApiError> {
         if !target.subresource.is_empty()
             && self
                 .resource
@@ -89,15 +89,11 @@ impl Writes {
         }
         let key = self.resource.kind.key(target.namespace, target.name)?;
         let mut created = false;
-        let attempt = |present: Option<Present>| {
+        let attempt = |present: Option<PresentObject>| {
             created = present.is_none();
             self.attempt(target, change, &key, present)
         };
-        let written = self.carry_out(&key, "update", attempt).await?;
-        // A creation shows its own.
-        if !created {
-            self.warn(target.ctx, &written.object);
-        }
+        let written = self.retry_on_conflict(&key, "update", attempt).await?;
         Ok((written, created))
     }
 
@@ -106,7 +102,7 @@ impl Writes {
         target: Target<'_>,
         change: &Change<'_>,
         key: &str,
-    ) -> Result<Attempt<Written>, ApiError> {
+    ) -> Result<Attempt<WrittenObject>, ApiError> {
         let Change::Replace(object) = change else {
             return Err(self.resource.not_found(target.name));
         };
@@ -119,8 +115,8 @@ impl Writes {
         object.set_meta_str("resourceVersion", "");
         self.admit_mutation(target, &mut object, None).await?;
         Ok(match self.create_once(target, object).await? {
-            Creation::Created(written) => Attempt::Done(written),
-            Creation::Taken(entry) => Attempt::Raced(Some(Present::Stored(entry))),
+            Creation::Created(written) => Attempt::Written(written),
+            Creation::Exists(entry) => Attempt::Conflict(Some(PresentObject::Stored(entry))),
         })
     }
 
@@ -129,19 +125,19 @@ impl Writes {
         target: Target<'_>,
         change: &Change<'_>,
         key: &str,
-        present: Option<Present>,
-    ) -> Result<Attempt<Written>, ApiError> {
+        present: Option<PresentObject>,
+    ) -> Result<Attempt<WrittenObject>, ApiError> {
         let Some(present) = present else {
             return self.attempt_create(target, change, key).await;
         };
         self.resource.reserve(target.ctx, present.len()).await;
         let revision = present.revision();
-        let step = match self.judge_change(target, change, key, &present).await {
-            Ok(step) => step,
-            Err(error) => return Ok(Attempt::Judged(Err(error))),
+        let action = match self.plan_change(target, change, key, &present).await {
+            Ok(action) => action,
+            Err(error) => return Ok(Attempt::Decided(Err(error))),
         };
-        match step {
-            Step::Write {
+        match action {
+            StoreAction::Write {
                 mut object,
                 mut stored,
             } => {
@@ -149,9 +145,9 @@ impl Writes {
                 let stored = stored.as_mut().unwrap_or(&mut object);
                 let prepared = match self.resource.kind.encode(stored) {
                     Ok(prepared) => Arc::new(prepared),
-                    Err(error) => return Ok(Attempt::Judged(Err(error))),
+                    Err(error) => return Ok(Attempt::Decided(Err(error))),
                 };
-                if present.holds(&prepared) {
+                if present.is_unchanged_by(&prepared) {
                     if is_converted {
                         object = self
                             .resource
@@ -160,37 +156,38 @@ impl Writes {
                             .await?;
                     }
                     object.set_meta_str("resourceVersion", &revision.to_string());
-                    return Ok(Attempt::Judged(Ok(object.into())));
+                    return Ok(Attempt::Decided(Ok(object.into())));
                 }
                 if let Err(error) = self.check_size(&prepared, Some(&present)) {
-                    return Ok(Attempt::Judged(Err(error)));
+                    return Ok(Attempt::Decided(Err(error)));
                 }
                 match self.store(key, &prepared, Some(revision)).await {
                     Ok(revision) => self
                         .written(key, &prepared, revision, object)
                         .await
-                        .map(Attempt::Done),
-                    Err(error) => self.raced(error, "update"),
+                        .map(Attempt::Written),
+                    Err(error) => self.conflict_or_error(error, "update"),
                 }
             }
-            Step::Remove(object) => match self.resource.kind.store_delete(key, revision).await {
-                // The change itself is not written, so the answer shows the old resourceVersion.
-                Ok(_) => Ok(Attempt::Done(object.into())),
-                Err(error) => self.raced(error, "update"),
+            StoreAction::Delete(object) => match self.delete_stored(key, revision).await {
+                // The change itself is not stored, so the response has the old resourceVersion.
+                Ok(_) => Ok(Attempt::Written(object.into())),
+                Err(error) => self.conflict_or_error(error, "update"),
             },
-            Step::Nothing(object) => Ok(Attempt::Judged(Ok(object.into()))),
+            StoreAction::Nothing(object) => Ok(Attempt::Decided(Ok(object.into()))),
         }
     }
 
-    /// Everything between what is present and what is to be written.
-    async fn judge_change(
+    /// Applies a change to the present object, prepares and validates the result, and returns the operation of the store
+    /// for it.
+    async fn plan_change(
         &self,
         target: Target<'_>,
         change: &Change<'_>,
         key: &str,
-        present: &Present,
-    ) -> Result<Step, ApiError> {
-        let mut before = self.read_before(present).await?;
+        present: &PresentObject,
+    ) -> Result<StoreAction, ApiError> {
+        let before = self.present_versions(present).await?;
         let old = &before.object;
         let mut new = match change {
             Change::Replace(object) => {
@@ -205,16 +202,16 @@ impl Writes {
         target.ctx.pause().await;
         self.check_version(&new, present.revision(), target.name)?;
         let draft = self.before_update(target, &mut new, &before, sent.as_ref());
-        let old = &mut before.object;
         new.set_meta_str("resourceVersion", old.resource_version());
         target.ctx.pause().await;
-        let draft = self.validate_update(target.ctx, &mut new, old, draft)?;
+        let draft = self.validate_update(target.ctx, &new, old, draft)?;
         target.ctx.pause().await;
         self.admit_validation(target, &mut new, Some(old)).await?;
-        if self.is_released(&new, old) {
-            return Ok(match target.dry_run {
-                true => Step::Nothing(new),
-                false => Step::Remove(new),
+        if self.is_deletion_complete(&new, old) {
+            return Ok(if target.dry_run {
+                StoreAction::Nothing(new)
+            } else {
+                StoreAction::Delete(new)
             });
         }
         let stored = self.to_store(&new, draft).await?;
@@ -224,18 +221,18 @@ impl Writes {
                 .resource
                 .kind
                 .encode(&mut stored.unwrap_or_else(|| shown.clone()))?;
-            if !present.holds(&prepared) {
+            if !present.is_unchanged_by(&prepared) {
                 self.check_size(&prepared, Some(present))?;
             }
-            return Ok(Step::Nothing(shown));
+            return Ok(StoreAction::Nothing(shown));
         }
-        Ok(Step::Write {
+        Ok(StoreAction::Write {
             object: new,
             stored,
         })
     }
 
-    /// The uid of a body, when it has one, must be the present object's.
+    /// Conflict if a body has another uid than the present object.
     fn check_uid(
         &self,
         object: &Object,
@@ -254,7 +251,8 @@ impl Writes {
         Err(ApiError::conflict(&self.resource.kind.resource, name, &why))
     }
 
-    /// The resourceVersion of the new object must be the present one's, or be unset where the kind allows that.
+    /// Conflict if the new object has another resourceVersion than the present one. It may be absent if the kind allows
+    /// unconditional updates.
     fn check_version(&self, new: &Object, present: Revision, name: &str) -> Result<(), ApiError> {
         let given =
             error::parse_version(new.resource_version()).map_err(ApiError::internal_text)?;
@@ -270,7 +268,7 @@ impl Writes {
         }
         let path = FieldPath::new("metadata").child("resourceVersion");
         let error = FieldError::invalid(&path, 0, "must be specified for an update");
-        // The resource stands where the kind should: upstream does not know the kind there, and clients see it so.
+        // kube-apiserver has the resource in place of the kind in this error.
         let resource = GroupKind::new(
             &self.resource.kind.resource.group,
             &self.resource.kind.resource.resource,
@@ -278,16 +276,17 @@ impl Writes {
         Err(ApiError::invalid(&resource, name, &[error]))
     }
 
-    /// Keeps what the request may not change, then lets the kind's rules prepare the object; gives it in the other versions.
+    /// Restores fields that the request may not change, runs `prepare_for_update` of the strategy, and sets the
+    /// generation. Returns the object in the other versions.
     fn before_update(
         &self,
         target: Target<'_>,
         new: &mut Object,
-        before: &Before,
+        before: &PresentVersions,
         sent: Option<&Object>,
     ) -> Result<Draft, ApiError> {
         let old = &before.object;
-        self.isolate(target.subresource, new, old);
+        self.restore_unwritten_fields(target.subresource, new, old);
         let generation = stamp::meta_number(old, "generation");
         stamp::set_meta_number(new, "generation", generation);
         for field in ["creationTimestamp", "deletionTimestamp"] {
@@ -315,12 +314,12 @@ impl Writes {
         draft
     }
 
-    /// Lets the kind's rules prepare a changed object, in the version that they are of.
+    /// Runs `prepare_for_update` of the strategy, in its version.
     fn prepare_update(
         &self,
         target: Target<'_>,
         new: &mut Object,
-        before: &Before,
+        before: &PresentVersions,
         sent: Option<&Object>,
     ) -> Result<Draft, ApiError> {
         let Target {
@@ -335,7 +334,7 @@ impl Writes {
         let comparable = comparable.as_ref();
         let mut hub = self.changed_in_hub(subresource, new, before, comparable)?;
         if let Some(hub) = hub.as_mut().filter(|_| subresource.is_empty()) {
-            self.prepare_in_hub(new, hub, |strategy, InHub { new, old }| {
+            self.prepare_in_hub(new, hub, |strategy, HubObject { new, old }| {
                 let old = old.as_ref();
                 old.is_some_and(|old| strategy.prepare_for_update(ctx, new, old))
             })?;
@@ -343,9 +342,14 @@ impl Writes {
         Ok(self.draft(subresource, new, hub, before, comparable))
     }
 
-    /// Undoes what the path does not write: what belongs to a subresource on the others, and all else on one that writes
-    /// a field only.
-    pub(crate) fn isolate(&self, subresource: &str, new: &mut Object, old: &Object) {
+    /// Restores the fields that the path of the request does not write: those of the other subresources and, for a
+    /// subresource that writes only one field, all others.
+    pub(crate) fn restore_unwritten_fields(
+        &self,
+        subresource: &str,
+        new: &mut Object,
+        old: &Object,
+    ) {
         let def = self.resource.def();
         let writes = def.subresource(subresource).map(|sub| &sub.writes);
         match writes {
@@ -353,19 +357,19 @@ impl Writes {
             Some(kind::Writes::Only(field)) => {
                 let value = new.fields_mut().remove(field.as_str());
                 *new = old.clone();
-                put_field(new, field, value);
+                new.set_field(field, value);
             }
             Some(kind::Writes::Also(_)) | None => {
                 let own = writes.and_then(kind::Writes::field);
                 let fields = def.subresources.iter().filter_map(|sub| sub.writes.field());
                 for field in fields.filter(|field| Some(*field) != own) {
-                    put_field(new, field, old.fields().get(field).cloned());
+                    new.set_field(field, old.fields().get(field).cloned());
                 }
             }
         }
     }
 
-    /// Whether anything but metadata and the fields of subresources differs.
+    /// Whether any field differs besides metadata and the fields of subresources.
     pub(crate) fn spec_differs(&self, new: &Object, old: &Object) -> bool {
         let counts = |name: &&String| {
             *name != "metadata"
@@ -382,8 +386,8 @@ impl Writes {
                 .any(|(name, value)| counts(&name) && old.get(name) != Some(value))
     }
 
-    /// Whether the last thing that held back a deletion is gone.
-    fn is_released(&self, new: &Object, old: &Object) -> bool {
+    /// Whether an object that is being deleted has no finalizers any more, so that it can be removed.
+    fn is_deletion_complete(&self, new: &Object, old: &Object) -> bool {
         old.is_deleting()
             && stamp::meta_number(old, "deletionGracePeriodSeconds").unwrap_or(0) == 0
             && new.finalizers().is_empty()

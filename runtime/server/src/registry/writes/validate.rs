@@ -1,53 +1,54 @@
-//! Whether an object may be written: metadata, schema and the kind's rules, first in the version of the request so that
-//! paths are those that the client wrote. The hub's schema holds in every version; what the version of the request refused
-//! is not judged by it again.
+//! Validates the object of a write: metadata, schema and strategy. The version of the request is validated first, so that
+//! errors have the paths that the client sent. The hub's schema applies to every version, but only to objects that are
+//! valid by the schema of the request's version.
 
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, FieldError, Object, validation};
 
 use super::Writes;
-use super::draft::{Draft, InHub, put_metadata};
-use crate::registry::objects::kind::Kind;
+use super::draft::{Draft, HubObject, put_metadata};
+use crate::registry::objects::hooks::ErasedStrategy;
 use crate::registry::options::RequestContext;
-use crate::registry::rules::strategy::ErasedStrategy;
 
 impl Writes {
-    /// Judges an object about to be created.
+    /// Validates a new object.
     pub(crate) fn validate_create(
         &self,
         ctx: &RequestContext,
-        object: &mut Object,
+        object: &Object,
         draft: Result<Draft, ApiError>,
     ) -> Result<Draft, ApiError> {
         let def = self.resource.def();
-        // What is not stored needs no name.
+        // An object that is not stored needs no name.
         let metadata = if def.has_store {
             validation::validate_create(object, def.scope, def.name_format)
         } else {
             Vec::new()
         };
-        let broken = Kind::with_value(object, |value| self.resource.schema().validate(value));
-        let found = Found::new(metadata, broken);
-        self.judge(object, None, draft, found, |strategy, object, _| {
+        let schema = self.resource.schema().validate(object.as_value());
+        let errors = VersionErrors::new(metadata, schema);
+        self.validate_draft(ctx, object, None, draft, errors, |strategy, object, _| {
             strategy.validate(ctx, object)
         })
     }
 
-    /// Judges a change.
+    /// Validates an update.
     pub(crate) fn validate_update(
         &self,
         ctx: &RequestContext,
-        new: &mut Object,
-        old: &mut Object,
+        new: &Object,
+        old: &Object,
         draft: Result<Draft, ApiError>,
     ) -> Result<Draft, ApiError> {
         let metadata = validation::validate_update(new, old);
-        let found = Found::new(metadata, changed(self.resource.schema(), new, old));
-        self.judge(
+        let errors =
+            VersionErrors::new(metadata, validate_change(self.resource.schema(), new, old));
+        self.validate_draft(
+            ctx,
             new,
             Some(old),
             draft,
-            found,
+            errors,
             |strategy, new, old| match old {
                 Some(old) => strategy.validate_update(ctx, new, old),
                 None => strategy.validate(ctx, new),
@@ -55,23 +56,24 @@ impl Writes {
         )
     }
 
-    /// Lets the hub's schema and the strategy that applies judge an object that is well-formed in the version of the request.
-    fn judge(
+    /// Validates an object with the hub's schema and the strategy, if it is valid by the schema of the request's version.
+    fn validate_draft(
         &self,
+        ctx: &RequestContext,
         new: &Object,
         old: Option<&Object>,
         draft: Result<Draft, ApiError>,
-        Found {
+        VersionErrors {
             mut errors,
-            is_well_formed,
-        }: Found,
-        ask: impl FnOnce(
+            is_schema_valid,
+        }: VersionErrors,
+        hook: impl FnOnce(
             &dyn ErasedStrategy,
             &Object,
             Option<&Object>,
         ) -> Result<Vec<FieldError>, String>,
     ) -> Result<Draft, ApiError> {
-        if !is_well_formed {
+        if !is_schema_valid {
             return Err(self.invalid(new, &errors));
         }
         let mut draft = match draft {
@@ -79,37 +81,51 @@ impl Writes {
             draft => draft?,
         };
         let hub = draft.hub.as_mut();
-        let broken = hub.map(|hub| self.judge_in_hub(hub, new));
-        let broken = broken.unwrap_or_default();
-        if broken.is_empty() {
+        let hub_errors = hub.map(|hub| self.validate_in_hub(hub, new));
+        let hub_errors = hub_errors.unwrap_or_default();
+        if hub_errors.is_empty() {
             let hub = draft.hub.as_ref();
-            errors.extend(self.ask_strategy(new, old, hub, ask)?);
+            errors.extend(self.validate_by_strategy(new, old, hub, hook)?);
         }
-        errors.extend(broken);
-        if errors.is_empty() {
-            Ok(draft)
-        } else {
-            Err(self.invalid(new, &errors))
+        errors.extend(hub_errors);
+        if !errors.is_empty() {
+            return Err(self.invalid(new, &errors));
         }
+        self.warn(ctx, new, draft.hub.as_ref());
+        Ok(draft)
     }
 
-    /// What the hub's schema refuses.
-    fn judge_in_hub(&self, hub: &mut InHub, object: &Object) -> Vec<FieldError> {
+    /// Adds the warnings of the strategy to the response.
+    fn warn(&self, ctx: &RequestContext, new: &Object, hub: Option<&HubObject>) {
+        let Some((version, strategy)) = self.resource.kind.strategy(self.resource.version) else {
+            return;
+        };
+        let object = hub
+            .filter(|_| version != self.resource.version)
+            .map_or(new, |hub| &hub.new);
+        strategy
+            .warnings(ctx, object)
+            .into_iter()
+            .for_each(|text| ctx.warn(text));
+    }
+
+    /// Validates the object in the hub with the hub's schema.
+    fn validate_in_hub(&self, hub: &mut HubObject, object: &Object) -> Vec<FieldError> {
         put_metadata(&mut hub.new, object);
         let schema = self.resource.kind.versions[self.resource.kind.hub].schema();
-        match &mut hub.old {
-            Some(old) => changed(schema, &mut hub.new, old),
-            None => Kind::with_value(&mut hub.new, |new| schema.validate(new)),
+        match &hub.old {
+            Some(old) => validate_change(schema, &hub.new, old),
+            None => schema.validate(hub.new.as_value()),
         }
     }
 
-    /// Asks the rules that apply to this version: its own or else the hub's.
-    fn ask_strategy(
+    /// Validates an object with the strategy of this version or, if it has none, of the hub.
+    fn validate_by_strategy(
         &self,
         new: &Object,
         old: Option<&Object>,
-        hub: Option<&InHub>,
-        ask: impl FnOnce(
+        hub: Option<&HubObject>,
+        hook: impl FnOnce(
             &dyn ErasedStrategy,
             &Object,
             Option<&Object>,
@@ -118,11 +134,11 @@ impl Writes {
         let Some((version, strategy)) = self.resource.kind.strategy(self.resource.version) else {
             return Ok(Vec::new());
         };
-        let judged = match hub.filter(|_| version != self.resource.version) {
-            Some(hub) => ask(strategy, &hub.new, hub.old.as_ref()),
-            None => ask(strategy, new, old),
+        let result = match hub.filter(|_| version != self.resource.version) {
+            Some(hub) => hook(strategy, &hub.new, hub.old.as_ref()),
+            None => hook(strategy, new, old),
         };
-        judged.map_err(|text| {
+        result.map_err(|text| {
             self.cannot_handle(
                 &self.resource.def().kind,
                 &self.resource.def().version,
@@ -136,27 +152,26 @@ impl Writes {
     }
 }
 
-/// What a schema refuses of a change.
-fn changed(schema: &Schema, new: &mut Object, old: &mut Object) -> Vec<FieldError> {
-    Kind::with_value(new, |new| {
-        Kind::with_value(old, |old| schema.validate_update(new, old))
-    })
+/// Validates an update with a schema.
+fn validate_change(schema: &Schema, new: &Object, old: &Object) -> Vec<FieldError> {
+    schema.validate_update(new.as_value(), old.as_value())
 }
 
-/// What was found wrong with an object in the version of the request.
-struct Found {
+/// The errors of an object in the version of the request.
+struct VersionErrors {
     errors: Vec<FieldError>,
-    is_well_formed: bool,
+    /// Whether the schema has no errors.
+    is_schema_valid: bool,
 }
 
-impl Found {
-    /// What is wrong with the metadata, and what the schema refuses.
+impl VersionErrors {
+    /// The errors of the metadata and those of the schema.
     fn new(mut metadata: Vec<FieldError>, schema: Vec<FieldError>) -> Self {
-        let is_well_formed = schema.is_empty();
+        let is_schema_valid = schema.is_empty();
         metadata.extend(schema);
         Self {
             errors: metadata,
-            is_well_formed,
+            is_schema_valid,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Certificates that are found at a start: which are kept, which are made anew, which are refused. Issue 9, point 15.
+//! Certificates at the start of a server: which are kept, replaced or refused.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ impl Folder {
         private_file::write(&self.path(file), content).unwrap();
     }
 
-    /// The files of a server that was started at another time, or on another address.
+    /// The files of a server with another start time, or another address.
     fn made(&self, at: &str, bind_address: IpAddr) {
         let key_pem = KeyPair::generate().unwrap().serialize_pem();
         let chain_pem = make(&key_pem, &names(bind_address), at.parse().unwrap()).unwrap();
@@ -44,7 +44,7 @@ impl Folder {
         loaded.map(|loaded| loaded.authority_pem)
     }
 
-    /// Whether the next start keeps the certificate. It always keeps the key.
+    /// Whether the next start keeps the certificate. The key is always kept.
     fn keeps(&self) -> bool {
         let (certificate, key) = (self.read("apiserver.crt"), self.read("apiserver.key"));
         let served = self.load().unwrap();
@@ -88,7 +88,7 @@ fn a_certificate_of_ours_for_another_address_is_made_anew() {
     folder.config.bind_address = "192.0.2.7".parse().unwrap();
     assert!(!folder.keeps());
     assert!(folder.keeps());
-    // What is for more than is needed is good.
+    // A certificate with additional names is kept.
     folder.config.bind_address = LOCAL;
     assert!(folder.keeps());
     folder.config.bind_address = "0.0.0.0".parse().unwrap();
@@ -131,7 +131,7 @@ fn a_key_without_a_certificate_is_used() {
     fs::remove_file(folder.path("apiserver.crt")).unwrap();
     folder.load().unwrap();
     assert_eq!(folder.read("apiserver.key"), key);
-    // One that is none is told, not replaced.
+    // A malformed certificate is an error, and is not replaced.
     folder.put("apiserver.key", "a note");
     fs::remove_file(folder.path("apiserver.crt")).unwrap();
     folder.load().unwrap_err();
@@ -163,7 +163,7 @@ fn a_key_that_others_can_read_is_refused() {
         error.contains("apiserver.key") && error.contains("chmod go-rwx"),
         "{error}"
     );
-    // A certificate is public.
+    // A certificate is not secret.
     fs::set_permissions(
         folder.path("apiserver.key"),
         fs::Permissions::from_mode(0o600),

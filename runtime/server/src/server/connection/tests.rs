@@ -1,4 +1,4 @@
-//! Connections over pipes, with paused time: when they are closed, and what of a request is read.
+//! Connections over pipes, with paused time: when they are closed, and how much of a request is read.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -8,14 +8,14 @@ use tokio::task::JoinHandle;
 
 use super::*;
 
-/// A connection that is served: its client's end, and the end of serving it.
+/// A served connection: the client's end, and the server's task.
 struct Served {
     client: DuplexStream,
     ended: JoinHandle<Instant>,
     _shutdown: watch::Sender<()>,
 }
 
-/// Serves `GET /slow` after an hour, answers other requests at once without reading their bodies, and closes behind
+/// Responds to `GET /slow` after an hour, to others immediately without reading their bodies, and closes after
 /// `/last`.
 fn serving(protocol: Protocol) -> Served {
     let (client, ours) = tokio::io::duplex(64 * 1024);
@@ -35,7 +35,7 @@ fn serving(protocol: Protocol) -> Served {
         response
     };
     let ended = tokio::spawn(async move {
-        // How it ends says nothing here, only when.
+        // Only the time of the end matters, not its result.
         let _ = serve(ours, protocol, stop, handle).await;
         Instant::now()
     });
@@ -46,7 +46,7 @@ fn serving(protocol: Protocol) -> Served {
     }
 }
 
-/// Reads up to the end of the first answer over HTTP/1.1, and gives it.
+/// Reads the first response over HTTP/1.1 to its end.
 async fn answer(client: &mut DuplexStream) -> String {
     let mut read = Vec::new();
     while !read.ends_with(b"answer") {
@@ -57,7 +57,6 @@ async fn answer(client: &mut DuplexStream) -> String {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Issue 9, point 13.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_sends_nothing_is_closed() {
     for protocol in [Protocol::Http1, Protocol::Http2] {
@@ -68,7 +67,6 @@ async fn a_client_that_sends_nothing_is_closed() {
     }
 }
 
-/// Issue 9, point 13.
 #[tokio::test(start_paused = true)]
 async fn headers_that_do_not_end_are_closed() {
     let begun = Instant::now();
@@ -78,7 +76,7 @@ async fn headers_that_do_not_end_are_closed() {
         .write_all(b"GET / HTTP/1.1\r\n")
         .await
         .unwrap();
-    // A line now and then does not help.
+    // Single header lines do not extend the timeout.
     let dribble = async {
         loop {
             tokio::time::sleep(10 * SECOND).await;
@@ -92,12 +90,11 @@ async fn headers_that_do_not_end_are_closed() {
     assert!(after < HEADER_TIMEOUT + SECOND, "{after:?}");
 }
 
-/// Issue 9, point 13.
 #[tokio::test(start_paused = true)]
 async fn an_idle_http1_connection_is_kept_for_a_while_and_then_closed() {
     let mut served = serving(Protocol::Http1);
     for _ in 0..4 {
-        // More often than the limit, for longer than the limit.
+        // For longer than the timeout, at intervals below it.
         served
             .client
             .write_all(b"GET / HTTP/1.1\r\n\r\n")
@@ -108,12 +105,11 @@ async fn an_idle_http1_connection_is_kept_for_a_while_and_then_closed() {
         assert!(!served.ended.is_finished());
     }
     let idle = Instant::now();
-    // The end is one that a client can tell from a failure.
+    // The client can distinguish the end from a failure.
     assert_eq!(served.client.read(&mut [0; 10]).await.unwrap(), 0);
     assert!(served.ended.await.unwrap() - idle <= IDLE_TIMEOUT + SECOND);
 }
 
-/// Issue 9, point 13.
 #[tokio::test(start_paused = true)]
 async fn headers_after_an_idle_time_have_their_own_limit() {
     let mut served = serving(Protocol::Http1);
@@ -130,7 +126,7 @@ async fn headers_after_an_idle_time_have_their_own_limit() {
     assert!(after < HEADER_TIMEOUT + SECOND, "{after:?}");
 }
 
-/// Issue 9, point 13: a request in progress has a deadline of its own, and a watch has none.
+/// A request in progress has its own deadline, and a watch has none.
 #[tokio::test(start_paused = true)]
 async fn a_request_in_progress_keeps_its_connection() {
     let mut served = serving(Protocol::Http1);
@@ -160,7 +156,7 @@ async fn get(sender: &mut Sender, path: &str) -> Result<Bytes, hyper::Error> {
     Ok(response.into_body().collect().await?.to_bytes())
 }
 
-/// Issue 9, point 13: a client that answers pings and opens no stream is idle.
+/// A client that answers pings but opens no streams is idle.
 #[tokio::test(start_paused = true)]
 async fn an_idle_http2_connection_ends_with_goaway() {
     let served = serving(Protocol::Http2);
@@ -175,7 +171,7 @@ async fn an_idle_http2_connection_ends_with_goaway() {
     assert!(served.ended.await.unwrap() - idle <= IDLE_TIMEOUT + SECOND);
 }
 
-/// Contract 10.1, row 13.
+/// A response with `Connection: close` ends an HTTP/2 connection with GOAWAY, as in Go.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_closes_ends_an_http2_connection_when_others_have_ended() {
     let served = serving(Protocol::Http2);
@@ -191,7 +187,7 @@ async fn an_answer_that_closes_ends_an_http2_connection_when_others_have_ended()
     served.ended.await.unwrap();
 }
 
-/// Issue 9, point 13: a client that does not heed GOAWAY is closed, with what it has in progress.
+/// A client that ignores GOAWAY is closed, with its requests in progress.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_go_away_is_closed() {
     let activity = Arc::new(Activity::default());
@@ -199,17 +195,17 @@ async fn a_client_that_does_not_go_away_is_closed() {
     let _request = InProgress::begin(&activity);
     timing.close().unwrap();
     assert!(timing.close().is_none(), "it is told once");
-    assert!(matches!(timing.expire(), Expired::Wait(_)));
-    assert!(matches!(timing.expire(), Expired::Wait(_)));
+    assert!(matches!(timing.expire(), TimerAction::Wait(_)));
+    assert!(matches!(timing.expire(), TimerAction::Wait(_)));
     let _another = InProgress::begin(&activity);
-    assert!(matches!(timing.expire(), Expired::End));
+    assert!(matches!(timing.expire(), TimerAction::End));
 }
 
 async fn post(head: &str, bytes: usize) -> (String, Served) {
     let mut served = serving(Protocol::Http1);
     let request = format!("POST / HTTP/1.1\r\n{head}\r\n\r\n");
     served.client.write_all(request.as_bytes()).await.unwrap();
-    // All is sent before anything is read, through a pipe that holds much less.
+    // The whole body is sent before anything is read, through a pipe with a much smaller buffer.
     let body = vec![b' '; 16 * 1024];
     for _ in 0..bytes / body.len() {
         served.client.write_all(&body).await.unwrap();
@@ -217,7 +213,6 @@ async fn post(head: &str, bytes: usize) -> (String, Served) {
     (answer(&mut served.client).await, served)
 }
 
-/// Issue 9, points 13 and 18.
 #[tokio::test(start_paused = true)]
 async fn a_short_body_that_is_not_read_does_not_cost_the_connection() {
     let length = KEPT_BYTES;
@@ -233,7 +228,6 @@ async fn a_short_body_that_is_not_read_does_not_cost_the_connection() {
 
 const KEPT_BYTES: usize = 256 * 1024;
 
-/// Issue 9, points 13 and 18.
 #[tokio::test(start_paused = true)]
 async fn a_long_body_that_is_not_read_is_discarded_and_the_client_told_to_close() {
     let length = 50 * 1024 * 1024;
@@ -243,14 +237,13 @@ async fn a_long_body_that_is_not_read_is_discarded_and_the_client_told_to_close(
     served.ended.await.unwrap();
 }
 
-/// Issue 9, points 13 and 18.
 #[tokio::test(start_paused = true)]
 async fn a_body_of_unknown_length_that_is_not_read_is_told_to_close() {
     let (answer, _served) = post("transfer-encoding: chunked", 0).await;
     assert!(answer.contains("connection: close"), "{answer}");
 }
 
-/// Issue 9, point 13: what is discarded is bounded, in bytes and in time.
+/// The discarded part of a body is limited, in bytes and in time.
 #[tokio::test(start_paused = true)]
 async fn a_body_without_end_is_not_discarded_for_ever() {
     let mut served = serving(Protocol::Http1);
@@ -273,7 +266,7 @@ async fn a_body_without_end_is_not_discarded_for_ever() {
     assert!(served.ended.await.unwrap() - begun < Duration::from_secs(90));
 }
 
-/// Issue 9, point 13: a client that waits to be told to send its body is not told, and does not wait.
+/// A client that waits for `100 Continue` does not get it, and does not have to wait.
 #[tokio::test(start_paused = true)]
 async fn a_body_that_was_not_asked_for_is_not_waited_for() {
     let head = "content-length: 100\r\nexpect: 100-continue";
@@ -285,12 +278,12 @@ async fn a_body_that_was_not_asked_for_is_not_waited_for() {
     assert!(begun.elapsed() < SECOND);
 }
 
-/// Issue 9, point 19: an HTTP/2 connection begins with the settings of kube-apiserver.
+/// An HTTP/2 connection begins with the settings of kube-apiserver.
 #[tokio::test(start_paused = true)]
 async fn http2_settings_are_those_of_kube_apiserver() {
     const SETTINGS: u8 = 4;
     let mut served = serving(Protocol::Http2);
-    // The preface and a frame of no settings.
+    // The preface and an empty SETTINGS frame.
     let begin = [
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".as_slice(),
         &[0, 0, 0, SETTINGS, 0, 0, 0, 0, 0],
@@ -323,12 +316,12 @@ async fn http2_settings_are_those_of_kube_apiserver() {
     }
 }
 
-/// Issue 9, point 19: a request line and headers of almost 1 MiB; longer URIs than these are refused by the http crate.
+/// A request line and headers of almost 1 MiB; longer URIs are refused by the http crate.
 #[tokio::test(start_paused = true)]
 async fn long_uris_and_headers_are_read() {
     let path = format!("/?{}", "x".repeat(60_000));
     let header = "y".repeat(15_000);
-    // Each header of its own name, as some clients send them.
+    // Each header with its own name, as some clients send them.
     let headers: Vec<(String, &str)> = (0..60).map(|i| (format!("h-{i}"), &*header)).collect();
 
     let mut served = serving(Protocol::Http1);
@@ -343,7 +336,7 @@ async fn long_uris_and_headers_are_read() {
 
     let served = serving(Protocol::Http2);
     let (mut sender, _connection) = http2(served.client).await;
-    // Frames are as large as the server allows once the client knows its settings.
+    // Frames are as large as the server allows once the client has its settings.
     get(&mut sender, "/").await.unwrap();
     let mut request = Request::get(format!("https://host{path}"));
     for (name, value) in &headers {

@@ -1,4 +1,4 @@
-//! What takes long in process: slow authenticators and authorizers, and requests that a stop waits for.
+//! Slow operations in process: authenticators and authorizers, and requests for which a shutdown waits.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn get(loopback: &Loopback, url: &str) -> Response<Body> {
     loopback.send(request).await
 }
 
-/// Never answers.
+/// An authenticator that never returns.
 struct Silent;
 
 impl Authenticator for Silent {
@@ -35,7 +35,7 @@ impl Authenticator for Silent {
     }
 }
 
-/// Has no opinion of health, and never one of anything else.
+/// An authorizer without an opinion on health, which never returns for other requests.
 struct SilentOnResources;
 
 impl Authorizer for SilentOnResources {
@@ -60,10 +60,10 @@ async fn a_slow_authorizer_keeps_the_deadline() {
     };
     check("?timeout=5s", 5).await;
     check("", 60).await;
-    // A watch has no deadline, but it is let in or refused within the time of other requests.
+    // A watch has no deadline, but it is authorized within that of other requests.
     check("?watch=1", 60).await;
     assert_eq!(get(&loopback, "/livez").await.status(), 200);
-    // The group of the administrators comes first.
+    // The rule for system:masters comes first.
     let privileged = loopback.privileged();
     assert_eq!(get(&privileged, NAMESPACES).await.status(), 200);
     let metrics = get(&privileged, "/metrics").await.into_body();
@@ -97,7 +97,7 @@ async fn a_stop_waits_for_requests_in_process() {
     let loopback = server.loopback().privileged();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve(async { drop(stopped.await) }));
-    // A create whose body comes in two pieces, the second when the server has been told to stop.
+    // A create whose body has two pieces; the second one is sent after the shutdown has begun.
     let (send, pieces) = tokio::sync::mpsc::channel::<Bytes>(1);
     let pieces = futures_util::stream::unfold(pieces, |mut pieces| async {
         let piece = pieces.recv().await?;
@@ -145,7 +145,7 @@ async fn a_stop_does_not_wait_for_ever() {
     create.abort();
 }
 
-/// The token of a loopback is worth nothing to a client on the network.
+/// The token of a loopback client is not accepted from the network.
 #[tokio::test]
 async fn the_token_of_a_loopback_is_for_its_process() {
     let (token, authenticator) = LoopbackToken::make().unwrap();

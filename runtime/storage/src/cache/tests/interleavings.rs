@@ -128,7 +128,6 @@ fn registering(interest: &Interest, revisions: &'static [u64], most: usize) {
     );
 }
 
-// Issue 9, point 2.
 #[test]
 fn a_watcher_that_registers_while_changes_are_published_misses_none() {
     explore(|| {
@@ -171,9 +170,10 @@ fn a_refill_ends_the_cursors_from_before_it_and_no_others() {
                 );
                 let mut taken = Vec::new();
                 let end = cursor.take(usize::MAX, &mut taken);
-                match state.revision() < Revision(3) {
-                    true => assert_eq!(end, Err(CursorEnd::Lost)),
-                    false => assert_eq!(end, Ok(Revision(5))),
+                if state.revision() < Revision(3) {
+                    assert_eq!(end, Err(CursorEnd::Lost));
+                } else {
+                    assert_eq!(end, Ok(Revision(5)));
                 }
                 assert!(
                     end.is_err()

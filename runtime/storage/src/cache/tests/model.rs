@@ -24,9 +24,10 @@ struct Flaky {
 
 impl Flaky {
     fn check(&self) -> Result<(), StorageError> {
-        match self.away.load(Ordering::Relaxed) {
-            true => Err(StorageError::Unavailable("it is away".to_owned())),
-            false => Ok(()),
+        if self.away.load(Ordering::Relaxed) {
+            Err(StorageError::Unavailable("it is away".to_owned()))
+        } else {
+            Ok(())
         }
     }
 }

@@ -137,9 +137,10 @@ fn check_seen(mut seen: Vec<Seen>, happened: &[Told]) {
         while let Some((revision, key, is_there)) =
             happened.next_if(|(revision, ..)| *revision <= at)
         {
-            match is_there {
-                true => state.insert(key, *revision),
-                false => state.remove(key.as_str()),
+            if *is_there {
+                state.insert(key, *revision)
+            } else {
+                state.remove(key.as_str())
             };
         }
         let expected: Vec<(String, Revision)> = state

@@ -1,4 +1,4 @@
-//! Issue 10: written through any version in any order, no rule of the hub is broken in the store, and nothing is lost that
+//! Written through any version in any order, no rule of the hub is broken in the store, and nothing is lost that
 //! a version cannot say. Random changes are made through random versions, in process over the registry, and each is also
 //! made to a model: the specification as the hub has it.
 

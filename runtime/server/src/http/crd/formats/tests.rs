@@ -1,4 +1,4 @@
-//! What a CRD says of formats is what the server checks.
+//! The formats in CRDs are equivalent to those of the server.
 
 use apiloom_meta::kind::Hooks;
 use apiloom_meta::schema::Schema;
@@ -14,7 +14,6 @@ fn check(schema: Value, expected: &Value) {
     assert_eq!(schema, *expected);
 }
 
-// Issue 10, point 5.
 #[test]
 fn integers_have_bounds() {
     for (format, expected) in [
@@ -54,7 +53,6 @@ fn integers_have_bounds() {
     }
 }
 
-// Issue 10, point 5.
 #[test]
 fn bounds_that_are_tighter_stay() {
     check(
@@ -71,7 +69,6 @@ fn bounds_that_are_tighter_stay() {
     );
 }
 
-// Issue 10, point 5.
 #[test]
 fn rules_beside_the_format_stay() {
     check(
@@ -105,7 +102,7 @@ fn rules_beside_the_format_stay() {
     );
 }
 
-/// Formats that kube-apiserver does not know, or of which it takes more than this server.
+/// Formats that kube-apiserver does not know, or validates less strictly than this server.
 const FORMATS: [&str; 11] = [
     "dns-label",
     "dns-subdomain",
@@ -120,11 +117,11 @@ const FORMATS: [&str; 11] = [
     "duration",
 ];
 
-/// A format as the server checks it, and what the CRD says instead.
+/// A format of the server, and its replacement in the CRD.
 struct Pair {
     format: &'static str,
     by_format: Schema,
-    /// All must fit: the engine has no value with two patterns, so each part of `allOf` is a schema of its own.
+    /// All must match: a node has room for one pattern, so each part of `allOf` is a separate schema.
     by_rules: Vec<Schema>,
 }
 
@@ -138,7 +135,7 @@ impl Pair {
         let mut by_rules = by_format.clone();
         replace_unknown(&mut by_rules);
         let rules = by_rules.as_object_mut().expect("an object");
-        // A format that stays is not what is judged here.
+        // Formats that stay in the CRD are not tested here.
         rules.remove("format");
         let parts = rules.remove("allOf").unwrap_or_else(|| json!([]));
         let parts = parts.as_array().expect("a list").iter();
@@ -152,7 +149,7 @@ impl Pair {
         }
     }
 
-    /// Whether the server takes a text, and whether the CRD does.
+    /// Whether the server accepts a text, and whether the CRD does.
     fn verdicts(&self, text: &str) -> (bool, bool) {
         let document = json!({ "p": text });
         let takes = |schema: &Schema| schema.validate(&document).is_empty();
@@ -160,7 +157,6 @@ impl Pair {
     }
 }
 
-// Issue 10, point 5.
 #[test]
 fn the_rules_take_what_the_format_takes() {
     let (label, subdomain) = ("a".repeat(63), format!("{}a", "a.".repeat(126)));
@@ -248,7 +244,6 @@ fn the_rules_take_what_the_format_takes() {
     }
 }
 
-// Issue 10, point 5.
 #[test]
 fn the_rules_take_what_the_format_takes_of_any_text() {
     let pairs = FORMATS.map(Pair::of);

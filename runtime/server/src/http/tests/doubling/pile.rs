@@ -1,4 +1,4 @@
-//! The kind of these tests, written by hand, and its rules.
+//! The kind of these tests, and its strategy.
 
 use apiloom_meta::kind::{
     ApiType, DeletionRule, GenerationRule, NameFormat, SchemaSource, Scope, Verb,
@@ -83,6 +83,7 @@ impl Resource for Pile {
             create_on_update: false,
             description: "A kind for tests.".into(),
             place: None,
+            protobuf: None,
             schema: SchemaSource::Type(Schema::for_resource::<Self>),
         }
     }
@@ -94,7 +95,7 @@ impl Resource for Pile {
     }
 }
 
-/// Changes the last item of every list, so that items have to be told apart, and warns of each.
+/// Changes the last item of every list, so that items must be matched, and warns about each.
 pub(super) struct PileRules;
 
 impl Strategy<Pile> for PileRules {

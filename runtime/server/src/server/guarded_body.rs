@@ -1,17 +1,17 @@
-//! The body of an answer that keeps something alive until it is sent or given up.
+//! A response body with a guard, which is dropped when the body is sent or abandoned.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use http_body::{Body, Frame, SizeHint};
 
-/// A body and a guard that is dropped with it.
-pub(super) struct Held<B, G> {
+/// A body with a guard that is dropped with it.
+pub(super) struct GuardedBody<B, G> {
     body: B,
     _guard: G,
 }
 
-impl<B, G> Held<B, G> {
+impl<B, G> GuardedBody<B, G> {
     pub(super) fn new(body: B, guard: G) -> Self {
         Self {
             body,
@@ -20,7 +20,7 @@ impl<B, G> Held<B, G> {
     }
 }
 
-impl<B: Body + Unpin, G: Unpin> Body for Held<B, G> {
+impl<B: Body + Unpin, G: Unpin> Body for GuardedBody<B, G> {
     type Data = B::Data;
     type Error = B::Error;
 

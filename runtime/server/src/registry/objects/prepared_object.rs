@@ -1,8 +1,7 @@
-//! An object as it is stored, encoded once for all who get it: the store, the client and the watch cache.
+//! An object of the storage version, encoded once for the store, the response and the watch cache.
 //!
-//! What is stored is what is served, without its resourceVersion, which only the store can give. So the bytes are made
-//! once, and a reader that shows the object puts the number into its place. Bytes that come out of the store are looked
-//! at, and only decoded when today's schema would serve something else.
+//! The stored bytes are the served bytes without the resourceVersion, which the store assigns later. A reader inserts
+//! the number at its place. Stored bytes are checked, and decoded only if the current schema would serve other bytes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,29 +15,31 @@ use parking_lot::Mutex;
 use super::json::Json;
 use super::kind_version::KindVersion;
 
-/// What stands around the digits of a resourceVersion.
+/// The text before and after the digits of a resourceVersion.
 const MEMBER: (&str, &str) = ("\"resourceVersion\":\"", "\"");
 
-/// Beyond so many objects that the cache did not fetch, it is not listening, and will read them from the store.
-const MAX_HANDED: usize = 4096;
+/// Limit for the writes that the cache has not taken: with so many it is not running, and will read them from the
+/// store later.
+const MAX_PENDING_WRITES: usize = 4096;
 
-/// An object in the version it is stored in, as bytes.
+/// An object of the storage version, encoded.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedObject {
     /// The bytes for the store.
     pub(crate) stored: Bytes,
-    /// Where the resourceVersion belongs in them.
+    /// Where the resourceVersion is inserted.
     place: VersionPlace,
 }
 
-impl Prepared {
+impl PreparedObject {
     /// Encodes an object of the storage version.
     ///
     /// # Errors
     /// InternalError for an object without metadata.
     pub(crate) fn new(object: &mut Object, version: &KindVersion) -> Result<Self, ApiError> {
         let meta = object.meta_mut();
-        // managedFields are not kept yet; they are dropped on the way in, and here once more for hooks that set them.
+        // managedFields are not stored yet. They are dropped from requests, and here once more in case a hook sets
+        // them.
         for field in ["selfLink", "managedFields"] {
             meta.remove(field);
         }
@@ -49,11 +50,11 @@ impl Prepared {
         Ok(Self { stored, place })
     }
 
-    /// Stored bytes that are just what they would be if the object were read and written again; `None` if they are not,
-    /// or if that takes decoding to tell.
+    /// Recognizes stored bytes that reading and writing the object would not change; `None` if they differ, or if that
+    /// cannot be decided without decoding.
     pub(crate) fn recognize(stored: &Bytes, version: &KindVersion) -> Option<Self> {
         let metadata = stored.strip_prefix(version.head.as_slice())?;
-        // Without a name it is no object.
+        // Without a name it is not an object.
         let name = metadata.strip_prefix(b"{\"name\":\"")?.first()?;
         if *name == b'"' {
             return None;
@@ -64,13 +65,13 @@ impl Prepared {
         })
     }
 
-    /// Whether a document as it is served at a revision is this one.
+    /// Whether the served bytes at a revision are equal to this object.
     pub(crate) fn shows(&self, json: &[u8], revision: Revision) -> bool {
         let (before, behind) = self.stored.split_at(self.place.at);
         json.starts_with(before) && json.ends_with(behind) && json == self.served(revision).whole()
     }
 
-    /// The document as it is served when this revision wrote it.
+    /// The served document: the stored bytes with this revision as the resourceVersion.
     pub(crate) fn served(&self, revision: Revision) -> Json<'static> {
         let digits = revision.to_string();
         let (before, behind) = self.stored.split_at(self.place.at);
@@ -91,37 +92,38 @@ impl Prepared {
     }
 }
 
-/// Objects that this server is writing, for its watch cache: it will be told of the bytes that it need not decode then.
+/// Encodings of writes in flight, so that the cache reuses them when the store reports the write.
 #[derive(Debug, Default)]
-pub(crate) struct Handed(Mutex<HashMap<String, Arc<Prepared>>>);
+pub(crate) struct PendingWrites(Mutex<HashMap<String, Arc<PreparedObject>>>);
 
-impl Handed {
-    /// Keeps an object for the cache until it comes from the store.
-    pub(crate) fn put(&self, key: &str, prepared: Arc<Prepared>) {
-        let mut handed = self.0.lock();
-        if handed.len() >= MAX_HANDED {
-            handed.clear();
+impl PendingWrites {
+    /// Adds the encoding of a write that is about to begin.
+    pub(crate) fn put(&self, key: &str, prepared: Arc<PreparedObject>) {
+        let mut pending_writes = self.0.lock();
+        if pending_writes.len() >= MAX_PENDING_WRITES {
+            pending_writes.clear();
         }
-        handed.insert(key.to_owned(), prepared);
+        pending_writes.insert(key.to_owned(), prepared);
     }
 
-    /// Forgets an object that was not written.
-    pub(crate) fn forget(&self, key: &str, prepared: &Arc<Prepared>) {
-        let mut handed = self.0.lock();
-        if handed
+    /// Removes the encoding of a write that failed.
+    pub(crate) fn remove(&self, key: &str, prepared: &Arc<PreparedObject>) {
+        let mut pending_writes = self.0.lock();
+        if pending_writes
             .get(key)
             .is_some_and(|held| Arc::ptr_eq(held, prepared))
         {
-            handed.remove(key);
+            pending_writes.remove(key);
         }
     }
 
-    /// The object that the store now has under a key, if these are the bytes that were written there.
-    pub(crate) fn take(&self, key: &str, stored: &Bytes) -> Option<Arc<Prepared>> {
-        let mut handed = self.0.lock();
-        match handed.get(key)?.stored == *stored {
-            true => handed.remove(key),
-            false => None,
+    /// Removes and returns the encoding of the object under a key, if the store has exactly these bytes.
+    pub(crate) fn take(&self, key: &str, stored: &Bytes) -> Option<Arc<PreparedObject>> {
+        let mut pending_writes = self.0.lock();
+        if pending_writes.get(key)?.stored == *stored {
+            pending_writes.remove(key)
+        } else {
+            None
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The types that may stand inside an object.
+//! Types that can be part of an object.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
@@ -6,23 +6,23 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::hooks::Hooks;
+use crate::hooks::Hooks;
 
-/// A type that may stand inside an object: gives the hooks that its schema cannot hold.
+/// A type that can be part of an object; gives the hooks that its schema cannot express.
 ///
-/// `#[apiloom::api]` implements it. What has no checks of its own takes the default.
+/// Implemented by `#[apiloom::api]`. A type without checks uses the default.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand inside a Kubernetes object",
     note = "put `#[apiloom::api]` on the type"
 )]
 pub trait ApiType {
-    /// The hooks of the type and of everything below it.
+    /// The hooks of the type and of its fields.
     fn hooks() -> Hooks {
         Hooks::default()
     }
 }
 
-/// Hooks of the elements of a list or the values of a map.
+/// Hooks for the elements of a list or the values of a map.
 fn hooks_of_items<T: ApiType + ?Sized>() -> Hooks {
     let items = T::hooks();
     Hooks {

@@ -1,12 +1,12 @@
-//! Problems with the places of the declarations that they are about.
+//! Error texts with the source locations of the kinds and groups that they are about.
 
 use std::fmt;
 
 use apiloom_meta::kind::{Place, ResourceDef};
 
-/// Begins a problem with the places of the kinds or groups that it is about, each once:
-/// `src/v1.rs:3, src/v2.rs:5: PROBLEM`. What has no place adds nothing.
-pub(crate) fn located(
+/// Prefixes a problem with the source locations of its kinds or groups, each once:
+/// `src/v1.rs:3, src/v2.rs:5: PROBLEM`. A kind or group without a location adds nothing.
+pub(crate) fn with_places(
     places: impl IntoIterator<Item = Option<Place>>,
     problem: impl fmt::Display,
 ) -> String {
@@ -24,23 +24,23 @@ pub(crate) fn located(
     }
 }
 
-/// Which kind of which version a problem is about.
+/// A kind and its version, for error texts: `Flunder of wardle.example.com/v1alpha1`.
 pub(crate) fn label(def: &ResourceDef) -> String {
     format!("{} of {}", def.kind, def.group_version())
 }
 
-/// A problem of one kind.
-pub(crate) fn of_kind(def: &ResourceDef, problem: impl fmt::Display) -> String {
-    located([def.place], format!("{}: {problem}", label(def)))
+/// An error text about one kind, with its location.
+pub(crate) fn kind_problem(def: &ResourceDef, problem: impl fmt::Display) -> String {
+    with_places([def.place], format!("{}: {problem}", label(def)))
 }
 
-/// A problem between two kinds.
-pub(crate) fn of_two_kinds(
+/// An error text about two kinds, with their locations.
+pub(crate) fn two_kinds_problem(
     first: &ResourceDef,
     second: &ResourceDef,
     problem: impl fmt::Display,
 ) -> String {
-    located(
+    with_places(
         [first.place, second.place],
         format!("{} and {} {problem}", label(first), label(second)),
     )

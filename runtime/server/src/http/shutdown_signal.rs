@@ -1,19 +1,19 @@
-//! The signal that the server is going down, as watches wait for it.
+//! The signal that the server is shutting down, for watches.
 
 use tokio::sync::watch;
 
-/// Becomes true when the server stops. The default never does.
+/// Becomes true when the server shuts down. The default never does.
 #[derive(Clone, Debug, Default)]
-pub struct Stopping(Option<watch::Receiver<bool>>);
+pub struct ShutdownSignal(Option<watch::Receiver<bool>>);
 
-impl From<watch::Receiver<bool>> for Stopping {
+impl From<watch::Receiver<bool>> for ShutdownSignal {
     fn from(receiver: watch::Receiver<bool>) -> Self {
         Self(Some(receiver))
     }
 }
 
-impl Stopping {
-    /// Returns when the server stops; never, when the sender is gone.
+impl ShutdownSignal {
+    /// Waits until the server shuts down; forever if the sender is dropped.
     pub(super) async fn wait(self) {
         if let Some(mut receiver) = self.0 {
             let told = receiver.wait_for(|stopping| *stopping).await.is_ok();

@@ -1,4 +1,4 @@
-//! Which events are the same for several watchers: their bytes are made once and kept with the change.
+//! Identifies events that are equal for several watchers, so that they are encoded once and kept with the change.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use super::format::{self, StreamWriter};
 use super::params::IncludeObject;
 use crate::registry::WatchEventKind;
 
-/// For how long a row of a Table is right: it says how old its object is, in seconds.
+/// Maximum age of an encoded row of a Table, which has the age of its object in seconds.
 const ROW_AGE: Duration = Duration::from_millis(500);
 
-/// The form and format of a watch. Watchers of the same one are sent the same bytes for the same event of an endpoint.
+/// The form and format of a watch. Watchers with the same ones get the same bytes for an event of an endpoint.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rendered {
+pub(super) struct EventKey {
     form: Form,
     number: u64,
 }
 
-impl Rendered {
+impl EventKey {
     pub(super) fn new(form: Form, stream: &dyn StreamWriter) -> Self {
         let version = |version| match version {
             MetaVersion::V1 => 0,
@@ -37,7 +37,7 @@ impl Rendered {
         }
     }
 
-    /// What tells an event from those of other forms, formats and types; a table may begin with its columns.
+    /// Number of the combination of form, format and event type; differs for a table that begins with its columns.
     pub(super) fn number(self, kind: WatchEventKind, with_columns: bool) -> u64 {
         let kind = match kind {
             WatchEventKind::Added => 0,
@@ -49,7 +49,7 @@ impl Rendered {
         self.number | u64::from(with_columns) << 3 | kind
     }
 
-    /// For how long the bytes of an event are right.
+    /// Maximum age of an encoded event; `None` if it does not change with time.
     pub(super) fn max_age(self) -> Option<Duration> {
         matches!(self.form, Form::Table(..)).then_some(ROW_AGE)
     }
@@ -86,15 +86,15 @@ mod tests {
                 .iter()
                 .flat_map(|form| kinds.map(|kind| (*form, kind)))
             {
-                let rendered = Rendered::new(form, stream);
+                let rendered = EventKey::new(form, stream);
                 let is_table = rendered.max_age().is_some();
                 numbers.extend([true, false].map(|columns| rendered.number(kind, columns)));
                 count += 1 + usize::from(is_table);
             }
         }
         assert_eq!(numbers.len(), count);
-        let list = Rendered::new(Form::PartialList(MetaVersion::V1), &format::JSON);
-        let one = Rendered::new(Form::Partial(MetaVersion::V1), &format::JSON);
+        let list = EventKey::new(Form::PartialList(MetaVersion::V1), &format::JSON);
+        let one = EventKey::new(Form::Partial(MetaVersion::V1), &format::JSON);
         assert_eq!(list.number, one.number, "they differ in lists alone");
     }
 }

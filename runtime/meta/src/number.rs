@@ -1,10 +1,10 @@
-//! Comparing JSON numbers without losing digits of 64-bit integers.
+//! Comparison of JSON numbers, exact for 64-bit integers.
 
 use std::cmp::Ordering;
 
 use serde_json::Number;
 
-/// Orders two numbers; integers exactly, floats as floats. NaN does not occur in JSON and counts as equal.
+/// Compares two numbers; integers exactly, floats as floats. NaN does not occur in JSON and counts as equal.
 pub(crate) fn compare(a: &Number, b: &Number) -> Ordering {
     match (whole(a), whole(b)) {
         (Some(a), Some(b)) => a.cmp(&b),
@@ -17,21 +17,21 @@ pub(crate) fn is_multiple(number: &Number, step: &Number) -> bool {
     if let (Some(number), Some(step)) = (whole(number), whole(step)) {
         return step == 0 || number % step == 0;
     }
-    // As decimal fractions are not exact in binary, a quotient this close to a whole one is meant to be whole.
+    // Decimal fractions are not exact in binary, so a quotient close to an integer counts as one.
     let quotient = float(number) / float(step);
     !quotient.is_finite()
         || (quotient - quotient.round()).abs() <= quotient.abs().max(1.0) * f64::EPSILON * 4.0
 }
 
-/// The format of IntOrString. It says nothing to readers of documents, who have `x-kubernetes-int-or-string`.
+/// The format of IntOrString. Not printed: clients use `x-kubernetes-int-or-string` instead.
 pub(crate) const INT_OR_STRING: &str = "int-or-string";
 
-/// The values an integer format spans; `None` for formats that bound nothing.
+/// The range of an integer format; `None` for formats without one.
 pub(crate) fn format_bounds(format: &str) -> Option<(i128, i128)> {
     Some(match format {
         "int8" => (i8::MIN.into(), i8::MAX.into()),
         "int16" => (i16::MIN.into(), i16::MAX.into()),
-        // The format of the type IntOrString, whose numbers have 32 bits.
+        // IntOrString has integers of 32 bits.
         "int32" | INT_OR_STRING => (i32::MIN.into(), i32::MAX.into()),
         "int64" | "int" => (i64::MIN.into(), i64::MAX.into()),
         "uint8" => (0, u8::MAX.into()),
@@ -42,12 +42,12 @@ pub(crate) fn format_bounds(format: &str) -> Option<(i128, i128)> {
     })
 }
 
-/// Whether a float is beyond what its format holds: a Rust type would read it as infinite.
+/// Whether a float is out of the range of its format: a Rust type would decode it as infinite.
 pub(crate) fn overflows(format: Option<&str>, value: f64) -> bool {
     format == Some("float") && value.abs() > f64::from(f32::MAX)
 }
 
-/// The number as an integer, if it is written as one.
+/// The number as an integer, if it has the syntax of one.
 pub(crate) fn whole(number: &Number) -> Option<i128> {
     number
         .as_i64()
@@ -55,7 +55,7 @@ pub(crate) fn whole(number: &Number) -> Option<i128> {
         .or_else(|| number.as_u64().map(i128::from))
 }
 
-/// The number as a float, rounded if it has too many digits.
+/// The number as a float, rounded if necessary.
 pub(crate) fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or(f64::NAN)
 }

@@ -1,5 +1,5 @@
-//! How many objects lie behind a page. Counting them costs as much as the rest of a large list's page does, so what the
-//! last pages left is remembered: a client that goes on there has its count without counting.
+//! PageCounts-item counts of pages. Counting the items behind a page of a large list costs as much as the page itself,
+//! so the counts of recent pages are kept: the next page of a client subtracts from its count.
 
 use std::sync::Arc;
 
@@ -8,51 +8,51 @@ use apiloom_storage::Revision;
 use crate::recent::Recent;
 use crate::registry::objects::cached_object::State;
 
-/// What the last pages left behind them. Nothing that it says can become wrong: a revision names a state.
+/// PageCounts-item counts of recent pages. They stay valid, since a snapshot does not change.
 #[derive(Debug, Default)]
-pub(crate) struct Remaining(Recent<Left>);
+pub(crate) struct PageCounts(Recent<PageCount>);
 
 #[derive(Debug)]
-struct Left {
+struct PageCount {
     revision: Revision,
     prefix: String,
     last: Arc<str>,
     count: usize,
 }
 
-/// A page of a state.
-pub(crate) struct Given<'a> {
+/// A page of a snapshot.
+pub(crate) struct ListPage<'a> {
     pub(crate) state: &'a State,
     pub(crate) prefix: &'a str,
-    /// The key from which on it was taken; empty for the first page.
+    /// Key at which the page starts; empty for the first page.
     pub(crate) start: &'a str,
     pub(crate) taken: usize,
-    /// The key of its last object, and of the one behind it.
+    /// Key of the last object of the page.
     pub(crate) last: &'a Arc<str>,
     pub(crate) next: &'a str,
 }
 
-impl Remaining {
-    /// How many objects lie behind a page.
-    pub(crate) fn behind(&self, page: &Given<'_>) -> usize {
-        let count = match self.left_before(page) {
+impl PageCounts {
+    /// Number of objects behind a page.
+    pub(crate) fn behind(&self, page: &ListPage<'_>) -> usize {
+        let count = match self.count_before(page) {
             Some(left) => left.saturating_sub(page.taken),
             None => page.state.range(page.prefix, page.next).count(),
         };
-        let left = Left {
+        let left = PageCount {
             revision: page.state.revision(),
             prefix: page.prefix.to_owned(),
             last: Arc::clone(page.last),
             count,
         };
-        let bytes = size_of::<Left>() + left.prefix.len() + left.last.len();
+        let bytes = size_of::<PageCount>() + left.prefix.len() + left.last.len();
         self.0.keep(left, bytes);
         count
     }
 
-    /// How many lay behind the page before, if that is known.
-    fn left_before(&self, page: &Given<'_>) -> Option<usize> {
-        // A page goes on behind the last key of the one before: at the smallest key that is greater.
+    /// Number of objects behind the previous page, if it is known.
+    fn count_before(&self, page: &ListPage<'_>) -> Option<usize> {
+        // A page starts at the smallest key that is greater than the last key of the previous one.
         let before = page.start.strip_suffix('\0')?;
         self.0.find(|left| {
             let same = left.revision == page.state.revision()

@@ -1,0 +1,42 @@
+//! Traits of type-erased strategies and handlers, by which the registry calls the code of a kind.
+
+use apiloom_meta::schema::Schema;
+use apiloom_meta::{ApiError, FieldError, Object};
+use async_trait::async_trait;
+
+use crate::registry::options::{CreateOptions, RequestContext};
+
+/// A type-erased [`Strategy`](crate::registry::Strategy). Hooks that may change an object return whether they did. They do
+/// not change a document that cannot be decoded as the type; the validation after them reports its errors.
+pub(crate) trait ErasedStrategy: Send + Sync {
+    /// See [`Strategy::HAS_DEFAULTS`](crate::registry::Strategy::HAS_DEFAULTS).
+    fn has_defaults(&self) -> bool;
+    /// Whether [`Strategy::default`](crate::registry::Strategy::default) would not change a stored object; `false` if the
+    /// bytes cannot be decoded as the type directly.
+    fn is_defaulted(&self, stored: &[u8], schema: &Schema) -> bool;
+    fn default(&self, object: &mut Object) -> bool;
+    fn prepare_for_create(&self, ctx: &RequestContext, object: &mut Object) -> bool;
+    fn prepare_for_update(&self, ctx: &RequestContext, new: &mut Object, old: &Object) -> bool;
+    /// Returns the message of the decoder as an error if the document cannot be decoded as the type.
+    fn validate(&self, ctx: &RequestContext, object: &Object) -> Result<Vec<FieldError>, String>;
+    /// As [`ErasedStrategy::validate`]. If the old object cannot be decoded, the new one is validated as on create.
+    fn validate_update(
+        &self,
+        ctx: &RequestContext,
+        new: &Object,
+        old: &Object,
+    ) -> Result<Vec<FieldError>, String>;
+    fn warnings(&self, ctx: &RequestContext, object: &Object) -> Vec<String>;
+}
+
+/// A type-erased [`Handler`](crate::registry::Handler).
+#[async_trait]
+pub(crate) trait ErasedHandler: Send + Sync {
+    /// See [`Handler::create`](crate::registry::Handler::create).
+    async fn create(
+        &self,
+        ctx: &RequestContext,
+        object: &Object,
+        options: &CreateOptions,
+    ) -> Result<Object, ApiError>;
+}

@@ -1,0 +1,47 @@
+//! The current object of a write: as the store has it or, in the first attempt, as the watch cache has it.
+
+use apiloom_storage::{Entry, Revision};
+
+use super::document::EncodedObject;
+use super::prepared_object::PreparedObject;
+
+/// The object that a write is about to change.
+#[derive(Debug)]
+pub(crate) enum PresentObject {
+    /// From the watch cache, which may be behind the store.
+    Cached(EncodedObject),
+    /// From the store.
+    Stored(Box<Entry>),
+}
+
+impl PresentObject {
+    /// The revision of the write that produced it.
+    pub(crate) fn revision(&self) -> Revision {
+        match self {
+            Self::Cached(cached) => cached.revision(),
+            Self::Stored(entry) => entry.revision,
+        }
+    }
+
+    /// Size in bytes.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Cached(cached) => cached.len(),
+            Self::Stored(entry) => entry.value.len(),
+        }
+    }
+
+    /// Whether the write would change nothing. For a cached object this is a hint only: it may be behind, so the
+    /// result must be confirmed with the stored object.
+    pub(crate) fn is_unchanged_by(&self, prepared: &PreparedObject) -> bool {
+        match self {
+            Self::Cached(cached) => prepared.shows(cached.json().whole(), cached.revision()),
+            Self::Stored(entry) => entry.value == prepared.stored,
+        }
+    }
+
+    /// Whether this is the stored object, not the cached one.
+    pub(crate) fn is_stored(&self) -> bool {
+        matches!(self, Self::Stored(_))
+    }
+}
