@@ -71,6 +71,20 @@ async fn compaction_of_what_was_delivered_disturbs_no_watch() {
     }
 }
 
+/// The member in use does not answer, and a read is not lost with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_that_a_paused_member_does_not_answer_are_answered_by_another() {
+    let members = etcd::Etcd::start_three(etcd::Etcd::NEWEST);
+    let store = over(members.iter().map(etcd::Etcd::url)).await;
+    let last = create(&*store, "/registry/a").await;
+    for member in &members {
+        member.pause();
+        let (entry, _) = store.get("/registry/a").await.unwrap();
+        assert_eq!(entry.unwrap().revision, last);
+        member.resume();
+    }
+}
+
 /// A watch that was cut off continues at its revision, or ends with an error that says it cannot.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_that_was_cut_off_misses_nothing_or_says_so() {

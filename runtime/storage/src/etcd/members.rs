@@ -27,7 +27,8 @@ const READ_PATIENCE: Duration = Duration::from_secs(3);
 /// Timeout of a list: a page of ten thousand objects may be large, and pings detect a lost member earlier.
 const SCAN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// No new attempt begins after this time: a member that restarts is back by then, and callers need an answer.
+/// No new round over the members begins after this time: a member that restarts is back by then, and callers need an
+/// answer.
 pub(super) const RETRY_FOR: Duration = Duration::from_secs(3);
 
 /// The pause between two rounds over all members.
@@ -248,7 +249,7 @@ impl Members {
         self.call_within(RETRY_FOR, safety, request).await
     }
 
-    /// The same, with another time limit for new attempts.
+    /// The same, with another time limit for new rounds over the members; zero asks one member alone.
     pub(super) async fn call_within<T, F>(
         &self,
         retry_for: Duration,
@@ -278,7 +279,11 @@ impl Members {
             }
             self.leave(&member);
             let may_repeat = safety != Safety::Write || matches!(failure, Failure::NotDone(_));
-            if !may_repeat || started.elapsed() >= retry_for {
+            let may_continue = match attempts % self.members.len() {
+                0 => started.elapsed() < retry_for,
+                _ => !retry_for.is_zero(),
+            };
+            if !may_repeat || !may_continue {
                 return Err(failure);
             }
             if attempts % self.members.len() == 0 {
