@@ -145,12 +145,18 @@ pub fn isolated(test: &str) -> Option<bool> {
     if !allowed.is_ok_and(|status| status.success()) {
         return None;
     }
-    let status = unshare()
+    let output = unshare()
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
         .env(INSIDE, "1")
-        .status();
-    assert!(status.unwrap().success(), "{test} failed in its network");
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{test} failed in its network:\n{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
     Some(false)
 }
 
