@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use apiloom_meta::ApiError;
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Response};
 use tokio::time::Instant;
 
 use super::accept::Accepts;
-use super::body::RequestBody;
+use super::body::{self, RequestBody};
 use super::encode::Reply;
 use super::error::respond_as;
 use super::metrics::Metrics;
@@ -102,4 +103,14 @@ pub(super) struct ResourceCall<'a> {
     /// Signals when watches must end.
     pub(super) stopping: ShutdownSignal,
     pub(super) metrics: &'a Metrics,
+}
+
+impl ResourceCall<'_> {
+    /// Reads the body and reserves the memory of its object.
+    pub(super) async fn read_body(&mut self) -> Result<Bytes, ApiError> {
+        let bytes = body::read(std::mem::take(&mut self.body)).await?;
+        let resource = self.endpoint.resource();
+        resource.reserve(self.ctx, bytes.len()).await;
+        Ok(bytes)
+    }
 }

@@ -9,14 +9,9 @@ use super::call::ResourceCall;
 use super::params::{WriteUse, write_options};
 
 /// Responds with 201 and the stored object.
-pub(super) async fn create(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
-    let reply = call.reply;
+pub(super) async fn create(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let format = body::format(&call.request.headers)?;
-    let bytes = body::read(call.body).await?;
-    call.endpoint
-        .resource()
-        .reserve(call.ctx, bytes.len())
-        .await;
+    let bytes = call.read_body().await?;
     let (bytes, format) = body::document(format, bytes, call.catalog)?;
     let options = write_options(call.query, &call.request.headers, WriteUse::Create)?;
     let object =
@@ -29,5 +24,5 @@ pub(super) async fn create(call: ResourceCall<'_>) -> Result<Response<Body>, Api
         .writes()
         .create(call.ctx, call.namespace, object, &options)
         .await?;
-    reply.written(StatusCode::CREATED, &created)
+    call.reply.written(StatusCode::CREATED, &created)
 }

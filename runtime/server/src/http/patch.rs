@@ -11,14 +11,9 @@ use super::params::{WriteUse, write_options};
 use crate::registry::refused_patch;
 
 /// Responds with 200 and the stored object.
-pub(super) async fn patch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let format = body::patch_format(&call.request.headers)?;
-    let reply = call.reply;
-    let bytes = body::read(call.body).await?;
-    call.endpoint
-        .resource()
-        .reserve(call.ctx, bytes.len())
-        .await;
+    let bytes = call.read_body().await?;
     let options = write_options(call.query, &call.request.headers, WriteUse::Patch)?;
     let patch = match format {
         PatchFormat::Json => Patch::parse_json(&bytes),
@@ -38,5 +33,5 @@ pub(super) async fn patch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiE
             &options,
         )
         .await?;
-    reply.written(StatusCode::OK, &stored)
+    call.reply.written(StatusCode::OK, &stored)
 }

@@ -9,13 +9,8 @@ use super::call::ResourceCall;
 use super::params::{WriteUse, write_options};
 
 /// Responds with 200 and the stored object, or 201 if it was created.
-pub(super) async fn update(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
-    let reply = call.reply;
-    let bytes = body::read(call.body).await?;
-    call.endpoint
-        .resource()
-        .reserve(call.ctx, bytes.len())
-        .await;
+pub(super) async fn update(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+    let bytes = call.read_body().await?;
     let options = write_options(call.query, &call.request.headers, WriteUse::Update)?;
     let format = body::format(&call.request.headers)?;
     let (bytes, format) = body::document(format, bytes, call.catalog)?;
@@ -36,7 +31,7 @@ pub(super) async fn update(call: ResourceCall<'_>) -> Result<Response<Body>, Api
             &options,
         )
         .await?;
-    reply.written(
+    call.reply.written(
         if created {
             StatusCode::CREATED
         } else {
