@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::de::Error as _;
 use serde_json::{Error, Value};
 
-use crate::codec::{Format, decode_value};
+use crate::codec::{Format, decode_typed, decode_value};
 use crate::kind::Resource;
 use crate::object::Object;
-use crate::schema::merge_difference;
+use crate::schema::{Schema, merge_difference};
 
 impl Object {
     /// Changes the object as a typed value. The difference between the values before and after is applied to the
@@ -30,14 +30,10 @@ impl Object {
         let mut value = self.typed::<K>()?;
         self.clear_typed();
         let typed = Arc::make_mut(&mut value);
-        // Most hooks change nothing; bytes are cheaper to compare than documents.
-        let before = serde_json::to_vec(typed)?;
-        change(typed);
-        let after = serde_json::to_vec(typed)?;
-        let mut is_changed = before != after;
-        if is_changed {
-            is_changed = self.merge(&before, serde_json::to_value(&*typed)?)?;
-        }
+        let is_changed = match json_before(typed, change)? {
+            Some(before) => self.merge(&before, serde_json::to_value(&*typed)?)?,
+            None => false,
+        };
         self.set_typed(value);
         Ok(is_changed)
     }
@@ -53,4 +49,28 @@ impl Object {
             _ => false,
         })
     }
+}
+
+/// Whether a change leaves the JSON of a stored object as it is; `false` if the bytes cannot be decoded as the type
+/// directly, see [`decode_typed`].
+pub fn leaves_unchanged<K: Resource>(
+    stored: &[u8],
+    schema: &Schema,
+    change: impl FnOnce(&mut K),
+) -> bool {
+    let typed = decode_typed::<K>(stored, schema);
+    typed.is_some_and(|mut typed| matches!(json_before(&mut typed, change), Ok(None)))
+}
+
+/// Changes a typed value. Returns its JSON of before if that of after differs. Most hooks change nothing, and bytes are
+/// cheaper to compare than documents.
+fn json_before<K: Resource>(
+    typed: &mut K,
+    change: impl FnOnce(&mut K),
+) -> Result<Option<Vec<u8>>, Error> {
+    let before = serde_json::to_vec(typed)?;
+    change(typed);
+    let mut after = Vec::with_capacity(before.len());
+    serde_json::to_writer(&mut after, typed)?;
+    Ok((before != after).then_some(before))
 }

@@ -9,7 +9,7 @@ pub mod codec;
 #[doc(hidden)]
 pub mod codegen;
 pub mod convert;
-mod edit;
+pub mod edit;
 pub mod error;
 pub mod field;
 pub mod fields;

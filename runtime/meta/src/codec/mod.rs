@@ -54,7 +54,7 @@ pub fn decode(
 
 /// Decodes the JSON of a stored object as a type, without a document in between, which costs a third. `None` when that could
 /// give another value than by way of a document, or the JSON does not have the type's shape.
-pub fn decode_typed<T: DeserializeOwned>(json: &[u8], schema: &Schema) -> Option<T> {
+pub(crate) fn decode_typed<T: DeserializeOwned>(json: &[u8], schema: &Schema) -> Option<T> {
     if schema.has_singles() || decode::has_wrapped(json) {
         return None;
     }

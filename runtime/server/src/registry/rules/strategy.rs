@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use apiloom_meta::codec;
+use apiloom_meta::edit;
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{FieldError, Object, Resource};
 
@@ -62,18 +62,7 @@ impl<K: Resource, S: Strategy<K>> ErasedStrategy for TypedStrategy<K, S> {
         S::HAS_DEFAULTS
     }
     fn is_defaulted(&self, stored: &[u8], schema: &Schema) -> bool {
-        let Some(mut typed) = codec::decode_typed::<K>(stored, schema) else {
-            return false;
-        };
-        let json = |typed: &K| {
-            let mut json = Vec::with_capacity(stored.len());
-            serde_json::to_writer(&mut json, typed).map(|()| json).ok()
-        };
-        let Some(before) = json(&typed) else {
-            return false;
-        };
-        self.strategy.default(&mut typed);
-        json(&typed) == Some(before)
+        edit::leaves_unchanged(stored, schema, |typed: &mut K| self.strategy.default(typed))
     }
     fn default(&self, object: &mut Object) -> bool {
         is_changed(object.edit(|typed: &mut K| self.strategy.default(typed)))
