@@ -27,9 +27,7 @@ impl Writes {
         };
         let schema = self.resource.schema().validate(object.as_value());
         let errors = VersionErrors::new(metadata, schema);
-        self.validate_draft(ctx, object, None, draft, errors, |strategy, object, _| {
-            strategy.validate(ctx, object)
-        })
+        self.validate_draft(ctx, object, None, draft, errors)
     }
 
     /// Validates an update.
@@ -43,17 +41,7 @@ impl Writes {
         let metadata = validation::validate_update(new, old);
         let errors =
             VersionErrors::new(metadata, validate_change(self.resource.schema(), new, old));
-        self.validate_draft(
-            ctx,
-            new,
-            Some(old),
-            draft,
-            errors,
-            |strategy, new, old| match old {
-                Some(old) => strategy.validate_update(ctx, new, old),
-                None => strategy.validate(ctx, new),
-            },
-        )
+        self.validate_draft(ctx, new, Some(old), draft, errors)
     }
 
     /// Validates an object with the hub's schema and the strategy, if it is valid by the schema of the request's version.
@@ -67,11 +55,6 @@ impl Writes {
             mut errors,
             is_schema_valid,
         }: VersionErrors,
-        hook: impl FnOnce(
-            &dyn ErasedStrategy,
-            &Object,
-            Option<&Object>,
-        ) -> Result<Vec<FieldError>, String>,
     ) -> Result<Draft, ApiError> {
         if !is_schema_valid {
             return Err(self.invalid(new, &errors));
@@ -83,30 +66,23 @@ impl Writes {
         let hub = draft.hub.as_mut();
         let hub_errors = hub.map(|hub| self.validate_in_hub(hub, new));
         let hub_errors = hub_errors.unwrap_or_default();
-        if hub_errors.is_empty() {
-            let hub = draft.hub.as_ref();
-            errors.extend(self.validate_by_strategy(new, old, hub, hook)?);
+        let input = self.strategy_input(new, old, draft.hub.as_ref());
+        if let Some(input) = input.as_ref().filter(|_| hub_errors.is_empty()) {
+            let found = input.validate(ctx).map_err(|text| {
+                let def = self.resource.def();
+                self.cannot_handle(&def.kind, &def.version, &text)
+            });
+            errors.extend(found?);
         }
         errors.extend(hub_errors);
         if !errors.is_empty() {
             return Err(self.invalid(new, &errors));
         }
-        self.warn(ctx, new, draft.hub.as_ref());
+        if let Some(StrategyInput { strategy, new, .. }) = input {
+            let warnings = strategy.warnings(ctx, new);
+            warnings.into_iter().for_each(|text| ctx.warn(text));
+        }
         Ok(draft)
-    }
-
-    /// Adds the warnings of the strategy to the response.
-    fn warn(&self, ctx: &RequestContext, new: &Object, hub: Option<&HubObject>) {
-        let Some((version, strategy)) = self.resource.kind.strategy(self.resource.version) else {
-            return;
-        };
-        let object = hub
-            .filter(|_| version != self.resource.version)
-            .map_or(new, |hub| &hub.new);
-        strategy
-            .warnings(ctx, object)
-            .into_iter()
-            .for_each(|text| ctx.warn(text));
     }
 
     /// Validates the object in the hub with the hub's schema.
@@ -119,32 +95,19 @@ impl Writes {
         }
     }
 
-    /// Validates an object with the strategy of this version or, if it has none, of the hub.
-    fn validate_by_strategy(
-        &self,
-        new: &Object,
-        old: Option<&Object>,
-        hub: Option<&HubObject>,
-        hook: impl FnOnce(
-            &dyn ErasedStrategy,
-            &Object,
-            Option<&Object>,
-        ) -> Result<Vec<FieldError>, String>,
-    ) -> Result<Vec<FieldError>, ApiError> {
-        let Some((version, strategy)) = self.resource.kind.strategy(self.resource.version) else {
-            return Ok(Vec::new());
+    /// The strategy of this version or, if it has none, of the hub, with the objects that it reads.
+    fn strategy_input<'a>(
+        &'a self,
+        new: &'a Object,
+        old: Option<&'a Object>,
+        hub: Option<&'a HubObject>,
+    ) -> Option<StrategyInput<'a>> {
+        let (version, strategy) = self.resource.kind.strategy(self.resource.version)?;
+        let (new, old) = match hub.filter(|_| version != self.resource.version) {
+            Some(hub) => (&hub.new, hub.old.as_ref()),
+            None => (new, old),
         };
-        let result = match hub.filter(|_| version != self.resource.version) {
-            Some(hub) => hook(strategy, &hub.new, hub.old.as_ref()),
-            None => hook(strategy, new, old),
-        };
-        result.map_err(|text| {
-            self.cannot_handle(
-                &self.resource.def().kind,
-                &self.resource.def().version,
-                &text,
-            )
-        })
+        Some(StrategyInput { strategy, new, old })
     }
 
     fn invalid(&self, object: &Object, errors: &[FieldError]) -> ApiError {
@@ -155,6 +118,23 @@ impl Writes {
 /// Validates an update with a schema.
 fn validate_change(schema: &Schema, new: &Object, old: &Object) -> Vec<FieldError> {
     schema.validate_update(new.as_value(), old.as_value())
+}
+
+/// A strategy, and the objects of a write in its version.
+struct StrategyInput<'a> {
+    strategy: &'a dyn ErasedStrategy,
+    new: &'a Object,
+    /// `None` for a create.
+    old: Option<&'a Object>,
+}
+
+impl StrategyInput<'_> {
+    fn validate(&self, ctx: &RequestContext) -> Result<Vec<FieldError>, String> {
+        match self.old {
+            Some(old) => self.strategy.validate_update(ctx, self.new, old),
+            None => self.strategy.validate(ctx, self.new),
+        }
+    }
 }
 
 /// The errors of an object in the version of the request.
