@@ -114,9 +114,14 @@ impl Kind {
             check_segment("Namespace", namespace.unwrap_or_default())?;
         }
         check_segment("Name", name)?;
+        Ok(self.unchecked_key(namespace, name))
+    }
+
+    /// The storage key of an object whose name and namespace are segments of a key, or of none.
+    pub(crate) fn unchecked_key(&self, namespace: Option<&str>, name: &str) -> String {
         let mut key = self.prefix(namespace);
         key.push_str(name);
-        Ok(key)
+        key
     }
 
     /// The version with this `apiVersion`.

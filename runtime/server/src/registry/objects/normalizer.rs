@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use apiloom_meta::Object;
 use apiloom_storage::Revision;
 use apiloom_storage::cache::{INDEX_GROUP, Item, Normalize};
 use bytes::Bytes;
@@ -10,7 +11,8 @@ use bytes::Bytes;
 use super::cached_object::CachedObject;
 use super::json::Json;
 use super::kind::Kind;
-use super::listed::{ListedKind, TypedObject};
+use super::kind_version::VersionIndex;
+use super::listed::{ListedKind, TypedObject, TypedView};
 
 /// Decodes, indexes and measures stored values of a kind for its watch cache.
 pub(crate) struct CacheNormalizer(pub(crate) Arc<Kind>);
@@ -107,14 +109,10 @@ impl CacheNormalizer {
     ) -> Box<[Option<TypedObject>]> {
         let document = object.json().object();
         let typed = listed.views.iter().map(|view| {
-            let document = document.clone().map_err(|error| error.message);
-            let converted = document.and_then(|document| {
-                let converted = self
-                    .0
-                    .convert(document, object.version_index(), view.version);
-                converted.map_err(|error| error.message)
-            });
-            let typed = converted.and_then(|of| (view.decode)(&of).map_err(|e| e.to_string()));
+            let typed = match &document {
+                Ok(document) => self.typed_as(view, document, object.version_index()),
+                Err(error) => Err(error.message.clone()),
+            };
             typed
                 .inspect_err(|error| {
                     tracing::warn!(key, error, "an object that cannot be decoded is not listed");
@@ -122,5 +120,21 @@ impl CacheNormalizer {
                 .ok()
         });
         typed.collect()
+    }
+
+    /// A document of this version as one of the types.
+    fn typed_as(
+        &self,
+        view: &TypedView,
+        document: &Object,
+        version: VersionIndex,
+    ) -> Result<TypedObject, String> {
+        let typed = if version == view.version {
+            (view.decode)(document)
+        } else {
+            let converted = self.0.convert(document.clone(), version, view.version);
+            (view.decode)(&converted.map_err(|error| error.message)?)
+        };
+        typed.map_err(|error| error.to_string())
     }
 }

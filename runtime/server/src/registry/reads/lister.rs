@@ -219,9 +219,7 @@ impl Source {
 
     fn key(&self, namespace: &str, name: &str) -> String {
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
-        let mut key = self.kind.prefix(namespace);
-        key.push_str(name);
-        key
+        self.kind.unchecked_key(namespace, name)
     }
 
     /// The typed value of an object; `None` if it cannot be decoded, which the cache has logged.
