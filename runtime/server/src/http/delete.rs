@@ -36,7 +36,9 @@ pub(super) async fn delete(mut call: ResourceCall<'_>) -> Result<Response<Body>,
 }
 
 /// Responds with the list of deleted objects.
-pub(super) async fn delete_collection(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn delete_collection(
+    mut call: ResourceCall<'_>,
+) -> Result<Response<Body>, ApiError> {
     let read = || list_options(call.query, ListUse::List);
     let bytes = call.query.bytes();
     let list = call
