@@ -75,6 +75,9 @@ pub(crate) struct Run {
     /// How long each scenario of requests runs
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     pub(crate) seconds: u64,
+    /// Requests of each scenario, in place of a time: two runs then do the same work
+    #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    pub(crate) requests: Option<usize>,
 
     /// Watchers of the scenario watch
     #[arg(long, value_name = "N", default_value_t = 100)]

@@ -19,7 +19,7 @@ const PAGE: usize = 500;
 /// The `Accept` header of `kubectl get`.
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
-/// One worker, and how long it runs.
+/// One worker, and when it ends.
 struct Worker {
     scenario: Scenario,
     objects: Objects,
@@ -27,6 +27,8 @@ struct Worker {
     number: usize,
     workers: usize,
     until: Instant,
+    /// Requests of all workers together, in place of `until`.
+    requests: Option<usize>,
 }
 
 pub(super) async fn measure(bench: &Bench, scenario: Scenario) -> Result<Figures> {
@@ -55,6 +57,7 @@ pub(super) async fn measure(bench: &Bench, scenario: Scenario) -> Result<Figures
             number,
             workers,
             until,
+            requests: run.requests,
         };
         worker.work()
     });
@@ -75,8 +78,9 @@ impl Worker {
         let mut each = Vec::new();
         for round in 0.. {
             let mine = self.number + round * self.workers;
-            let over = match self.scenario {
-                Scenario::Delete => mine >= self.objects.count,
+            let over = match (self.scenario, self.requests) {
+                (Scenario::Delete, _) => mine >= self.objects.count,
+                (_, Some(requests)) => mine >= requests,
                 // At least one round, also if the time is very short.
                 _ => round > 0 && Instant::now() >= self.until,
             };
