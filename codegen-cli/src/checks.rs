@@ -28,6 +28,7 @@ pub(crate) fn check(
         problems: Vec::new(),
     };
     checker.anything();
+    checker.conditions();
     checker.groups();
     checker.constants();
     checker.kinds();
@@ -88,6 +89,31 @@ impl<'a> Checker<'a> {
                     .help("write `pub mod generated;`: main calls it"),
             ),
             Some(_) => {}
+        }
+    }
+
+    /// Refuses a `cfg` on kinds and groups of a package with a server. The list of kinds of other packages repeats it.
+    fn conditions(&mut self) {
+        if !self.has_server {
+            return;
+        }
+        for kind in &self.found.kinds {
+            if !kind.conditions.is_empty() {
+                let name = &kind.value.root.name.text;
+                self.problems.push(
+                    Problem::error(format!("the kind `{name}` depends on a `cfg`"))
+                        .at(self.kind_at(kind))
+                        .help("generated code and manifests are the same for every build: leave the `cfg` out"),
+                );
+            }
+        }
+        for group in &self.found.groups {
+            if !group.conditions.is_empty() {
+                self.problems.push(
+                    Problem::error("a group cannot depend on a `cfg`")
+                        .at(self.at(group.module, group.value.name.span)),
+                );
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, DeriveInput, Item, Token};
 
 use crate::problem::{Location, Problem};
-use crate::source::{self, Crate, Definition, Lookup, Module, ModuleId, Namespace, Presence};
+use crate::source::{self, Crate, Definition, Lookup, Module, ModuleId, Namespace};
 
 /// All declarations of a package.
 #[derive(Debug, Default)]
@@ -44,6 +44,8 @@ pub(crate) struct Declared<T> {
     pub(crate) value: T,
     /// The module that contains it.
     pub(crate) module: ModuleId,
+    /// The `cfg` attributes on which it depends, as they are written.
+    pub(crate) conditions: Vec<String>,
 }
 
 /// Collects the declarations of all modules.
@@ -139,20 +141,18 @@ impl Collector<'_> {
     }
 
     fn kind(&mut self, id: ModuleId, module: &Module, item: &mut DeriveInput, span: Span) {
-        if module.conditional || source::presence(&item.attrs) == Presence::Unknown {
-            self.problem(
-                Problem::error(format!("the kind `{}` depends on a `cfg`", item.ident))
-                    .at(self.krate.locate(id, item.ident.span()))
-                    .help("generated code and manifests are the same for every build: leave the `cfg` out"),
-            );
-        }
+        let conditions = source::all_conditions(&module.conditions, &item.attrs);
         self.check_reachable(id, item);
         self.canonical_paths(id, &mut item.attrs);
         let mut diagnostics = Diagnostics::default();
         let kind = apiloom_model::parse_kind(item, &mut diagnostics);
         self.diagnostics(id, item.ident.span(), &diagnostics);
         match kind {
-            Some(value) => self.found.kinds.push(Declared { value, module: id }),
+            Some(value) => self.found.kinds.push(Declared {
+                value,
+                module: id,
+                conditions,
+            }),
             None => {
                 self.found.incomplete = true;
                 if diagnostics.is_empty() {
@@ -290,15 +290,9 @@ impl Collector<'_> {
         let path = &item.mac.path;
         match self.krate.resolve(id, path, Namespace::Macro) {
             Lookup::Found(Definition::Apiloom(name)) if name == "group" => {
-                if source::presence(&item.attrs) == Presence::Unknown
-                    || self.krate.module(id).conditional
-                {
-                    self.problem(
-                        Problem::error("a group cannot depend on a `cfg`")
-                            .at(self.krate.locate(id, path.span())),
-                    );
-                }
-                self.group(id, path.span(), item.mac.tokens.clone());
+                let around = &self.krate.module(id).conditions;
+                let conditions = source::all_conditions(around, &item.attrs);
+                self.group(id, path.span(), item.mac.tokens.clone(), conditions);
             }
             Lookup::Missing | Lookup::Unknown if path.is_ident("group") => {
                 self.found.incomplete = true;
@@ -313,10 +307,14 @@ impl Collector<'_> {
         }
     }
 
-    fn group(&mut self, id: ModuleId, span: Span, tokens: TokenStream) {
+    fn group(&mut self, id: ModuleId, span: Span, tokens: TokenStream, conditions: Vec<String>) {
         let mut diagnostics = Diagnostics::default();
         match apiloom_model::parse_group(tokens, &mut diagnostics) {
-            Some(value) => self.found.groups.push(Declared { value, module: id }),
+            Some(value) => self.found.groups.push(Declared {
+                value,
+                module: id,
+                conditions,
+            }),
             None => self.found.unread_group = true,
         }
         self.diagnostics(id, span, &diagnostics);

@@ -54,6 +54,8 @@ pub struct Kind {
     pub plural: String,
     /// The Rust type: `crate::v1alpha1::Flunder`.
     pub rust_type: String,
+    /// The `cfg` attributes on which the type depends, as they are written.
+    pub conditions: Vec<String>,
     /// Whether objects live in a namespace.
     pub namespaced: bool,
     /// Served verbs, as RBAC spells them.

@@ -50,7 +50,15 @@ pub(crate) struct ListView {
     pub(crate) package: String,
     /// The path of the crate below.
     pub(crate) path: String,
-    pub(crate) types: Vec<String>,
+    pub(crate) types: Vec<TypeView>,
+}
+
+/// One type of the list.
+#[derive(Debug, Serialize)]
+pub(crate) struct TypeView {
+    /// The `cfg` attributes of the type.
+    pub(crate) conditions: Vec<String>,
+    pub(crate) rust_type: String,
 }
 
 /// `mod.rs`.
@@ -155,7 +163,12 @@ impl ListView {
         ListView {
             package: model.package.clone(),
             path: path.to_owned(),
-            types: kinds.map(|kind| kind.rust_type.clone()).collect(),
+            types: kinds
+                .map(|kind| TypeView {
+                    conditions: kind.conditions.clone(),
+                    rust_type: kind.rust_type.clone(),
+                })
+                .collect(),
         }
     }
 }
@@ -430,6 +443,7 @@ mod tests {
             version: "v1".to_owned(),
             plural: String::new(),
             rust_type: String::new(),
+            conditions: Vec::new(),
             namespaced: true,
             verbs: Vec::new(),
             subresources: Vec::new(),

@@ -7,6 +7,7 @@ mod broken;
 mod checked;
 mod convert;
 mod crate_path;
+mod debug;
 mod derives;
 mod fields;
 mod group;
@@ -132,5 +133,6 @@ fn struct_impls(model: &ApiStruct) -> TokenStream {
     let fields = fields::impl_has_fields(model);
     let proofs = schema::proofs(model.fields.iter());
     let checked = checked::of_struct(model);
-    quote! { #hooks #fields #proofs #checked }
+    let debug = debug::of_struct(model);
+    quote! { #hooks #fields #proofs #checked #debug }
 }

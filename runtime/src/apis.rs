@@ -1,3 +1,6 @@
-//! The kinds that every server has, a module for each group.
+//! The built-in kinds, a module for each group. Every server serves Namespace; the others need the cargo feature of their
+//! group, and [`Builder::built_in`](crate::server::Builder::built_in).
 
+#[cfg(feature = "apis-coordination")]
+pub use apiloom_apis::coordination;
 pub use apiloom_apis::core;

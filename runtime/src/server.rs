@@ -49,6 +49,7 @@ pub mod http {
 
 /// What is served: kinds at run time, and their objects by code.
 pub mod registry {
+    pub use apiloom_server::registry::BuiltIn;
     pub use apiloom_server::registry::CacheReport;
     pub use apiloom_server::registry::Catalog;
     pub use apiloom_server::registry::CatalogChange;

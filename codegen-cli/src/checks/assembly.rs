@@ -82,6 +82,7 @@ impl Assembly<'_> {
             version: kind.version.value.clone(),
             plural: kind.plural.value.clone(),
             rust_type: rust_type(self.krate, declared),
+            conditions: declared.conditions.clone(),
             namespaced: kind.scope == Scope::Namespaced,
             verbs: verbs(&kind.verbs),
             subresources: subresources(kind),

@@ -1,5 +1,7 @@
 //! Checks the names of kinds: unique in their group, the same in every version of a kind.
 
+use apiloom_apis::core::v1::Namespace;
+use apiloom_meta::Resource as _;
 use apiloom_meta::kind::names::KindNames;
 use apiloom_model::{Kind, Spanned};
 
@@ -63,15 +65,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Refuses what the server's own kinds leave no room for. A package without a server may be of the server.
+    /// Refuses what the kind that every server has leaves no room for. A package without a server may be of the server.
     fn own_kinds(&mut self, kind: &Declared<Kind>) {
         if !self.has_server {
             return;
         }
-        for def in apiloom_apis::generated::definitions() {
-            if def.group == kind.value.group.value {
-                self.own_kind(kind, &def.names());
-            }
+        let def = Namespace::definition();
+        if def.group == kind.value.group.value {
+            self.own_kind(kind, &def.names());
         }
     }
 

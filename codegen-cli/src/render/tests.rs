@@ -17,6 +17,7 @@ fn full() -> (Model, Settings) {
         version: "v1".to_owned(),
         plural: "httproutes".to_owned(),
         rust_type: "crate::v1::HTTPRoute".to_owned(),
+        conditions: Vec::new(),
         namespaced: true,
         verbs: vec!["create".to_owned(), "get".to_owned()],
         subresources: vec![Subresource {

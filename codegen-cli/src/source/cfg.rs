@@ -1,5 +1,6 @@
 //! Evaluates `cfg` as far as possible without a build: only `test` is known (it is off).
 
+use quote::ToTokens as _;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Meta, Token};
 
@@ -21,6 +22,21 @@ pub(crate) fn presence(attrs: &[Attribute]) -> Presence {
         attr.parse_args::<Meta>()
             .map_or(Presence::Unknown, |meta| evaluate(&meta))
     }))
+}
+
+/// The `cfg` attributes that cannot be evaluated here, as they are written: those of what is around an item, then its own.
+pub(crate) fn all_conditions(around: &[String], attrs: &[Attribute]) -> Vec<String> {
+    let own = attrs.iter().filter(|attr| {
+        attr.path().is_ident("cfg") && presence(std::slice::from_ref(attr)) == Presence::Unknown
+    });
+    let own = own.map(|attr| attr.to_token_stream().to_string());
+    let mut all = around.to_vec();
+    for condition in own {
+        if !all.contains(&condition) {
+            all.push(condition);
+        }
+    }
+    all
 }
 
 fn evaluate(condition: &Meta) -> Presence {

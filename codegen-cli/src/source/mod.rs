@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-pub(crate) use cfg::{Presence, presence};
+pub(crate) use cfg::{Presence, all_conditions};
 use import::Import;
 pub(crate) use import::{reachable, unraw};
 pub(crate) use resolve::{Definition, GROUP, Lookup, Namespace};
@@ -42,8 +42,8 @@ pub(crate) struct Module {
     pub(crate) file: usize,
     /// Whether the whole crate can name it, considering only its own declaration.
     pub(crate) visible: bool,
-    /// Whether the module or a parent has a `cfg` that cannot be evaluated here.
-    pub(crate) conditional: bool,
+    /// The `cfg` of the module and its parents that cannot be evaluated here, as attributes.
+    pub(crate) conditions: Vec<String>,
     /// All items except modules.
     pub(crate) items: Vec<syn::Item>,
     /// Modules inside it, by name.
@@ -171,7 +171,7 @@ struct Nested {
     parent: ModuleId,
     path: Vec<String>,
     visible: bool,
-    conditional: bool,
+    conditions: Vec<String>,
 }
 
 impl Loader<'_> {
@@ -181,7 +181,7 @@ impl Loader<'_> {
             parent: None,
             file: 0,
             visible: true,
-            conditional: false,
+            conditions: Vec::new(),
             items: Vec::new(),
             children: BTreeMap::new(),
             imports: Vec::new(),
@@ -285,7 +285,7 @@ impl Loader<'_> {
             parent,
             path,
             visible: reachable(&item.vis, &around.path),
-            conditional: around.conditional || presence == Presence::Unknown,
+            conditions: cfg::all_conditions(&around.conditions, &item.attrs),
         };
         match item.content {
             Some((_, items)) => {
@@ -395,7 +395,7 @@ impl Loader<'_> {
             parent: Some(nested.parent),
             file,
             visible: nested.visible,
-            conditional: nested.conditional,
+            conditions: nested.conditions,
             items: Vec::new(),
             children: BTreeMap::new(),
             imports: Vec::new(),

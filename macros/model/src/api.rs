@@ -95,6 +95,8 @@ pub struct Field {
     pub members: Vec<Spanned<String>>,
     /// How it converts, if not by its type.
     pub convert: FieldConversion,
+    /// Where it is declared that `Debug` hides the value.
+    pub sensitive: Option<SourceSpan>,
 }
 
 /// The outermost shape of a type by its tokens.

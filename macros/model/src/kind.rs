@@ -56,6 +56,8 @@ pub struct Kind {
     pub spoke_of: Option<Code>,
     /// Whether objects are kept in a store; without one the kind serves `create` alone.
     pub has_store: bool,
+    /// The path of the objects' keys in the store, if it is not `GROUP/PLURAL`.
+    pub store_path: Option<Spanned<String>>,
     /// Whether objects are stored in this version.
     pub storage: bool,
     /// Whether the version is served.

@@ -6,7 +6,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Fields, parse_quote};
 
-use super::schema;
+use super::{debug, schema};
 
 /// Derives that every API type has, and their paths.
 fn added_derives(present: &[&str]) -> Attribute {
@@ -46,15 +46,23 @@ pub(super) const WRITTEN_OUT: [&str; 3] = ["Serialize", "Deserialize", "JsonSche
 pub(crate) fn record(item: &DeriveInput, model: &ApiStruct) -> TokenStream {
     let mut item = stripped(item);
     let present = model.derives.iter().map(String::as_str);
-    let present: Vec<&str> = present.chain(WRITTEN_OUT).collect();
-    item.attrs.insert(0, added_derives(&present));
+    let present = present.chain(WRITTEN_OUT).chain(own_debug(model));
+    item.attrs
+        .insert(0, added_derives(&present.collect::<Vec<_>>()));
     quote!(#item)
+}
+
+/// `Debug`, if the struct has sensitive fields: it is written out then, see [`super::debug`].
+fn own_debug(model: &ApiStruct) -> Option<&'static str> {
+    debug::is_written_out(model).then_some("Debug")
 }
 
 /// The struct with our additions.
 pub(crate) fn decorated_struct(item: &DeriveInput, model: &ApiStruct) -> TokenStream {
     let mut item = stripped(item);
-    decorate(&mut item, &model.derives, &schema::of_struct(model));
+    let mut present = model.derives.clone();
+    present.extend(own_debug(model).map(str::to_owned));
+    decorate(&mut item, &present, &schema::of_struct(model));
     item.attrs
         .push(parse_quote!(#[serde(rename_all = "camelCase")]));
     if let Data::Struct(data) = &mut item.data {

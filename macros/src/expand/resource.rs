@@ -93,6 +93,13 @@ fn definition(kind: &Kind) -> TokenStream {
         Some(message) => quote!(::core::option::Option::Some(&#message)),
         None => quote!(::core::option::Option::None),
     };
+    let store_path = match &kind.store_path {
+        Some(path) => {
+            let path = text(&path.value);
+            quote!(::core::option::Option::Some(#path))
+        }
+        None => quote!(::core::option::Option::None),
+    };
     let lifecycle = lifecycle(kind);
     let name_format = variant(
         "NameFormat",
@@ -121,6 +128,7 @@ fn definition(kind: &Kind) -> TokenStream {
             subresources: ::std::vec![#(#subresources),*],
             deletion: #deletion,
             has_store: #has_store,
+            store_path: #store_path,
             storage: #storage,
             served: #served,
             conversion: #conversion,

@@ -1,8 +1,11 @@
-//! The kinds that every server has, declared with the macros as users declare theirs; one module for each group.
+//! The built-in kinds, declared with the macros as users declare theirs; one module for each group.
 //!
+//! Every server serves Namespace. The others need the feature of their group, and are served by servers that ask for them.
 //! This is their data. Their rules (strategies, admission) are code of the server.
 
 #[rustfmt::skip]
 pub mod generated;
 
+#[cfg(feature = "coordination")]
+pub mod coordination;
 pub mod core;

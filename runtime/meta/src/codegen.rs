@@ -102,6 +102,15 @@ pub trait ShapeOther {
 
 impl<T> ShapeOther for Shape<T> {}
 
+/// What `Debug` prints for the value of a sensitive field.
+pub struct Redacted;
+
+impl std::fmt::Debug for Redacted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("<redacted>")
+    }
+}
+
 /// Whether a list or a map is empty, so that it is omitted.
 pub trait IsEmpty {
     /// Whether it has no elements.

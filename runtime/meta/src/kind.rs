@@ -226,6 +226,9 @@ pub struct ResourceDef {
     pub deletion: DeletionRule,
     /// Whether objects are stored. A kind without a store supports only `create`, with a handler.
     pub has_store: bool,
+    /// Path of the objects' keys in the store, below the prefix of all keys; `None` for `GROUP/PLURAL`, and `PLURAL` in the
+    /// core group. All versions of a kind have the same.
+    pub store_path: Option<SmolStr>,
     /// Whether this is the storage version.
     pub storage: bool,
     /// Whether the version is served.

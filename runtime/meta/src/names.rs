@@ -6,6 +6,7 @@ const DNS_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const DNS_SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const DNS_1035_LABEL: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const LABEL_KEY_NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const CONFIG_MAP_KEY: &str = "[-._a-zA-Z0-9]+";
 const LABEL_VALUE: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
 
 const LABEL_KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
@@ -166,6 +167,26 @@ pub fn label_value(text: &str) -> Vec<String> {
     if !(text.is_empty() || is_label_word(text)) {
         let words = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
         complaints.push(rule(words, LABEL_VALUE, &["MyValue", "my_value", "12345"]));
+    }
+    complaints
+}
+
+/// Checks a key of the data of a ConfigMap or a Secret, which can be a file name: `app.properties`.
+pub fn config_map_key(text: &str) -> Vec<String> {
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    let mut complaints = Vec::new();
+    if text.len() > SUBDOMAIN_MAX_BYTES {
+        complaints.push(at_most_characters(SUBDOMAIN_MAX_BYTES));
+    }
+    if text.is_empty() || !text.bytes().all(is_legal) {
+        let words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
+        let examples = ["key.name", "KEY_NAME", "key-name"];
+        complaints.push(rule(words, CONFIG_MAP_KEY, &examples));
+    }
+    match text {
+        "." | ".." => complaints.push(format!("must not be '{text}'")),
+        _ if text.starts_with("..") => complaints.push("must not start with '..'".to_owned()),
+        _ => {}
     }
     complaints
 }

@@ -2,6 +2,7 @@
 
 mod typed;
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -16,11 +17,23 @@ use typed::TypedCache;
 /// An object of any kind, for the registry. Its document is always a JSON object.
 ///
 /// It caches its typed value (see [`Object::typed`]) until a field changes; a clone does not have it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Object {
     /// Always a [`Value::Object`].
     document: Value,
     typed: TypedCache,
+}
+
+/// Only which object it is: the rest may be secret.
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Object")
+            .field("api_version", &self.api_version())
+            .field("kind", &self.kind())
+            .field("namespace", &self.namespace())
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Object {

@@ -235,7 +235,7 @@ async fn a_change_that_cannot_be_made_changes_nothing() {
         refused,
         [
             "pots.kitchen.example.com cannot be removed: it is not registered",
-            "namespaces cannot be removed: every server serves it"
+            "namespaces cannot be removed: the server itself serves it"
         ]
     );
     let twice = CatalogChange::new().kind::<Pot>().kind::<Pot>();
@@ -289,6 +289,7 @@ fn ladles(schema: &Value) -> ResourceDef {
         description: "Ladle serves soup.".into(),
         place: None,
         protobuf: None,
+        store_path: None,
         schema: SchemaSource::Document(Arc::new(Schema::of_resource(schema).unwrap())),
         ..Pot::definition()
     }

@@ -49,6 +49,7 @@ fn spoon(version: &str, color: &str, conversion: Option<ConversionMethod>) -> Re
         short_names: Vec::new(),
         place: None,
         protobuf: None,
+        store_path: None,
         storage: conversion.is_none(),
         conversion: conversion.map(|method| Conversion {
             hub_version: "v1".into(),

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
+mod built_in;
 mod changes;
 mod client_certificates;
 mod conversions;

@@ -17,6 +17,10 @@ pub struct Part {
 pub enum Mode {
     #[api(required)]
     Fast,
+    Secret {
+        #[api(sensitive)]
+        password: String,
+    },
 }
 
 fn main() {}

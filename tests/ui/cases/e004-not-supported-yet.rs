@@ -42,7 +42,6 @@ pub struct Part {
         at(name, required),
         when(name == "x", required),
         since = "1.3",
-        sensitive,
         schema_with = f,
         schema_doc = skip,
     )]

@@ -22,6 +22,22 @@ pub struct Part {
 }
 
 #[apiloom::api]
+#[derive(Debug)]
+pub struct Login {
+    #[api(sensitive)]
+    pub password: String,
+}
+
+/// Its derives are the user's own.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema, Resource)]
+#[resource(group = "example.com", version = "v1", namespaced)]
+pub struct Account {
+    pub metadata: ObjectMeta,
+    #[api(sensitive)]
+    pub password: String,
+}
+
+#[apiloom::api]
 pub enum Mode {
     #[api(unknown, json = "x")]
     Other(String),

@@ -2,7 +2,7 @@
 
 use apiloom::prelude::*;
 
-#[apiloom::resource(group = "Example_com", version = "V1", kind = "thing", plural = "Things", singular = "a b", list_kind = "list", shortname = "-x", category = "1", namespaced)]
+#[apiloom::resource(group = "Example_com", version = "V1", kind = "thing", plural = "Things", singular = "a b", list_kind = "list", shortname = "-x", category = "1", store_path = "/things", namespaced)]
 pub struct Thing {
     pub metadata: ObjectMeta,
     #[api(json = "a.b")]

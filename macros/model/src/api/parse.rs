@@ -144,6 +144,8 @@ pub(crate) fn read_struct(item: &DeriveInput, form: Form, d: &mut Diagnostics) -
         .map(|(at, field)| parse_field((at, field), &item.ident, form, camel, d))
         .collect();
     check_siblings(&fields, d);
+    let derives = item::derives(&item.attrs);
+    check_sensitive(&fields, form, &derives, d);
     // After another error the intended arguments are unknown.
     let has_error = d.errors().len() > before;
     match &union {
@@ -158,7 +160,33 @@ pub(crate) fn read_struct(item: &DeriveInput, form: Form, d: &mut Diagnostics) -
         union,
         conversions,
         fields,
-        derives: item::derives(&item.attrs),
+        derives,
+    }
+}
+
+/// Reports sensitive fields that a `Debug` of the user's own would print.
+fn check_sensitive(fields: &[Field], form: Form, derives: &[String], d: &mut Diagnostics) {
+    let help = match form {
+        Form::Derive => {
+            "write `Debug` by hand so that it hides the field, and leave `sensitive` out"
+        }
+        Form::Attribute if derives.iter().any(|name| name == "Debug") => {
+            "leave `Debug` out of the derives: the attribute writes one that hides the field"
+        }
+        Form::Attribute => return,
+    };
+    for field in fields {
+        if let Some(span) = field.sensitive {
+            d.error(
+                Id::Contradiction,
+                span,
+                format!(
+                    "the `Debug` of the type is not written here, so it prints `{}`",
+                    field.name.text
+                ),
+            )
+            .help(help);
+        }
     }
 }
 
@@ -220,6 +248,7 @@ fn parse_field(
         default_with: None,
         members: Vec::new(),
         convert: FieldConversion::default(),
+        sensitive: None,
         name,
     };
     for arg in &args {
@@ -258,6 +287,7 @@ fn read_field_key(field: &mut Field, arg: &Arg, d: &mut Diagnostics) {
             }
         }
         "member" => field.members = read_members(arg, d),
+        "sensitive" => field.sensitive = arg.flag(d).then(|| arg.span()),
         "convert" => field.convert = read_field_conversion(arg, d).unwrap_or_default(),
         _ => read_rule(&mut field.rules, arg, d),
     }
@@ -631,6 +661,14 @@ fn read_content(variant: &syn::Variant, item: &Ident, d: &mut Diagnostics) -> Op
                 .enumerate()
                 .map(|field| parse_field(field, item, Form::Attribute, true, d))
                 .collect();
+            for span in fields.iter().filter_map(|field| field.sensitive) {
+                d.error(
+                    Id::MisplacedKey,
+                    span,
+                    "`sensitive` has no meaning inside a variant",
+                )
+                .help("move the fields of the variant into a struct");
+            }
             for compute in fields.iter().filter_map(|f| f.default_with.as_ref()) {
                 d.error(
                     Id::DefaultTarget,

@@ -47,6 +47,22 @@ pub(crate) fn check_label(what: &str, name: &Spanned<String>, d: &mut Diagnostic
     }
 }
 
+/// Checks the path of keys: segments of names, such as `leases` or `services/specs`.
+pub(super) fn check_store_path(path: &Spanned<String>, d: &mut Diagnostics) {
+    let is_segment = |segment: &str| {
+        let is_legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b);
+        segment.starts_with(|c: char| c.is_ascii_lowercase()) && segment.bytes().all(is_legal)
+    };
+    if !path.split('/').all(is_segment) {
+        bad_name(
+            "store path",
+            path,
+            "write segments of lower-case letters, digits, `-` and `.`, with `/` between them",
+            d,
+        );
+    }
+}
+
 pub(super) fn check_camel(what: &str, name: &Spanned<String>, d: &mut Diagnostics) {
     let valid = name.starts_with(|c: char| c.is_ascii_uppercase())
         && name.bytes().all(|b| b.is_ascii_alphanumeric())

@@ -2,7 +2,7 @@
 
 use syn::{Data, DeriveInput};
 
-use super::naming::{bad_name, check_camel, check_group, check_label};
+use super::naming::{bad_name, check_camel, check_group, check_label, check_store_path};
 use super::subresource::{self, Declared};
 use super::{
     Column, ColumnSource, ColumnType, Deletion, FieldRef, Kind, Lifecycle, NameFormat, Query,
@@ -112,6 +112,7 @@ struct Keys {
     deletion: Option<Deletion>,
     /// False for `store = none`.
     has_store: Option<bool>,
+    store_path: Option<Spanned<String>>,
     verbs: Option<Vec<Verb>>,
     columns: Vec<Column>,
     selectable: Vec<FieldRef>,
@@ -174,6 +175,9 @@ impl Keys {
             "cluster" if arg.flag(d) => self.scope = Some(Scope::Cluster),
             "status" | "subresource" => subresource::add(&mut self.subresources, arg, d),
             "store" => self.has_store = one_of(arg, "store", &[("none", false)], d),
+            "store_path" => {
+                self.store_path = arg.string(d).inspect(|path| check_store_path(path, d));
+            }
             "deletion" => self.deletion = subresource::read_deletion(arg, d),
             "verbs" => self.verbs = Some(read_verbs(arg, d)),
             "readonly" if arg.flag(d) => {
@@ -275,6 +279,7 @@ impl Keys {
             subresources,
             deletion: self.deletion,
             has_store,
+            store_path: self.store_path,
             verbs: self.verbs.unwrap_or_else(|| all_verbs.to_vec()),
             columns: self.columns,
             selectable: self.selectable,

@@ -2,6 +2,24 @@
 
 mod protobuf;
 
+#[cfg(feature = "core")]
+mod config_map;
+#[cfg(feature = "core")]
+mod reference;
+#[cfg(feature = "core")]
+mod secret;
+#[cfg(feature = "core")]
+mod service_account;
+
+#[cfg(feature = "core")]
+pub use config_map::ConfigMap;
+#[cfg(feature = "core")]
+pub use reference::ObjectReference;
+#[cfg(feature = "core")]
+pub use secret::Secret;
+#[cfg(feature = "core")]
+pub use service_account::{LocalObjectReference, ServiceAccount};
+
 use apiloom_macros::{api, resource};
 use apiloom_meta::{ObjectMeta, Time};
 

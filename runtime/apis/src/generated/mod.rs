@@ -3,5 +3,15 @@
 use ::apiloom_meta::codegen::{Resource, ResourceDef};
 /// Every kind in every version.
 pub fn definitions() -> ::std::vec::Vec<ResourceDef> {
-    ::std::vec::Vec::from([<crate::core::v1::Namespace as Resource>::definition()])
+    ::std::vec::Vec::from([
+        #[cfg(feature = "core")]
+        <crate::core::v1::ConfigMap as Resource>::definition(),
+        <crate::core::v1::Namespace as Resource>::definition(),
+        #[cfg(feature = "core")]
+        <crate::core::v1::Secret as Resource>::definition(),
+        #[cfg(feature = "core")]
+        <crate::core::v1::ServiceAccount as Resource>::definition(),
+        #[cfg(feature = "coordination")]
+        <crate::coordination::v1::Lease as Resource>::definition(),
+    ])
 }

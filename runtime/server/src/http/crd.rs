@@ -99,7 +99,7 @@ fn resources<'a>(sources: &'a [Source], unserved: &'a [KindSource]) -> Vec<Vec<&
     let mut resources: Vec<Vec<&KindSource>> = Vec::new();
     for kind in served
         .chain(unserved)
-        .filter(|kind| kind.def.has_store && !kind.def.group.is_empty())
+        .filter(|kind| kind.def.has_store && !kind.def.group.is_empty() && !kind.is_own)
     {
         let resource = kind.def.group_resource();
         match resources

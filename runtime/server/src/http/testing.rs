@@ -149,6 +149,7 @@ pub(crate) fn flunder() -> ResourceDef {
         description: "Flunder is an example type with a spec and a status.".into(),
         place: None,
         protobuf: None,
+        store_path: None,
         schema: SchemaSource::Type(|| Err(apiloom_meta::schema::SchemaErrors(Vec::new()))),
     }
 }

@@ -18,6 +18,7 @@ mod writes;
 pub use apiloom_apis::core::v1::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
 pub(crate) use catalog::builder::DEFAULT_MAX_OBJECT_BYTES;
 pub use catalog::builder::RegistryBuilder;
+pub use catalog::built_in::BuiltIn;
 pub use catalog::change::CatalogChange;
 pub use catalog::report::{CacheReport, ResourceReport};
 pub use catalog::resources::Registry;

@@ -22,7 +22,8 @@ use crate::auth::{
     StaticToken,
 };
 use crate::registry::{
-    Admission, AdmissionContext, Handler, Lister, Listers, Registry, RegistryBuilder, Strategy,
+    Admission, AdmissionContext, BuiltIn, Handler, Lister, Listers, Registry, RegistryBuilder,
+    Strategy,
 };
 
 /// A registration, applied once the store is open.
@@ -69,6 +70,28 @@ impl Builder {
     #[must_use]
     pub fn lazy_kind<K: Resource>(self) -> Self {
         self.step(|registry| registry.lazy_kind::<K>())
+    }
+
+    /// Serves a built-in kind, such as ConfigMap, with the rules of kube-apiserver. Its schema is made when it is first
+    /// needed, as for [`Builder::lazy_kind`].
+    ///
+    /// ```
+    /// # #[cfg(feature = "apis-core")] {
+    /// use apiloom_apis::core::v1::{ConfigMap, Secret};
+    /// # fn example(builder: apiloom_server::Builder) -> apiloom_server::Builder {
+    /// builder.built_in::<ConfigMap>().built_in::<Secret>()
+    /// # }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn built_in<K: BuiltIn>(self) -> Self {
+        self.step(|registry| registry.built_in::<K>())
+    }
+
+    /// Serves the built-in kinds of all enabled cargo features (`apis-core` and so on; `apis` of `apiloom` enables all).
+    #[must_use]
+    pub fn all_built_in(self) -> Self {
+        self.step(RegistryBuilder::all_built_in)
     }
 
     /// Adds a strategy for one version of a kind. A version without one uses the strategy of its hub.

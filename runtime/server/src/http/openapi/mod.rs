@@ -55,7 +55,7 @@ pub(crate) type SchemaInCrd = dyn Fn() -> CrdSchema + Send + Sync;
 /// A kind's definition with functions for its schema.
 pub(crate) struct KindSource {
     pub(crate) def: ResourceDef,
-    /// Whether this is a kind that every apiloom server has.
+    /// Whether this is a kind of the server itself, such as Namespace.
     pub(crate) is_own: bool,
     pub(crate) schema: Box<SchemaAs>,
     pub(crate) in_crd: Box<SchemaInCrd>,

@@ -161,6 +161,7 @@ fn definition<K: Resource>(
         description: "A kind for tests.".into(),
         place: None,
         protobuf: None,
+        store_path: None,
         schema: SchemaSource::Type(schema),
     }
 }

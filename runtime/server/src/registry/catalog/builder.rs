@@ -38,9 +38,10 @@ pub struct RegistryBuilder {
     stores: Vec<(GroupResource, Arc<dyn Storage>)>,
     key_prefix: String,
     groups: Vec<GroupDef>,
-    /// Definitions of all kinds; the server's own come first.
+    /// Definitions of the server's own kinds: Namespace, and the built-in kinds that were asked for.
+    pub(super) own: Vec<ResourceDef>,
+    /// Definitions of the other kinds.
     defs: Vec<ResourceDef>,
-    own_kinds: usize,
     strategies: Vec<VersionStrategy>,
     handlers: Vec<VersionHandler>,
     admission: Vec<MakeAdmission>,
@@ -61,8 +62,9 @@ pub struct RegistryBuilder {
 impl fmt::Debug for RegistryBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kinds: Vec<String> = self
-            .defs
+            .own
             .iter()
+            .chain(&self.defs)
             .map(|def| format!("{:?}", def.gvk()))
             .collect();
         f.debug_struct("RegistryBuilder")
@@ -79,15 +81,15 @@ impl Registry {
 }
 
 impl RegistryBuilder {
-    /// A builder with the server's own kinds.
+    /// A builder with the kind that every server has.
     pub(crate) fn new(store: Arc<dyn Storage>) -> Self {
         let mut builder = Self {
             store,
             stores: Vec::new(),
             key_prefix: "/registry".to_owned(),
             groups: Vec::new(),
+            own: Vec::new(),
             defs: Vec::new(),
-            own_kinds: 0,
             strategies: Vec::new(),
             handlers: Vec::new(),
             admission: Vec::new(),
@@ -100,8 +102,7 @@ impl RegistryBuilder {
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
             checks_lazy_types: false,
         };
-        builder.defs = own_kinds();
-        builder.own_kinds = builder.defs.len();
+        builder.own.push(own_kind(Namespace::definition()));
         builder.strategy::<Namespace>(NamespaceRules);
         builder.admission(|context| Box::new(NamespaceLifecycle::new(context.lister())));
         builder
@@ -200,7 +201,9 @@ impl RegistryBuilder {
     /// src/v2.rs:5: ..`.
     pub fn build(mut self) -> Result<Registry, Vec<String>> {
         let mut problems = Vec::new();
-        refuse_own_kinds(self.own_kinds, &mut self.defs, &mut problems);
+        let own_kinds = self.own.len();
+        self.defs.splice(0..0, self.own);
+        refuse_own_kinds(own_kinds, &mut self.defs, &mut problems);
         let groups = complete_groups(&self.groups, &self.defs, &mut problems);
         problems.extend(ambiguous_names(&self.defs));
         let readers_bytes = self.history_bytes.unwrap_or(Budget::DEFAULT_BYTES);
@@ -214,7 +217,7 @@ impl RegistryBuilder {
             checks_lazy_types: self.checks_lazy_types,
             problems: &mut problems,
         };
-        let (order, kinds) = kinds.build(self.defs.clone(), self.own_kinds);
+        let (order, kinds) = kinds.build(self.defs.clone(), own_kinds);
         problems.extend(unused_stores(&self.stores, &order, &self.defs));
         let context = AdmissionContext::new(self.listers.clone());
         let plugins: Vec<Box<dyn Admission>> = self
@@ -266,10 +269,10 @@ impl RegistryBuilder {
     }
 }
 
-/// The server's own kinds, without source locations: errors about users' kinds should not show files of this crate.
-fn own_kinds() -> Vec<ResourceDef> {
-    let own = apiloom_apis::generated::definitions().into_iter();
-    own.map(|def| ResourceDef { place: None, ..def }).collect()
+/// A kind of the server's own, without its source location: errors about users' kinds should not show files of this
+/// repository.
+pub(super) fn own_kind(def: ResourceDef) -> ResourceDef {
+    ResourceDef { place: None, ..def }
 }
 
 /// An endpoint for the namespaces that the server itself creates, without admission and cache.
@@ -296,7 +299,7 @@ pub(super) fn refuse_own_kinds(
         });
         if let Some(own) = taken {
             let why = format!(
-                "every server serves the kind {} and the resource {} of {} itself",
+                "the server itself serves the kind {} and the resource {} of {}",
                 own.kind,
                 own.plural,
                 group_label(&own.group)

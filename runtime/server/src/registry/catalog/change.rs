@@ -162,7 +162,7 @@ impl Registry {
         let unknown = change.removed.iter().filter_map(|resource| {
             let why = match present.kinds.get(resource) {
                 None => "it is not registered",
-                Some(of) if of.kind.is_own => "every server serves it",
+                Some(of) if of.kind.is_own => "the server itself serves it",
                 Some(_) => return None,
             };
             Some(format!("{resource} cannot be removed: {why}"))

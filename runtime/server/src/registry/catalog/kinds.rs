@@ -111,7 +111,7 @@ impl Kinds<'_> {
             }
             versions.entry(id).or_default().push(def);
         }
-        let kinds = versions
+        let kinds: BTreeMap<GroupResource, Arc<Kind>> = versions
             .into_iter()
             .filter_map(|(id, defs)| {
                 Some((
@@ -120,6 +120,7 @@ impl Kinds<'_> {
                 ))
             })
             .collect();
+        self.check_store_paths(&kinds);
         let strategies = self.strategies.iter();
         let strategies =
             strategies.map(|one| one.unused_problem("strategy", " or has one already"));
@@ -128,6 +129,29 @@ impl Kinds<'_> {
             handlers.map(|one| one.unused_problem("handler", ", has a store, or has one already"));
         self.problems.extend(strategies.chain(handlers));
         (order, kinds)
+    }
+
+    /// Reports kinds whose keys are among those of another kind.
+    fn check_store_paths(&mut self, kinds: &BTreeMap<GroupResource, Arc<Kind>>) {
+        let stored = kinds.values().filter(|kind| kind.has_store());
+        let mut prefixes: Vec<(String, &Kind)> =
+            stored.map(|kind| (kind.prefix(None), &**kind)).collect();
+        // A prefix comes right before those that begin with it.
+        prefixes.sort_by(|(left, _), (right, _)| left.cmp(right));
+        for pair in prefixes.windows(2) {
+            let [(outer, first), (inner, second)] = pair else {
+                continue;
+            };
+            if inner.starts_with(outer.as_str()) && Arc::ptr_eq(&first.store, &second.store) {
+                let problem =
+                    format!("have the same keys in the store, {inner}: change a `store_path`");
+                self.problems.push(two_kinds_problem(
+                    first.stored_def(),
+                    second.stored_def(),
+                    problem,
+                ));
+            }
+        }
     }
 
     /// The store of a kind.
@@ -214,6 +238,10 @@ impl Kinds<'_> {
                 || !first.subresource_names().eq(def.subresource_names())
             {
                 let problem = "differ in kind, scope or subresources";
+                self.problems.push(two_kinds_problem(first, def, problem));
+            }
+            if first.store_path != def.store_path {
+                let problem = "differ in their store path";
                 self.problems.push(two_kinds_problem(first, def, problem));
             }
             if first.has_store != def.has_store {

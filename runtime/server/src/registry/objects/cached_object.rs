@@ -1,6 +1,7 @@
 //! An object in the watch cache, and ids for its states.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
@@ -18,7 +19,6 @@ use super::listed::TypedObject;
 pub(crate) type State = Arc<Snapshot<CachedObject>>;
 
 /// An object in the watch cache: its served JSON in the storage version, and the values that selectors compare.
-#[derive(Debug)]
 pub(crate) struct CachedObject {
     /// The whole document, `kind` and `apiVersion` first.
     pub(crate) json: Box<[u8]>,
@@ -36,6 +36,15 @@ pub(crate) struct CachedObject {
     fields: Box<[Box<str>]>,
     /// As each of the types that listers read; empty for kinds without listers.
     typed: Box<[Option<TypedObject>]>,
+}
+
+/// Without the document, which may be secret.
+impl fmt::Debug for CachedObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CachedObject")
+            .field("bytes", &self.json.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl CachedObject {

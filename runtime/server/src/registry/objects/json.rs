@@ -1,6 +1,7 @@
 //! A document as JSON, with the positions of its metadata and its resourceVersion.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
 
 use apiloom_meta::codec::{Format, decode_value, encode_object, value_end};
@@ -22,11 +23,20 @@ fn metadata(json: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// A document as JSON: `kind`, `apiVersion`, `metadata`, then the fields that its type declares.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Json<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,
     /// Start and end of the value of `metadata`; (0, 0) for a document without it.
     pub(crate) metadata: (usize, usize),
+}
+
+/// Without the document, which may be secret.
+impl fmt::Debug for Json<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Json")
+            .field("bytes", &self.bytes.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> Json<'a> {

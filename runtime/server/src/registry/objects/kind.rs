@@ -40,7 +40,7 @@ pub(crate) struct Kind {
     pub(crate) resource: GroupResource,
     pub(crate) group_kind: GroupKind,
     pub(crate) scope: Scope,
-    /// Whether this is a kind that every apiloom server has, such as Namespace.
+    /// Whether this is a kind of the server itself: Namespace, or a built-in kind that its builder was asked for.
     pub(crate) is_own: bool,
     pub(crate) store: Arc<dyn Storage>,
     /// Common prefix of the keys of all kinds.
@@ -89,8 +89,14 @@ impl Kind {
         let GroupResource { group, resource } = &self.resource;
         // Built without `format!`, since every request needs it.
         let mut prefix = String::with_capacity(KEY_BYTES);
-        // Keys of the core group have no segment for the group.
-        let group = Some(group.as_str()).filter(|group| !group.is_empty());
+        let (group, resource) = match &self.stored_def().store_path {
+            Some(path) => (None, path.as_str()),
+            // Keys of the core group have no segment for the group.
+            None => (
+                Some(group.as_str()).filter(|group| !group.is_empty()),
+                resource.as_str(),
+            ),
+        };
         let namespace = namespace.filter(|_| self.scope == Scope::Namespaced);
         let parts = [
             Some(self.key_prefix.as_str()),

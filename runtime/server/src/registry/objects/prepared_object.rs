@@ -4,6 +4,7 @@
 //! the number at its place. Stored bytes are checked, and decoded only if the current schema would serve other bytes.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use apiloom_meta::codec::{VersionPlace, encode_object, verbatim, version_place};
@@ -23,12 +24,20 @@ const MEMBER: (&str, &str) = ("\"resourceVersion\":\"", "\"");
 const MAX_PENDING_WRITES: usize = 4096;
 
 /// An object of the storage version, encoded.
-#[derive(Debug)]
 pub(crate) struct PreparedObject {
     /// The bytes for the store.
     pub(crate) stored: Bytes,
     /// Where the resourceVersion is inserted.
     place: VersionPlace,
+}
+
+/// Without the bytes, which may be secret.
+impl fmt::Debug for PreparedObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedObject")
+            .field("bytes", &self.stored.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl PreparedObject {

@@ -6,6 +6,7 @@
     reason = "documents read better at the call as what `json!` gives"
 )]
 
+mod built_in;
 mod converting;
 mod counted_text;
 mod create;
@@ -32,7 +33,7 @@ mod update;
 mod versions;
 mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use apiloom_meta::kind::{
@@ -156,6 +157,7 @@ fn definition<K: Resource>(schema: apiloom_meta::kind::SchemaFn) -> ResourceDef 
         description: "".into(),
         place: None,
         protobuf: None,
+        store_path: None,
         schema: SchemaSource::Type(schema),
     }
 }

@@ -116,7 +116,7 @@ async fn a_problem_of_one_kind_begins_with_its_place() {
         builder.kind::<LostLamp>();
     });
     let expected = [
-        "src/v1.rs:40: Space of v1: every server serves the kind Namespace and the resource namespaces of the core group itself",
+        "src/v1.rs:40: Space of v1: the server itself serves the kind Namespace and the resource namespaces of the core group",
         "src/v1.rs:60: Fields of test.example.com/v1: column \"Color\" is at .spec.color, which the schema does not know",
         "src/v1.rs:60: Fields of test.example.com/v1: a selectable field is at .spec.none, which the schema does not know",
         "src/v1.rs:60: Fields of test.example.com/v1: a selectable field is at .metadata.labels, which is no string, integer or boolean",

@@ -260,7 +260,8 @@ async fn the_core_group_is_declared_once_and_has_one_kind_of_namespaces() {
     builder.kind::<Options>();
     builder.kind::<Space>();
     let place = Namespace::definition().place.unwrap();
-    let own = "every server serves the kind Namespace and the resource namespaces of the core group itself";
+    let own =
+        "the server itself serves the kind Namespace and the resource namespaces of the core group";
     let expected = [
         format!("{place}: Namespace of v1: {own}"),
         format!("Space of v2beta1: {own}"),

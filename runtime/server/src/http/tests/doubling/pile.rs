@@ -84,6 +84,7 @@ impl Resource for Pile {
             description: "A kind for tests.".into(),
             place: None,
             protobuf: None,
+            store_path: None,
             schema: SchemaSource::Type(Schema::for_resource::<Self>),
         }
     }

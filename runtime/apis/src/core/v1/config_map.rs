@@ -1,0 +1,29 @@
+//! ConfigMap.
+
+use std::collections::BTreeMap;
+
+use apiloom_macros::resource;
+use apiloom_meta::ObjectMeta;
+
+/// ConfigMap holds configuration that programs read.
+#[resource(group = "", version = "v1", namespaced, crate = apiloom_meta, shortname = "cm", generation = none,
+    printcolumn(name = "Data", with = ConfigMap::entries, doc = "The number of entries."))]
+#[derive(Default)]
+pub struct ConfigMap {
+    /// Standard object's metadata.
+    pub metadata: ObjectMeta,
+    /// If true, data and binaryData cannot be changed, and neither can this field. Unset means false.
+    pub immutable: Option<bool>,
+    /// The entries that are text. A key consists of letters, digits, '-', '_' and '.', and is not a key of binaryData.
+    pub data: BTreeMap<String, String>,
+    /// The entries that are bytes. A key has the form of those of data.
+    pub binary_data: BTreeMap<String, Vec<u8>>,
+}
+
+impl ConfigMap {
+    /// The number of entries, of both kinds.
+    fn entries(&self) -> i64 {
+        let entries = self.data.len() + self.binary_data.len();
+        i64::try_from(entries).unwrap_or(i64::MAX)
+    }
+}

@@ -1,0 +1,38 @@
+//! ServiceAccount.
+
+use apiloom_macros::{api, resource};
+use apiloom_meta::ObjectMeta;
+
+use super::ObjectReference;
+
+/// ServiceAccount is an identity for programs.
+#[resource(group = "", version = "v1", namespaced, crate = apiloom_meta, shortname = "sa", generation = none,
+    printcolumn(name = "Secrets", with = ServiceAccount::count, doc = "The number of secrets that the account lists."))]
+#[derive(Default)]
+pub struct ServiceAccount {
+    /// Standard object's metadata.
+    pub metadata: ObjectMeta,
+    /// The secrets of the account's namespace that pods which run as the account may mount. Only their names are kept.
+    #[api(list = map(name))]
+    pub secrets: Vec<ObjectReference>,
+    /// The secrets of the account's namespace with credentials for the images of its pods.
+    #[api(list = atomic)]
+    pub image_pull_secrets: Vec<LocalObjectReference>,
+    /// Whether pods that run as the account get its token, unless they say otherwise.
+    pub automount_service_account_token: Option<bool>,
+}
+
+impl ServiceAccount {
+    fn count(&self) -> i64 {
+        i64::try_from(self.secrets.len()).unwrap_or(i64::MAX)
+    }
+}
+
+/// LocalObjectReference names an object of the same namespace.
+#[api(crate = apiloom_meta, atomic)]
+#[derive(Default)]
+pub struct LocalObjectReference {
+    /// The name of the object.
+    #[api(default = String::new())]
+    pub name: String,
+}

@@ -1,0 +1,90 @@
+//! Registers built-in kinds with their strategies, each by one call of a builder.
+
+use apiloom_meta::kind::{Resource, ResourceDef};
+
+use super::builder::{RegistryBuilder, own_kind};
+use crate::registry::rules::strategy::Strategy;
+
+/// A built-in kind, which a server serves after [`Builder::built_in`](crate::Builder::built_in). Each group has a cargo
+/// feature: `apis-core` and so on.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a built-in kind",
+    note = "register your own kinds with `Builder::kind`; built-in kinds need the cargo feature of their group"
+)]
+pub trait BuiltIn: Resource {
+    /// Registers the kind with its rules.
+    #[doc(hidden)]
+    fn register(registry: &mut RegistryBuilder);
+}
+
+impl RegistryBuilder {
+    /// Registers a built-in kind with its rules, as a lazy kind. Doing so twice is the same as once.
+    pub fn built_in<K: BuiltIn>(&mut self) {
+        K::register(self);
+    }
+    /// Registers the built-in kinds of all enabled cargo features.
+    pub fn all_built_in(&mut self) {
+        register_all(self);
+    }
+    /// Registers one version of a built-in kind with its strategy, unless it is registered.
+    #[allow(dead_code, reason = "without features there are no built-in kinds")]
+    fn built_in_kind<K: Resource>(&mut self, strategy: impl Strategy<K>) {
+        let def = K::definition();
+        if self.own.iter().all(|own| own.gvk() != def.gvk()) {
+            let schema = def.schema.clone().lazy();
+            self.own.push(own_kind(ResourceDef { schema, ..def }));
+            self.strategy::<K>(strategy);
+        }
+    }
+}
+
+/// Registers all built-in kinds of the enabled cargo features.
+#[allow(unused_variables, reason = "without features there are none")]
+pub(super) fn register_all(registry: &mut RegistryBuilder) {
+    #[cfg(feature = "apis-core")]
+    core::register_all(registry);
+    #[cfg(feature = "apis-coordination")]
+    registry.built_in::<apiloom_apis::coordination::v1::Lease>();
+}
+
+#[cfg(feature = "apis-core")]
+mod core {
+    use apiloom_apis::core::v1::{ConfigMap, Secret, ServiceAccount};
+
+    use super::{BuiltIn, RegistryBuilder};
+    use crate::registry::rules::built_in::config_map::ConfigMapRules;
+    use crate::registry::rules::built_in::secret::SecretRules;
+    use crate::registry::rules::built_in::service_account::ServiceAccountRules;
+
+    pub(super) fn register_all(registry: &mut RegistryBuilder) {
+        registry.built_in::<ConfigMap>();
+        registry.built_in::<Secret>();
+        registry.built_in::<ServiceAccount>();
+    }
+
+    impl BuiltIn for ConfigMap {
+        fn register(registry: &mut RegistryBuilder) {
+            registry.built_in_kind::<Self>(ConfigMapRules);
+        }
+    }
+
+    impl BuiltIn for Secret {
+        fn register(registry: &mut RegistryBuilder) {
+            registry.built_in_kind::<Self>(SecretRules);
+        }
+    }
+
+    impl BuiltIn for ServiceAccount {
+        fn register(registry: &mut RegistryBuilder) {
+            registry.built_in_kind::<Self>(ServiceAccountRules);
+        }
+    }
+}
+
+#[cfg(feature = "apis-coordination")]
+impl BuiltIn for apiloom_apis::coordination::v1::Lease {
+    fn register(registry: &mut RegistryBuilder) {
+        use crate::registry::rules::built_in::lease::LeaseRules;
+        registry.built_in_kind::<Self>(LeaseRules);
+    }
+}

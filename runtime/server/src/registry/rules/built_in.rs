@@ -1,0 +1,14 @@
+//! The strategies of the built-in kinds that a server serves if its builder is asked to: the rules of kube-apiserver.
+//!
+//! The kinds are data of `apiloom-apis`; `catalog/built_in.rs` registers both.
+
+#[cfg(feature = "apis-core")]
+pub(in crate::registry) mod config_map;
+#[cfg(feature = "apis-core")]
+mod data_keys;
+#[cfg(feature = "apis-coordination")]
+pub(in crate::registry) mod lease;
+#[cfg(feature = "apis-core")]
+pub(in crate::registry) mod secret;
+#[cfg(feature = "apis-core")]
+pub(in crate::registry) mod service_account;

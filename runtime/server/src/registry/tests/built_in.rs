@@ -1,0 +1,42 @@
+//! The built-in kinds fit what the registry asks of kinds.
+
+use super::*;
+
+#[test]
+fn every_declared_kind_is_registered_and_its_schema_passes_the_checks() {
+    let mut builder = Registry::builder(Memory::new());
+    builder.all_built_in();
+    builder.check_lazy_kinds();
+    let registry = builder.build().unwrap();
+    let catalog = registry.catalog();
+    let served = catalog.endpoints().iter().map(|e| e.def().gvk());
+    let served: BTreeSet<String> = served.map(|gvk| format!("{gvk:?}")).collect();
+    let declared = apiloom_apis::generated::definitions().into_iter();
+    let declared: BTreeSet<String> = declared.map(|def| format!("{:?}", def.gvk())).collect();
+    assert_eq!(served, declared);
+}
+
+#[cfg(feature = "apis-coordination")]
+#[test]
+fn kinds_that_would_share_keys_are_refused() {
+    use apiloom_apis::coordination::v1::Lease;
+    /// A kind of the core group whose keys are those of leases.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    struct Tenancy {
+        metadata: ObjectMeta,
+    }
+    impl ApiType for Tenancy {}
+    resource!(Tenancy, "v1", "Tenancy", "tenancies", |def| ResourceDef {
+        store_path: Some("leases".into()),
+        ..def
+    });
+    let mut builder = Registry::builder(Memory::new());
+    builder.built_in::<Lease>();
+    builder.kind::<Tenancy>();
+    assert_eq!(
+        builder.build().unwrap_err(),
+        [
+            "Lease of coordination.k8s.io/v1 and Tenancy of test.example.com/v1 have the same keys in the store, /registry/leases/: change a `store_path`"
+        ]
+    );
+}
