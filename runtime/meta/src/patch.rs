@@ -1,25 +1,30 @@
-//! JSON patch (RFC 6902) and JSON merge patch (RFC 7386) for type-erased objects.
+//! JSON patch (RFC 6902), JSON merge patch (RFC 7386) and strategic merge patch for type-erased objects.
 //!
 //! As in Kubernetes, and beyond RFC 6902, a negative index counts from the end, and a `test` for null succeeds on a
 //! missing field. A patch is applied completely or not at all, and its result can always be stored and decoded again.
+
+mod error;
+mod steps;
+mod strategic;
 
 use std::io;
 use std::sync::LazyLock;
 
 use json_patch::jsonptr::{Pointer, Token};
 use json_patch::{PatchOperation, merge};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use self::steps::Steps;
 use crate::codec::{self, DecodeError, DecodedDocument, Format};
+use crate::schema::Schema;
 use crate::schema::node::{Node, Property, Types};
 
-/// Maximum number of operations in a JSON patch, as in kube-apiserver.
-pub const MAX_OPERATIONS: usize = 10_000;
+pub use self::error::{MAX_OPERATIONS, PatchError};
+pub use self::steps::MAX_STEPS;
+
 /// Maximum size of the JSON that the `copy` operations of a patch add, in bytes, as in kube-apiserver: the limit for
 /// bodies.
 pub const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
-/// Maximum number of values that a JSON patch shifts in lists or visits in moved values; takes well under a second.
-pub const MAX_STEPS: usize = 50_000_000;
 /// Maximum nesting of the result of a JSON patch. serde_json decodes 127 levels, and lists and events add a few.
 pub const MAX_DEPTH: usize = 120;
 
@@ -36,25 +41,13 @@ enum Change {
     Json(JsonPatch),
     /// RFC 7386; always a JSON object.
     Merge(Value),
+    /// Strategic merge patch.
+    Strategic(Map<String, Value>),
 }
 
 /// The operations of a JSON patch, in order.
 #[derive(Clone, Debug, PartialEq)]
 struct JsonPatch(Vec<PatchOperation>);
-
-/// Error of a patch.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PatchError {
-    /// The patch document is malformed.
-    #[error("error decoding patch: {0}")]
-    Malformed(String),
-    /// There are more operations than [`MAX_OPERATIONS`].
-    #[error("The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {0}")]
-    TooManyOperations(usize),
-    /// An operation cannot be applied: a `test` failed, or a path is missing.
-    #[error("{0}")]
-    NotApplicable(String),
-}
 
 impl Patch {
     /// Parses a JSON patch.
@@ -109,17 +102,48 @@ impl Patch {
         })
     }
 
+    /// Parses a strategic merge patch, which must be a JSON object; as in kube-apiserver, null is one without changes.
+    ///
+    /// # Errors
+    /// [`PatchError::BadFormat`].
+    pub fn parse_strategic(body: &[u8]) -> Result<Self, PatchError> {
+        let bad_format = |error| match error {
+            PatchError::Malformed(why) => PatchError::BadFormat(why),
+            other => other,
+        };
+        let DecodedDocument { value, strict } = parse(body).map_err(bad_format)?;
+        let document = match value {
+            Value::Object(document) => document,
+            Value::Null => Map::new(),
+            other => return Err(bad_format(wrong_type(&other, "map[string]interface {}"))),
+        };
+        Ok(Self {
+            change: Change::Strategic(document),
+            strict,
+        })
+    }
+
+    /// The document of a strategic merge patch as Go prints it, with which kube-apiserver refuses its result.
+    pub fn strategic_document(&self) -> Option<String> {
+        match &self.change {
+            Change::Strategic(document) => Some(strategic::go_fields(document)),
+            Change::Json(_) | Change::Merge(_) => None,
+        }
+    }
+
     /// Duplicate and unknown fields of the patch document, in its order: `duplicate field "spec.x"`, `json patch
     /// unknown field "[0].foo"`. The last duplicate is used.
     pub fn strict(&self) -> &[String] {
         &self.strict
     }
 
-    /// Applies the patch; on error the target is unchanged.
+    /// Applies the patch; on error the target is unchanged. A strategic merge patch merges as the schema of the target
+    /// says.
     ///
     /// # Errors
-    /// [`PatchError::NotApplicable`].
-    pub fn apply(&self, target: &mut Value) -> Result<(), PatchError> {
+    /// [`PatchError::NotApplicable`]; of a strategic merge patch also [`PatchError::BadFormat`] and
+    /// [`PatchError::Unmergeable`].
+    pub fn apply(&self, schema: &Schema, target: &mut Value) -> Result<(), PatchError> {
         match &self.change {
             Change::Json(patch) => {
                 let mut patched = target.clone();
@@ -129,6 +153,11 @@ impl Patch {
                 *target = patched;
             }
             Change::Merge(document) => merge(target, document),
+            Change::Strategic(document) => {
+                if let Value::Object(fields) = target {
+                    *fields = strategic::merge(schema.root(), fields.clone(), document)?;
+                }
+            }
         }
         Ok(())
     }
@@ -180,7 +209,7 @@ impl JsonPatch {
         let mut target = Target {
             document,
             copied_bytes: 0,
-            steps: 0,
+            steps: Steps::default(),
         };
         self.0
             .iter()
@@ -192,7 +221,7 @@ impl JsonPatch {
 struct Target<'d> {
     document: &'d mut Value,
     copied_bytes: usize,
-    steps: usize,
+    steps: Steps,
 }
 
 impl Target<'_> {
@@ -249,7 +278,7 @@ impl Target<'_> {
                     insertion_index(&last, items.len()).ok_or_else(|| missing("add", path))?;
                 let shifted = items.len() - index;
                 items.insert(index, value);
-                self.spend(shifted)
+                self.steps.spend(shifted)
             }
             _ => Err(missing("add", path)),
         }
@@ -268,7 +297,7 @@ impl Target<'_> {
                     }
                     _ => None,
                 });
-        self.spend(shifted)?;
+        self.steps.spend(shifted)?;
         removed.ok_or_else(|| missing("remove", path))
     }
 
@@ -281,16 +310,7 @@ impl Target<'_> {
                 "the value would nest the document deeper than {MAX_DEPTH} levels"
             ));
         }
-        self.spend(values)
-    }
-
-    fn spend(&mut self, steps: usize) -> Result<(), String> {
-        self.steps = self.steps.saturating_add(steps);
-        if self.steps > MAX_STEPS {
-            Err("the patch moves too much".to_owned())
-        } else {
-            Ok(())
-        }
+        self.steps.spend(values)
     }
 }
 

@@ -1,16 +1,25 @@
-//! JSON patches and merge patches.
+//! JSON patches and merge patches, which need no schema.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::hooks::Hooks;
+
+impl Patch {
+    /// Applies a patch that reads no schema.
+    fn apply_to(&self, target: &mut Value) -> Result<(), PatchError> {
+        let schema = Schema::from_json(&json!({}), &Hooks::default()).unwrap();
+        self.apply(&schema, target)
+    }
+}
 
 #[track_caller]
 fn check(patch: Value, document: Value, expected: Value) {
     let mut target = document;
     Patch::parse_json(patch.to_string().as_bytes())
         .unwrap()
-        .apply(&mut target)
+        .apply_to(&mut target)
         .unwrap_or_else(|why| panic!("{patch}: {why}"));
     assert_eq!(target, expected, "{patch}");
 }
@@ -20,7 +29,7 @@ fn check_not_applicable(patch: Value, document: Value) -> String {
     let mut target = document.clone();
     let refused = Patch::parse_json(patch.to_string().as_bytes())
         .unwrap()
-        .apply(&mut target);
+        .apply_to(&mut target);
     assert_eq!(
         target, document,
         "a patch that fails changes nothing: {patch}"
@@ -44,7 +53,7 @@ fn check_merge(patch: Value, document: Value, expected: Value) {
     let mut target = document;
     Patch::parse_merge(patch.to_string().as_bytes())
         .unwrap()
-        .apply(&mut target)
+        .apply_to(&mut target)
         .unwrap();
     assert_eq!(target, expected, "{patch}");
 }
@@ -275,7 +284,7 @@ fn ten_thousand_operations_are_the_limit() {
     let mut target = json!({});
     Patch::parse_json(&patch(MAX_OPERATIONS))
         .unwrap()
-        .apply(&mut target)
+        .apply_to(&mut target)
         .unwrap();
     let refused = Patch::parse_json(&patch(MAX_OPERATIONS + 1)).unwrap_err();
     assert_eq!(refused, PatchError::TooManyOperations(10_001));
@@ -400,7 +409,7 @@ fn of_duplicates_the_last_one_counts() {
     let mut target = json!({});
     let patch = r#"[{"op":"add","path":"/a","path":"/b","value":1,"value":null}]"#;
     let patch = Patch::parse_json(patch.as_bytes()).unwrap();
-    patch.apply(&mut target).unwrap();
+    patch.apply_to(&mut target).unwrap();
     assert_eq!(target, json!({"b": null}));
 }
 
@@ -433,7 +442,7 @@ proptest! {
     fn any_patch_applies_whole_or_not_at_all(target in document(), operations in prop::collection::vec(operation("([abl]|-|-?[0-3])"), 0..6)) {
         let patch = Patch::parse_json(json!(operations).to_string().as_bytes()).unwrap();
         let mut patched = target.clone();
-        if patch.apply(&mut patched).is_err() {
+        if patch.apply_to(&mut patched).is_err() {
             prop_assert_eq!(patched, target);
         }
     }
@@ -446,7 +455,7 @@ proptest! {
         let mut expected = target.clone();
         if json_patch::patch_unsafe(&mut expected, &reference).is_ok() {
             let mut patched = target;
-            Patch::parse_json(text.as_bytes()).unwrap().apply(&mut patched).unwrap();
+            Patch::parse_json(text.as_bytes()).unwrap().apply_to(&mut patched).unwrap();
             prop_assert_eq!(patched, expected);
         }
     }
@@ -455,5 +464,6 @@ proptest! {
     fn any_body_is_read_or_refused(body in prop::collection::vec(any::<u8>(), 0..40)) {
         let _ = Patch::parse_json(&body);
         let _ = Patch::parse_merge(&body);
+        let _ = Patch::parse_strategic(&body);
     }
 }

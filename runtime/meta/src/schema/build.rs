@@ -6,7 +6,10 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Number, Value, json};
 
 use super::combine;
-use super::node::{Canonical, Choice, ListType, Node, Property, Rules, Types, Union};
+use super::node::{
+    Canonical, Choice, ListType, Node, PATCH_MERGE_KEY, PATCH_STRATEGY, PatchStrategy, Property,
+    Rules, Types, Union,
+};
 use super::pattern::Pattern;
 use super::plain_text::plain_text;
 use super::problems::{Problems, join};
@@ -476,6 +479,12 @@ impl<'a> Builder<'a> {
                 None
             }
         };
+        node.patch = text(keywords, PATCH_STRATEGY).map(|strategy| {
+            Box::new(PatchStrategy {
+                strategy,
+                merge_key: text(keywords, PATCH_MERGE_KEY),
+            })
+        });
     }
 
     fn rules(&mut self, keywords: &Map<String, Value>, path: &str) -> Rules {
@@ -710,7 +719,9 @@ fn is_scalar(node: &Node) -> bool {
 
 /// Keywords that are printed, but not used by the engine.
 fn is_further_extension(name: &str) -> bool {
-    const READ: [&str; 7] = [
+    const READ: [&str; 9] = [
+        PATCH_STRATEGY,
+        PATCH_MERGE_KEY,
         "x-kubernetes-list-type",
         "x-kubernetes-list-map-keys",
         "x-kubernetes-map-type",

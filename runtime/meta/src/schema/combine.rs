@@ -36,6 +36,7 @@ pub(crate) fn both(problems: &mut Problems, node: &mut Node, other: Node, path: 
     or(&mut node.type_name, other.type_name);
     or(&mut node.list_type, other.list_type);
     or(&mut node.atomic_map, other.atomic_map);
+    or(&mut node.patch, other.patch);
     or(&mut node.canonical, other.canonical);
     or(&mut node.default, other.default);
     node.update = node.update.or(other.update);
@@ -319,6 +320,7 @@ fn either(problems: &mut Problems, a: Node, b: Node, path: &str) -> Node {
         omits_empty: a.omits_empty && b.omits_empty,
         twins_allowed: a.twins_allowed || b.twins_allowed,
         atomic_map: a.atomic_map.or(b.atomic_map),
+        patch: a.patch.or(b.patch),
         canonical: a.canonical.filter(|_| a.canonical == b.canonical),
         update: a.update.or(b.update),
         rules: either_rules(a.rules.into_rules(), b.rules.into_rules()).into(),

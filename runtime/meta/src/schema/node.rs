@@ -107,6 +107,34 @@ pub(crate) enum ListType {
     Map(Vec<String>),
 }
 
+/// The keyword for [`PatchStrategy::strategy`].
+pub(crate) const PATCH_STRATEGY: &str = "x-kubernetes-patch-strategy";
+/// The keyword for [`PatchStrategy::merge_key`].
+pub(crate) const PATCH_MERGE_KEY: &str = "x-kubernetes-patch-merge-key";
+
+/// How a strategic merge patch changes a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PatchStrategy {
+    /// `x-kubernetes-patch-strategy`: `merge`, `replace`, `retainKeys`, or two of them with a comma.
+    pub(crate) strategy: String,
+    /// `x-kubernetes-patch-merge-key`: the field that identifies an item of a merged list of objects.
+    pub(crate) merge_key: Option<String>,
+}
+
+impl PatchStrategy {
+    fn has(&self, word: &str) -> bool {
+        self.strategy.split(',').any(|one| one == word)
+    }
+    /// Whether the items of a list are merged.
+    pub(crate) fn merges(&self) -> bool {
+        self.has("merge")
+    }
+    /// Whether the value is replaced as a whole.
+    pub(crate) fn replaces(&self) -> bool {
+        self.has("replace")
+    }
+}
+
 /// The type that parses all representations of a text and prints the canonical one (`x-apiloom-canonical`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Canonical {
@@ -326,6 +354,8 @@ pub(crate) struct Node {
     /// Whether duplicates in a list of type set or map are allowed; only in ObjectMeta, as in Kubernetes.
     pub(crate) twins_allowed: bool,
     pub(crate) atomic_map: Option<bool>,
+    /// How a strategic merge patch changes the value; `None` merges objects and replaces lists.
+    pub(crate) patch: Option<Box<PatchStrategy>>,
 
     pub(crate) default: Option<Value>,
     pub(crate) known_values: Vec<Value>,

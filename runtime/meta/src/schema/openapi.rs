@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::node::{Choice, ListType, Node, Property, Rules};
+use super::node::{Choice, ListType, Node, PATCH_MERGE_KEY, PATCH_STRATEGY, Property, Rules};
 use super::root::OBJECT_META_NAME;
 use crate::number::INT_OR_STRING;
 
@@ -289,6 +289,14 @@ fn extensions(out: &mut Map<String, Value>, node: &Node) {
         node.atomic_map
             .map(|atomic| if atomic { "atomic" } else { "granular" }),
     );
+    let patch = node.patch.as_deref();
+    insert(
+        out,
+        PATCH_STRATEGY,
+        patch.map(|patch| patch.strategy.clone()),
+    );
+    let merge_key = patch.and_then(|patch| patch.merge_key.clone());
+    insert(out, PATCH_MERGE_KEY, merge_key);
     insert(
         out,
         "x-kubernetes-embedded-resource",

@@ -56,11 +56,16 @@ pub struct ObjectMeta {
     pub annotations: BTreeMap<String, String>,
     /// Objects this object depends on; it is garbage collected when all of them are gone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["uid"]))]
+    #[schemars(extend(
+        "x-kubernetes-list-type" = "map",
+        "x-kubernetes-list-map-keys" = ["uid"],
+        "x-kubernetes-patch-strategy" = "merge",
+        "x-kubernetes-patch-merge-key" = "uid"
+    ))]
     pub owner_references: Vec<OwnerReference>,
     /// Must be empty before the object is removed from storage.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[schemars(extend("x-kubernetes-list-type" = "set", "x-kubernetes-patch-strategy" = "merge"))]
     pub finalizers: Vec<String>,
     /// Which manager set which fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]

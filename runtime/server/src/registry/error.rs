@@ -111,7 +111,11 @@ fn summary(body: &[u8]) -> String {
 /// The error of the API for a patch that is malformed or cannot be applied.
 pub(crate) fn refused_patch(error: &PatchError) -> ApiError {
     match error {
-        PatchError::Malformed(_) => ApiError::bad_request(error.to_string()),
+        PatchError::Malformed(_) | PatchError::BadFormat(_) => {
+            ApiError::bad_request(error.to_string())
+        }
+        // kube-apiserver has no table entry for these, so they are errors of the server there.
+        PatchError::Unmergeable(_) => ApiError::internal_text(error.to_string()),
         PatchError::TooManyOperations(_) => ApiError::new(
             StatusReason::RequestEntityTooLarge,
             format!("Request entity too large: {error}"),

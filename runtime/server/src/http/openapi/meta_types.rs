@@ -16,7 +16,7 @@ use super::names::{described, gvk, meta, reference};
 /// the type may occur.
 pub(super) fn component(name: &str, groups: &[(&str, &str)]) -> Option<Value> {
     Some(match name {
-        "ObjectMeta" => object_meta(),
+        "ObjectMeta" => of::<ObjectMeta>(),
         "ListMeta" => of::<ListMeta>(),
         "OwnerReference" => with(
             of::<OwnerReference>(),
@@ -58,33 +58,6 @@ pub(super) const API_VERSION: &str = "The group and version that this object is 
 
 /// Description of `kind` in every object.
 pub(super) const KIND: &str = "The kind of this object, in CamelCase. The server infers it from the path and it cannot be changed.";
-
-fn object_meta() -> Value {
-    let mut schema = of::<ObjectMeta>();
-    let extras = [
-        (
-            "finalizers",
-            json!({ "x-kubernetes-list-type": "set", "x-kubernetes-patch-strategy": "merge" }),
-        ),
-        (
-            "ownerReferences",
-            json!({
-                "x-kubernetes-list-type": "map",
-                "x-kubernetes-list-map-keys": ["uid"],
-                "x-kubernetes-patch-strategy": "merge",
-                "x-kubernetes-patch-merge-key": "uid",
-            }),
-        ),
-        (
-            "managedFields",
-            json!({ "x-kubernetes-list-type": "atomic" }),
-        ),
-    ];
-    for (field, extra) in extras {
-        extend_field(&mut schema, field, extra);
-    }
-    schema
-}
 
 fn managed_fields_entry() -> Value {
     let mut schema = of::<ManagedFieldsEntry>();

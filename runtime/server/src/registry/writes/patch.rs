@@ -3,6 +3,7 @@
 
 use apiloom_meta::codec;
 use apiloom_meta::patch::Patch;
+use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
 
 use super::Writes;
@@ -48,9 +49,12 @@ impl Writes {
         validation: FieldValidation,
     ) -> Result<Object, ApiError> {
         let mut value = old.clone().into_value();
-        patch.apply(&mut value).map_err(|e| refused_patch(&e))?;
-        let refuse = |why: &str| refused_result(old, patch, why);
-        let decoded = codec::decode_document(value, self.resource.schema());
+        let schema = self.resource.schema();
+        patch
+            .apply(schema, &mut value)
+            .map_err(|e| refused_patch(&e))?;
+        let refuse = |why: &str| refused_result(schema, old, patch, why);
+        let decoded = codec::decode_document(value, schema);
         let decoded = decoded.map_err(|e| refuse(&e.to_string()))?;
         let mut object = Object::from_value(decoded.value)
             .ok_or_else(|| refuse("the result is not an object"))?;
@@ -67,14 +71,18 @@ impl Writes {
 }
 
 /// The error for a patch whose result is not a valid object of the kind. It contains the result, for which the patch is
-/// applied again.
-fn refused_result(old: &Object, patch: &Patch, why: &str) -> ApiError {
-    let mut value = old.clone().into_value();
-    if let Err(error) = patch.apply(&mut value) {
-        return refused_patch(&error);
-    }
-    let json = codec::encode_json(&value);
+/// applied again, or a strategic merge patch itself.
+fn refused_result(schema: &Schema, old: &Object, patch: &Patch, why: &str) -> ApiError {
     let path = FieldPath::new("patch");
-    let error = FieldError::invalid(&path, String::from_utf8_lossy(&json), why);
+    let error = if let Some(document) = patch.strategic_document() {
+        FieldError::invalid(&path, document, why)
+    } else {
+        let mut value = old.clone().into_value();
+        if let Err(error) = patch.apply(schema, &mut value) {
+            return refused_patch(&error);
+        }
+        let json = codec::encode_json(&value);
+        FieldError::invalid(&path, String::from_utf8_lossy(&json), why)
+    };
     ApiError::invalid(&GroupKind::default(), "", &[error])
 }
