@@ -281,6 +281,17 @@ impl Client {
         )
         .await
     }
+    /// Strategic merge patch.
+    pub async fn strategic(&self, path: &str, patch: &Value) -> Answer {
+        self.call(
+            "PATCH",
+            path,
+            &[("content-type", "application/strategic-merge-patch+json")],
+            patch.to_string(),
+        )
+        .await
+    }
+
     /// JSON patch.
     pub async fn json_patch(&self, path: &str, patch: &Value) -> Answer {
         self.call(

@@ -9,7 +9,7 @@ mod types;
 pub use crate::values::Bounds;
 pub use parse::parse_api;
 pub(crate) use parse::{parse_struct, read_struct};
-pub use rules::{ListTopology, MapTopology, Rules, Transition};
+pub use rules::{ListTopology, MapTopology, PatchRule, Rules, Transition};
 pub use types::{Leaf, holds_bytes, leaf};
 
 use crate::{Code, Name, SourceSpan, Spanned};

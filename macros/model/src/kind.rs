@@ -72,6 +72,8 @@ pub struct Kind {
     pub unconditional_update: bool,
     /// Whether PUT on a missing name creates.
     pub create_on_update: bool,
+    /// Whether strategic merge patches are accepted.
+    pub strategic_merge_patch: bool,
     /// The static description of the Protobuf form, as written: `protobuf::FLUNDER`.
     pub protobuf: Option<Code>,
     /// The `#[resource]` attribute.

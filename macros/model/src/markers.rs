@@ -57,11 +57,8 @@ const MARKERS: &[(&str, Advice)] = &[
     ("listmapkey", OnField("list = map({})")),
     ("maptype", OnField("map = {}")),
     ("structtype", OnField("map = {}")),
-    ("patchmergekey", OnField("list = map({})")),
-    (
-        "patchstrategy",
-        Nothing("`list = map(..)` and `list = set` say how a list is merged"),
-    ),
+    ("patchmergekey", OnField("patch(merge, key = {})")),
+    ("patchstrategy", OnField("patch({})")),
     ("pruning:preserveunknownfields", OnField("preserve_unknown")),
     ("preserveunknownfields", OnField("preserve_unknown")),
     ("xpreserveunknownfields", OnField("preserve_unknown")),

@@ -62,6 +62,7 @@ fn definition(kind: &Kind) -> TokenStream {
         served,
         unconditional_update,
         create_on_update,
+        strategic_merge_patch,
         ..
     } = kind;
     let (list_kind, singular, description) = (
@@ -139,6 +140,7 @@ fn definition(kind: &Kind) -> TokenStream {
             generation: #generation,
             unconditional_update: #unconditional_update,
             create_on_update: #create_on_update,
+            strategic_merge_patch: #strategic_merge_patch,
             description: #description,
             place: #place,
             protobuf: #protobuf,

@@ -311,6 +311,15 @@ fn topology(ty: &TokenStream, rules: &Rules) -> TokenStream {
             quote!(#list_type #keys)
         }
     });
+    let patch = rules.patch.as_ref().map(|patch| {
+        let strategy = text("x-kubernetes-patch-strategy", &patch.strategy());
+        let key = patch.key.as_ref().map(|key| {
+            let chain = super::fields::chain(&element_of(ty), std::slice::from_ref(key));
+            let key = quote_spanned!(key.span=> ::apiloom::codegen::name_of(&#chain));
+            computed("x-kubernetes-patch-merge-key", &key)
+        });
+        quote!(#strategy #key)
+    });
     let map = rules.map.map(|map| match map {
         MapTopology::Atomic => text("x-kubernetes-map-type", "atomic"),
         MapTopology::Granular => text("x-kubernetes-map-type", "granular"),
@@ -318,7 +327,7 @@ fn topology(ty: &TokenStream, rules: &Rules) -> TokenStream {
     let atomic = rules
         .atomic
         .then(|| quote!(::apiloom::codegen::Keyword::Atomic,));
-    quote!(#list #map #atomic)
+    quote!(#list #patch #map #atomic)
 }
 
 /// The type of the elements of a list or map, with errors about it shown at the field's type.
@@ -450,7 +459,10 @@ fn check_rules(proofs: &mut Proofs, ty: &TokenStream, rules: &Rules) {
         ),
         (
             "List",
-            said(&rules.items) || rules.list.is_some() || rules.unique,
+            said(&rules.items)
+                || rules.list.is_some()
+                || rules.unique
+                || rules.patch.as_ref().is_some_and(|patch| patch.merge),
         ),
         (
             "Container",

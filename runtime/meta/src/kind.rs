@@ -249,6 +249,8 @@ pub struct ResourceDef {
     pub unconditional_update: bool,
     /// Whether PUT on a name that does not exist creates the object. Default false.
     pub create_on_update: bool,
+    /// Whether strategic merge patches are accepted. Default false: they are answered with 415, as of custom resources.
+    pub strategic_merge_patch: bool,
     /// Documentation of the type.
     pub description: SmolStr,
     /// Source location of the type; `None` for a kind without source.

@@ -1,11 +1,13 @@
-//! Patch: JSON patches and merge patches.
+//! Patch: JSON patches, merge patches and strategic merge patches.
 
 use serde_json::json;
 
 use crate::*;
 
 on_each_backend![
+    c_086_a_kind_that_declares_no_strategic_patches_refuses_them,
     c_086_a_json_patch_that_does_not_apply_is_invalid_and_a_malformed_one_is_bad,
+    c_086_a_strategic_patch_merges_lists_and_refuses_what_cannot_be_merged,
     c_087_a_negative_index_counts_from_the_end_and_operations_are_bounded,
     c_088_merge_patches_never_conflict_unless_they_say_of_what,
     c_089_a_result_that_cannot_be_decoded_is_invalid_without_a_name,
@@ -56,6 +58,114 @@ async fn c_086_a_json_patch_that_does_not_apply_is_invalid_and_a_malformed_one_i
         check_failure(&answer, 400, "BadRequest", message, json!(null));
     }
     check(&client.get(&item).await, 200, &object);
+}
+
+async fn c_086_a_kind_that_declares_no_strategic_patches_refuses_them(on: Backend) {
+    let (_server, client) = server(on);
+    let (object, item) = with_a(&client).await;
+    let answer = client
+        .strategic(&item, &json!({"spec": {"reference": "y"}}))
+        .await;
+    let message = "415: Unsupported Media Type";
+    check_failure(&answer, 415, "UnsupportedMediaType", message, json!({}));
+    check(&client.get(&item).await, 200, &object);
+}
+
+async fn c_086_a_strategic_patch_merges_lists_and_refuses_what_cannot_be_merged(on: Backend) {
+    let (_server, client) = server(on);
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "merged"}});
+    let mut expected = created(&client, "/api/v1/namespaces", &namespace).await;
+    let item = "/api/v1/namespaces/merged";
+    expected["metadata"]["resourceVersion"] = json!("$RV");
+    let patch = json!({"metadata": {"labels": {"a": "1"}, "finalizers": ["example.com/a", "example.com/b"]}});
+    expected["metadata"]["labels"]["a"] = json!("1");
+    expected["metadata"]["finalizers"] = json!(["example.com/a", "example.com/b"]);
+    check(&client.strategic(item, &patch).await, 200, &expected);
+    let patch = json!({"metadata": {"labels": {"a": null}, "finalizers": ["example.com/c"],
+        "$deleteFromPrimitiveList/finalizers": ["example.com/a"],
+        "$setElementOrder/finalizers": ["example.com/b", "example.com/c"]}});
+    expected["metadata"]["labels"]
+        .as_object_mut()
+        .unwrap()
+        .remove("a");
+    expected["metadata"]["finalizers"] = json!(["example.com/b", "example.com/c"]);
+    let answer = client.strategic(item, &patch).await;
+    check(&answer, 200, &expected);
+    // Applied again it changes nothing.
+    check(&client.strategic(item, &patch).await, 200, &answer.json());
+    let condition = |name: &str, status: &str| json!({"type": name, "status": status, "reason": "Tested", "message": "text"});
+    let status = format!("{item}/status");
+    for (patch, conditions) in [
+        (
+            json!([condition("A", "True"), condition("B", "True")]),
+            json!([condition("A", "True"), condition("B", "True")]),
+        ),
+        (
+            json!([{"type": "B", "status": "False"}, {"type": "A", "$patch": "delete"}]),
+            json!([condition("B", "False")]),
+        ),
+        (
+            json!([{"$patch": "replace"}, condition("C", "True")]),
+            json!([condition("C", "True")]),
+        ),
+    ] {
+        let patch = json!({"status": {"conditions": patch}});
+        expected["status"]["conditions"] = conditions;
+        check(&client.strategic(&status, &patch).await, 200, &expected);
+    }
+    let internal = |message: &str| json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, "code": 500});
+    for (patch, message) in [
+        (
+            json!({"$patch": "bogus"}),
+            "unknown patch type: bogus in map: map[$patch:bogus]",
+        ),
+        (
+            json!({"conditions": [{"status": "True"}]}),
+            "map: map[status:True] does not contain declared merge key: type",
+        ),
+    ] {
+        let answer = client.strategic(&status, &json!({"status": patch})).await;
+        check(&answer, 500, &internal(message));
+    }
+    for (patch, message) in [
+        (
+            json!({"$retainKeys": "phase"}),
+            "invalid patch format of retainKeys",
+        ),
+        (
+            json!({"conditions": ["A"]}),
+            "list element types are not identical: [[map[message:text reason:Tested status:True type:C]] [A]]",
+        ),
+    ] {
+        let answer = client.strategic(&status, &json!({"status": patch})).await;
+        check_failure(&answer, 400, "BadRequest", message, json!(null));
+    }
+    let answer = client
+        .strategic(item, &json!({"metadata": {"labels": {"a": 5}}}))
+        .await;
+    let status = answer.json();
+    let body = status["details"]["causes"][0]["message"].as_str().unwrap();
+    assert!(
+        body.starts_with(
+            r#"Invalid value: "map[metadata:map[labels:map[a:5]]]": json: cannot unmarshal number"#
+        ),
+        "{body}"
+    );
+    let details =
+        json!({"causes": [{"reason": "FieldValueInvalid", "message": body, "field": "patch"}]});
+    let message = format!(r#" "" is invalid: patch: {body}"#);
+    check_failure(&answer, 422, "Invalid", &message, details);
+    let answer = client
+        .call(
+            "PATCH",
+            item,
+            &[("content-type", "application/strategic-merge-patch+json")],
+            "{",
+        )
+        .await;
+    let message = "unexpected end of JSON input";
+    check_failure(&answer, 400, "BadRequest", message, json!(null));
 }
 
 async fn c_087_a_negative_index_counts_from_the_end_and_operations_are_bounded(on: Backend) {

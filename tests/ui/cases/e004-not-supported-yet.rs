@@ -37,7 +37,7 @@ pub struct Part {
         unless_gate("X", required),
         alpha(required),
         beta(required),
-        patch(merge),
+        item(merge),
         item(kind = "x"),
         at(name, required),
         when(name == "x", required),

@@ -11,6 +11,12 @@ pub struct Thing {
 pub struct Part {
     #[api(list = map)]
     pub list: Vec<String>,
+    #[api(patch(key = x))]
+    pub patched: Vec<String>,
+    #[api(patch())]
+    pub unpatched: Vec<String>,
+    #[api(list = map(x, y), patch(merge))]
+    pub keys: Vec<String>,
     #[api(convert(default = 1))]
     pub number: i32,
 }

@@ -19,6 +19,8 @@ pub struct Part {
     pub low: i32,
     #[api(atomic, list = set)]
     pub list: Vec<String>,
+    #[api(patch(merge, replace))]
+    pub patched: Vec<String>,
 }
 
 #[apiloom::api]

@@ -3,7 +3,7 @@
 use proc_macro2::Ident;
 use syn::{Data, DeriveInput, Fields};
 
-use super::rules::{literal, read_rule};
+use super::rules::{literal, read_rule, settle_patch_key};
 use super::types::{
     check_options, check_rule_of_bytes, check_variant_value, shape_of, without_self,
 };
@@ -265,6 +265,7 @@ fn parse_field(
             .help("make the field an `Option`");
         }
     }
+    settle_patch_key(&mut out.rules, d);
     out
 }
 

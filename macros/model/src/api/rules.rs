@@ -2,7 +2,7 @@
 
 mod read;
 
-pub(crate) use read::{literal, read_rule};
+pub(crate) use read::{literal, read_rule, settle_patch_key};
 
 use crate::values::Bounds;
 use crate::{Code, Name, Spanned};
@@ -60,6 +60,8 @@ pub struct Rules {
     pub list: Option<ListTopology>,
     /// How a map or a struct merges.
     pub map: Option<MapTopology>,
+    /// How a strategic merge patch changes the value.
+    pub patch: Option<PatchRule>,
     /// Whether server-side apply replaces the list, map or struct as a whole.
     pub atomic: bool,
     /// Unknown fields below are kept.
@@ -85,6 +87,32 @@ pub enum ListTopology {
     Set,
     /// Elements are identified by these fields.
     Map(Vec<Name>),
+}
+
+/// How a strategic merge patch changes a value: `patch(..)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchRule {
+    /// The items of a list are merged.
+    pub merge: bool,
+    /// The value is replaced as a whole.
+    pub replace: bool,
+    /// Clients list the fields that an object keeps.
+    pub retain_keys: bool,
+    /// The field that identifies an item of a merged list.
+    pub key: Option<Name>,
+}
+
+impl PatchRule {
+    /// The spelling in the schema: `merge,retainKeys`.
+    pub fn strategy(&self) -> String {
+        let words = [
+            (self.merge, "merge"),
+            (self.replace, "replace"),
+            (self.retain_keys, "retainKeys"),
+        ];
+        let words = words.iter().filter(|(is_set, _)| *is_set);
+        words.map(|(_, word)| *word).collect::<Vec<_>>().join(",")
+    }
 }
 
 /// How a map or a struct merges under server-side apply.

@@ -125,6 +125,7 @@ struct Keys {
     generation: Option<bool>,
     unconditional_update: Option<bool>,
     create_on_update: bool,
+    strategic_merge_patch: bool,
     protobuf: Option<Code>,
 }
 
@@ -201,6 +202,7 @@ impl Keys {
             }
             "unconditional_update" => self.unconditional_update = arg.boolean(d),
             "create_on_update" => self.create_on_update = arg.boolean(d).unwrap_or_default(),
+            "strategic_merge_patch" => self.strategic_merge_patch = arg.flag(d),
             "protobuf" => self.protobuf = arg.code(d),
             _ => {}
         }
@@ -292,6 +294,7 @@ impl Keys {
             generation: self.generation.unwrap_or(true),
             unconditional_update: self.unconditional_update.unwrap_or(true),
             create_on_update: self.create_on_update,
+            strategic_merge_patch: self.strategic_merge_patch,
             protobuf: self.protobuf,
             root,
             span,

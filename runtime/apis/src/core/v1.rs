@@ -25,7 +25,7 @@ use apiloom_meta::{ObjectMeta, Time};
 
 /// Namespace provides a scope for names. Use of multiple namespaces is optional.
 #[resource(group = "", version = "v1", cluster, crate = apiloom_meta, shortname = "ns",
-    verbs(skip = [delete_collection]), name_format = dns_label, generation = none,
+    verbs(skip = [delete_collection]), name_format = dns_label, generation = none, strategic_merge_patch,
     status, subresource(name = "finalize", verbs = [update], writes = also(spec)),
     deletion(finalizers = spec.finalizers, phase = status.phase), selectable(status.phase), protobuf = protobuf::NAMESPACE,
     printcolumn(name = "Status", path = status.phase, doc = "The status of the namespace"),
@@ -57,6 +57,7 @@ pub struct NamespaceStatus {
     /// Phase is the current lifecycle phase of the namespace.
     pub phase: Option<String>,
     /// Represents the latest available observations of a namespace's current state.
+    #[api(list = map(condition_type), patch(merge))]
     pub conditions: Vec<NamespaceCondition>,
 }
 

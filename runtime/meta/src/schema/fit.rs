@@ -1,7 +1,7 @@
 //! Reports rules that no value could violate, such as a number's bound on a string, or a map type on a list. The
 //! author relies on such a rule, so it is an error when the server is built, instead of never being enforced.
 
-use super::node::{ListType, Node, Types};
+use super::node::{ListType, Node, PatchStrategy, Types};
 use super::problems::Problems;
 
 /// Reports the rules of a finished node that do not apply to its types.
@@ -104,6 +104,13 @@ fn identity(problems: &mut Problems, list: &Node, path: &str) {
     let Some(items) = &list.items else { return };
     let composite =
         |node: &Node| !node.types.is_any() && node.types.shares(Types::OBJECT.union(Types::ARRAY));
+    let is_keyless = |patch: &PatchStrategy| patch.merges() && patch.merge_key.is_none();
+    if list.patch.as_deref().is_some_and(is_keyless) && composite(items) {
+        problems.error(
+            path,
+            "a merged list of objects needs the key of its items: write `patch(merge, key = name)`",
+        );
+    }
     match &list.list_type {
         Some(ListType::Set) if composite(items) => problems.error(
             path,

@@ -389,7 +389,7 @@ impl Inner {
         let verb = route(endpoint.def(), &request.method, info)?;
         endpoint.check_schema()?;
         if verb == Verb::Patch {
-            body::patch_format(&request.headers)?;
+            body::patch_format(&request.headers, endpoint.def().strategic_merge_patch)?;
         }
         check_route(&call.accepts)?;
         Ok((endpoint, verb))

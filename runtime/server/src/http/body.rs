@@ -86,16 +86,21 @@ pub(super) fn document(
 pub(super) enum PatchFormat {
     Json,
     Merge,
+    Strategic,
 }
 
-/// The format of a patch, from `Content-Type`, which is required.
+/// The format of a patch, from `Content-Type`, which is required. Not every kind takes strategic merge patches.
 ///
 /// # Errors
 /// UnsupportedMediaType with the text of kube-apiserver's router.
-pub(super) fn patch_format(headers: &HeaderMap) -> Result<PatchFormat, ApiError> {
+pub(super) fn patch_format(
+    headers: &HeaderMap,
+    takes_strategic: bool,
+) -> Result<PatchFormat, ApiError> {
     match media_type(headers).as_str() {
         "application/json-patch+json" => Ok(PatchFormat::Json),
         "application/merge-patch+json" => Ok(PatchFormat::Merge),
+        "application/strategic-merge-patch+json" if takes_strategic => Ok(PatchFormat::Strategic),
         _ => {
             let error = ApiError::new(
                 StatusReason::UnsupportedMediaType,
@@ -227,12 +232,16 @@ mod tests {
     #[test]
     fn patches_name_a_format_that_is_served() {
         assert_eq!(
-            patch_format(&headers("application/merge-patch+json; x=y")),
+            patch_format(&headers("application/merge-patch+json; x=y"), false),
             Ok(PatchFormat::Merge)
         );
         assert_eq!(
-            patch_format(&headers("application/json-patch+json")),
+            patch_format(&headers("application/json-patch+json"), true),
             Ok(PatchFormat::Json)
+        );
+        assert_eq!(
+            patch_format(&headers("application/strategic-merge-patch+json"), true),
+            Ok(PatchFormat::Strategic)
         );
         for given in [
             "",
@@ -240,7 +249,7 @@ mod tests {
             "application/strategic-merge-patch+json",
             "application/apply-patch+yaml",
         ] {
-            let error = patch_format(&headers(given)).expect_err(given);
+            let error = patch_format(&headers(given), false).expect_err(given);
             assert_eq!(
                 (error.message.as_str(), error.details),
                 ("415: Unsupported Media Type", Some(Box::default()))

@@ -12,12 +12,14 @@ use crate::registry::refused_patch;
 
 /// Responds with 200 and the stored object.
 pub(super) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
-    let format = body::patch_format(&call.request.headers)?;
+    let takes_strategic = call.endpoint.def().strategic_merge_patch;
+    let format = body::patch_format(&call.request.headers, takes_strategic)?;
     let bytes = call.read_body().await?;
     let options = write_options(call.query, &call.request.headers, WriteUse::Patch)?;
     let patch = match format {
         PatchFormat::Json => Patch::parse_json(&bytes),
         PatchFormat::Merge => Patch::parse_merge(&bytes),
+        PatchFormat::Strategic => Patch::parse_strategic(&bytes),
     };
     let patch = patch.map_err(|error| refused_patch(&error))?;
     call.ctx.pause().await;

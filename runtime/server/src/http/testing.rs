@@ -146,6 +146,7 @@ pub(crate) fn flunder() -> ResourceDef {
         has_store: true,
         unconditional_update: true,
         create_on_update: false,
+        strategic_merge_patch: false,
         description: "Flunder is an example type with a spec and a status.".into(),
         place: None,
         protobuf: None,

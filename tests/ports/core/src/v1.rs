@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use apiloom::prelude::*;
 
 /// ConfigMap holds configuration data for programs to read.
-#[apiloom::resource(group = "", version = "v1", namespaced, storage, shortname = "cm",
+#[apiloom::resource(group = "", version = "v1", namespaced, storage, strategic_merge_patch, shortname = "cm",
     printcolumn(name = "Immutable", path = immutable))]
 pub struct ConfigMap {
     pub metadata: ObjectMeta,
@@ -18,7 +18,7 @@ pub struct ConfigMap {
 }
 
 /// Node is a machine that programs run on.
-#[apiloom::resource(group = "", version = "v1", cluster, status, shortname = "no",
+#[apiloom::resource(group = "", version = "v1", cluster, status, strategic_merge_patch, shortname = "no",
     printcolumn(name = "Phase", path = status.phase))]
 pub struct Node {
     pub metadata: ObjectMeta,
@@ -34,6 +34,20 @@ pub struct NodeSpec {
     /// Whether no new programs may be started on it.
     #[api(default = false)]
     pub unschedulable: bool,
+    /// What keeps programs away from it.
+    #[api(list = map(key, effect), patch(merge, key = key))]
+    pub taints: Vec<Taint>,
+}
+
+/// Taint keeps programs away from a machine.
+#[apiloom::api]
+pub struct Taint {
+    /// What it is about.
+    pub key: String,
+    /// What it does.
+    pub effect: String,
+    /// More about it.
+    pub value: Option<String>,
 }
 
 /// NodeStatus is the state of a machine.

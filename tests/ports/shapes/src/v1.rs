@@ -6,7 +6,7 @@ use apiloom::prelude::*;
 use serde_json::Value;
 
 /// Blueprint has a field of each shape.
-#[apiloom::resource(group = "shapes.example.com", version = "v1", cluster, status, shortname = "bp",
+#[apiloom::resource(group = "shapes.example.com", version = "v1", cluster, status, strategic_merge_patch, shortname = "bp",
     printcolumn(name = "Interval", path = spec.interval), printcolumn(name = "Memory", json_path = ".spec.hard.memory"),
     printcolumn(name = "Surge", path = spec.max_surge), printcolumn(name = "Weight", json_path = ".spec.weights['first one']"))]
 pub struct Blueprint {
@@ -35,6 +35,15 @@ pub struct BlueprintSpec {
     /// Ports by number or name, as a NetworkPolicy has them.
     #[api(list = set)]
     pub ports: Vec<IntOrString>,
+    /// Parts by name, of which clients patch one at a time.
+    #[api(list = map(name), patch(merge))]
+    pub layers: Vec<Layer>,
+    /// Words, each once.
+    #[api(patch(merge))]
+    pub words: Vec<String>,
+    /// Where it stands, as one value.
+    #[api(patch(replace))]
+    pub place: Option<BTreeMap<String, String>>,
     /// Amounts by name, as a ResourceQuota has them.
     pub hard: BTreeMap<String, Quantity>,
     /// An amount.
@@ -77,6 +86,17 @@ pub struct BlueprintSpec {
     /// A name whose spelling does not follow from Rust's.
     #[api(json = "clusterIP", format = ip)]
     pub cluster_ip: Option<String>,
+}
+
+/// Layer is a part of a blueprint.
+#[apiloom::api]
+pub struct Layer {
+    pub name: String,
+    /// Of what it is made.
+    pub material: Option<String>,
+    /// Its words.
+    #[api(patch(merge))]
+    pub words: Vec<String>,
 }
 
 /// SchemaNode is a schema, and those of its fields and items.

@@ -2,7 +2,7 @@
 
 use syn::{Expr, Lit, UnOp};
 
-use super::{ListTopology, MapTopology, Rules, Transition};
+use super::{ListTopology, MapTopology, PatchRule, Rules, Transition};
 use crate::args::Arg;
 use crate::diagnostics::DiagnosticId as Id;
 use crate::keys::Target;
@@ -73,6 +73,7 @@ pub(crate) fn read_rule(rules: &mut Rules, arg: &Arg, d: &mut Diagnostics) {
         "custom" => rules.custom.extend(arg.code(d)),
         "list" => rules.list = read_list(arg, d),
         "map" => rules.map = read_map(arg, d),
+        "patch" => rules.patch = read_patch(arg, d),
         "atomic" if arg.flag(d) => rules.atomic = true,
         "preserve_unknown" => rules.preserve_unknown = arg.flag(d),
         "embedded_resource" => rules.embedded_resource = arg.flag(d),
@@ -197,6 +198,59 @@ fn read_list(arg: &Arg, d: &mut Diagnostics) -> Option<ListTopology> {
         1 => ListTopology::Set,
         _ => ListTopology::Map(keys),
     })
+}
+
+fn read_patch(arg: &Arg, d: &mut Diagnostics) -> Option<PatchRule> {
+    let mut rule = PatchRule {
+        merge: false,
+        replace: false,
+        retain_keys: false,
+        key: None,
+    };
+    let args = arg.list(Target::Patch, d)?;
+    for arg in &args {
+        match arg.key {
+            "merge" => rule.merge = arg.flag(d),
+            "replace" => rule.replace = arg.flag(d),
+            "retain_keys" => rule.retain_keys = arg.flag(d),
+            "key" => rule.key = arg.names(d).into_iter().next(),
+            _ => {}
+        }
+    }
+    if args.has("key") && !args.has("merge") {
+        d.error(Id::MissingKey, arg.span(), "`key` belongs to `merge`")
+            .help("write `patch(merge, key = name)`");
+    } else if rule.strategy().is_empty() && !args.has("key") {
+        d.error(Id::MissingKey, arg.span(), "the patch strategy is missing")
+            .help("write `patch(merge)`, `patch(replace)` or `patch(retain_keys)`");
+    }
+    Some(rule)
+}
+
+/// A merged list with one key is merged by it, if `patch(..)` has no other.
+pub(crate) fn settle_patch_key(rules: &mut Rules, d: &mut Diagnostics) {
+    let Some(rule) = rules
+        .patch
+        .as_mut()
+        .filter(|rule| rule.merge && rule.key.is_none())
+    else {
+        return;
+    };
+    let Some(ListTopology::Map(keys)) = &rules.list else {
+        return;
+    };
+    match keys.as_slice() {
+        [key] => rule.key = Some(key.clone()),
+        [first, ..] => {
+            d.error(
+                Id::MissingKey,
+                first.span,
+                "a list with several keys is merged by one of them",
+            )
+            .help(format!("write `patch(merge, key = {})`", first.text));
+        }
+        [] => {}
+    }
 }
 
 fn check_twice(keys: &[Name], d: &mut Diagnostics) {

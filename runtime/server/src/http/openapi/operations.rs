@@ -12,11 +12,17 @@ use super::{components, parameters};
 use crate::http::format;
 use crate::http::request_info::NAMESPACES;
 
-/// The supported patch formats, for clients to choose from.
-const PATCHES: [&str; 2] = [
-    "application/json-patch+json",
-    "application/merge-patch+json",
-];
+/// The patch formats of a kind, for clients to choose from: kubectl sends a strategic merge patch where it is listed.
+fn patches(def: &ResourceDef) -> Vec<&'static str> {
+    let strategic = "application/strategic-merge-patch+json";
+    [
+        "application/json-patch+json",
+        "application/merge-patch+json",
+    ]
+    .into_iter()
+    .chain(def.strategic_merge_patch.then_some(strategic))
+    .collect()
+}
 
 /// The media types of objects.
 fn formats() -> Vec<&'static str> {
@@ -196,7 +202,7 @@ impl Operations<'_> {
         let text = format!("Changes {}a {} by a patch.", self.of(sub), self.def.kind);
         let answers = self.objects_as(&[("200", "OK"), ("201", "Created")], sub);
         let mut operation = self.operation("patch", &self.id("patch", sub), &text, answers);
-        operation["requestBody"] = body(&reference(&meta("Patch")), &PATCHES, true);
+        operation["requestBody"] = body(&reference(&meta("Patch")), &patches(self.def), true);
         operation
     }
 

@@ -158,6 +158,7 @@ fn definition<K: Resource>(
         has_store: true,
         unconditional_update: true,
         create_on_update: false,
+        strategic_merge_patch: false,
         description: "A kind for tests.".into(),
         place: None,
         protobuf: None,

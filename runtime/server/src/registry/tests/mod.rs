@@ -154,6 +154,7 @@ fn definition<K: Resource>(schema: apiloom_meta::kind::SchemaFn) -> ResourceDef 
         has_store: true,
         unconditional_update: true,
         create_on_update: false,
+        strategic_merge_patch: true,
         description: "".into(),
         place: None,
         protobuf: None,

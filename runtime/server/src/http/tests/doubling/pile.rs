@@ -81,6 +81,7 @@ impl Resource for Pile {
             has_store: true,
             unconditional_update: true,
             create_on_update: false,
+            strategic_merge_patch: false,
             description: "A kind for tests.".into(),
             place: None,
             protobuf: None,
