@@ -214,7 +214,7 @@ pub trait Text {}
 /// A list, or an optional one; supports the rules `items`, `list`, `unique`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a list",
-    label = "`items`, `list` and `unique` need a list"
+    label = "`items`, `list`, `unique` and `patch(merge)` need a list"
 )]
 pub trait List {}
 

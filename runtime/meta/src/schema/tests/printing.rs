@@ -84,7 +84,7 @@ fn bounds_are_spelled_as_in_openapi_3_0() {
 #[test]
 fn list_and_map_topology_and_further_extensions_are_printed() {
     let printed = json!({"type":"array","items":{"type":"object","properties":{"k":{"type":"string"}},"required":["k"],"x-kubernetes-map-type":"atomic"},
-        "x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"x-kubernetes-patch-strategy":"merge"});
+        "x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"x-kubernetes-patch-strategy":"merge","x-kubernetes-patch-merge-key":"k","x-kubernetes-other":1});
     round(printed.clone(), printed.clone(), printed);
 }
 

@@ -59,6 +59,14 @@ fn a_set_holds_scalars_and_a_list_map_has_scalar_keys() {
     let item =
         json!({"type": "object", "properties": {"inner": {"type": "object", "properties": {}}}});
     assert_eq!(
+        errors(
+            json!({"type": "array", "items": item, "x-kubernetes-patch-strategy": "merge,retainKeys"})
+        ),
+        [
+            "p: a merged list of objects needs the key of its items: write `patch(merge, key = name)`"
+        ]
+    );
+    assert_eq!(
         errors(json!({"type": "array", "items": item, "x-kubernetes-list-type": "set"})),
         [
             "p: a set holds strings, numbers or booleans; tell items that are objects apart by `list = map(key)`"
