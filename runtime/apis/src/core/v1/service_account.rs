@@ -6,14 +6,14 @@ use apiloom_meta::ObjectMeta;
 use super::ObjectReference;
 
 /// ServiceAccount is an identity for programs.
-#[resource(group = "", version = "v1", namespaced, crate = apiloom_meta, shortname = "sa", generation = none,
+#[resource(group = "", version = "v1", namespaced, crate = apiloom_meta, shortname = "sa", generation = none, strategic_merge_patch,
     printcolumn(name = "Secrets", with = ServiceAccount::count, doc = "The number of secrets that the account lists."))]
 #[derive(Default)]
 pub struct ServiceAccount {
     /// Standard object's metadata.
     pub metadata: ObjectMeta,
     /// The secrets of the account's namespace that pods which run as the account may mount. Only their names are kept.
-    #[api(list = map(name))]
+    #[api(list = map(name), patch(merge))]
     pub secrets: Vec<ObjectReference>,
     /// The secrets of the account's namespace with credentials for the images of its pods.
     #[api(list = atomic)]
