@@ -6,9 +6,17 @@ use crate::*;
 
 on_each_backend![
     c_092_a_delete_answers_with_a_status_without_code_or_with_the_object,
+    c_093_options_in_the_body_replace_those_of_the_query,
+    c_094_a_failed_precondition_names_the_kind,
+    c_095_policies_that_contradict_or_do_not_exist_are_invalid,
+    c_096_a_policy_is_a_finalizer_for_the_garbage_collector,
+    c_097_another_policy_replaces_the_finalizer_of_the_first,
     c_098_deleting_again_changes_nothing,
+    c_100_only_an_old_option_is_answered_with_accepted,
     c_101_a_collection_is_deleted_by_selector_and_limit_and_listed,
     c_102_a_dry_delete_says_the_same_and_deletes_nothing,
+    c_103_a_namespace_terminates_until_it_is_finalized,
+    c_104_three_namespaces_cannot_be_deleted,
 ];
 
 fn success(name: &str, uid: &Value) -> Value {
@@ -49,6 +57,178 @@ async fn c_092_a_delete_answers_with_a_status_without_code_or_with_the_object(on
     assert_eq!(client.get("/api/v1/namespaces/gone").await.code, 404);
 }
 
+async fn c_093_options_in_the_body_replace_those_of_the_query(on: Backend) {
+    let (_server, client) = server(on);
+    let object = created(&client, FLUNDERS, &flunder("a")).await;
+    let query = "dryRun=All&propagationPolicy=Foreground&orphanDependents=x&gracePeriodSeconds=5";
+    let item = format!("{FLUNDERS}/a?{query}");
+    for (api_version, kind) in [("v1", "Options"), ("v2", "DeleteOptions")] {
+        let body = json!({"apiVersion": api_version, "kind": kind});
+        let answer = client.delete(&item, &body).await;
+        let message = answer.json()["message"].as_str().unwrap().to_owned();
+        assert!(message.starts_with("no kind "), "{message}");
+        check_failure(&answer, 400, "BadRequest", &message, json!(null));
+    }
+    let body = json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "DeleteOptions"});
+    let gone = success("a", &object["metadata"]["uid"]);
+    check(&client.delete(&item, &body).await, 200, &gone);
+    assert_eq!(client.get(&format!("{FLUNDERS}/a")).await.code, 404);
+    for options in [
+        json!({"kind": "DeleteOptions", "apiVersion": "v1"}),
+        json!({}),
+    ] {
+        let object = created(&client, FLUNDERS, &flunder("a")).await;
+        let gone = success("a", &object["metadata"]["uid"]);
+        check(&client.delete(&item, &options).await, 200, &gone);
+    }
+}
+
+async fn c_094_a_failed_precondition_names_the_kind(on: Backend) {
+    let (_server, client) = server(on);
+    let object = created(&client, FLUNDERS, &flunder("a")).await;
+    let item = format!("{FLUNDERS}/a");
+    let meta = &object["metadata"];
+    let (uid, version) = (
+        meta["uid"].as_str().unwrap(),
+        meta["resourceVersion"].as_str().unwrap(),
+    );
+    let mut details = about("a");
+    details["kind"] = json!("Flunder");
+    for (preconditions, why) in [
+        (
+            json!({"uid": "zzz"}),
+            format!(
+                "the UID in the precondition (zzz) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+            ),
+        ),
+        (
+            json!({"uid": uid, "resourceVersion": "1"}),
+            format!(
+                "the ResourceVersion in the precondition (1) does not match the ResourceVersion in record ({version}). The object might have been modified"
+            ),
+        ),
+    ] {
+        let message =
+            format!(r#"Operation cannot be fulfilled on Flunder.wardle.example.com "a": {why}"#);
+        for options in [
+            json!({"preconditions": preconditions}),
+            json!({"preconditions": preconditions, "dryRun": ["All"]}),
+            json!({"preconditions": preconditions, "propagationPolicy": "Foreground"}),
+        ] {
+            let answer = client.delete(&item, &options).await;
+            check_failure(&answer, 409, "Conflict", &message, details.clone());
+        }
+    }
+    check(&client.get(&item).await, 200, &object);
+    let held = json!({"preconditions": {"uid": uid, "resourceVersion": version}});
+    let gone = success("a", &json!(uid));
+    check(&client.delete(&item, &held).await, 200, &gone);
+}
+
+async fn c_095_policies_that_contradict_or_do_not_exist_are_invalid(on: Backend) {
+    let (_server, client) = server(on);
+    let object = created(&client, FLUNDERS, &flunder("a")).await;
+    let item = format!("{FLUNDERS}/a");
+    for (query, options, reason, body) in [
+        (
+            "propagationPolicy=Orphan&orphanDependents=true",
+            json!({"propagationPolicy": "Orphan", "orphanDependents": true}),
+            "FieldValueInvalid",
+            r#"Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set"#,
+        ),
+        (
+            "propagationPolicy=X",
+            json!({"propagationPolicy": "X"}),
+            "FieldValueNotSupported",
+            r#"Unsupported value: "X": supported values: "Foreground", "Background", "Orphan", "nil""#,
+        ),
+    ] {
+        let message =
+            format!(r#"DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: {body}"#);
+        let details = json!({
+            "group": "meta.k8s.io", "kind": "DeleteOptions",
+            "causes": [{"reason": reason, "message": body, "field": "propagationPolicy"}],
+        });
+        let by_query = client
+            .delete(&format!("{item}?{query}"), &json!(null))
+            .await;
+        let by_body = client.delete(&item, &options).await;
+        let of_all = client
+            .delete(&format!("{FLUNDERS}?{query}"), &json!(null))
+            .await;
+        for answer in [by_query, by_body, of_all] {
+            check_failure(&answer, 422, "Invalid", &message, details.clone());
+        }
+    }
+    check(&client.get(&item).await, 200, &object);
+}
+
+/// An object that was marked for deletion with these finalizers.
+fn marked(object: &Value, finalizers: Value) -> Value {
+    let mut expected = object.clone();
+    expected["metadata"]["deletionTimestamp"] = json!("$TIME");
+    expected["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+    expected["metadata"]["generation"] = json!(2);
+    expected["metadata"]["resourceVersion"] = json!("$RV");
+    expected["metadata"]["finalizers"] = finalizers;
+    expected
+}
+
+async fn c_096_a_policy_is_a_finalizer_for_the_garbage_collector(on: Backend) {
+    let (_server, client) = server(on);
+    for (name, options, finalizer) in [
+        (
+            "a",
+            json!({"propagationPolicy": "Foreground"}),
+            "foregroundDeletion",
+        ),
+        ("b", json!({"propagationPolicy": "Orphan"}), "orphan"),
+        ("c", json!({"orphanDependents": true}), "orphan"),
+    ] {
+        let object = created(&client, FLUNDERS, &flunder(name)).await;
+        let item = format!("{FLUNDERS}/{name}");
+        let expected = marked(&object, json!([finalizer]));
+        let mut dry = options.clone();
+        dry["dryRun"] = json!(["All"]);
+        let mut unwritten = expected.clone();
+        unwritten["metadata"]["resourceVersion"] = object["metadata"]["resourceVersion"].clone();
+        check(&client.delete(&item, &dry).await, 200, &unwritten);
+        check(&client.get(&item).await, 200, &object);
+        let answer = client.delete(&item, &options).await;
+        check(&answer, 200, &expected);
+        // Without a policy the finalizer is kept.
+        check(
+            &client.delete(&item, &json!(null)).await,
+            200,
+            &answer.json(),
+        );
+    }
+}
+
+async fn c_097_another_policy_replaces_the_finalizer_of_the_first(on: Backend) {
+    let (_server, client) = server(on);
+    let mut object = flunder("a");
+    object["metadata"]["finalizers"] = json!(["foregroundDeletion", "example.com/x"]);
+    let object = created(&client, FLUNDERS, &object).await;
+    let item = format!("{FLUNDERS}/a");
+    let with = |policy: &str| json!({"propagationPolicy": policy});
+    // The chosen finalizer is the last one.
+    for (policy, finalizers) in [
+        ("Orphan", json!(["example.com/x", "orphan"])),
+        ("Foreground", json!(["example.com/x", "foregroundDeletion"])),
+        ("Background", json!(["example.com/x"])),
+        ("Orphan", json!(["example.com/x", "orphan"])),
+    ] {
+        let answer = client.delete(&item, &with(policy)).await;
+        check(&answer, 200, &marked(&object, finalizers));
+    }
+    let released = json!({"metadata": {"finalizers": ["orphan"]}});
+    assert_eq!(client.merge(&item, &released).await.code, 200);
+    let gone = success("a", &object["metadata"]["uid"]);
+    check(&client.delete(&item, &with("Background")).await, 200, &gone);
+    assert_eq!(client.get(&item).await.code, 404);
+}
+
 async fn c_098_deleting_again_changes_nothing(on: Backend) {
     let (_server, client) = server(on);
     let mut object = flunder("a");
@@ -76,6 +256,71 @@ async fn c_098_deleting_again_changes_nothing(on: Backend) {
         json!({"type": "ADDED", "object": next}),
         "nothing happened in between"
     );
+}
+
+async fn c_100_only_an_old_option_is_answered_with_accepted(on: Backend) {
+    let (_server, client) = server(on);
+    let mut held = flunder("held");
+    held["metadata"]["finalizers"] = json!(["example.com/x"]);
+    let object = created(&client, FLUNDERS, &held).await;
+    let expected = marked(&object, json!(["example.com/x"]));
+    let item = format!("{FLUNDERS}/held");
+    for (query, code) in [
+        ("propagationPolicy=Background", 200),
+        ("orphanDependents=false", 202),
+        ("", 200),
+    ] {
+        let answer = client
+            .delete(&format!("{item}?{query}"), &json!(null))
+            .await;
+        check(&answer, code, &expected);
+    }
+    let object = created(&client, FLUNDERS, &flunder("free")).await;
+    let gone = success("free", &object["metadata"]["uid"]);
+    let item = format!("{FLUNDERS}/free?orphanDependents=false");
+    check(&client.delete(&item, &json!(null)).await, 200, &gone);
+}
+
+async fn c_103_a_namespace_terminates_until_it_is_finalized(on: Backend) {
+    let (_server, client) = server(on);
+    let item = "/api/v1/namespaces/ending";
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ending"}});
+    let mut expected = created(&client, "/api/v1/namespaces", &namespace).await;
+    expected["metadata"]["deletionTimestamp"] = json!("$TIME");
+    expected["metadata"]["resourceVersion"] = json!("$RV");
+    expected["status"]["phase"] = json!("Terminating");
+    let answer = client.delete(item, &json!(null)).await;
+    check(&answer, 200, &expected);
+    // Deleting again changes nothing, whatever the policy.
+    let with_policy = format!("{item}?propagationPolicy=Orphan");
+    let again = client.delete(&with_policy, &json!(null)).await;
+    check(&again, 200, &answer.json());
+    let mut finalized = answer.json();
+    finalized["spec"] = json!({});
+    let last = client.put(&format!("{item}/finalize"), &finalized).await;
+    assert_eq!(last.code, 200, "{}", last.text());
+    assert_eq!(client.get(item).await.code, 404);
+}
+
+async fn c_104_three_namespaces_cannot_be_deleted(on: Backend) {
+    let (_server, client) = server(on);
+    for name in ["default", "kube-system", "kube-public"] {
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        if name != "default" {
+            created(&client, "/api/v1/namespaces", &namespace).await;
+        }
+        let item = format!("/api/v1/namespaces/{name}");
+        let message =
+            format!(r#"namespaces "{name}" is forbidden: this namespace may not be deleted"#);
+        let details = json!({"name": name, "kind": "namespaces"});
+        for query in ["", "?dryRun=All"] {
+            let answer = client.delete(&format!("{item}{query}"), &json!(null)).await;
+            check_failure(&answer, 403, "Forbidden", &message, details.clone());
+        }
+        assert_eq!(client.get(&item).await.json()["status"]["phase"], "Active");
+    }
 }
 
 async fn c_101_a_collection_is_deleted_by_selector_and_limit_and_listed(on: Backend) {
