@@ -292,7 +292,7 @@ async fn c_103_a_namespace_terminates_until_it_is_finalized(on: Backend) {
     expected["status"]["phase"] = json!("Terminating");
     let answer = client.delete(item, &json!(null)).await;
     check(&answer, 200, &expected);
-    // Deleting again changes nothing, whatever the policy.
+    // Deleting again changes nothing, with any policy.
     let with_policy = format!("{item}?propagationPolicy=Orphan");
     let again = client.delete(&with_policy, &json!(null)).await;
     check(&again, 200, &answer.json());
