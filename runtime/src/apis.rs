@@ -4,3 +4,5 @@
 #[cfg(feature = "apis-coordination")]
 pub use apiloom_apis::coordination;
 pub use apiloom_apis::core;
+#[cfg(feature = "apis-events")]
+pub use apiloom_apis::events;

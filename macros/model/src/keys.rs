@@ -136,6 +136,7 @@ const KEYS: &[Key] = &[
     many("selectable", &["select"], &[Resource]),
     key("hub", &[Resource]),
     key("spoke_of", &[Resource]),
+    key("stored_as", &[Resource]),
     key("storage", &[Resource]),
     key("served", &[Resource]),
     key("lifecycle", &[Resource]),
@@ -265,6 +266,12 @@ const KEYS: &[Key] = &[
 const CONTRADICTIONS: &[(&[Target], &str, &str)] = &[
     (&[Resource], "namespaced", "cluster"),
     (&[Resource], "hub", "spoke_of"),
+    // Its objects are those of the other kind.
+    (&[Resource], "stored_as", "hub"),
+    (&[Resource], "stored_as", "spoke_of"),
+    (&[Resource], "stored_as", "storage"),
+    (&[Resource], "stored_as", "store"),
+    (&[Resource], "stored_as", "store_path"),
     (&[Resource], "readonly", "verbs"),
     // A kind without a store only creates.
     (&[Resource], "store", "verbs"),

@@ -54,6 +54,8 @@ pub struct Kind {
     pub hub: bool,
     /// The hub's Rust type, as written: `v1beta1::Flunder`.
     pub spoke_of: Option<Code>,
+    /// The kind of another group whose objects these are, as written: `crate::core::v1::Event`.
+    pub stored_as: Option<Code>,
     /// Whether objects are kept in a store; without one the kind serves `create` alone.
     pub has_store: bool,
     /// The path of the objects' keys in the store, if it is not `GROUP/PLURAL`.
@@ -81,6 +83,10 @@ pub struct Kind {
 }
 
 impl Kind {
+    /// The type that objects are converted to before they are stored or validated: the hub, or a kind of another group.
+    pub fn converts_to(&self) -> Option<&Code> {
+        self.spoke_of.as_ref().or(self.stored_as.as_ref())
+    }
     /// The `apiVersion` of its objects.
     pub fn api_version(&self) -> String {
         let (group, version) = (&self.group.value, &self.version.value);

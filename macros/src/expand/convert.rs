@@ -12,7 +12,7 @@ use quote::{format_ident, quote, quote_spanned};
 
 /// Both directions between a spoke's root and its hub.
 pub(crate) fn of_root(kind: &Kind) -> TokenStream {
-    let Some(hub) = &kind.spoke_of else {
+    let Some(hub) = kind.converts_to() else {
         return TokenStream::new();
     };
     let proof = same_kind(kind, hub);
@@ -39,9 +39,17 @@ fn round_trips(kind: &Kind, hub: &Code) -> TokenStream {
     }
 }
 
-/// Checks that the hub is the same kind of the same group in another version.
+/// Checks that the hub is the same kind of the same group in another version, or, for `stored_as`, of another group.
 fn same_kind(kind: &Kind, hub: &Code) -> TokenStream {
     let (this, span) = (kind.root.name.to_ident(), hub.span().start);
+    if kind.stored_as.is_some() {
+        return quote_spanned! {span=>
+            const _: () = ::core::assert!(
+                ::apiloom::codegen::is_of_other_group::<#this, #hub>(),
+                "`stored_as` is not the same kind, with the same plural, in another group"
+            );
+        };
+    }
     quote_spanned! {span=>
         const _: () = ::core::assert!(
             ::apiloom::codegen::is_other_version::<#this, #hub>(),

@@ -310,11 +310,12 @@ fn type_name(ty: ColumnType) -> &'static str {
 }
 
 fn conversion(kind: &Kind) -> TokenStream {
-    let Some(hub) = &kind.spoke_of else {
+    let Some(hub) = kind.converts_to() else {
         return quote!(::core::option::Option::None);
     };
     quote! {
         ::core::option::Option::Some(::apiloom::codegen::Conversion {
+            hub_resource: ::apiloom::codegen::resource_of_other_group::<Self, #hub>(),
             hub_version: ::apiloom::codegen::SmolStr::new_static(<#hub as ::apiloom::codegen::Resource>::VERSION),
             hub_kind: ::apiloom::codegen::SmolStr::new_static(<#hub as ::apiloom::codegen::Resource>::KIND),
             method: ::apiloom::codegen::ConversionMethod::InMemory(::apiloom::codegen::InMemoryConversion {

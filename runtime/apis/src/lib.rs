@@ -9,3 +9,5 @@ pub mod generated;
 #[cfg(feature = "coordination")]
 pub mod coordination;
 pub mod core;
+#[cfg(feature = "events")]
+pub mod events;

@@ -41,8 +41,8 @@ pub use checked::{
 pub use const_text::{may_be_among, may_be_among_at};
 pub use convert::{
     Checked, Conv, ConvertVia, FieldNames, FieldNamesOther, ResultOf, Returned, ReturnedVia,
-    TypeOf, Unmentioned, convert_document, convert_error, convert_json, is_other_version, never,
-    type_of,
+    TypeOf, Unmentioned, convert_document, convert_error, convert_json, is_of_other_group,
+    is_other_version, never, resource_of_other_group, type_of,
 };
 pub use hooks::{
     HooksFn, Probe, ProbeForeign, ReturnsErrors, Tree, computed_default, has_form, typed_check,

@@ -274,6 +274,14 @@ impl ResourceDef {
     pub fn group_resource(&self) -> GroupResource {
         GroupResource::new(&*self.group, &*self.plural)
     }
+    /// Group and resource under which the objects are stored: those of the hub, if it is of another group.
+    pub fn stored_resource(&self) -> GroupResource {
+        let hub = self
+            .conversion
+            .as_ref()
+            .and_then(|conversion| conversion.hub_resource.clone());
+        hub.unwrap_or_else(|| self.group_resource())
+    }
     /// Group and kind.
     pub fn group_kind(&self) -> GroupKind {
         GroupKind::new(&*self.group, &*self.kind)

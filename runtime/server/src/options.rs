@@ -56,6 +56,9 @@ struct GenericFlags {
     /// Maximum size of a stored object in bytes; larger writes are rejected with 413. 0 for no limit.
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_OBJECT_BYTES)]
     max_object_bytes: usize,
+    /// Time for which events are kept after their last write. 0 for ever. Only servers that serve events use it.
+    #[arg(long, value_name = "DURATION", default_value = "1h0m0s", value_parser = interval)]
+    event_ttl: Duration,
     /// Fraction of HTTP/2 requests, chosen at random, that are answered with GOAWAY, so that clients reconnect and are
     /// balanced over several servers: 0 (off) to 0.02. Their other requests in flight are not affected.
     #[arg(long, value_name = "FRACTION", default_value = "0")]
@@ -317,6 +320,7 @@ impl Options {
             max_requests_inflight: self.generic.max_requests_inflight,
             max_mutating_requests_inflight: self.generic.max_mutating_requests_inflight,
             max_object_bytes: self.generic.max_object_bytes,
+            event_ttl: self.generic.event_ttl,
             goaway_chance: self.generic.goaway_chance,
             disabled_admission: self.admission.disable_admission_plugins,
             runtime_config: self.api.runtime_config,

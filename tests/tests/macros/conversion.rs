@@ -263,8 +263,10 @@ fn the_hub_is_named_by_version_and_kind() {
     let Conversion {
         hub_version,
         hub_kind,
+        hub_resource,
         ..
     } = conversion::<wardle::v1alpha1::Flunder>();
+    assert_eq!(hub_resource, None);
     assert_eq!((&*hub_version, &*hub_kind), ("v1beta1", "Flunder"));
 }
 

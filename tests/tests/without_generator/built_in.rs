@@ -1,6 +1,7 @@
 //! The built-in kinds, in process: their forms, their rules, and one call of the builder for each.
 
 mod config_maps_and_secrets;
+mod events;
 mod leases;
 mod service_accounts;
 
@@ -125,7 +126,7 @@ async fn a_server_serves_the_built_in_kinds_that_it_asks_for() {
     // Twice is the same as once.
     let secrets = |builder: Builder| builder.built_in::<Secret>().built_in::<Secret>();
     check(secrets, &["secrets"], &[]).await;
-    let all = ["configmaps", "secrets", "serviceaccounts"];
+    let all = ["configmaps", "events", "secrets", "serviceaccounts"];
     check(
         |builder| builder.built_in::<Secret>().all_built_in(),
         &all,

@@ -54,6 +54,7 @@ fn spoon(version: &str, color: &str, conversion: Option<ConversionMethod>) -> Re
         conversion: conversion.map(|method| Conversion {
             hub_version: "v1".into(),
             hub_kind: "Spoon".into(),
+            hub_resource: None,
             method,
         }),
         schema: SchemaSource::Document(Arc::new(Schema::of_resource(&schema).unwrap())),

@@ -39,7 +39,14 @@ async fn start(configure: impl FnOnce(Builder) -> Builder) -> InProcess {
 }
 
 pub(super) async fn serve(configure: impl FnOnce(Builder) -> Builder) -> Served {
-    let server = start(configure).await;
+    served(start(configure).await)
+}
+
+pub(super) async fn serve_with(builder: Builder) -> Served {
+    served(builder.build().await.unwrap().start().await.unwrap())
+}
+
+fn served(server: InProcess) -> Served {
     let (stop, stopped) = oneshot::channel();
     Served {
         registry: server.registry(),

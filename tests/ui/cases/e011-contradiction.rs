@@ -30,6 +30,11 @@ pub struct Login {
     pub password: String,
 }
 
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, stored_as = a::Thing, storage, store_path = "x")]
+pub struct Copy {
+    pub metadata: ObjectMeta,
+}
+
 /// Its derives are the user's own.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema, Resource)]
 #[resource(group = "example.com", version = "v1", namespaced)]

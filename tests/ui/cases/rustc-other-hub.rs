@@ -16,4 +16,9 @@ pub struct Thing {
     pub metadata: ObjectMeta,
 }
 
+#[apiloom::resource(group = "example.com", version = "v2", namespaced, kind = "Other", stored_as = v1::Other)]
+pub struct OtherAgain {
+    pub metadata: ObjectMeta,
+}
+
 fn main() {}

@@ -5,6 +5,8 @@ mod protobuf;
 #[cfg(feature = "core")]
 mod config_map;
 #[cfg(feature = "core")]
+mod event;
+#[cfg(feature = "core")]
 mod reference;
 #[cfg(feature = "core")]
 mod secret;
@@ -13,6 +15,8 @@ mod service_account;
 
 #[cfg(feature = "core")]
 pub use config_map::ConfigMap;
+#[cfg(feature = "core")]
+pub use event::{Event, EventSeries, EventSource};
 #[cfg(feature = "core")]
 pub use reference::ObjectReference;
 #[cfg(feature = "core")]

@@ -6,6 +6,8 @@ pub fn definitions() -> ::std::vec::Vec<ResourceDef> {
     ::std::vec::Vec::from([
         #[cfg(feature = "core")]
         <crate::core::v1::ConfigMap as Resource>::definition(),
+        #[cfg(feature = "core")]
+        <crate::core::v1::Event as Resource>::definition(),
         <crate::core::v1::Namespace as Resource>::definition(),
         #[cfg(feature = "core")]
         <crate::core::v1::Secret as Resource>::definition(),
@@ -13,5 +15,7 @@ pub fn definitions() -> ::std::vec::Vec<ResourceDef> {
         <crate::core::v1::ServiceAccount as Resource>::definition(),
         #[cfg(feature = "coordination")]
         <crate::coordination::v1::Lease as Resource>::definition(),
+        #[cfg(feature = "events")]
+        <crate::events::v1::Event as Resource>::definition(),
     ])
 }

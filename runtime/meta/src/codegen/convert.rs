@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use crate::codec::append_typed;
 use crate::convert::{ConvertError, ConvertFrom};
 use crate::fields::HasFields;
+use crate::gvk::GroupResource;
 use crate::kind::Resource;
 use crate::schema::Schema;
 use serde::Serialize;
@@ -257,6 +258,18 @@ pub fn convert_json<A: DeserializeOwned, B: ConvertFrom<A> + Serialize>(
     let typed: A = serde_json::from_slice(document).map_err(|error| error.to_string())?;
     let converted = B::convert_from(typed).map_err(|error| error.to_string())?;
     append_typed(&converted, schema, &ENVELOPE, out).map_err(|error| error.to_string())
+}
+
+/// Whether the other type is the same kind, with the same plural, of another group.
+pub const fn is_of_other_group<K: Resource, Other: Resource>() -> bool {
+    !same_text(K::GROUP, Other::GROUP)
+        && same_text(K::KIND, Other::KIND)
+        && same_text(K::PLURAL, Other::PLURAL)
+}
+
+/// The group and resource of a hub that is of another group.
+pub fn resource_of_other_group<K: Resource, Hub: Resource>() -> Option<GroupResource> {
+    (K::GROUP != Hub::GROUP).then(|| GroupResource::new(Hub::GROUP, Hub::PLURAL))
 }
 
 /// Whether the hub is the same kind of the same group in another version.

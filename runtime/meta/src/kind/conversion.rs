@@ -9,13 +9,15 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::SmolStr;
-use crate::gvk::GroupVersion;
+use crate::gvk::{GroupResource, GroupVersion};
 use crate::schema::Schema;
 
 /// Conversion of a version's objects to the hub and back. All versions of a kind use the same method.
 #[derive(Clone)]
 pub struct Conversion {
-    /// Version of the hub, in the same group.
+    /// Group and resource of the hub, if it is the kind of another group, in whose store the objects are kept.
+    pub hub_resource: Option<GroupResource>,
+    /// Version of the hub.
     pub hub_version: SmolStr,
     /// Kind of the hub, equal to that of this version.
     pub hub_kind: SmolStr,

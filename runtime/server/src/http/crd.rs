@@ -236,7 +236,9 @@ fn version(kind: &KindSource, versions: &[&KindSource]) -> Value {
     if def.has_status() {
         version["subresources"] = json!({ "status": {} });
     }
-    let mut columns: Vec<Value> = def.columns.iter().filter_map(column).collect();
+    // kube-apiserver adds the name itself.
+    let declared = def.columns.iter().filter(|column| column.name != "Name");
+    let mut columns: Vec<Value> = declared.filter_map(column).collect();
     if !columns.is_empty() {
         columns.extend(age(def));
         version["additionalPrinterColumns"] = columns.into();
@@ -295,7 +297,7 @@ fn age(def: &ResourceDef) -> Option<Value> {
     let declared = def
         .columns
         .iter()
-        .any(|column| column.name.eq_ignore_ascii_case("age"));
+        .any(|column| column.name.eq_ignore_ascii_case("age") || column.name == "Name");
     (!declared).then(
         || json!({ "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp" }),
     )

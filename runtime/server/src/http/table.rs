@@ -77,18 +77,19 @@ const AGE: ColumnDefinition<'_> = ColumnDefinition {
 enum LastColumn {
     /// A creation timestamp, for kinds without declared columns.
     CreatedAt,
-    /// An age, for kinds with declared columns, none of which is called Age.
+    /// An age, for kinds with declared columns, none of which is called Age or Name.
     Age,
-    /// The column Age that the kind declares.
+    /// A column that the kind declares: Age, or any if it declares the column Name too.
     Declared,
 }
 
 fn last_column(columns: &[Column]) -> LastColumn {
     if columns.is_empty() {
         LastColumn::CreatedAt
-    } else if columns
-        .iter()
-        .any(|column| column.name.eq_ignore_ascii_case("age"))
+    } else if declares_name(columns)
+        || columns
+            .iter()
+            .any(|column| column.name.eq_ignore_ascii_case("age"))
     {
         LastColumn::Declared
     } else {
@@ -109,7 +110,13 @@ fn definitions(columns: &[Column]) -> Vec<ColumnDefinition<'_>> {
         LastColumn::Age => Some(AGE),
         LastColumn::Declared => None,
     };
-    std::iter::once(NAME).chain(declared).chain(last).collect()
+    let name = (!declares_name(columns)).then_some(NAME);
+    name.into_iter().chain(declared).chain(last).collect()
+}
+
+/// Whether a kind declares the column Name, which is the first one otherwise.
+fn declares_name(columns: &[Column]) -> bool {
+    columns.iter().any(|column| column.name == NAME.name)
 }
 
 /// The type of a column, in tables and in CRDs.
@@ -158,13 +165,21 @@ fn cells(columns: &[Column], finder: &Finder, json: &[u8], now: i64) -> Vec<Valu
                 .next()
                 .and_then(value)
                 .and_then(|value| query.first_below(&value).cloned()),
-            CellSource::With(compute) => computed(column, compute(&object)),
+            CellSource::With(compute) => {
+                let cell = computed(column, compute(&object)).filter(|cell| !cell.is_null());
+                if column.column_type == ColumnType::Date {
+                    // As an age: the function knows all there is to know of the time.
+                    return age(cell.as_ref(), now);
+                }
+                cell
+            }
         };
         let cell = cell.filter(|cell: &Value| !cell.is_null());
         typed_cell(column.column_type, cell.as_ref(), now)
     });
     let name = name.unwrap_or_else(|| Value::from(""));
-    std::iter::once(name).chain(declared).chain(last).collect()
+    let name = (!declares_name(columns)).then_some(name);
+    name.into_iter().chain(declared).chain(last).collect()
 }
 
 fn computed(column: &Column, cell: Result<Cell, String>) -> Option<Value> {

@@ -173,6 +173,7 @@ impl Builder {
         let mut registry = stores.registry();
         registry.use_listers(listers);
         registry.key_prefix(&config.storage_prefix);
+        registry.event_ttl(config.event_ttl);
         for step in steps {
             step(&mut registry);
         }

@@ -9,7 +9,7 @@ use apiloom_meta::GroupResource;
 use apiloom_storage::Retention;
 use apiloom_storage::cache::Budget;
 
-use crate::registry::DEFAULT_MAX_OBJECT_BYTES;
+use crate::registry::{DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES};
 
 /// Storage backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,6 +225,8 @@ pub struct Config {
     pub max_mutating_requests_inflight: usize,
     /// Maximum size of a stored object in bytes; larger writes are rejected with 413. 0 for no limit. Default 3 MiB.
     pub max_object_bytes: usize,
+    /// How long events are kept after their last write (`--event-ttl`); one hour by default, zero for ever.
+    pub event_ttl: Duration,
     /// Fraction of HTTP/2 requests that are answered with GOAWAY. Default 0.
     pub goaway_chance: GoawayChance,
     /// Names of admission plugins to disable.
@@ -256,6 +258,7 @@ impl Config {
             max_requests_inflight: 400,
             max_mutating_requests_inflight: 200,
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
+            event_ttl: DEFAULT_EVENT_TTL,
             goaway_chance: GoawayChance::default(),
             disabled_admission: Vec::new(),
             runtime_config: Vec::new(),

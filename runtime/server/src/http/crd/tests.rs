@@ -104,6 +104,7 @@ fn versions_that_convert_are_not_served_by_a_definition() {
             def.conversion = Some(Conversion {
                 hub_version: "v1beta1".into(),
                 hub_kind: "Flunder".into(),
+                hub_resource: None,
                 method: ConversionMethod::InMemory(InMemoryConversion {
                     json: None,
                     to_hub: Ok,

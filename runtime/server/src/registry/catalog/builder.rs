@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use apiloom_apis::core::v1::Namespace;
 use apiloom_meta::GroupResource;
@@ -28,6 +29,9 @@ use crate::registry::writes::{WriteSettings, stamp};
 
 /// Default limit for a stored object, in bytes; equal to the limit for request bodies.
 pub(crate) const DEFAULT_MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
+
+/// Default time for which events are kept, as in kube-apiserver.
+pub(crate) const DEFAULT_EVENT_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// Constructor of a plugin, called once the kinds are known.
 type MakeAdmission = Box<dyn FnOnce(&AdmissionContext) -> Box<dyn Admission> + Send>;
@@ -55,6 +59,8 @@ pub struct RegistryBuilder {
     cache_sizes: Vec<(GroupResource, usize)>,
     /// Limit for a stored object, in bytes.
     max_object_bytes: usize,
+    /// How long events are kept; `None` for ever.
+    pub(super) event_ttl: Option<Duration>,
     /// Whether schemas that are otherwise made when first needed are checked by [`RegistryBuilder::build`].
     checks_lazy_types: bool,
 }
@@ -100,6 +106,7 @@ impl RegistryBuilder {
             history_bytes: Some(Budget::DEFAULT_BYTES),
             cache_sizes: Vec::new(),
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
+            event_ttl: Some(DEFAULT_EVENT_TTL),
             checks_lazy_types: false,
         };
         builder.own.push(own_kind(Namespace::definition()));
@@ -187,6 +194,11 @@ impl RegistryBuilder {
     /// deleted.
     pub fn max_object_bytes(&mut self, bytes: usize) {
         self.max_object_bytes = if bytes == 0 { usize::MAX } else { bytes };
+    }
+    /// Sets for how long events are kept after their last write; one hour by default, zero for ever. Applies to events that
+    /// are registered afterwards.
+    pub fn event_ttl(&mut self, ttl: Duration) {
+        self.event_ttl = Some(ttl).filter(|ttl| !ttl.is_zero());
     }
     /// Sets the function that generates name suffixes; for tests.
     pub fn name_source(&mut self, source: impl Fn() -> String + Send + Sync + 'static) {

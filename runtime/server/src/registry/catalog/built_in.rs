@@ -45,19 +45,23 @@ pub(super) fn register_all(registry: &mut RegistryBuilder) {
     core::register_all(registry);
     #[cfg(feature = "apis-coordination")]
     registry.built_in::<apiloom_apis::coordination::v1::Lease>();
+    #[cfg(feature = "apis-events")]
+    registry.built_in::<apiloom_apis::events::v1::Event>();
 }
 
 #[cfg(feature = "apis-core")]
 mod core {
-    use apiloom_apis::core::v1::{ConfigMap, Secret, ServiceAccount};
+    use apiloom_apis::core::v1::{ConfigMap, Event, Secret, ServiceAccount};
 
     use super::{BuiltIn, RegistryBuilder};
     use crate::registry::rules::built_in::config_map::ConfigMapRules;
+    use crate::registry::rules::built_in::event::EventRules;
     use crate::registry::rules::built_in::secret::SecretRules;
     use crate::registry::rules::built_in::service_account::ServiceAccountRules;
 
     pub(super) fn register_all(registry: &mut RegistryBuilder) {
         registry.built_in::<ConfigMap>();
+        registry.built_in::<Event>();
         registry.built_in::<Secret>();
         registry.built_in::<ServiceAccount>();
     }
@@ -65,6 +69,13 @@ mod core {
     impl BuiltIn for ConfigMap {
         fn register(registry: &mut RegistryBuilder) {
             registry.built_in_kind::<Self>(ConfigMapRules);
+        }
+    }
+
+    impl BuiltIn for Event {
+        fn register(registry: &mut RegistryBuilder) {
+            let ttl = registry.event_ttl;
+            registry.built_in_kind::<Self>(EventRules { ttl });
         }
     }
 
@@ -86,5 +97,16 @@ impl BuiltIn for apiloom_apis::coordination::v1::Lease {
     fn register(registry: &mut RegistryBuilder) {
         use crate::registry::rules::built_in::lease::LeaseRules;
         registry.built_in_kind::<Self>(LeaseRules);
+    }
+}
+
+/// Its objects are the events of the core group, which are served too.
+#[cfg(feature = "apis-events")]
+impl BuiltIn for apiloom_apis::events::v1::Event {
+    fn register(registry: &mut RegistryBuilder) {
+        use crate::registry::rules::built_in::event::strict::StrictEventRules;
+        registry.built_in::<apiloom_apis::core::v1::Event>();
+        let ttl = registry.event_ttl;
+        registry.built_in_kind::<Self>(StrictEventRules { ttl });
     }
 }

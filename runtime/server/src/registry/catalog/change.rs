@@ -87,7 +87,7 @@ impl CatalogChange {
             || self
                 .defs
                 .iter()
-                .any(|def| def.group_resource() == *resource)
+                .any(|def| def.stored_resource() == *resource)
     }
 }
 
@@ -110,7 +110,7 @@ impl Registry {
             .filter(|def| present.is_own(def))
             .count();
         let kept =
-            |def: &&ResourceDef| present.is_own(def) || !change.touches(&def.group_resource());
+            |def: &&ResourceDef| present.is_own(def) || !change.touches(&def.stored_resource());
         let mut defs: Vec<ResourceDef> = present.defs.iter().filter(kept).cloned().collect();
         defs.extend(change.defs.iter().cloned());
         refuse_own_kinds(own, &mut defs, &mut problems);

@@ -102,7 +102,7 @@ impl Kinds<'_> {
         let mut versions: BTreeMap<GroupResource, Vec<ResourceDef>> = BTreeMap::new();
         let mut own_ids: BTreeSet<GroupResource> = BTreeSet::new();
         for (index, def) in defs.into_iter().enumerate() {
-            let id = def.group_resource();
+            let id = def.stored_resource();
             if !order.contains(&id) {
                 order.push(id.clone());
             }
@@ -171,12 +171,11 @@ impl Kinds<'_> {
         } else {
             hub
         };
-        let (resource, group_kind, scope) =
-            (first.group_resource(), first.group_kind(), first.scope);
+        let (group_kind, scope) = (GroupKind::new(&*id.group, &*first.kind), first.scope);
         let versions: Vec<Option<KindVersion>> = defs
             .into_iter()
             .enumerate()
-            .map(|(index, def)| self.version(id, index, def))
+            .map(|(index, def)| self.version(index, def))
             .collect();
         let versions: Vec<KindVersion> = versions.into_iter().collect::<Option<_>>()?;
         let reads = ReadCounts::new(versions[storage_version?].def.selectable.len());
@@ -191,8 +190,8 @@ impl Kinds<'_> {
             conversion: conversion?,
             has_other_versions: AtomicBool::new(false),
             storage_version: storage_version?,
-            resource,
-            group_kind: GroupKind::new(group_kind.group, group_kind.kind),
+            resource: id.clone(),
+            group_kind,
             scope,
             is_own,
             store: self.store(id),
@@ -225,7 +224,9 @@ impl Kinds<'_> {
         let before = self.problems.len();
         for (i, def) in defs.iter().enumerate() {
             let earlier = &defs[..i];
-            if let Some(same) = earlier.iter().find(|other| other.version == def.version) {
+            let is_same =
+                |other: &&ResourceDef| other.version == def.version && other.group == def.group;
+            if let Some(same) = earlier.iter().find(is_same) {
                 let problem = format!("{} is registered twice", label(def));
                 self.problems
                     .push(with_places([same.place, def.place], problem));
@@ -240,7 +241,8 @@ impl Kinds<'_> {
                 let problem = "differ in kind, scope or subresources";
                 self.problems.push(two_kinds_problem(first, def, problem));
             }
-            if first.store_path != def.store_path {
+            let in_same_group = first.group == def.group;
+            if in_same_group && first.store_path != def.store_path {
                 let problem = "differ in their store path";
                 self.problems.push(two_kinds_problem(first, def, problem));
             }
@@ -260,10 +262,12 @@ impl Kinds<'_> {
             .iter()
             .filter_map(|def| Some((def, def.conversion.as_ref()?)))
         {
-            if !defs
-                .iter()
-                .any(|hub| hub.version == conversion.hub_version && hub.conversion.is_none())
-            {
+            let is_hub = |hub: &ResourceDef| {
+                hub.version == conversion.hub_version
+                    && hub.group_resource() == def.stored_resource()
+                    && hub.conversion.is_none()
+            };
+            if !defs.iter().any(is_hub) {
                 let problem = format!(
                     "its hub {} {} is not registered",
                     conversion.hub_kind, conversion.hub_version
@@ -358,14 +362,10 @@ impl Kinds<'_> {
         handler
     }
 
-    fn version(
-        &mut self,
-        id: &GroupResource,
-        index: VersionIndex,
-        def: ResourceDef,
-    ) -> Option<KindVersion> {
-        let strategy = VersionCode::take(&mut self.strategies, id, &def.version);
-        let handler = self.handler(id, &def);
+    fn version(&mut self, index: VersionIndex, def: ResourceDef) -> Option<KindVersion> {
+        let id = def.group_resource();
+        let strategy = VersionCode::take(&mut self.strategies, &id, &def.version);
+        let handler = self.handler(&id, &def);
         let version = KindVersion::new(index, def, strategy, handler);
         let is_lazy = matches!(version.def.schema, SchemaSource::LazyType(_));
         if is_lazy && !self.checks_lazy_types {

@@ -142,7 +142,7 @@ impl Catalog {
         } = parts;
         let mut endpoints: Vec<Arc<Endpoint>> = Vec::new();
         let mut seen = HashSet::new();
-        for resource in defs.iter().map(ResourceDef::group_resource) {
+        for resource in defs.iter().map(ResourceDef::stored_resource) {
             if let Some(kind) = kinds.get_mut(&resource)
                 && seen.insert(resource)
             {
@@ -189,7 +189,7 @@ impl Catalog {
     /// Whether a definition is one of the server's own, which come first.
     pub(super) fn is_own(&self, def: &ResourceDef) -> bool {
         self.kinds
-            .get(&def.group_resource())
+            .get(&def.stored_resource())
             .is_some_and(|of| of.kind.is_own)
     }
     /// The object and list kinds of all registered versions, for errors about bodies of another kind.
@@ -231,12 +231,12 @@ fn endpoints_of(
     endpoints: &mut Vec<Arc<Endpoint>>,
 ) {
     let before = endpoints.len();
-    let release = groups
-        .iter()
-        .find(|group| group.name == of.kind.resource.group)
-        .and_then(|group| group.release);
     for (version, known) in of.kind.versions.iter().enumerate() {
         let def = &known.def;
+        let release = groups
+            .iter()
+            .find(|group| group.name == def.group)
+            .and_then(|group| group.release);
         if !def.served
             || !is_in(def, release)
             || !settings.runtime_config.allows(def, of.kind.is_own)

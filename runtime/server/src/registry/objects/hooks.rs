@@ -1,5 +1,7 @@
 //! Traits of type-erased strategies and handlers, by which the registry calls the code of a kind.
 
+use std::time::Duration;
+
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, FieldError, Object};
 use async_trait::async_trait;
@@ -11,6 +13,8 @@ use crate::registry::options::{CreateOptions, RequestContext};
 pub(crate) trait ErasedStrategy: Send + Sync {
     /// See [`Strategy::HAS_DEFAULTS`](crate::registry::Strategy::HAS_DEFAULTS).
     fn has_defaults(&self) -> bool;
+    /// See [`Strategy::ttl`](crate::registry::Strategy::ttl).
+    fn ttl(&self) -> Option<Duration>;
     /// Whether [`Strategy::default`](crate::registry::Strategy::default) would not change a stored object; `false` if the
     /// bytes cannot be decoded as the type directly.
     fn is_defaulted(&self, stored: &[u8], schema: &Schema) -> bool;

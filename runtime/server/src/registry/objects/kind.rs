@@ -37,7 +37,9 @@ pub(crate) struct Kind {
     /// asynchronously by their readers.
     pub(crate) has_other_versions: AtomicBool,
     pub(crate) storage_version: VersionIndex,
+    /// Group and resource of the hub.
     pub(crate) resource: GroupResource,
+    /// Group and kind of the hub.
     pub(crate) group_kind: GroupKind,
     pub(crate) scope: Scope,
     /// Whether this is a kind of the server itself: Namespace, or a built-in kind that its builder was asked for.
@@ -137,9 +139,15 @@ impl Kind {
             .position(|v| v.api_version == api_version)
     }
 
-    /// The version of this name.
-    pub(crate) fn version_named(&self, name: &str) -> Option<VersionIndex> {
-        self.versions.iter().position(|v| v.def.version == name)
+    /// The version of this name, of a resource.
+    pub(crate) fn version_named(
+        &self,
+        resource: &GroupResource,
+        name: &str,
+    ) -> Option<VersionIndex> {
+        self.versions
+            .iter()
+            .position(|v| v.def.version == name && v.resource == *resource)
     }
 
     /// Whether writes in all versions are validated and merged in the hub version.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use apiloom_meta::codec::{Finder, append_json};
 use apiloom_meta::kind::{InMemoryConversion, ResourceDef};
 use apiloom_meta::schema::Schema;
+use apiloom_meta::{GroupKind, GroupResource};
 
 use super::hooks::{ErasedHandler, ErasedStrategy};
 use super::json::METADATA;
@@ -17,6 +18,10 @@ pub(crate) struct KindVersion {
     pub(crate) index: VersionIndex,
     /// Definition of the version.
     pub(crate) def: Arc<ResourceDef>,
+    /// Group and resource of the version; its group may be another one than that of the hub.
+    pub(crate) resource: GroupResource,
+    /// Group and kind of the version.
+    pub(crate) group_kind: GroupKind,
     /// `apiVersion` of its objects: `GROUP/VERSION`.
     pub(crate) api_version: String,
     /// Beginning of the JSON of every object, up to the value of `metadata`.
@@ -56,6 +61,8 @@ impl KindVersion {
             api_version,
             head,
             version_schema: Arc::new(VersionSchema::new(Arc::clone(&def))),
+            resource: def.group_resource(),
+            group_kind: def.group_kind(),
             selectable: Finder::new(def.selectable.iter().cloned()),
             strategy,
             handler,

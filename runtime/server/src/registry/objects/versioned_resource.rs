@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use apiloom_meta::schema::Schema;
-use apiloom_meta::{ApiError, ResourceDef};
+use apiloom_meta::{ApiError, GroupKind, GroupResource, ResourceDef};
 use apiloom_storage::cache::WatchCache;
 
 use super::hooks::ErasedHandler;
@@ -30,6 +30,14 @@ impl VersionedResource {
     pub(crate) fn def(&self) -> &ResourceDef {
         &self.version().def
     }
+    /// The group and resource of requests.
+    pub(crate) fn group_resource(&self) -> &GroupResource {
+        &self.version().resource
+    }
+    /// The group and kind of requests.
+    pub(crate) fn group_kind(&self) -> &GroupKind {
+        &self.version().group_kind
+    }
     pub(crate) fn schema(&self) -> &Arc<Schema> {
         self.version().schema()
     }
@@ -41,7 +49,7 @@ impl VersionedResource {
 
     /// NotFound for an object of this resource.
     pub(crate) fn not_found(&self, name: &str) -> ApiError {
-        ApiError::not_found(&self.kind.resource, name)
+        ApiError::not_found(self.group_resource(), name)
     }
 
     /// Reserves capacity for a document of this size; see [`LargeDocuments::reserve_for`].

@@ -160,6 +160,10 @@ impl fmt::Debug for ListerCore {
 }
 
 impl ListerCore {
+    /// The version of a kind that it lists.
+    fn version_in(&self, kind: &Kind) -> Option<VersionIndex> {
+        kind.version_named(&self.resource, self.version)
+    }
     fn new<K: Resource>() -> Self {
         Self {
             resource: GroupResource::new(K::GROUP, K::PLURAL),
@@ -261,11 +265,12 @@ impl Listers {
     pub(crate) fn problems(&self, kinds: &BTreeMap<GroupResource, Arc<Kind>>) -> Vec<String> {
         let cores = self.0.lock();
         let problems = cores.iter().filter_map(|core| {
-            let why = match kinds.get(&core.resource) {
+            let is_of = |kind: &&Arc<Kind>| core.version_in(kind).is_some();
+            let why = match kinds.values().find(is_of) {
                 Some(kind) if !kind.has_store() => "it has no store",
                 Some(kind) if kind.is_asynchronous() => "its versions are converted asynchronously",
-                Some(kind) if kind.version_named(core.version).is_some() => return None,
-                _ => "it is not registered",
+                Some(_) => return None,
+                None => "it is not registered",
             };
             let problem = format!("{} cannot be listed: {why}", core.description);
             Some(with_places([core.place], problem))
@@ -281,10 +286,10 @@ impl Listers {
         mut cache_of: impl FnMut(&Arc<Kind>) -> KindCache,
     ) -> Vec<Arc<ListerCore>> {
         let cores = self.0.lock();
-        for (resource, kind) in kinds {
-            let of_kind = cores.iter().filter(|core| core.resource == *resource);
-            let listed: Vec<_> = of_kind
-                .filter_map(|core| Some((core, kind.version_named(core.version)?)))
+        for kind in kinds.values() {
+            let listed: Vec<_> = cores
+                .iter()
+                .filter_map(|core| Some((core, core.version_in(kind)?)))
                 .collect();
             if listed.is_empty() {
                 continue;

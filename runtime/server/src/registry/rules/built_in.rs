@@ -6,6 +6,8 @@
 pub(in crate::registry) mod config_map;
 #[cfg(feature = "apis-core")]
 mod data_keys;
+#[cfg(feature = "apis-core")]
+pub(in crate::registry) mod event;
 #[cfg(feature = "apis-coordination")]
 pub(in crate::registry) mod lease;
 #[cfg(feature = "apis-core")]

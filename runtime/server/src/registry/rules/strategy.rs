@@ -1,6 +1,7 @@
 //! Strategies: per-kind rules of a user, as typed hooks of create and update.
 
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use apiloom_meta::edit;
 use apiloom_meta::schema::Schema;
@@ -35,6 +36,12 @@ pub trait Strategy<K: Resource>: Send + Sync + 'static {
     fn validate_update(&self, ctx: &RequestContext, new: &K, _old: &K) -> Vec<FieldError> {
         self.validate(ctx, new)
     }
+    /// How long the store keeps an object after its last write, as kube-apiserver's `TTLFunc`; `None`, the default, for
+    /// as long as it is not deleted. An expired object is removed as by a delete. Only the strategy of the request's
+    /// version is asked, or that of the hub if the version has none.
+    fn ttl(&self) -> Option<Duration> {
+        None
+    }
     /// Warnings about a valid object, as kube-apiserver's `WarningsOnCreate` and `WarningsOnUpdate`. They are in the
     /// response even if an admission plugin or the store refuses the write afterwards.
     fn warnings(&self, _ctx: &RequestContext, _object: &K) -> Vec<String> {
@@ -60,6 +67,9 @@ impl<K, S> TypedStrategy<K, S> {
 impl<K: Resource, S: Strategy<K>> ErasedStrategy for TypedStrategy<K, S> {
     fn has_defaults(&self) -> bool {
         S::HAS_DEFAULTS
+    }
+    fn ttl(&self) -> Option<Duration> {
+        self.strategy.ttl()
     }
     fn is_defaulted(&self, stored: &[u8], schema: &Schema) -> bool {
         edit::leaves_unchanged(stored, schema, |typed: &mut K| self.strategy.default(typed))

@@ -31,6 +31,7 @@ resource!(StoredDraft, "v1alpha1", "Draft", "drafts", |def| {
         conversion: Some(Conversion {
             hub_version: "v1".into(),
             hub_kind: "Draft".into(),
+            hub_resource: None,
             method: ConversionMethod::InMemory(InMemoryConversion {
                 json: None,
                 to_hub,

@@ -37,6 +37,7 @@ resource!(StoredPart, "v1alpha1", "Part", "parts", |def| {
         conversion: Some(Conversion {
             hub_version: "v1".into(),
             hub_kind: "Part".into(),
+            hub_resource: None,
             method: ConversionMethod::InMemory(InMemoryConversion {
                 json: None,
                 to_hub,

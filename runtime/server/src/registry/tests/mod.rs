@@ -196,6 +196,7 @@ resource!(AlphaWidget, "v1alpha1", "Widget", "widgets", |def| {
         conversion: Some(Conversion {
             hub_version: "v1".into(),
             hub_kind: "Widget".into(),
+            hub_resource: None,
             method: ConversionMethod::InMemory(InMemoryConversion {
                 json: None,
                 to_hub: |value| Ok(renamed(value, "colour", "color")),

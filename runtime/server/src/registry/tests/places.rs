@@ -30,6 +30,7 @@ fn spoke_of(hub_version: &'static str) -> Option<Conversion> {
     Some(Conversion {
         hub_version: hub_version.into(),
         hub_kind: "Lamp".into(),
+        hub_resource: None,
         method: ConversionMethod::InMemory(InMemoryConversion {
             json: None,
             to_hub: Ok,

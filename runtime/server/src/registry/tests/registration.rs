@@ -307,6 +307,7 @@ resource!(NewGadget, "v2", "Gadget", "gadgets", |def| ResourceDef {
     conversion: Some(Conversion {
         hub_version: "v1".into(),
         hub_kind: "Gadget".into(),
+        hub_resource: None,
         method: ConversionMethod::InMemory(InMemoryConversion {
             json: None,
             to_hub: Ok,

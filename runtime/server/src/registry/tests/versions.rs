@@ -205,6 +205,7 @@ resource!(PlainSketch, "v1alpha1", "Sketch", "sketches", |def| {
         conversion: Some(Conversion {
             hub_version: "v1".into(),
             hub_kind: "Sketch".into(),
+            hub_resource: None,
             method: ConversionMethod::InMemory(InMemoryConversion {
                 json: None,
                 to_hub: Ok,
@@ -277,6 +278,7 @@ resource!(StoredCrate, "v1alpha1", "Crate", "crates", |def| {
         conversion: Some(Conversion {
             hub_version: "v1".into(),
             hub_kind: "Crate".into(),
+            hub_resource: None,
             method: ConversionMethod::InMemory(InMemoryConversion {
                 json: None,
                 to_hub: Ok,

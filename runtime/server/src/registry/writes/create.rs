@@ -190,7 +190,7 @@ impl Writes {
 
     /// The error if all generated names exist; `name` is the last of them.
     fn no_unique_name(&self, name: &str) -> ApiError {
-        let mut error = ApiError::already_exists(&self.resource.kind.resource, name);
+        let mut error = ApiError::already_exists(self.resource.group_resource(), name);
         error
             .message
             .push_str(", the server was not able to generate a unique name for the object");
@@ -202,7 +202,7 @@ impl Writes {
 
     /// AlreadyExists. Its message says if the present object is being deleted, since a later retry can succeed then.
     fn already_exists(&self, name: &str, present: &Entry) -> ApiError {
-        let mut error = ApiError::already_exists(&self.resource.kind.resource, name);
+        let mut error = ApiError::already_exists(self.resource.group_resource(), name);
         if self
             .resource
             .kind

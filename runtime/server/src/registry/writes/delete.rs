@@ -103,8 +103,8 @@ impl Writes {
         present: &Object,
     ) -> Result<(), ApiError> {
         let kind = GroupResource::new(
-            &self.resource.kind.group_kind.group,
-            &self.resource.kind.group_kind.kind,
+            &self.resource.group_kind().group,
+            &self.resource.group_kind().kind,
         );
         if let Some(uid) = preconditions
             .uid
@@ -183,8 +183,8 @@ impl Writes {
         }
         DeleteResult::Gone(StatusDetails {
             name: old.name().to_owned(),
-            group: self.resource.kind.resource.group.clone(),
-            kind: self.resource.kind.resource.resource.clone(),
+            group: self.resource.group_resource().group.clone(),
+            kind: self.resource.group_resource().resource.clone(),
             uid: old.uid().to_owned(),
             ..StatusDetails::default()
         })

@@ -23,9 +23,11 @@ impl Writes {
             kind.pending_writes.put(key, Arc::clone(prepared));
         }
         let bytes = prepared.stored.clone();
+        let strategy = kind.strategy(self.resource.version);
+        let ttl = strategy.and_then(|(_, strategy)| strategy.ttl());
         let written = match expected {
-            None => kind.store.create(key, bytes, None).await,
-            Some(expected) => kind.store.update_if(key, expected, bytes, None).await,
+            None => kind.store.create(key, bytes, ttl).await,
+            Some(expected) => kind.store.update_if(key, expected, bytes, ttl).await,
         };
         match &written {
             Ok(revision) => kind.acknowledge(*revision).await,

@@ -81,7 +81,7 @@ impl Writes {
                 (Some(_), None) => Operation::Create,
                 (Some(_), Some(_)) => Operation::Update,
             },
-            resource: &self.resource.kind.resource,
+            resource: self.resource.group_resource(),
             version: &self.resource.def().version,
             subresource: target.subresource,
             namespace: target.namespace.unwrap_or_default(),

@@ -248,7 +248,11 @@ impl Writes {
             "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
              failed: UID in precondition: {uid}, UID in object meta: {present}"
         );
-        Err(ApiError::conflict(&self.resource.kind.resource, name, &why))
+        Err(ApiError::conflict(
+            self.resource.group_resource(),
+            name,
+            &why,
+        ))
     }
 
     /// Conflict if the new object has another resourceVersion than the present one. It may be absent if the kind allows
@@ -261,7 +265,7 @@ impl Writes {
         }
         if given != 0 {
             return Err(ApiError::conflict(
-                &self.resource.kind.resource,
+                self.resource.group_resource(),
                 name,
                 error::MODIFIED,
             ));
@@ -270,8 +274,8 @@ impl Writes {
         let error = FieldError::invalid(&path, 0, "must be specified for an update");
         // kube-apiserver has the resource in place of the kind in this error.
         let resource = GroupKind::new(
-            &self.resource.kind.resource.group,
-            &self.resource.kind.resource.resource,
+            &self.resource.group_resource().group,
+            &self.resource.group_resource().resource,
         );
         Err(ApiError::invalid(&resource, name, &[error]))
     }

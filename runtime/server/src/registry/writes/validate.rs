@@ -111,7 +111,7 @@ impl Writes {
     }
 
     fn invalid(&self, object: &Object, errors: &[FieldError]) -> ApiError {
-        ApiError::invalid(&self.resource.kind.group_kind, object.name(), errors)
+        ApiError::invalid(self.resource.group_kind(), object.name(), errors)
     }
 }
 

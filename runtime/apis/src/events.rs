@@ -1,0 +1,5 @@
+//! The group events.k8s.io.
+
+pub mod v1;
+
+apiloom_macros::group! { name = "events.k8s.io", versions = [v1], crate = apiloom_meta }
