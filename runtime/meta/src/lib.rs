@@ -17,6 +17,7 @@ pub mod gvk;
 mod hooks;
 pub mod kind;
 mod labels;
+pub mod managed_fields;
 pub mod names;
 mod number;
 pub mod object;

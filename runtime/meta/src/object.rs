@@ -237,6 +237,10 @@ impl Object {
     pub fn label(&self, key: &str) -> Option<&str> {
         self.labels()?.get(key)?.as_str()
     }
+    /// The value of an annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.meta()?.get("annotations")?.get(key)?.as_str()
+    }
     /// The metadata, decoded.
     ///
     /// # Errors

@@ -71,7 +71,10 @@ pub fn decode_value(body: &[u8], format: Format) -> Result<Value, DecodeError> {
 }
 
 /// As [`decode_value`], with the duplicate fields.
-pub(crate) fn decode_freely(body: &[u8], format: Format) -> Result<DecodedDocument, DecodeError> {
+///
+/// # Errors
+/// As [`decode_value`].
+pub fn decode_freely(body: &[u8], format: Format) -> Result<DecodedDocument, DecodeError> {
     decode::decode(body, format, None)
 }
 

@@ -1,0 +1,211 @@
+//! The fields that differ between two documents.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::field_set::FieldSet;
+use super::path_element::{PathElement, is_same};
+use super::shape::{ItemKeys, Shape, field, is_empty};
+use crate::schema::Schema;
+use crate::schema::node::Node;
+
+/// The fields that differ between two documents. No field is in more than one of the sets, but an item of a list that
+/// becomes or ceases to be one of several with the same keys: it is removed and added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldChanges {
+    /// Fields that only the first document has.
+    pub removed: FieldSet,
+    /// Fields of both documents with different values.
+    pub modified: FieldSet,
+    /// Fields that only the second document has.
+    pub added: FieldSet,
+}
+
+impl FieldChanges {
+    /// The fields with a new value.
+    pub fn set(&self) -> FieldSet {
+        self.modified.union(&self.added)
+    }
+
+    /// The changes under the fields of the object's root that are wanted.
+    #[must_use]
+    pub fn filter_root(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
+        Self {
+            removed: self.removed.filter_root(&is_wanted),
+            modified: self.modified.filter_root(&is_wanted),
+            added: self.added.filter_root(&is_wanted),
+        }
+    }
+}
+
+impl Schema {
+    /// The fields that differ between two documents.
+    pub fn changed_fields(&self, before: &Value, after: &Value) -> FieldChanges {
+        let mut changes = Changes::default();
+        changes.compare(Some(before), Some(after), Some(self.root()));
+        changes.below
+    }
+}
+
+/// The changes of one value and below it.
+#[derive(Default)]
+struct Changes {
+    own: Option<Change>,
+    below: FieldChanges,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Removed,
+    Modified,
+    Added,
+}
+
+impl Changes {
+    fn compare(&mut self, before: Option<&Value>, after: Option<&Value>, node: Option<&Node>) {
+        if let (Some(before), Some(after)) = (before, after)
+            && before == after
+        {
+            return;
+        }
+        let is_value = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
+        // An empty list or map is one value beside another, or beside none.
+        let is_leaf = before.is_none_or(is_empty) && after.is_none_or(is_empty);
+        if is_leaf {
+            return self.compare_leaf(before, after);
+        }
+        let old = before.map(|value| Shape::of(value, node));
+        let new = after.map(|value| Shape::of(value, node));
+        match (old, new) {
+            (Some(Shape::Fields(old)), Some(Shape::Fields(new))) => {
+                let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+                for name in names {
+                    self.compare_field(name, old.get(name), new.get(name), node);
+                }
+            }
+            (Some(Shape::Items(old, keys)), Some(Shape::Items(new, _))) => {
+                self.compare_items(keys, old, new);
+            }
+            (Some(Shape::Leaf) | None, Some(Shape::Leaf) | None) => {
+                return self.compare_leaf(before, after);
+            }
+            (old, new) => {
+                // One of them has fields or items of its own.
+                for (shape, is_old) in [(old, true), (new, false)] {
+                    match shape {
+                        Some(Shape::Fields(fields)) => {
+                            for (name, value) in fields {
+                                let [old, new] = sides(value, is_old);
+                                self.compare_field(name, old, new, node);
+                            }
+                        }
+                        Some(Shape::Items(items, keys)) if is_old => {
+                            self.compare_items(keys, items, &[]);
+                        }
+                        Some(Shape::Items(items, keys)) => self.compare_items(keys, &[], items),
+                        _ => {}
+                    }
+                }
+                if is_value(before) && is_value(after) {
+                    return self.compare_leaf(before, after);
+                }
+            }
+        }
+        match (before, after) {
+            (None, Some(_)) => self.own = Some(Change::Added),
+            (Some(_), None) => self.own = Some(Change::Removed),
+            _ => {}
+        }
+    }
+
+    fn compare_leaf(&mut self, before: Option<&Value>, after: Option<&Value>) {
+        self.own = match (before, after) {
+            (None, None) => None,
+            (None, Some(_)) => Some(Change::Added),
+            (Some(_), None) => Some(Change::Removed),
+            (Some(before), Some(after)) => (!is_same(before, after)).then_some(Change::Modified),
+        };
+    }
+
+    fn compare_field(
+        &mut self,
+        name: &str,
+        before: Option<&Value>,
+        after: Option<&Value>,
+        node: Option<&Node>,
+    ) {
+        if before == after {
+            return;
+        }
+        let mut changes = Self::default();
+        changes.compare(before, after, field(node, name).0);
+        self.add(PathElement::field(name), changes);
+    }
+
+    fn compare_items(&mut self, keys: ItemKeys<'_>, before: &[Value], after: &[Value]) {
+        let mut pairs: BTreeMap<PathElement, [Vec<&Value>; 2]> = BTreeMap::new();
+        for (side, items) in [before, after].into_iter().enumerate() {
+            for item in items {
+                if let Ok(element) = keys.element(item) {
+                    pairs.entry(element).or_default()[side].push(item);
+                }
+            }
+        }
+        for (element, [old, new]) in pairs {
+            let mut changes = Self::default();
+            match (&old[..], &new[..]) {
+                ([] | [_], [] | [_]) => {
+                    changes.compare(old.first().copied(), new.first().copied(), keys.node);
+                }
+                // Several items with the same keys are one value.
+                ([_, _, ..], [_, _, ..]) => {
+                    let is_equal = old.len() == new.len()
+                        && old.iter().zip(&new).all(|(old, new)| is_same(old, new));
+                    changes.own = (!is_equal).then_some(Change::Modified);
+                }
+                ([_, _, ..], _) => {
+                    if let Some(new) = new.first() {
+                        changes.compare(None, Some(new), keys.node);
+                    }
+                    self.below
+                        .removed
+                        .add(element.clone(), true, FieldSet::default());
+                }
+                (_, _) => {
+                    if let Some(old) = old.first() {
+                        changes.compare(Some(old), None, keys.node);
+                    }
+                    self.below
+                        .added
+                        .add(element.clone(), true, FieldSet::default());
+                }
+            }
+            self.add(element, changes);
+        }
+    }
+
+    /// Adds the changes of a field or an item.
+    fn add(&mut self, element: PathElement, changes: Self) {
+        let Self { own, below } = changes;
+        let sets = [
+            (&mut self.below.removed, below.removed, Change::Removed),
+            (&mut self.below.modified, below.modified, Change::Modified),
+            (&mut self.below.added, below.added, Change::Added),
+        ];
+        for (set, below, change) in sets {
+            let is_member = own == Some(change);
+            if is_member || !below.is_empty() {
+                set.add(element.clone(), is_member, below);
+            }
+        }
+    }
+}
+
+fn sides(value: &Value, is_old: bool) -> [Option<&Value>; 2] {
+    if is_old {
+        [Some(value), None]
+    } else {
+        [None, Some(value)]
+    }
+}

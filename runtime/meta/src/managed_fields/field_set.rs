@@ -1,0 +1,230 @@
+//! A set of fields: which paths of a document a manager owns.
+
+use std::cmp::Ordering;
+
+use serde_json::{Map, Value};
+
+use super::path_element::{PathElement, PathElementError};
+
+/// A set of fields, as a tree of sorted lists. A field and the fields below it are members independently.
+///
+/// ```
+/// use apiloom_meta::managed_fields::FieldSet;
+/// use serde_json::json;
+/// let a = FieldSet::from_value(&json!({"f:spec": {"f:color": {}, "f:size": {}}}))?;
+/// let b = FieldSet::from_value(&json!({"f:spec": {"f:size": {}}}))?;
+/// assert_eq!(a.difference(&b).to_value(), json!({"f:spec": {"f:color": {}}}));
+/// # Ok::<(), apiloom_meta::managed_fields::PathElementError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldSet {
+    /// Sorted by element, each once. Each is a member or has members below it.
+    nodes: Vec<SetNode>,
+}
+
+/// A field of a set, or the way to fields below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SetNode {
+    pub(super) element: PathElement,
+    pub(super) is_member: bool,
+    pub(super) below: FieldSet,
+}
+
+impl SetNode {
+    fn is_empty(&self) -> bool {
+        !self.is_member && self.below.is_empty()
+    }
+}
+
+impl FieldSet {
+    /// Whether it has no members.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The number of members.
+    pub fn len(&self) -> usize {
+        let count = |node: &SetNode| usize::from(node.is_member) + node.below.len();
+        self.nodes.iter().map(count).sum()
+    }
+
+    pub(super) fn nodes(&self) -> &[SetNode] {
+        &self.nodes
+    }
+
+    /// The node of an element.
+    pub(super) fn node(&self, element: &PathElement) -> Option<&SetNode> {
+        let found = self
+            .nodes
+            .binary_search_by(|node| node.element.cmp(element));
+        Some(&self.nodes[found.ok()?])
+    }
+
+    /// Adds a member, or members below an element. Elements that are added in order are appended.
+    pub(super) fn add(&mut self, element: PathElement, is_member: bool, below: FieldSet) {
+        let node = SetNode {
+            element,
+            is_member,
+            below,
+        };
+        if node.is_empty() {
+            return;
+        }
+        match self.nodes.last() {
+            Some(last) if last.element >= node.element => {}
+            _ => return self.nodes.push(node),
+        }
+        match self
+            .nodes
+            .binary_search_by(|other| other.element.cmp(&node.element))
+        {
+            Ok(found) => {
+                let present = &mut self.nodes[found];
+                present.is_member |= node.is_member;
+                present.below = present.below.union(&node.below);
+            }
+            Err(place) => self.nodes.insert(place, node),
+        }
+    }
+
+    /// Members of either set.
+    pub fn union(&self, other: &Self) -> Self {
+        if other.is_empty() {
+            return self.clone();
+        }
+        self.zip(other, |a, b| match (a, b) {
+            (Some(a), Some(b)) => Some(SetNode {
+                element: a.element.clone(),
+                is_member: a.is_member || b.is_member,
+                below: a.below.union(&b.below),
+            }),
+            (one, other) => one.or(other).cloned(),
+        })
+    }
+
+    /// Members of both sets.
+    pub fn intersection(&self, other: &Self) -> Self {
+        self.zip(other, |a, b| {
+            let (a, b) = (a?, b?);
+            Some(SetNode {
+                element: a.element.clone(),
+                is_member: a.is_member && b.is_member,
+                below: a.below.intersection(&b.below),
+            })
+        })
+    }
+
+    /// Members that are not members of the other set.
+    pub fn difference(&self, other: &Self) -> Self {
+        if other.is_empty() {
+            return self.clone();
+        }
+        self.zip(other, |a, b| {
+            let a = a?;
+            let Some(b) = b else {
+                return Some(a.clone());
+            };
+            Some(SetNode {
+                element: a.element.clone(),
+                is_member: a.is_member && !b.is_member,
+                below: a.below.difference(&b.below),
+            })
+        })
+    }
+
+    /// The members under the fields of the object's root that are wanted.
+    pub fn filter_root(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
+        let wanted = |node: &&SetNode| match &node.element {
+            PathElement::Field(name) => is_wanted(name),
+            _ => true,
+        };
+        Self {
+            nodes: self.nodes.iter().filter(wanted).cloned().collect(),
+        }
+    }
+
+    /// Combines the nodes of both sets in order, and leaves out those without members.
+    fn zip(
+        &self,
+        other: &Self,
+        combine: impl Fn(Option<&SetNode>, Option<&SetNode>) -> Option<SetNode>,
+    ) -> Self {
+        let (mut a, mut b) = (self.nodes.iter().peekable(), other.nodes.iter().peekable());
+        let mut nodes = Vec::new();
+        loop {
+            let order = match (a.peek(), b.peek()) {
+                (None, None) => return Self { nodes },
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(a), Some(b)) => a.element.cmp(&b.element),
+            };
+            let combined = match order {
+                Ordering::Less => combine(a.next(), None),
+                Ordering::Greater => combine(None, b.next()),
+                Ordering::Equal => combine(a.next(), b.next()),
+            };
+            nodes.extend(combined.filter(|node| !node.is_empty()));
+        }
+    }
+
+    /// The paths of all members, parents before the fields below them.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::with_capacity(self.len());
+        self.append_paths("", &mut paths);
+        paths
+    }
+
+    fn append_paths(&self, prefix: &str, paths: &mut Vec<String>) {
+        // As in Kubernetes, the members of a level come before those below any of them.
+        let path = |node: &SetNode| format!("{prefix}{}", node.element);
+        paths.extend(self.nodes.iter().filter(|node| node.is_member).map(path));
+        for node in self.nodes.iter().filter(|node| !node.below.is_empty()) {
+            node.below.append_paths(&path(node), paths);
+        }
+    }
+
+    /// Reads the JSON of `fieldsV1`. Elements of a type that is not known are left out.
+    ///
+    /// # Errors
+    /// If a key is malformed.
+    pub fn from_value(fields: &Value) -> Result<Self, PathElementError> {
+        let mut nodes = Vec::new();
+        for (key, value) in fields.as_object().into_iter().flatten() {
+            if key == "." {
+                continue;
+            }
+            let Some(element) = PathElement::parse(key)? else {
+                continue;
+            };
+            let below = Self::from_value(value)?;
+            nodes.push(SetNode {
+                element,
+                // A field without any below it is a member; one with others says so by a dot.
+                is_member: below.is_empty() || value.get(".").is_some(),
+                below,
+            });
+        }
+        // The keys are in the order of their texts, which is not that of numbers.
+        nodes.sort_by(|a, b| a.element.cmp(&b.element));
+        let mut set = Self::default();
+        for node in nodes {
+            set.add(node.element, node.is_member, node.below);
+        }
+        Ok(set)
+    }
+
+    /// The JSON of `fieldsV1`.
+    pub fn to_value(&self) -> Value {
+        let mut fields = Map::new();
+        for node in &self.nodes {
+            let mut below = node.below.to_value();
+            if let (true, Value::Object(below)) = (node.is_member, &mut below)
+                && !below.is_empty()
+            {
+                below.insert(".".to_owned(), Value::Object(Map::new()));
+            }
+            fields.insert(node.element.to_key(), below);
+        }
+        Value::Object(fields)
+    }
+}

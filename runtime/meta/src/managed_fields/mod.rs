@@ -1,0 +1,53 @@
+//! Who owns which fields of an object: `metadata.managedFields`, and what server-side apply does with documents
+//! (KEP-555).
+//!
+//! Ownership follows the schema: structs and maps are owned by field, lists of type map or set by item, everything else
+//! as one value. The functions here compare, merge and prune documents of one version; the server converts them between
+//! versions and decides who wins.
+
+mod changes;
+mod check;
+mod entries;
+mod field_set;
+mod merge;
+mod path_element;
+mod present;
+mod remove;
+mod shape;
+
+pub use changes::FieldChanges;
+pub use entries::{MAX_UPDATE_ENTRIES, ManagedEntry, ManagedFields, Manager, Operation};
+pub use field_set::FieldSet;
+pub use path_element::{PathElement, PathElementError};
+
+/// Fields of the metadata without an owner, besides `apiVersion`, `kind` and `metadata` itself.
+const SYSTEM_METADATA: [&str; 9] = [
+    "clusterName",
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "name",
+    "namespace",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+impl FieldSet {
+    /// Removes the fields that have no owner: the type, and the metadata that the server sets.
+    #[must_use]
+    pub fn without_system_fields(&self) -> Self {
+        let mut system_metadata = Self::default();
+        for name in SYSTEM_METADATA {
+            system_metadata.add(PathElement::field(name), true, Self::default());
+        }
+        let mut system = Self::default();
+        system.add(PathElement::field("apiVersion"), true, Self::default());
+        system.add(PathElement::field("kind"), true, Self::default());
+        system.add(PathElement::field("metadata"), true, system_metadata);
+        self.difference(&system)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,477 @@
+//! Sets of fields, entries of managedFields, and what apply does with documents.
+
+use serde_json::{Value, json};
+
+use super::{FieldSet, MAX_UPDATE_ENTRIES, ManagedFields, Operation, PathElement};
+use crate::hooks::Hooks;
+use crate::object::Object;
+use crate::schema::Schema;
+
+mod documents;
+
+fn schema() -> Schema {
+    let schema = json!({"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {
+            "size": {"type": "integer"},
+            "on": {"type": "boolean"},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "point": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {
+                "x": {"type": "integer"}, "y": {"type": "integer"}}},
+            "ports": {"type": "array", "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["port", "protocol"],
+                "items": {"type": "object", "required": ["port", "protocol"], "properties": {
+                    "port": {"type": "integer"},
+                    "protocol": {"type": "string", "default": "TCP"},
+                    "name": {"type": "string"}}}},
+            "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+            "args": {"type": "array", "items": {"type": "string"}},
+            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+        }}
+    }});
+    Schema::from_json(&schema, &Hooks::default()).unwrap()
+}
+
+fn set(value: Value) -> FieldSet {
+    FieldSet::from_value(&value).unwrap()
+}
+
+#[test]
+fn fields_v1_is_read_and_written() {
+    let fields = json!({"f:spec": {
+        ".": {},
+        "f:ports": {".": {}, "k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:name": {}}},
+        "f:tags": {"v:\"a\"": {}},
+        "i:3": {}
+    }});
+    let read = set(fields.clone());
+    assert_eq!(read.to_value(), fields);
+    assert_eq!(
+        read.paths(),
+        [
+            ".spec",
+            ".spec.ports",
+            ".spec[3]",
+            ".spec.ports[port=80,protocol=\"TCP\"]",
+            ".spec.ports[port=80,protocol=\"TCP\"].name",
+            ".spec.tags[=\"a\"]",
+        ]
+    );
+    assert_eq!(read.len(), 6);
+    // Unknown types of elements are left out, as by Kubernetes.
+    assert_eq!(set(json!({"f:a": {}, "x:b": {}})), set(json!({"f:a": {}})));
+    assert!(set(json!({})).is_empty());
+}
+
+#[test]
+fn malformed_keys_are_errors_that_name_them() {
+    for (key, why) in [
+        ("f", "it must begin with its type and a colon"),
+        ("fa:", "it must begin with its type and a colon"),
+        ("i:x", "the index must be an integer"),
+        ("k:[]", "the keys must be a JSON object"),
+        ("v:{", "EOF while parsing an object at line 1 column 1"),
+    ] {
+        let error = FieldSet::from_value(&json!({"f:a": {key: {}}})).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("the key {key:?} of fieldsV1 is malformed: {why}")
+        );
+    }
+}
+
+#[test]
+fn elements_are_ordered_by_type_and_content() {
+    let element = |key: &str| PathElement::parse(key).unwrap().unwrap();
+    let ordered = [
+        "f:a",
+        "f:b",
+        "k:{\"a\":1}",
+        "k:{\"a\":2}",
+        "k:{\"a\":2,\"b\":1}",
+        "k:{\"b\":1}",
+        "v:1",
+        "v:1.5",
+        "v:2",
+        "v:\"a\"",
+        "v:false",
+        "v:true",
+        "i:-1",
+        "i:0",
+    ];
+    for pair in ordered.windows(2) {
+        assert!(element(pair[0]) < element(pair[1]), "{pair:?}");
+    }
+    assert_eq!(element("v:1"), element("v:1.0"));
+    assert_eq!(
+        element("k:{\"b\":1,\"a\":2}"),
+        element("k:{\"a\":2,\"b\":1}")
+    );
+}
+
+#[test]
+fn a_field_and_what_is_below_it_are_members_independently() {
+    let whole = set(json!({"f:a": {".": {}, "f:b": {}}}));
+    let below = set(json!({"f:a": {"f:b": {}}}));
+    let own = set(json!({"f:a": {}}));
+    assert_eq!(whole.difference(&below), own);
+    assert_eq!(whole.difference(&own), below);
+    assert_eq!(own.union(&below), whole);
+    assert_eq!(whole.intersection(&own), own);
+    assert!(below.intersection(&own).is_empty());
+}
+
+#[test]
+fn fields_of_a_document_follow_its_schema() {
+    let document = json!({"spec": {
+        "size": 1, "labels": {"a": "b"}, "point": {"x": 1},
+        "ports": [{"port": 80, "name": "web"}, {"port": 80, "protocol": "UDP"}],
+        "tags": ["a", "b", "b"], "args": ["x"], "free": {"deep": {"list": [1]}, "none": {}}
+    }});
+    assert_eq!(
+        schema().present_fields(&document).to_value(),
+        json!({"f:spec": {
+            "f:size": {}, "f:labels": {"f:a": {}}, "f:point": {}, "f:args": {},
+            "f:ports": {
+                "k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:name": {}, "f:port": {}},
+                "k:{\"port\":80,\"protocol\":\"UDP\"}": {".": {}, "f:port": {}, "f:protocol": {}}
+            },
+            "f:tags": {"v:\"a\"": {}, "v:\"b\"": {}},
+            "f:free": {"f:deep": {".": {}, "f:list": {}}, "f:none": {}}
+        }})
+    );
+}
+
+#[track_caller]
+fn check_changes(before: Value, after: Value, [removed, modified, added]: [Value; 3]) {
+    let changes = schema().changed_fields(&json!({"spec": before}), &json!({"spec": after}));
+    let of = |set: &FieldSet| set.to_value().get("f:spec").cloned().unwrap_or(json!({}));
+    assert_eq!(of(&changes.removed), removed, "removed");
+    assert_eq!(of(&changes.modified), modified, "modified");
+    assert_eq!(of(&changes.added), added, "added");
+}
+
+#[test]
+fn changes_are_told_by_field_and_by_item() {
+    let none = || json!({});
+    check_changes(
+        json!({"size": 1}),
+        json!({"size": 1}),
+        [none(), none(), none()],
+    );
+    check_changes(
+        json!({"size": 1, "on": true}),
+        json!({"size": 2, "args": ["a"]}),
+        [
+            json!({"f:on": {}}),
+            json!({"f:size": {}}),
+            json!({"f:args": {}}),
+        ],
+    );
+    check_changes(
+        json!({"labels": {"a": "1", "b": "1"}}),
+        json!({"labels": {"a": "2", "c": "1"}}),
+        [
+            json!({"f:labels": {"f:b": {}}}),
+            json!({"f:labels": {"f:a": {}}}),
+            json!({"f:labels": {"f:c": {}}}),
+        ],
+    );
+    // A new container is added with its content, and one without content is one value.
+    check_changes(
+        json!({"tags": ["a"]}),
+        json!({"labels": {"a": "1"}, "free": {}}),
+        [
+            json!({"f:tags": {".": {}, "v:\"a\"": {}}}),
+            none(),
+            json!({"f:free": {}, "f:labels": {".": {}, "f:a": {}}}),
+        ],
+    );
+    check_changes(
+        json!({"point": {"x": 1, "y": 1}, "args": ["a"]}),
+        json!({"point": {"x": 1}, "args": ["a", "b"]}),
+        [none(), json!({"f:args": {}, "f:point": {}}), none()],
+    );
+    check_changes(
+        json!({"ports": [{"port": 1, "name": "a"}, {"port": 2}]}),
+        json!({"ports": [{"port": 2, "protocol": "TCP"}, {"port": 1, "name": "b"}, {"port": 3}]}),
+        [
+            none(),
+            json!({"f:ports": {"k:{\"port\":1,\"protocol\":\"TCP\"}": {"f:name": {}}}}),
+            json!({"f:ports": {
+                "k:{\"port\":2,\"protocol\":\"TCP\"}": {"f:protocol": {}},
+                "k:{\"port\":3,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}}),
+        ],
+    );
+    check_changes(
+        json!({"tags": ["a", "a", "b"]}),
+        json!({"tags": ["a", "b", "b"]}),
+        [
+            json!({"f:tags": {"v:\"a\"": {}, "v:\"b\"": {}}}),
+            none(),
+            json!({"f:tags": {"v:\"a\"": {}, "v:\"b\"": {}}}),
+        ],
+    );
+    check_changes(
+        json!({"free": {"a": 1}}),
+        json!({"free": {"a": {"b": 1}}}),
+        [
+            none(),
+            json!({"f:free": {"f:a": {}}}),
+            json!({"f:free": {"f:a": {"f:b": {}}}}),
+        ],
+    );
+}
+
+#[test]
+fn applied_values_win_and_others_stay() {
+    let merge = |present: Value, applied: Value| {
+        let merged = schema().merge_applied(&json!({"spec": present}), &json!({"spec": applied}));
+        merged["spec"].clone()
+    };
+    assert_eq!(
+        merge(
+            json!({"size": 1, "labels": {"a": "1"}, "args": ["a", "b"], "point": {"x": 1, "y": 1}}),
+            json!({"size": 2, "labels": {"b": "1"}, "args": ["c"], "point": {"x": 2}}),
+        ),
+        json!({"size": 2, "labels": {"a": "1", "b": "1"}, "args": ["c"], "point": {"x": 2}})
+    );
+    assert_eq!(
+        merge(
+            json!({"ports": [{"port": 1, "name": "a"}, {"port": 2, "name": "b"}]}),
+            json!({"ports": [{"port": 2, "protocol": "TCP", "name": "c"}]}),
+        ),
+        json!({"ports": [{"port": 1, "name": "a"}, {"port": 2, "protocol": "TCP", "name": "c"}]})
+    );
+    assert_eq!(
+        merge(json!({}), json!({"labels": {}})),
+        json!({"labels": {}})
+    );
+    assert_eq!(
+        merge(json!({"size": 1}), json!({"size": null})),
+        json!({"size": null})
+    );
+}
+
+#[test]
+fn merged_items_are_in_the_applied_order_and_others_keep_their_place() {
+    for (present, applied, merged) in [
+        ("abc", "", "abc"),
+        ("", "abc", "abc"),
+        ("abc", "c", "abc"),
+        ("abc", "xc", "abxc"),
+        ("abc", "ca", "bca"),
+        ("abcd", "dxa", "bcdxa"),
+        ("abc", "bd", "abcd"),
+        ("aab", "a", "ab"),
+        ("aab", "c", "aabc"),
+    ] {
+        let list = |text: &str| {
+            let items: Vec<String> = text.chars().map(String::from).collect();
+            json!({"spec": {"tags": items}})
+        };
+        let result = schema().merge_applied(&list(present), &list(applied));
+        let result: String = result["spec"]["tags"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        assert_eq!(result, merged, "{present} and {applied}");
+    }
+}
+
+#[test]
+fn removed_fields_leave_their_parents_as_null() {
+    let document = json!({"spec": {
+        "size": 1, "labels": {"a": "1", "b": "1"}, "tags": ["a"],
+        "ports": [{"port": 1, "name": "a"}, {"port": 2}]
+    }});
+    let removed = set(json!({"f:spec": {
+        "f:size": {}, "f:labels": {"f:a": {}}, "f:tags": {"v:\"a\"": {}},
+        "f:ports": {
+            "k:{\"port\":1,\"protocol\":\"TCP\"}": {"f:name": {}},
+            "k:{\"port\":2,\"protocol\":\"TCP\"}": {}}
+    }}));
+    assert_eq!(
+        schema().without_fields(&document, &removed),
+        json!({"spec": {"labels": {"b": "1"}, "tags": null, "ports": [{"port": 1}]}})
+    );
+}
+
+#[test]
+fn structs_on_the_way_are_named_but_maps_and_items_are_not() {
+    let below = json!({"f:spec": {
+        "f:labels": {"f:a": {}},
+        "f:ports": {"k:{\"port\":1,\"protocol\":\"TCP\"}": {"f:name": {}}},
+        "f:free": {"f:deep": {"f:x": {}}}
+    }});
+    assert_eq!(
+        schema().with_named_fields(&set(below)).to_value(),
+        json!({"f:spec": {
+            ".": {},
+            "f:labels": {".": {}, "f:a": {}},
+            "f:ports": {".": {}, "k:{\"port\":1,\"protocol\":\"TCP\"}": {"f:name": {}}},
+            "f:free": {".": {}, "f:deep": {"f:x": {}}}
+        }})
+    );
+}
+
+#[test]
+fn documents_that_cannot_be_applied_are_told_with_their_paths() {
+    let check = |spec: Value| schema().check_applied(&json!({"spec": spec}));
+    assert_eq!(
+        check(json!({"size": 1, "free": {"any": [{}]}, "labels": {"a": "b"}, "on": null})),
+        Ok(())
+    );
+    for (spec, why) in [
+        (
+            json!({"bogus": 1}),
+            ".spec.bogus: field not declared in schema",
+        ),
+        (json!([]), ".spec: expected map, got &{[]}"),
+        (
+            json!({"tags": {"a": 1}}),
+            ".spec.tags: expected list, got &{map[a:1]}",
+        ),
+        (
+            json!({"size": "x"}),
+            ".spec.size: expected numeric (int or float), got &{x}",
+        ),
+        (json!({"on": 1}), ".spec.on: expected boolean, got &{1}"),
+        (
+            json!({"labels": {"a": 1}}),
+            ".spec.labels.a: expected string, got &value.valueUnstructured{Value:1}",
+        ),
+        (
+            json!({"ports": [{"port": 1}, {"port": 1, "protocol": "TCP"}]}),
+            ".spec.ports: duplicate entries for key [port=1,protocol=\"TCP\"]",
+        ),
+        (
+            json!({"ports": [null]}),
+            ".spec.ports: element 0: associative list with keys may not have a null element",
+        ),
+        (
+            json!({"a": 1, "b": 2}),
+            "errors:\n  .spec.a: field not declared in schema\n  .spec.b: field not declared in schema",
+        ),
+    ] {
+        assert_eq!(check(spec), Err(why.to_owned()));
+    }
+}
+
+fn entry(manager: &str, operation: &str, time: &str, field: &str) -> Value {
+    json!({"manager": manager, "operation": operation, "apiVersion": "v1", "time": time,
+        "fieldsType": "FieldsV1", "fieldsV1": {field: {}}})
+}
+
+fn object(entries: Vec<Value>) -> Object {
+    Object::from_value(json!({"metadata": {"name": "a", "managedFields": entries}})).unwrap()
+}
+
+#[test]
+fn entries_are_written_in_order_and_without_empty_ones() {
+    let mut empty = entry("z", "Update", "2026-01-01T00:00:00Z", "f:a");
+    empty["fieldsV1"] = json!({});
+    let entries = vec![
+        entry("b", "Update", "2026-01-02T00:00:00Z", "f:b"),
+        entry("a", "Update", "2026-01-02T00:00:00Z", "f:a"),
+        empty,
+        entry("c", "Update", "2026-01-01T00:00:00Z", "f:c"),
+        entry("d", "Apply", "2026-01-09T00:00:00Z", "f:d"),
+    ];
+    let mut object = object(entries);
+    let managed = ManagedFields::read(&object).unwrap();
+    managed.write(&mut object);
+    let entries = object.as_value()["metadata"]["managedFields"]
+        .as_array()
+        .unwrap();
+    let names: Vec<&str> = entries
+        .iter()
+        .filter_map(|e| e["manager"].as_str())
+        .collect();
+    assert_eq!(names, ["d", "c", "a", "b"]);
+}
+
+#[test]
+fn entries_that_are_not_valid_are_errors() {
+    for (field, value, why) in [
+        (
+            "operation",
+            json!("Patch"),
+            "operation must be `Apply` or `Update`",
+        ),
+        ("apiVersion", json!(""), "apiVersion must not be empty"),
+        (
+            "fieldsType",
+            json!("FieldsV2"),
+            "fieldsType must be `FieldsV1`",
+        ),
+        (
+            "fieldsV1",
+            json!({"bad": {}}),
+            "the key \"bad\" of fieldsV1 is malformed: it must begin with its type and a colon",
+        ),
+    ] {
+        let mut bad = entry("a", "Update", "", "f:a");
+        bad[field] = value;
+        let error =
+            ManagedFields::read(&object(vec![entry("b", "Apply", "", "f:b"), bad])).unwrap_err();
+        assert_eq!(error, format!("metadata.managedFields[1]: {why}"));
+    }
+    assert!(ManagedFields::are_cleared(&object(vec![json!({})])));
+    assert!(!ManagedFields::are_cleared(&object(vec![
+        json!({}),
+        json!({})
+    ])));
+}
+
+#[test]
+fn the_last_of_several_entries_of_a_manager_counts() {
+    let first = entry("a", "Update", "2026-01-01T00:00:00Z", "f:a");
+    let last = entry("a", "Update", "2026-01-02T00:00:00Z", "f:b");
+    let other = entry("a", "Apply", "2026-01-02T00:00:00Z", "f:c");
+    let read = ManagedFields::read(&object(vec![first, other, last])).unwrap();
+    let fields: Vec<Value> = read.entries().iter().map(|e| e.fields.to_value()).collect();
+    assert_eq!(fields, [json!({"f:c": {}}), json!({"f:b": {}})]);
+}
+
+#[test]
+fn the_oldest_updates_are_merged_when_there_are_too_many() {
+    let count = MAX_UPDATE_ENTRIES + 2;
+    let mut entries: Vec<Value> = (0..count)
+        .map(|i| {
+            let time = format!("2026-01-{:02}T00:00:00Z", i + 1);
+            entry(&format!("m{i}"), "Update", &time, &format!("f:{i}"))
+        })
+        .collect();
+    entries.push(entry("x", "Apply", "2025-01-01T00:00:00Z", "f:x"));
+    let mut managed = ManagedFields::read(&object(entries)).unwrap();
+    managed.merge_oldest();
+    let updates = |managed: &ManagedFields| {
+        let updates = managed.entries().iter();
+        updates
+            .filter(|e| e.manager.operation == Operation::Update)
+            .count()
+    };
+    assert_eq!(updates(&managed), MAX_UPDATE_ENTRIES);
+    let named = |managed: &ManagedFields, name: &str| {
+        let mut entries = managed.entries().iter();
+        entries
+            .find(|e| e.manager.name == name)
+            .map(|e| (e.fields.to_value(), e.time.clone()))
+    };
+    let merged = json!({"f:0": {}, "f:1": {}, "f:2": {}});
+    let time = Some("2026-01-03T00:00:00Z".to_owned());
+    assert_eq!(named(&managed, "ancient-changes"), Some((merged, time)));
+    assert!(named(&managed, "x").is_some() && named(&managed, "m3").is_some());
+    // The entry of earlier merges takes part again.
+    let mut more = managed.entries()[0].clone();
+    more.manager.name = "late".to_owned();
+    more.manager.operation = Operation::Update;
+    more.time = Some("2026-02-01T00:00:00Z".to_owned());
+    managed.entries_mut().push(more);
+    managed.merge_oldest();
+    assert_eq!(updates(&managed), MAX_UPDATE_ENTRIES);
+    let (merged, _) = named(&managed, "ancient-changes").unwrap();
+    assert_eq!(merged, json!({"f:0": {}, "f:1": {}, "f:2": {}, "f:3": {}}));
+}
