@@ -81,4 +81,6 @@ macro_rules! scripts {
     };
 }
 
-scripts! { discovery explain objects output selectors watching changes bad_input deletion }
+scripts! {
+    discovery explain objects output selectors watching changes bad_input deletion server_side_apply
+}

@@ -87,6 +87,8 @@ pub(super) enum PatchFormat {
     Json,
     Merge,
     Strategic,
+    /// The document of an apply request, which is not a patch but the fields that its manager wants.
+    Apply,
 }
 
 /// The format of a patch, from `Content-Type`, which is required. Not every kind takes strategic merge patches.
@@ -101,6 +103,7 @@ pub(super) fn patch_format(
         "application/json-patch+json" => Ok(PatchFormat::Json),
         "application/merge-patch+json" => Ok(PatchFormat::Merge),
         "application/strategic-merge-patch+json" if takes_strategic => Ok(PatchFormat::Strategic),
+        "application/apply-patch+yaml" => Ok(PatchFormat::Apply),
         _ => {
             let error = ApiError::new(
                 StatusReason::UnsupportedMediaType,
@@ -243,11 +246,14 @@ mod tests {
             patch_format(&headers("application/strategic-merge-patch+json"), true),
             Ok(PatchFormat::Strategic)
         );
+        assert_eq!(
+            patch_format(&headers("application/apply-patch+yaml"), false),
+            Ok(PatchFormat::Apply)
+        );
         for given in [
             "",
             "application/json",
             "application/strategic-merge-patch+json",
-            "application/apply-patch+yaml",
         ] {
             let error = patch_format(&headers(given), false).expect_err(given);
             assert_eq!(

@@ -185,9 +185,10 @@ pub(super) enum WriteUse {
     Create,
     Update,
     Patch,
+    Apply,
 }
 
-/// Decodes `CreateOptions`, `UpdateOptions` or `PatchOptions` (of a patch that is not an apply).
+/// Decodes `CreateOptions`, `UpdateOptions` or `PatchOptions`.
 ///
 /// # Errors
 /// Invalid, with the name of the options.
@@ -204,6 +205,12 @@ pub(super) fn write_options(
         ));
     }
     let field_manager = query.text("fieldManager");
+    if write_use == WriteUse::Apply && field_manager.is_empty() {
+        errors.push(FieldError::required(
+            &FieldPath::new("fieldManager"),
+            "is required for apply patch",
+        ));
+    }
     errors.extend(field_manager_errors(
         field_manager,
         &FieldPath::new("fieldManager"),
@@ -227,7 +234,7 @@ pub(super) fn write_options(
     let kind = match write_use {
         WriteUse::Create => "CreateOptions",
         WriteUse::Update => "UpdateOptions",
-        WriteUse::Patch => "PatchOptions",
+        WriteUse::Patch | WriteUse::Apply => "PatchOptions",
     };
     invalid(kind, &errors)?;
     let field_manager = if field_manager.is_empty() {

@@ -1,4 +1,4 @@
-//! PATCH on an item or one of its subresources.
+//! PATCH on an item or one of its subresources, apply included.
 
 use apiloom_meta::ApiError;
 use apiloom_meta::patch::Patch;
@@ -8,18 +8,23 @@ use super::Body;
 use super::body::{self, PatchFormat};
 use super::call::ResourceCall;
 use super::params::{WriteUse, write_options};
-use crate::registry::refused_patch;
+use crate::registry::{PatchOptions, refused_patch};
 
 /// Responds with 200 and the stored object.
 pub(super) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let takes_strategic = call.endpoint.def().strategic_merge_patch;
     let format = body::patch_format(&call.request.headers, takes_strategic)?;
     let bytes = call.read_body().await?;
-    let options = write_options(call.query, &call.request.headers, WriteUse::Patch)?;
+    let write_use = match format {
+        PatchFormat::Apply => WriteUse::Apply,
+        PatchFormat::Json | PatchFormat::Merge | PatchFormat::Strategic => WriteUse::Patch,
+    };
+    let options = write_options(call.query, &call.request.headers, write_use)?;
     let patch = match format {
         PatchFormat::Json => Patch::parse_json(&bytes),
         PatchFormat::Merge => Patch::parse_merge(&bytes),
         PatchFormat::Strategic => Patch::parse_strategic(&bytes),
+        PatchFormat::Apply => return apply(call, &bytes, &options).await,
     };
     let patch = patch.map_err(|error| refused_patch(&error))?;
     call.ctx.pause().await;
@@ -36,4 +41,33 @@ pub(super) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, 
         )
         .await?;
     call.reply.written(StatusCode::OK, &stored)
+}
+
+/// Server-side apply: responds with 200 and the stored object, or 201 if it was created.
+async fn apply(
+    call: ResourceCall<'_>,
+    bytes: &[u8],
+    options: &PatchOptions,
+) -> Result<Response<Body>, ApiError> {
+    let writes = call.endpoint.writes();
+    let document = writes.decode_applied(call.ctx, bytes, options.field_validation)?;
+    call.ctx.pause().await;
+    let force = call.query.boolean("force").unwrap_or(false);
+    let (stored, created) = writes
+        .apply(
+            call.ctx,
+            call.namespace,
+            call.name,
+            call.subresource,
+            &document,
+            force,
+            options,
+        )
+        .await?;
+    let status = if created {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    call.reply.written(status, &stored)
 }

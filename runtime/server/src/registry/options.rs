@@ -89,6 +89,17 @@ pub struct CreateOptions {
     pub field_manager: String,
 }
 
+impl CreateOptions {
+    /// The name of the manager; a program that gives none is `unknown`, as a client without a user agent.
+    pub(crate) fn manager(&self) -> &str {
+        if self.field_manager.is_empty() {
+            "unknown"
+        } else {
+            &self.field_manager
+        }
+    }
+}
+
 /// `UpdateOptions` of the API.
 pub type UpdateOptions = CreateOptions;
 

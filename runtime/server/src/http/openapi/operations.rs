@@ -18,6 +18,7 @@ fn patches(def: &ResourceDef) -> Vec<&'static str> {
     [
         "application/json-patch+json",
         "application/merge-patch+json",
+        "application/apply-patch+yaml",
     ]
     .into_iter()
     .chain(def.strategic_merge_patch.then_some(strategic))

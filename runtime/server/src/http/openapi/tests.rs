@@ -180,6 +180,7 @@ fn every_patch_says_its_kind_and_takes_the_parameters_that_kubectl_looks_for() {
         assert_eq!(
             keys(&path["requestBody"]["content"]),
             [
+                "application/apply-patch+yaml",
                 "application/json-patch+json",
                 "application/merge-patch+json"
             ]

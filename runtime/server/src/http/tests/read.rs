@@ -23,10 +23,11 @@ async fn an_object_prints_kind_version_and_metadata_first() {
         answer.at("/metadata/creationTimestamp"),
     );
     let version = answer.at("/metadata/resourceVersion");
+    let owned = answer.at("/metadata/managedFields/0/time");
     assert_eq!(
         answer.body,
         format!(
-            "{{\"kind\":\"Flunder\",\"apiVersion\":\"wardle.example.com/v1alpha1\",\"metadata\":{{\"name\":\"a\",\"namespace\":\"default\",\"uid\":{uid},\"resourceVersion\":{version},\"generation\":1,\"creationTimestamp\":{created}}},\"spec\":{{\"reference\":\"r-a\"}}}}\n"
+            "{{\"kind\":\"Flunder\",\"apiVersion\":\"wardle.example.com/v1alpha1\",\"metadata\":{{\"name\":\"a\",\"namespace\":\"default\",\"uid\":{uid},\"resourceVersion\":{version},\"generation\":1,\"creationTimestamp\":{created},\"managedFields\":[{{\"manager\":\"unknown\",\"operation\":\"Update\",\"apiVersion\":\"wardle.example.com/v1alpha1\",\"time\":{owned},\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{{\"f:spec\":{{\".\":{{}},\"f:reference\":{{}}}}}}}}]}},\"spec\":{{\"reference\":\"r-a\"}}}}\n"
         )
     );
 }

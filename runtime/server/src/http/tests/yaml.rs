@@ -35,6 +35,8 @@ fn metadata(object: &Answer, begin: &str) -> String {
         let value = object.at(&format!("/metadata/{field}"));
         value.as_str().unwrap().to_owned()
     });
+    let owned = object.at("/metadata/managedFields/0/time");
+    let owned = owned.as_str().unwrap();
     // A text that begins with a digit is plain if a letter shows that it is not a number.
     let digit = uid.starts_with(|c: char| c.is_ascii_digit());
     let uid = if digit { format!("\"{uid}\"") } else { uid };
@@ -67,6 +69,37 @@ finalizers:
 generation: 1
 labels:
   "on": "y"
+managedFields:
+- apiVersion: wardle.example.com/v1alpha1
+  fieldsType: FieldsV1
+  fieldsV1:
+    f:metadata:
+      f:annotations:
+        ".": {{}}
+        f:a.io/chomped: {{}}
+        f:a.io/kept: {{}}
+        f:a.io/no-block: {{}}
+        f:colon: {{}}
+        f:empty: {{}}
+        f:json: {{}}
+        f:number: {{}}
+        f:time: {{}}
+        f:unicode: {{}}
+        f:word: {{}}
+        f:z.io/block: {{}}
+      f:finalizers:
+        ".": {{}}
+        "v:\"a.io/b\"": {{}}
+        "v:\"a.io/c\"": {{}}
+      f:labels:
+        ".": {{}}
+        f:on: {{}}
+    f:spec:
+      ".": {{}}
+      f:reference: {{}}
+  manager: unknown
+  operation: Update
+  time: "{owned}"
 name: odd
 namespace: default
 resourceVersion: "{version}"

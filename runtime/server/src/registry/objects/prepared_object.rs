@@ -46,12 +46,8 @@ impl PreparedObject {
     /// # Errors
     /// InternalError for an object without metadata.
     pub(crate) fn new(object: &mut Object, version: &KindVersion) -> Result<Self, ApiError> {
-        let meta = object.meta_mut();
-        // managedFields are not stored yet. They are dropped from requests, and here once more in case a hook sets
-        // them.
-        for field in ["selfLink", "managedFields"] {
-            meta.remove(field);
-        }
+        // Removed from requests, and here once more in case a hook sets it.
+        object.meta_mut().remove("selfLink");
         object.set_meta_str("resourceVersion", "");
         let stored = encode_object(object, version.schema());
         let place = version_place(&stored, version.schema())

@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use apiloom_meta::{ApiError, GroupResource, Object, Resource};
 use async_trait::async_trait;
+use serde_json::Value;
 
 use crate::registry::options::RequestContext;
 use crate::registry::reads::lister::{Lister, Listers};
@@ -52,6 +53,8 @@ pub struct AdmissionRequest<'a> {
 pub struct AdmittedObject<'a> {
     object: &'a mut Object,
     is_touched: bool,
+    /// The managedFields of before it was borrowed mutably.
+    managed: Option<Value>,
 }
 
 impl<'a> AdmittedObject<'a> {
@@ -59,12 +62,18 @@ impl<'a> AdmittedObject<'a> {
         Self {
             object,
             is_touched: false,
+            managed: None,
         }
     }
 
     /// Whether the object was borrowed mutably.
     pub(crate) fn is_touched(&self) -> bool {
         self.is_touched
+    }
+
+    /// The managedFields of before it was borrowed mutably.
+    pub(crate) fn into_managed(self) -> Option<Value> {
+        self.managed
     }
 }
 
@@ -77,7 +86,14 @@ impl Deref for AdmittedObject<'_> {
 
 impl DerefMut for AdmittedObject<'_> {
     fn deref_mut(&mut self) -> &mut Object {
-        self.is_touched = true;
+        if !self.is_touched {
+            self.is_touched = true;
+            let managed = self
+                .object
+                .meta()
+                .and_then(|meta| meta.get("managedFields"));
+            self.managed = managed.cloned();
+        }
         self.object
     }
 }

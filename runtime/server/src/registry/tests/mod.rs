@@ -6,6 +6,7 @@
     reason = "documents read better at the call as what `json!` gives"
 )]
 
+mod apply;
 mod built_in;
 mod converting;
 mod counted_text;
@@ -16,6 +17,7 @@ mod delete;
 mod derived;
 mod list;
 mod listed;
+mod managed_fields;
 mod namespaces;
 mod other_versions;
 mod patch;

@@ -47,8 +47,13 @@ impl Writes {
             namespace,
             name: &name,
             subresource: "",
+            manager: options.manager(),
             dry_run: options.dry_run,
         };
+        self.default_input(target, &mut object)?;
+        if self.resource.def().has_store {
+            self.own_changes(target, &mut object, None).await;
+        }
         self.admit_mutation(target, &mut object, None).await?;
         if let Some(handler) = self.resource.handler() {
             return self.call_handler(handler, target, object, options).await;

@@ -39,6 +39,7 @@ impl Writes {
             namespace,
             name,
             subresource: "",
+            manager: "",
             dry_run: options.dry_run,
         };
         let attempt = |present| self.attempt_delete(target, options, &key, present);

@@ -1,10 +1,13 @@
 //! Create, update, patch and delete, from the decoding of a body to the write in the store.
 
+pub(super) mod apply;
 pub(super) mod attempt;
 pub(super) mod create;
 pub(super) mod decode;
 pub(super) mod delete;
 pub(super) mod draft;
+pub(super) mod field_manager;
+pub(super) mod managed;
 pub(super) mod patch;
 pub(super) mod results;
 pub(super) mod stamp;

@@ -5,6 +5,7 @@ use apiloom_meta::codec;
 use apiloom_meta::patch::Patch;
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
+use serde_json::Value;
 
 use super::Writes;
 use super::results::WrittenObject;
@@ -32,6 +33,7 @@ impl Writes {
             namespace,
             name,
             subresource,
+            manager: options.manager(),
             dry_run: options.dry_run,
         };
         let (written, _) = self
@@ -54,16 +56,34 @@ impl Writes {
             .apply(schema, &mut value)
             .map_err(|e| refused_patch(&e))?;
         let refuse = |why: &str| refused_result(schema, old, patch, why);
-        let decoded = codec::decode_document(value, schema);
-        let decoded = decoded.map_err(|e| refuse(&e.to_string()))?;
-        let mut object = Object::from_value(decoded.value)
-            .ok_or_else(|| refuse("the result is not an object"))?;
-        self.check_type(&mut object, b"")
-            .map_err(|e| refuse(&e.message))?;
-        let strict = [patch.strict(), &decoded.strict].concat();
+        let (object, strict) = self.decode_result(value).map_err(|why| refuse(&why))?;
+        let strict = [patch.strict(), &strict].concat();
         self.report(target.ctx, &strict, validation)
             .map_err(|text| refuse(&text))?;
+        self.match_target(target, object)
+    }
+
+    /// Decodes the result of a patch by the schema. Returns the problems of strict validation too.
+    ///
+    /// # Errors
+    /// Why it cannot be decoded.
+    pub(crate) fn decode_result(&self, value: Value) -> Result<(Object, Vec<String>), String> {
+        let decoded = codec::decode_document(value, self.resource.schema());
+        let decoded = decoded.map_err(|error| error.to_string())?;
+        let mut object = Object::from_value(decoded.value)
+            .ok_or_else(|| "the result is not an object".to_owned())?;
+        self.check_type(&mut object, b"")
+            .map_err(|error| error.message)?;
         object.drop_empty_metadata();
+        Ok((object, decoded.strict))
+    }
+
+    /// Checks the name and the namespace of the result of a patch.
+    pub(crate) fn match_target(
+        &self,
+        target: Target<'_>,
+        mut object: Object,
+    ) -> Result<Object, ApiError> {
         self.match_name(&object, target.name)?;
         self.match_namespace(&mut object, target.namespace)?;
         Ok(object)

@@ -64,13 +64,8 @@ pub(crate) fn wipe_for_create(object: &mut Object) {
 }
 
 /// Removes metadata that is never stored.
-///
-/// managedFields are not maintained yet. Those that a client sends are dropped, so that no object has entries which later
-/// writes would not update.
 pub(crate) fn wipe(object: &mut Object) {
-    let meta = object.meta_mut();
-    meta.remove("selfLink");
-    meta.remove("managedFields");
+    object.meta_mut().remove("selfLink");
 }
 
 /// Sets uid and creation time of a new object.

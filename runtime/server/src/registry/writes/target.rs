@@ -4,7 +4,7 @@ use apiloom_meta::kind::Scope;
 use apiloom_meta::{ApiError, Object};
 
 use super::Writes;
-use super::stamp;
+use super::{managed, stamp};
 use crate::registry::options::RequestContext;
 use crate::registry::rules::admission::{AdmissionRequest, AdmittedObject, Operation};
 
@@ -16,6 +16,8 @@ pub(crate) struct Target<'a> {
     /// Empty on create if the name is not generated yet.
     pub(crate) name: &'a str,
     pub(crate) subresource: &'a str,
+    /// The name of the field manager, which owns the fields that the write changes.
+    pub(crate) manager: &'a str,
     pub(crate) dry_run: bool,
 }
 
@@ -94,6 +96,20 @@ impl Writes {
         }
     }
 
+    /// Removes what clients do not set from the object of a request, and applies its defaults.
+    pub(crate) fn default_input(
+        &self,
+        target: Target<'_>,
+        object: &mut Object,
+    ) -> Result<(), ApiError> {
+        stamp::wipe(object);
+        stamp::dedup_owner_references(target.ctx, object, false);
+        let max_bytes = self.settings.max_object_bytes;
+        self.resource
+            .kind
+            .default_within(object, self.resource.version, max_bytes)
+    }
+
     /// Runs the mutating phase of admission for a create or, with an old object, an update. If a plugin may have changed
     /// the object, its type, owner references and defaults are set again afterwards.
     pub(crate) async fn admit_mutation(
@@ -102,19 +118,18 @@ impl Writes {
         object: &mut Object,
         old_object: Option<&Object>,
     ) -> Result<(), ApiError> {
-        stamp::wipe(object);
-        stamp::dedup_owner_references(target.ctx, object, false);
         let max_bytes = self.settings.max_object_bytes;
-        self.resource
-            .kind
-            .default_within(object, self.resource.version, max_bytes)?;
         let mut request = self.admission_request(target, Some(object), old_object);
         self.settings.chain.mutate(&mut request).await?;
         // A plugin that removed the object from the request may have changed it.
-        let is_touched = request.object.is_none_or(|object| object.is_touched());
+        let (is_touched, before) = match request.object {
+            Some(object) => (object.is_touched(), object.into_managed()),
+            None => (true, None),
+        };
         if is_touched {
             self.set_type(object);
             stamp::dedup_owner_references(target.ctx, object, true);
+            managed::restore_managed(target.ctx, object, before);
             self.resource
                 .kind
                 .default_within(object, self.resource.version, max_bytes)?;

@@ -16,6 +16,8 @@ use super::attempt::Attempt;
 use super::create::Creation;
 use super::delete::has_own_finalizers;
 use super::draft::{Draft, HubObject, PresentVersions};
+use super::field_manager::Applied;
+use super::managed;
 use super::results::WrittenObject;
 use super::stamp;
 use super::target::Target;
@@ -29,6 +31,8 @@ pub(crate) enum Change<'a> {
     Replace(Object),
     /// Patches it.
     Patch(&'a Patch, FieldValidation),
+    /// Applies the fields of a manager to it, or creates it with them.
+    Apply(Applied<'a>),
 }
 
 /// The operation of the store for a change.
@@ -67,6 +71,7 @@ impl Writes {
             namespace,
             name,
             subresource,
+            manager: options.manager(),
             dry_run: options.dry_run,
         };
         self.write(target, &Change::Replace(object)).await
@@ -103,16 +108,24 @@ impl Writes {
         change: &Change<'_>,
         key: &str,
     ) -> Result<Attempt<WrittenObject>, ApiError> {
-        let Change::Replace(object) = change else {
-            return Err(self.resource.not_found(target.name));
-        };
-        if !self.resource.def().create_on_update || !target.subresource.is_empty() {
-            return Err(self.resource.not_found(target.name));
+        let not_found = || Err(self.resource.not_found(target.name));
+        if !target.subresource.is_empty() {
+            return not_found();
         }
-        self.check_uid(object, "", target.name, key)?;
-        let mut object = object.clone();
+        let mut object = match change {
+            Change::Replace(object) if self.resource.def().create_on_update => {
+                self.check_uid(object, "", target.name, key)?;
+                object.clone()
+            }
+            Change::Apply(applied) => self.created_by_apply(target, applied).await?,
+            Change::Replace(_) | Change::Patch(..) => return not_found(),
+        };
         stamp::wipe_for_create(&mut object);
         object.set_meta_str("resourceVersion", "");
+        self.default_input(target, &mut object)?;
+        if let Change::Replace(_) = change {
+            self.own_changes(target, &mut object, None).await;
+        }
         self.admit_mutation(target, &mut object, None).await?;
         Ok(match self.create_once(target, object).await? {
             Creation::Created(written) => Attempt::Written(written),
@@ -195,9 +208,14 @@ impl Writes {
                 object.clone()
             }
             Change::Patch(patch, validation) => self.patched(target, old, patch, *validation)?,
+            Change::Apply(applied) => self.applied(target, applied, Some(old)).await?,
         };
         let sent = before.is_converted().then(|| new.clone());
         target.ctx.pause().await;
+        self.default_input(target, &mut new)?;
+        if !matches!(change, Change::Apply(_)) {
+            self.own_changes(target, &mut new, Some(old)).await;
+        }
         self.admit_mutation(target, &mut new, Some(old)).await?;
         target.ctx.pause().await;
         self.check_version(&new, present.revision(), target.name)?;
@@ -207,6 +225,7 @@ impl Writes {
         let draft = self.validate_update(target.ctx, &new, old, draft)?;
         target.ctx.pause().await;
         self.admit_validation(target, &mut new, Some(old)).await?;
+        managed::keep_times(&mut new, old);
         if self.is_deletion_complete(&new, old) {
             return Ok(if target.dry_run {
                 StoreAction::Nothing(new)
@@ -347,7 +366,7 @@ impl Writes {
     }
 
     /// Restores the fields that the path of the request does not write: those of the other subresources and, for a
-    /// subresource that writes only one field, all others.
+    /// subresource that writes only one field, all others but managedFields.
     pub(crate) fn restore_unwritten_fields(
         &self,
         subresource: &str,
@@ -357,11 +376,15 @@ impl Writes {
         let def = self.resource.def();
         let writes = def.subresource(subresource).map(|sub| &sub.writes);
         match writes {
-            Some(kind::Writes::Nothing) => *new = old.clone(),
+            Some(kind::Writes::Nothing) => {
+                let replaced = std::mem::replace(new, old.clone());
+                managed::copy_managed(new, &replaced);
+            }
             Some(kind::Writes::Only(field)) => {
                 let value = new.fields_mut().remove(field.as_str());
-                *new = old.clone();
+                let replaced = std::mem::replace(new, old.clone());
                 new.set_field(field, value);
+                managed::copy_managed(new, &replaced);
             }
             Some(kind::Writes::Also(_)) | None => {
                 let own = writes.and_then(kind::Writes::field);

@@ -1,0 +1,240 @@
+//! managedFields of writes that are not applies.
+
+use super::*;
+
+/// Options of a request by this manager.
+pub(super) fn by(manager: &str) -> PatchOptions {
+    PatchOptions {
+        field_manager: manager.to_owned(),
+        ..PatchOptions::default()
+    }
+}
+
+/// The entries of an object: manager, operation and version in one text, with the fields.
+pub(super) fn owners(object: &Object) -> Vec<(String, Value)> {
+    let entries = at(object, "/metadata/managedFields");
+    let entries = entries.as_array().cloned().unwrap_or_default();
+    let entry = |entry: &Value| {
+        assert_eq!(entry["fieldsType"], "FieldsV1");
+        let text = |field: &str| entry[field].as_str().unwrap_or_default();
+        let version = text("apiVersion").trim_start_matches("test.example.com/");
+        let mut who = format!("{} {} {version}", text("manager"), text("operation"));
+        if !text("subresource").is_empty() {
+            who.push(' ');
+            who.push_str(text("subresource"));
+        }
+        (who, entry["fieldsV1"].clone())
+    };
+    entries.iter().map(entry).collect()
+}
+
+fn owned(who: &str, fields: Value) -> (String, Value) {
+    (who.to_owned(), fields)
+}
+
+impl Fixture {
+    async fn create_by(&self, manager: &str, document: Value) -> Object {
+        let writes = self.widgets.writes();
+        let options = by(manager);
+        let created = writes.create(&self.ctx, NS, object(document), &options);
+        created.await.unwrap().object
+    }
+
+    async fn merge_by(
+        &self,
+        endpoint: &Endpoint,
+        manager: &str,
+        sub: &str,
+        patch: Value,
+    ) -> Object {
+        let patch = apiloom_meta::patch::Patch::parse_merge(patch.to_string().as_bytes()).unwrap();
+        let writes = endpoint.writes();
+        let options = by(manager);
+        let written = writes.patch(&self.ctx, NS, "a", sub, &patch, &options);
+        written.await.unwrap().object
+    }
+}
+
+#[tokio::test]
+async fn a_create_owns_what_is_sent_and_defaulted_but_not_what_the_rules_set() {
+    let f = fixture().await;
+    let document =
+        json!({"metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"color": "red"}});
+    let created = f.create_by("one", document).await;
+    let fields = json!({
+        "f:metadata": {"f:labels": {".": {}, "f:x": {}}},
+        "f:spec": {".": {}, "f:color": {}, "f:size": {}}
+    });
+    assert_eq!(owners(&created), [owned("one Update v1", fields)]);
+    assert!(at(&created, "/spec/serial").is_i64());
+    assert_eq!(f.get("a").await.unwrap(), created);
+}
+
+#[tokio::test]
+async fn a_write_takes_what_it_changes_and_nothing_else() {
+    let f = fixture().await;
+    f.create_by("one", widget("a", json!({"color": "red", "size": 2})))
+        .await;
+    // The size is sent with the same value.
+    let changed = f
+        .merge_by(
+            &f.widgets,
+            "two",
+            "",
+            json!({"spec": {"color": "blue", "size": 2, "weight": 3}}),
+        )
+        .await;
+    assert_eq!(
+        owners(&changed),
+        [
+            owned("one Update v1", json!({"f:spec": {".": {}, "f:size": {}}})),
+            owned(
+                "two Update v1",
+                json!({"f:spec": {"f:color": {}, "f:weight": {}}})
+            ),
+        ]
+    );
+    let removed = f
+        .merge_by(&f.widgets, "one", "", json!({"spec": {"weight": null}}))
+        .await;
+    assert_eq!(
+        owners(&removed),
+        [
+            owned("one Update v1", json!({"f:spec": {".": {}, "f:size": {}}})),
+            owned("two Update v1", json!({"f:spec": {"f:color": {}}})),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn fields_of_another_version_are_compared_in_that_version() {
+    let f = fixture().await;
+    f.create_by("one", widget("a", json!({"color": "red"})))
+        .await;
+    let changed = f
+        .merge_by(&f.alpha, "two", "", json!({"spec": {"colour": "blue"}}))
+        .await;
+    assert_eq!(
+        owners(&changed),
+        [
+            owned("one Update v1", json!({"f:spec": {".": {}, "f:size": {}}})),
+            owned("two Update v1alpha1", json!({"f:spec": {"f:colour": {}}})),
+        ]
+    );
+    // A manager has an entry for each version.
+    let again = f
+        .merge_by(&f.widgets, "two", "", json!({"spec": {"size": 7}}))
+        .await;
+    // They are in the order of their times.
+    let mut names: Vec<String> = owners(&again).into_iter().map(|(who, _)| who).collect();
+    names.sort();
+    assert_eq!(
+        names,
+        ["one Update v1", "two Update v1", "two Update v1alpha1"]
+    );
+}
+
+#[tokio::test]
+async fn entries_of_versions_that_are_not_served_go() {
+    let f = fixture().await;
+    let mut created = f
+        .create_by("one", widget("a", json!({"color": "red"})))
+        .await;
+    created.meta_mut()["managedFields"][0]["apiVersion"] = json!("test.example.com/v0");
+    created.fields_mut()["spec"]["size"] = json!(5);
+    let (updated, _) = f
+        .widgets
+        .writes()
+        .update(&f.ctx, NS, "a", "", created, &by("two"))
+        .await
+        .unwrap();
+    assert_eq!(
+        owners(&updated),
+        [owned("two Update v1", json!({"f:spec": {"f:size": {}}}))]
+    );
+}
+
+#[tokio::test]
+async fn each_path_owns_only_the_fields_that_it_writes() {
+    let f = fixture().await;
+    let mut document = widget("a", json!({"color": "red"}));
+    document["status"] = json!({"ready": true});
+    let created = f.create_by("one", document).await;
+    assert_eq!(owners(&created).len(), 1);
+    assert_eq!(owners(&created)[0].1.get("f:status"), None);
+    let patch = json!({"spec": {"color": "blue"}, "status": {"ready": true}, "metadata": {"labels": {"a": "b"}}});
+    let changed = f.merge_by(&f.widgets, "two", "status", patch).await;
+    let status = owned(
+        "two Update v1 status",
+        json!({"f:status": {".": {}, "f:ready": {}}}),
+    );
+    assert_eq!(owners(&changed)[1..], [status]);
+    assert_eq!(at(&changed, "/spec/color"), "red");
+}
+
+#[tokio::test]
+async fn a_client_may_clear_and_edit_entries_but_not_break_them() {
+    let f = fixture().await;
+    let created = f
+        .create_by("one", widget("a", json!({"color": "red"})))
+        .await;
+    let put = async |entries: Value, size: i64| {
+        let mut sent = f.get("a").await.unwrap();
+        sent.fields_mut()["spec"]["size"] = json!(size);
+        sent.meta_mut().insert("managedFields".to_owned(), entries);
+        let writes = f.widgets.writes();
+        let (put, _) = writes
+            .update(&f.ctx, NS, "a", "", sent, &by("two"))
+            .await
+            .unwrap();
+        owners(&put)
+    };
+    let two = owned("two Update v1", json!({"f:spec": {"f:size": {}}}));
+    // Entries that are not valid, or none, keep the present ones.
+    let one = owned("one Update v1", json!({"f:spec": {".": {}, "f:color": {}}}));
+    assert_eq!(
+        put(json!([{"manager": "x", "operation": "Patch"}]), 2).await,
+        [one.clone(), two.clone()]
+    );
+    assert_eq!(put(json!([]), 3).await, [one, two.clone()]);
+    // Valid ones replace them.
+    let mut entry = at(&created, "/metadata/managedFields/0");
+    entry["manager"] = json!("renamed");
+    entry["fieldsV1"] = json!({"f:spec": {"f:color": {}}});
+    let renamed = owned("renamed Update v1", json!({"f:spec": {"f:color": {}}}));
+    assert_eq!(put(json!([entry]), 4).await, [renamed, two]);
+    // One empty entry clears them, and later writes do not begin anew.
+    assert_eq!(put(json!([{}]), 5).await, []);
+    assert_eq!(put(json!([]), 6).await, []);
+}
+
+#[tokio::test]
+async fn a_write_without_effect_changes_no_entry_and_no_time() {
+    let f = fixture().await;
+    f.create_by("one", widget("a", json!({"color": "red"})))
+        .await;
+    let before = f.get("a").await.unwrap();
+    let after = f
+        .merge_by(&f.widgets, "two", "", json!({"spec": {"color": "red"}}))
+        .await;
+    assert_eq!(after, before);
+}
+
+#[tokio::test]
+async fn an_eleventh_updater_merges_the_oldest() {
+    let f = fixture().await;
+    f.create_by("m00", widget("a", json!({}))).await;
+    for number in 1..13 {
+        let labels = json!({"metadata": {"labels": {format!("l{number}"): "x"}}});
+        f.merge_by(&f.widgets, &format!("m{number:02}"), "", labels)
+            .await;
+    }
+    let owners = owners(&f.get("a").await.unwrap());
+    assert_eq!(owners.len(), 10);
+    assert!(
+        owners
+            .iter()
+            .any(|(who, _)| who == "ancient-changes Update v1"),
+        "{owners:?}"
+    );
+}

@@ -1,0 +1,107 @@
+//! apply: server-side apply of the fields of a manager (KEP-555).
+
+use apiloom_meta::codec::{self, DecodeError, Format};
+use apiloom_meta::{ApiError, Object};
+use serde_json::Value;
+
+use super::Writes;
+use super::field_manager::Applied;
+use super::results::WrittenObject;
+use super::target::Target;
+use super::update::Change;
+use crate::registry::options::{FieldValidation, PatchOptions, RequestContext};
+
+impl Writes {
+    /// Decodes the body of an apply request, YAML or JSON.
+    ///
+    /// # Errors
+    /// BadRequest with kube-apiserver's message.
+    pub fn decode_applied(
+        &self,
+        ctx: &RequestContext,
+        body: &[u8],
+        validation: FieldValidation,
+    ) -> Result<Object, ApiError> {
+        let malformed = |why: &str| ApiError::bad_request(format!("error decoding YAML: {why}"));
+        let decoded = codec::decode_freely(body, Format::Yaml).map_err(|error| match error {
+            DecodeError::TooLarge => ApiError::too_large(codec::MAX_EXPANDED_BYTES),
+            error => malformed(&error.to_string()),
+        })?;
+        if validation == FieldValidation::Strict && !decoded.strict.is_empty() {
+            let why = decoded.strict.join(", ");
+            return Err(ApiError::bad_request(format!(
+                "error strict decoding YAML: {why}"
+            )));
+        }
+        if validation == FieldValidation::Warn {
+            decoded
+                .strict
+                .iter()
+                .for_each(|text| ctx.warn(text.as_str()));
+        }
+        match decoded.value {
+            Value::Object(fields) => Ok(Object::new(fields)),
+            Value::Null => Ok(Object::default()),
+            _ => Err(malformed("the document is not a map")),
+        }
+    }
+
+    /// Applies a document of a manager to an object, or creates the object. Returns `true` if it was created.
+    ///
+    /// # Errors
+    /// Conflict if others own fields of the document with other values, unless `force`; those of update.
+    #[allow(clippy::too_many_arguments, reason = "as update, and force")]
+    pub async fn apply(
+        &self,
+        ctx: &RequestContext,
+        namespace: Option<&str>,
+        name: &str,
+        subresource: &str,
+        document: &Object,
+        force: bool,
+        options: &PatchOptions,
+    ) -> Result<(WrittenObject, bool), ApiError> {
+        let target = Target {
+            ctx,
+            namespace,
+            name,
+            subresource,
+            manager: options.manager(),
+            dry_run: options.dry_run,
+        };
+        let change = Change::Apply(Applied { document, force });
+        self.write(target, &change).await
+    }
+
+    /// The present object with the applied fields, decoded as the body of an update.
+    pub(crate) async fn applied(
+        &self,
+        target: Target<'_>,
+        applied: &Applied<'_>,
+        live: Option<&Object>,
+    ) -> Result<Object, ApiError> {
+        let object = self.apply_fields(target, applied, live).await?;
+        let (object, _) = self.decode_result(object.into_value()).map_err(|why| {
+            ApiError::internal_text(format!("failed to convert the applied object: {why}"))
+        })?;
+        self.match_target(target, object)
+    }
+
+    /// The object that an apply request creates.
+    pub(crate) async fn created_by_apply(
+        &self,
+        target: Target<'_>,
+        applied: &Applied<'_>,
+    ) -> Result<Object, ApiError> {
+        let object = self.applied(target, applied, None).await?;
+        let uid = object.uid();
+        if uid.is_empty() {
+            return Ok(object);
+        }
+        let why = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        );
+        let resource = &self.resource.kind.resource;
+        Err(ApiError::conflict(resource, target.name, &why))
+    }
+}

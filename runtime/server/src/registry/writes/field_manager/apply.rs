@@ -1,0 +1,352 @@
+//! Server-side apply: merges the fields of a manager into an object and removes those that it no longer applies.
+
+use apiloom_meta::codec;
+use apiloom_meta::managed_fields::{FieldSet, ManagedEntry, ManagedFields, Manager, Operation};
+use apiloom_meta::{ApiError, Object, StatusCause, StatusDetails, StatusReason, Time};
+use serde_json::Value;
+
+use super::{BEFORE_FIRST_APPLY, Difference, Overlap};
+use crate::registry::objects::kind_version::VersionIndex;
+use crate::registry::writes::Writes;
+use crate::registry::writes::target::Target;
+
+/// The manager whose applies take over from its applies on the client.
+const KUBECTL: &str = "kubectl";
+
+/// The annotation in which kubectl keeps what it applied on the client.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The document of an apply request.
+#[derive(Clone, Debug)]
+pub(crate) struct Applied<'a> {
+    pub(crate) document: &'a Object,
+    /// Takes fields from other managers instead of refusing the request.
+    pub(crate) force: bool,
+}
+
+/// Fields that other managers own with another value.
+struct Conflicts(Vec<(Manager, FieldSet)>);
+
+/// Why fields cannot be applied.
+enum Refusal {
+    Conflicts(Conflicts),
+    Error(ApiError),
+}
+
+impl From<ApiError> for Refusal {
+    fn from(error: ApiError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl Writes {
+    /// The present object with the applied fields; `live` is `None` if it does not exist.
+    ///
+    /// # Errors
+    /// Conflict with a cause for each field that others own, unless the request forces it; those of a document that does
+    /// not fit the kind.
+    pub(crate) async fn apply_fields(
+        &self,
+        target: Target<'_>,
+        applied: &Applied<'_>,
+        live: Option<&Object>,
+    ) -> Result<Object, ApiError> {
+        self.check_applied(applied.document)?;
+        let empty = Object::default();
+        let present = live.unwrap_or(&empty);
+        let mut managed = ManagedFields::read(present).map_err(|why| {
+            ApiError::internal_text(format!("failed to decode managed fields: {why}"))
+        })?;
+        if managed.is_empty() {
+            let manager = self.manager(target, BEFORE_FIRST_APPLY, Operation::Update);
+            let difference = Difference {
+                live: &empty,
+                new: present,
+            };
+            self.record_update(&mut managed, manager, difference)
+                .await?;
+        }
+        let result = self
+            .merge_and_prune(target, applied, present, managed.clone())
+            .await;
+        let result = match result {
+            Err(Refusal::Conflicts(conflicts))
+                if target.manager == KUBECTL && self.are_of_kubectl(&conflicts, present) =>
+            {
+                let forced = Applied {
+                    force: true,
+                    ..applied.clone()
+                };
+                self.merge_and_prune(target, &forced, present, managed)
+                    .await
+            }
+            result => result,
+        };
+        let mut object = result.map_err(|refusal| match refusal {
+            Refusal::Conflicts(conflicts) => conflicts.into(),
+            Refusal::Error(error) => error,
+        })?;
+        if target.manager == KUBECTL
+            && !object
+                .annotation(LAST_APPLIED)
+                .unwrap_or_default()
+                .is_empty()
+        {
+            set_last_applied(&mut object, applied.document);
+        }
+        Ok(object)
+    }
+
+    /// Checks type and metadata of the document, and its fields against the schema.
+    fn check_applied(&self, document: &Object) -> Result<(), ApiError> {
+        let expected = self.resource.version().api_version.as_str();
+        let gvk = format!("{}, Kind={}", gv(document.api_version()), document.kind());
+        if document.api_version() != expected || document.kind() != self.resource.def().kind {
+            return Err(ApiError::bad_request(format!("invalid object type: {gvk}")));
+        }
+        let metadata = document.fields().get("metadata");
+        let managed = metadata.and_then(|metadata| metadata.get("managedFields"));
+        if managed.is_some_and(|managed| !managed.is_null()) {
+            return Err(ApiError::bad_request("metadata.managedFields must be nil"));
+        }
+        let checked = self.resource.schema().check_applied(document.as_value());
+        checked.map_err(|why| {
+            ApiError::internal_text(format!(
+                "failed to create typed patch object ({}/{}; {gvk}): {why}",
+                document.namespace(),
+                document.name()
+            ))
+        })
+    }
+
+    async fn merge_and_prune(
+        &self,
+        target: Target<'_>,
+        applied: &Applied<'_>,
+        live: &Object,
+        mut managed: ManagedFields,
+    ) -> Result<Object, Refusal> {
+        let (schema, document) = (self.resource.schema(), applied.document.as_value());
+        let merged = schema.merge_applied(live.as_value(), document);
+        let manager = self.manager(target, target.manager, Operation::Apply);
+        let last = managed.take(&manager);
+        let fields = schema
+            .present_fields(document)
+            .filter_root(|field| self.is_written(target.subresource, field));
+        managed.entries_mut().push(ManagedEntry {
+            manager: manager.clone(),
+            time: last.as_ref().and_then(|last| last.time.clone()),
+            fields,
+        });
+        let mut new = Object::from_value(merged)
+            .ok_or_else(|| ApiError::internal("an applied document that is not an object"))?;
+        if let Some(last) = last.filter(|last| !last.fields.is_empty()) {
+            new = self.prune(new, &last, &managed).await?;
+        }
+        let difference = Difference { live, new: &new };
+        let changes = self.changes(target.subresource, difference);
+        if !applied.force {
+            let overlaps = self
+                .overlaps(&managed, Some(&manager), &changes, difference)
+                .await?;
+            Conflicts::of(&managed, overlaps).map_or(Ok(()), Err)?;
+        }
+        self.drop_changed(&mut managed, Some(&manager), &changes, difference)
+            .await?;
+        let is_changed = live != &new;
+        if let Some(entry) = managed.entry_mut(&manager) {
+            entry.fields = entry.fields.without_system_fields();
+            if is_changed {
+                entry.time = Some(Time::now().to_string());
+            }
+        }
+        managed.write(&mut new);
+        Ok(new)
+    }
+
+    /// Removes what the manager applied before and does not apply now, unless others own it.
+    async fn prune(
+        &self,
+        merged: Object,
+        last: &ManagedEntry,
+        managed: &ManagedFields,
+    ) -> Result<Object, ApiError> {
+        let kind = &self.resource.kind;
+        let request = self.resource.version;
+        let Some(version) = kind.version_of(&last.manager.api_version) else {
+            return Ok(merged);
+        };
+        let schema = kind.versions[version].schema();
+        let merged = kind.object_in(merged, request, version).await?;
+        let owned = schema.with_named_fields(&last.fields);
+        let pruned = schema.without_fields(merged.as_value(), &owned);
+        let mut pruned = Pruned {
+            merged: merged.clone(),
+            pruned: object(pruned)?,
+            version,
+        };
+        // Those of the same version first: conversions may need fields that are back then.
+        let mut by_version: Vec<(VersionIndex, FieldSet)> = vec![(version, FieldSet::default())];
+        for entry in managed.entries() {
+            let Some(version) = kind.version_of(&entry.manager.api_version) else {
+                continue;
+            };
+            match by_version.iter_mut().find(|(known, _)| *known == version) {
+                Some((_, fields)) => *fields = fields.union(&entry.fields),
+                None => by_version.push((version, entry.fields.clone())),
+            }
+        }
+        for (version, fields) in by_version {
+            pruned = self.put_back(pruned, version, &fields).await?;
+        }
+        // Nothing else may go than what the manager owned.
+        let pruned = kind
+            .object_in(pruned.pruned, pruned.version, version)
+            .await?;
+        let fields =
+            |object: &Object| schema.with_named_fields(&schema.present_fields(object.as_value()));
+        let gone = fields(&merged)
+            .difference(&fields(&pruned))
+            .intersection(&owned);
+        let pruned = object(schema.without_fields(merged.as_value(), &gone))?;
+        kind.object_in(pruned, version, request).await
+    }
+
+    /// Puts the fields of a set back that were pruned, in the version of the set.
+    async fn put_back(
+        &self,
+        from: Pruned,
+        version: VersionIndex,
+        owned: &FieldSet,
+    ) -> Result<Pruned, ApiError> {
+        let kind = &self.resource.kind;
+        let merged = kind.object_in(from.merged, from.version, version).await?;
+        let pruned = kind.object_in(from.pruned, from.version, version).await?;
+        let schema = kind.versions[version].schema();
+        let fields =
+            |object: &Object| schema.with_named_fields(&schema.present_fields(object.as_value()));
+        let kept = fields(&pruned).union(&schema.with_named_fields(owned));
+        let gone = fields(&merged).difference(&kept);
+        let pruned = object(schema.without_fields(merged.as_value(), &gone))?;
+        Ok(Pruned {
+            merged,
+            pruned,
+            version,
+        })
+    }
+
+    /// Whether the conflicts are only about fields that kubectl applied on the client, and that have this value still.
+    fn are_of_kubectl(&self, conflicts: &Conflicts, live: &Object) -> bool {
+        let Some(last_applied) = live.annotation(LAST_APPLIED) else {
+            return false;
+        };
+        let format = codec::Format::Json;
+        let Ok(last_applied) = codec::decode_value(last_applied.as_bytes(), format) else {
+            return false;
+        };
+        let version = last_applied.get("apiVersion").and_then(Value::as_str);
+        if version != Some(self.resource.version().api_version.as_str()) {
+            return false;
+        }
+        let schema = self.resource.schema();
+        let changes = schema.changed_fields(&last_applied, live.as_value());
+        let unchanged = schema
+            .present_fields(&last_applied)
+            .difference(&changes.set())
+            .difference(&changes.removed);
+        let mut fields = conflicts.0.iter().map(|(_, fields)| fields);
+        fields.all(|fields| fields.difference(&unchanged).is_empty())
+    }
+}
+
+/// A merged object before and after pruning, in one version.
+struct Pruned {
+    merged: Object,
+    pruned: Object,
+    version: VersionIndex,
+}
+
+fn object(value: Value) -> Result<Object, ApiError> {
+    // A document whose fields are all gone is null.
+    let value = if value.is_null() {
+        Value::Object(serde_json::Map::new())
+    } else {
+        value
+    };
+    Object::from_value(value).ok_or_else(|| ApiError::internal("a pruned object is no object"))
+}
+
+/// A group and version as Go prints it in a kind: the core group is empty.
+fn gv(api_version: &str) -> String {
+    if api_version.contains('/') {
+        api_version.to_owned()
+    } else {
+        format!("/{api_version}")
+    }
+}
+
+/// Keeps what was applied in the annotation of kubectl's applies on the client, so that users of those see it.
+fn set_last_applied(object: &mut Object, document: &Object) {
+    let mut document = document.clone();
+    if let Some(Value::Object(annotations)) = document.meta_mut().get_mut("annotations") {
+        annotations.remove(LAST_APPLIED);
+    }
+    let mut json = String::from_utf8_lossy(&codec::encode_json(document.as_value())).into_owned();
+    json.push('\n');
+    if let Some(Value::Object(annotations)) = object.meta_mut().get_mut("annotations") {
+        annotations.insert(LAST_APPLIED.to_owned(), Value::String(json));
+    }
+}
+
+impl Conflicts {
+    /// The fields with a new value that the entries own; `None` if there are none.
+    fn of(managed: &ManagedFields, overlaps: Vec<Overlap>) -> Option<Refusal> {
+        let entries = managed.entries().iter().zip(overlaps);
+        let conflicts = entries.filter_map(|(entry, overlap)| match overlap {
+            Overlap::Some { set, .. } if !set.is_empty() => Some((entry.manager.clone(), set)),
+            _ => None,
+        });
+        let mut conflicts: Vec<(Manager, FieldSet)> = conflicts.collect();
+        conflicts.sort_by(|(a, _), (b, _)| {
+            (a.name.cmp(&b.name))
+                .then_with(|| a.operation.cmp(&b.operation))
+                .then_with(|| a.api_version.cmp(&b.api_version))
+                .then_with(|| a.subresource.cmp(&b.subresource))
+        });
+        (!conflicts.is_empty()).then_some(Refusal::Conflicts(Self(conflicts)))
+    }
+}
+
+/// Conflict with a cause for each field. kubectl parses the causes to print advice.
+impl From<Conflicts> for ApiError {
+    fn from(Conflicts(conflicts): Conflicts) -> Self {
+        let mut causes = Vec::new();
+        let mut lines = String::new();
+        for (manager, fields) in &conflicts {
+            lines.push_str(&format!("conflicts with {manager}:\n"));
+            for path in fields.paths() {
+                lines.push_str(&format!("- {path}\n"));
+                causes.push(StatusCause {
+                    reason: "FieldManagerConflict".to_owned(),
+                    message: format!("conflict with {manager}"),
+                    field: path,
+                });
+            }
+        }
+        let message = match &causes[..] {
+            [one] => format!(
+                "Apply failed with 1 conflict: {}: {}",
+                one.message, one.field
+            ),
+            all => format!(
+                "Apply failed with {} conflicts: {}",
+                all.len(),
+                lines.trim_end()
+            ),
+        };
+        ApiError::new(StatusReason::Conflict, message).with_details(StatusDetails {
+            causes,
+            ..StatusDetails::default()
+        })
+    }
+}

@@ -1,0 +1,252 @@
+//! Keeps `metadata.managedFields`: who owns which fields of an object, for every write.
+//!
+//! A write other than apply owns the fields whose values it changes. Fields of other versions are compared in those
+//! versions, so the object is converted to each version that an entry has. Nothing of it can fail such a write: an object
+//! whose fields cannot be compared is stored without managedFields, as in kube-apiserver.
+
+mod apply;
+
+use apiloom_meta::kind;
+use apiloom_meta::managed_fields::{
+    FieldChanges, FieldSet, ManagedEntry, ManagedFields, Manager, Operation,
+};
+use apiloom_meta::{ApiError, Object, Time};
+
+pub(crate) use self::apply::Applied;
+use super::Writes;
+use super::target::Target;
+use crate::registry::objects::kind_version::VersionIndex;
+
+/// The manager of the fields that an object had before the first apply.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+
+/// An object before and after a write.
+#[derive(Clone, Copy)]
+struct Difference<'a> {
+    live: &'a Object,
+    new: &'a Object,
+}
+
+impl Writes {
+    /// Records in the new object which fields the manager of the request changes. `live` is the present object, `None`
+    /// for a create.
+    pub(crate) async fn own_changes(
+        &self,
+        target: Target<'_>,
+        new: &mut Object,
+        live: Option<&Object>,
+    ) {
+        if let Err(error) = self.try_own_changes(target, new, live).await {
+            tracing::warn!(
+                kind = %self.resource.kind.group_kind, name = target.name, error = error.message,
+                "managedFields cannot be updated and are dropped"
+            );
+            ManagedFields::default().write(new);
+        }
+    }
+
+    async fn try_own_changes(
+        &self,
+        target: Target<'_>,
+        new: &mut Object,
+        live: Option<&Object>,
+    ) -> Result<(), ApiError> {
+        let mut managed = sent_or_live(target, new, live);
+        if managed.is_empty() && live.is_some() {
+            // They were cleared, and only an apply request begins anew.
+            managed.write(new);
+            return Ok(());
+        }
+        let manager = self.manager(target, target.manager, Operation::Update);
+        let empty = Object::default();
+        let live = live.unwrap_or(&empty);
+        self.record_update(&mut managed, manager, Difference { live, new })
+            .await?;
+        managed.merge_oldest();
+        managed.write(new);
+        Ok(())
+    }
+
+    /// Gives the changed fields to the manager.
+    async fn record_update(
+        &self,
+        managed: &mut ManagedFields,
+        manager: Manager,
+        difference: Difference<'_>,
+    ) -> Result<(), ApiError> {
+        let changes = self.changes(&manager.subresource, difference);
+        self.drop_changed(managed, None, &changes, difference)
+            .await?;
+        let own = changes.set().without_system_fields();
+        if own.is_empty() {
+            return Ok(());
+        }
+        let time = Some(Time::now().to_string());
+        match managed.entry_mut(&manager) {
+            Some(entry) => {
+                entry.fields = entry.fields.union(&own);
+                entry.time = time;
+            }
+            None => managed.entries_mut().push(ManagedEntry {
+                manager,
+                time,
+                fields: own,
+            }),
+        }
+        Ok(())
+    }
+
+    /// Removes the changed fields from the entries, those of `but` excepted. Entries of versions that are not served any
+    /// more go.
+    async fn drop_changed(
+        &self,
+        managed: &mut ManagedFields,
+        but: Option<&Manager>,
+        changes: &FieldChanges,
+        difference: Difference<'_>,
+    ) -> Result<(), ApiError> {
+        let overlaps = self.overlaps(managed, but, changes, difference).await?;
+        let mut overlaps = overlaps.into_iter();
+        managed.entries_mut().retain_mut(|entry| {
+            match overlaps.next().unwrap_or(Overlap::None) {
+                Overlap::Unserved => return false,
+                Overlap::None => {}
+                Overlap::Some { set, removed } => {
+                    entry.fields = entry.fields.difference(&set).difference(&removed);
+                }
+            }
+            true
+        });
+        Ok(())
+    }
+
+    /// What each entry has of the changed fields, in the order of the entries.
+    async fn overlaps(
+        &self,
+        managed: &ManagedFields,
+        but: Option<&Manager>,
+        changes: &FieldChanges,
+        difference: Difference<'_>,
+    ) -> Result<Vec<Overlap>, ApiError> {
+        let kind = &self.resource.kind;
+        let mut by_version: Vec<(VersionIndex, FieldChanges)> = Vec::new();
+        let mut overlaps = Vec::with_capacity(managed.entries().len());
+        for entry in managed.entries() {
+            let Some(version) = kind.version_of(&entry.manager.api_version) else {
+                overlaps.push(Overlap::Unserved);
+                continue;
+            };
+            if but == Some(&entry.manager) {
+                overlaps.push(Overlap::None);
+                continue;
+            }
+            let changes = if version == self.resource.version {
+                changes
+            } else {
+                let known = by_version.iter().position(|(known, _)| *known == version);
+                let place = match known {
+                    Some(place) => place,
+                    None => {
+                        let changes = self.changes_in(version, difference).await?;
+                        by_version.push((version, changes));
+                        by_version.len() - 1
+                    }
+                };
+                &by_version[place].1
+            };
+            let set = entry.fields.intersection(&changes.set());
+            let removed = entry.fields.intersection(&changes.removed);
+            overlaps.push(if set.is_empty() && removed.is_empty() {
+                Overlap::None
+            } else {
+                Overlap::Some { set, removed }
+            });
+        }
+        Ok(overlaps)
+    }
+
+    /// The changes in the version of the request, without the fields that its path does not write.
+    fn changes(&self, subresource: &str, difference: Difference<'_>) -> FieldChanges {
+        let Difference { live, new } = difference;
+        let schema = self.resource.schema();
+        let changes = schema.changed_fields(live.as_value(), new.as_value());
+        changes.filter_root(|field| self.is_written(subresource, field))
+    }
+
+    async fn changes_in(
+        &self,
+        version: VersionIndex,
+        difference: Difference<'_>,
+    ) -> Result<FieldChanges, ApiError> {
+        let live = self.in_version(difference.live, version).await?;
+        let new = self.in_version(difference.new, version).await?;
+        let schema = self.resource.kind.versions[version].schema();
+        Ok(schema.changed_fields(live.as_value(), new.as_value()))
+    }
+
+    /// An object of the request's version in another version. An object that does not exist has no fields there either.
+    async fn in_version(&self, object: &Object, version: VersionIndex) -> Result<Object, ApiError> {
+        if object.fields().is_empty() {
+            return Ok(Object::default());
+        }
+        let kind = &self.resource.kind;
+        kind.object_in(object.clone(), self.resource.version, version)
+            .await
+    }
+
+    /// Whether the path of a request writes a field of the object's root.
+    fn is_written(&self, subresource: &str, field: &str) -> bool {
+        let def = self.resource.def();
+        let own = def.subresource(subresource).map(|sub| &sub.writes);
+        match own {
+            Some(kind::Writes::Nothing) => false,
+            Some(kind::Writes::Only(only)) => field == only.as_str(),
+            Some(kind::Writes::Also(_)) | None => {
+                let own = own.and_then(kind::Writes::field);
+                let mut fields = def.subresources.iter().filter_map(|sub| sub.writes.field());
+                own == Some(field) || fields.all(|other| other != field)
+            }
+        }
+    }
+
+    fn manager(&self, target: Target<'_>, name: &str, operation: Operation) -> Manager {
+        Manager {
+            name: name.to_owned(),
+            operation,
+            api_version: self.resource.version().api_version.clone(),
+            subresource: target.subresource.to_owned(),
+        }
+    }
+}
+
+/// What an entry has of the changed fields.
+enum Overlap {
+    None,
+    /// The version of the entry is not served any more.
+    Unserved,
+    Some {
+        /// Fields with a new value.
+        set: FieldSet,
+        /// Fields that the object no longer has.
+        removed: FieldSet,
+    },
+}
+
+/// The entries to begin with: those that the client sends, if they are valid, else those of the present object. A
+/// subresource does not write them.
+fn sent_or_live(target: Target<'_>, new: &Object, live: Option<&Object>) -> ManagedFields {
+    let present = || {
+        let read = live.map(ManagedFields::read);
+        read.and_then(Result::ok).unwrap_or_default()
+    };
+    if !target.subresource.is_empty() {
+        return present();
+    }
+    if ManagedFields::are_cleared(new) {
+        return ManagedFields::default();
+    }
+    match ManagedFields::read(new) {
+        Ok(sent) if !sent.is_empty() => sent,
+        _ => present(),
+    }
+}

@@ -1,0 +1,74 @@
+//! What writes do with the managedFields of an object as a whole.
+
+use apiloom_meta::Object;
+use apiloom_meta::managed_fields::ManagedFields;
+use serde_json::Value;
+
+use crate::registry::options::RequestContext;
+
+/// Gives an object the managedFields of another one.
+pub(crate) fn copy_managed(object: &mut Object, other: &Object) {
+    let managed = other.meta().and_then(|meta| meta.get("managedFields"));
+    let present = object.meta().and_then(|meta| meta.get("managedFields"));
+    if managed == present {
+        return;
+    }
+    match managed {
+        Some(managed) => {
+            let managed = managed.clone();
+            object
+                .meta_mut()
+                .insert("managedFields".to_owned(), managed);
+        }
+        None => ManagedFields::default().write(object),
+    }
+}
+
+/// Restores managedFields of before admission if a plugin made them invalid, with a warning for the client.
+pub(crate) fn restore_managed(ctx: &RequestContext, object: &mut Object, before: Option<Value>) {
+    let Err(why) = ManagedFields::read(object) else {
+        return;
+    };
+    ctx.warn(format!(
+        ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating \
+         admission controller; please fix your requests: {why}"
+    ));
+    match before {
+        Some(before) => drop(object.meta_mut().insert("managedFields".to_owned(), before)),
+        None => ManagedFields::default().write(object),
+    }
+}
+
+/// Gives the new object the managedFields of the present one, if they differ in nothing but times and nothing else
+/// differs, so that such a write changes nothing.
+pub(crate) fn keep_times(new: &mut Object, old: &Object) {
+    let entries = |object: &Object| Some(object.meta()?.get("managedFields")?.clone());
+    let (Some(sent), Some(present)) = (entries(new), entries(old)) else {
+        return;
+    };
+    if sent == present || !is_same_but_managed(new, old) {
+        return;
+    }
+    let (Ok(new_fields), Ok(old_fields)) = (ManagedFields::read(new), ManagedFields::read(old))
+    else {
+        return;
+    };
+    if new_fields.differ_in_time(&old_fields) {
+        new.meta_mut().insert("managedFields".to_owned(), present);
+    }
+}
+
+/// Whether two objects differ in nothing but managedFields.
+fn is_same_but_managed(a: &Object, b: &Object) -> bool {
+    let metadata = |object: &Object| {
+        let fields = object.meta().into_iter().flatten();
+        let kept = fields.filter(|(name, _)| *name != "managedFields");
+        kept.map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<Vec<_>>()
+    };
+    a.fields().len() == b.fields().len()
+        && a.fields()
+            .iter()
+            .all(|(name, value)| name == "metadata" || b.fields().get(name) == Some(value))
+        && metadata(a) == metadata(b)
+}
