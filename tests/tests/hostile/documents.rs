@@ -18,8 +18,9 @@ const LARGE: usize = 3 * 1000 * 1000;
 /// Maximum size of a response about a document.
 const MAX_ANSWER: usize = 256 * 1024;
 
-/// Maximum temporary memory for a document: its bytes, its tree with some dozen bytes per byte, and its stored form.
-const MEMORY_MIB: u64 = 256;
+/// Maximum temporary memory for a document: its bytes, its tree with some dozen bytes per byte, its stored form, and the
+/// owner of each of its fields.
+const MEMORY_MIB: u64 = 320;
 
 /// The attacks of this file: each sends one document.
 struct Documents {

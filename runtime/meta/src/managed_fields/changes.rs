@@ -28,9 +28,19 @@ impl FieldChanges {
         self.modified.union(&self.added)
     }
 
+    /// As [`FieldChanges::set`], without a copy when all fields are new.
+    #[must_use]
+    pub fn into_set(self) -> FieldSet {
+        if self.modified.is_empty() {
+            self.added
+        } else {
+            self.set()
+        }
+    }
+
     /// The changes under the fields of the object's root that are wanted.
     #[must_use]
-    pub fn filter_root(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
+    pub fn filter_root(self, is_wanted: impl Fn(&str) -> bool) -> Self {
         Self {
             removed: self.removed.filter_root(&is_wanted),
             modified: self.modified.filter_root(&is_wanted),
@@ -144,6 +154,18 @@ impl Changes {
     }
 
     fn compare_items(&mut self, keys: ItemKeys<'_>, before: &[Value], after: &[Value]) {
+        if before.is_empty() {
+            // A new list may be long.
+            for (element, items) in keys.group(after) {
+                let mut changes = Self::default();
+                match items[..] {
+                    [item] => changes.compare(None, Some(item), keys.node),
+                    _ => changes.own = Some(Change::Added),
+                }
+                self.add(element, changes);
+            }
+            return;
+        }
         let mut pairs: BTreeMap<PathElement, [Vec<&Value>; 2]> = BTreeMap::new();
         for (side, items) in [before, after].into_iter().enumerate() {
             for item in items {

@@ -36,16 +36,16 @@ const SYSTEM_METADATA: [&str; 9] = [
 impl FieldSet {
     /// Removes the fields that have no owner: the type, and the metadata that the server sets.
     #[must_use]
-    pub fn without_system_fields(&self) -> Self {
-        let mut system_metadata = Self::default();
-        for name in SYSTEM_METADATA {
-            system_metadata.add(PathElement::field(name), true, Self::default());
+    pub fn without_system_fields(mut self) -> Self {
+        for name in ["apiVersion", "kind"] {
+            self.remove(name, |_| {});
         }
-        let mut system = Self::default();
-        system.add(PathElement::field("apiVersion"), true, Self::default());
-        system.add(PathElement::field("kind"), true, Self::default());
-        system.add(PathElement::field("metadata"), true, system_metadata);
-        self.difference(&system)
+        self.remove("metadata", |metadata| {
+            for name in SYSTEM_METADATA {
+                metadata.remove(name, |_| {});
+            }
+        });
+        self
     }
 }
 

@@ -221,6 +221,16 @@ async fn a_write_without_effect_changes_no_entry_and_no_time() {
 }
 
 #[tokio::test]
+async fn the_fields_of_an_object_that_is_too_large_are_not_recorded() {
+    let f = fixture().await;
+    let mut document = widget("a", json!({}));
+    document["metadata"]["annotations"] = json!({"a": "x".repeat(4 << 20)});
+    let error = f.create(document).await.unwrap_err();
+    // The annotations are refused before the size is.
+    assert_eq!(error.reason, Some(StatusReason::Invalid));
+}
+
+#[tokio::test]
 async fn an_eleventh_updater_merges_the_oldest() {
     let f = fixture().await;
     f.create_by("m00", widget("a", json!({}))).await;

@@ -155,7 +155,7 @@ impl Writes {
             .await?;
         let is_changed = live != &new;
         if let Some(entry) = managed.entry_mut(&manager) {
-            entry.fields = entry.fields.without_system_fields();
+            entry.fields = std::mem::take(&mut entry.fields).without_system_fields();
             if is_changed {
                 entry.time = Some(Time::now().to_string());
             }

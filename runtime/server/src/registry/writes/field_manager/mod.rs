@@ -11,6 +11,7 @@ use apiloom_meta::managed_fields::{
     FieldChanges, FieldSet, ManagedEntry, ManagedFields, Manager, Operation,
 };
 use apiloom_meta::{ApiError, Object, Time};
+use serde_json::Value;
 
 pub(crate) use self::apply::Applied;
 use super::Writes;
@@ -51,6 +52,11 @@ impl Writes {
         new: &mut Object,
         live: Option<&Object>,
     ) -> Result<(), ApiError> {
+        if live.is_none() && is_longer(new.as_value(), self.settings.max_object_bytes) {
+            // It is refused later, and a set of all its fields would need as much memory as the object.
+            ManagedFields::default().write(new);
+            return Ok(());
+        }
         let mut managed = sent_or_live(target, new, live);
         if managed.is_empty() && live.is_some() {
             // They were cleared, and only an apply request begins anew.
@@ -77,7 +83,7 @@ impl Writes {
         let changes = self.changes(&manager.subresource, difference);
         self.drop_changed(managed, None, &changes, difference)
             .await?;
-        let own = changes.set().without_system_fields();
+        let own = changes.into_set().without_system_fields();
         if own.is_empty() {
             return Ok(());
         }
@@ -217,6 +223,27 @@ impl Writes {
             subresource: target.subresource.to_owned(),
         }
     }
+}
+
+/// Whether the JSON of a value is longer than this, at the least: without escapes, commas and most digits.
+fn is_longer(value: &Value, limit: usize) -> bool {
+    fn spend(value: &Value, left: &mut usize) -> Option<()> {
+        let own = match value {
+            Value::String(text) => text.len() + 2,
+            Value::Array(_) | Value::Object(_) => 2,
+            Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+        };
+        *left = left.checked_sub(own)?;
+        match value {
+            Value::Array(items) => items.iter().try_for_each(|item| spend(item, left)),
+            Value::Object(fields) => fields.iter().try_for_each(|(name, value)| {
+                *left = left.checked_sub(name.len() + 3)?;
+                spend(value, left)
+            }),
+            _ => Some(()),
+        }
+    }
+    spend(value, &mut { limit }).is_none()
 }
 
 /// What an entry has of the changed fields.
