@@ -144,6 +144,11 @@ pub fn append_json(value: &impl serde::Serialize, out: &mut Vec<u8>) {
     encode::append(value, out);
 }
 
+/// As [`append_json`], for a text: without a serializer.
+pub fn append_text(text: &str, out: &mut Vec<u8>) {
+    encode::append_string(text, out);
+}
+
 /// Indents JSON with two spaces. Malformed JSON gives some output with all its bytes.
 pub fn indent_json(json: &[u8]) -> Bytes {
     encode::indent(json)

@@ -84,6 +84,8 @@ pub(super) async fn watch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiE
     let ended = ShutdownSignal::from(call.endpoint.ended());
     let stopping = async move {
         tokio::select! {
+            // Without a random number for each event.
+            biased;
             () = call.stopping.wait() => {}
             () = ended.wait() => {}
         }

@@ -1,7 +1,7 @@
 //! JSON, compact or indented. Objects are sent as the bytes of the cache.
 
 use apiloom_meta::ApiError;
-use apiloom_meta::codec::{self, Indenter, append_json, indent_json};
+use apiloom_meta::codec::{self, Indenter, append_json, append_text, indent_json};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -254,13 +254,17 @@ impl Sink for JsonSink<'_> {
         self.end(b']');
     }
     fn text(&mut self, text: &str) {
-        append_json(&text, self.value_out());
+        append_text(text, self.value_out());
     }
     fn integer(&mut self, value: i64) {
         append_json(&value, self.value_out());
     }
     fn value(&mut self, value: &Value) {
-        append_json(value, self.value_out());
+        let out = self.value_out();
+        match value {
+            Value::String(text) => append_text(text, out),
+            value => append_json(value, out),
+        }
     }
     fn json(&mut self, json: &[u8]) {
         self.value_out().extend_from_slice(json);
