@@ -170,7 +170,7 @@ fn manifest_of(path: &Path) -> Result<PathBuf, Complaint> {
             Ok(path.to_path_buf())
         } else {
             Err(format!(
-                "{} is neither a folder nor a Cargo.toml",
+                "{} is neither a directory nor a Cargo.toml",
                 path.display()
             ))
         };
@@ -260,7 +260,7 @@ fn not_a_package(manifest: &Path, metadata: &cargo_metadata::Metadata) -> Compla
         .collect();
     if !members.is_empty() {
         message.push_str(&format!(
-            "\n  help: name the folder of one of its members: {}",
+            "\n  help: name the directory of one of its members: {}",
             members.join(", ")
         ));
     }
@@ -392,7 +392,7 @@ fn server(
     let relative = match setting(package, "server") {
         Some(value) => {
             let text = value.as_str().ok_or(
-                "package.metadata.apiloom.server must be the path of a folder, or `false`",
+                "package.metadata.apiloom.server must be the path of a directory, or `false`",
             )?;
             let text = text.replace('\\', "/");
             let text = text.trim_end_matches('/');

@@ -1,6 +1,6 @@
 //! Bytes with revisions: the trait [`Storage`] for a backend of your own, and the stores of apiloom.
 
-pub use apiloom_storage::Checked;
+pub use apiloom_storage::CheckReport;
 pub use apiloom_storage::Embedded;
 pub use apiloom_storage::EmbeddedConfig;
 pub use apiloom_storage::Entry;
@@ -10,7 +10,7 @@ pub use apiloom_storage::Key;
 pub use apiloom_storage::ListRequest;
 pub use apiloom_storage::Memory;
 pub use apiloom_storage::MoveError;
-pub use apiloom_storage::Moved;
+pub use apiloom_storage::MoveReport;
 pub use apiloom_storage::OpenError;
 pub use apiloom_storage::Page;
 pub use apiloom_storage::Retention;

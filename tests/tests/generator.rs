@@ -620,7 +620,7 @@ fn wrong_paths_end_with_one() {
     check("nothing", "no such path");
     check("brooken", "did you mean");
     check("inner", "did you mean");
-    check("bare/src/lib.rs", "neither a folder nor a Cargo.toml");
+    check("bare/src/lib.rs", "neither a directory nor a Cargo.toml");
     check("inner/package", "has no library");
     check("bare", "does not depend on apiloom");
     check("no_bin", "[[bin]]");

@@ -107,7 +107,7 @@ fn block(
     quote! {
         const _: () = {
             #[allow(unused_imports)]
-            use ::apiloom::codegen::{OtherFlattened as _, OtherLeaf as _, OtherTag as _};
+            use ::apiloom::codegen::{OtherFlattenedNames as _, OtherLeaf as _, OtherTag as _};
             #[automatically_derived]
             impl ::apiloom::codegen::JsonNames for #name {
                 const NAMES: &'static [::apiloom::codegen::JsonName] = &[#(#names),*];
@@ -124,7 +124,7 @@ fn own_name(json: &str) -> TokenStream {
 fn name_of(field: &Field) -> TokenStream {
     if field.flatten {
         let ty = &field.ty;
-        quote!(::apiloom::codegen::JsonName::Flattened(::apiloom::codegen::Flattened::<#ty>::NAMES))
+        quote!(::apiloom::codegen::JsonName::Flattened(::apiloom::codegen::FlattenedNames::<#ty>::NAMES))
     } else {
         own_name(&field.json_name)
     }
@@ -156,7 +156,7 @@ fn of_flattened(fields: &[Field], at: usize) -> TokenStream {
         .map(|(_, field)| name_of(field));
     let (span, ty) = (field.ty.span().start, &field.ty);
     let beside = quote!(&[#(#beside),*]);
-    quote_spanned!(span=> const _: () = ::apiloom::codegen::refuse_shared_name(#beside, ::apiloom::codegen::Flattened::<#ty>::NAMES);)
+    quote_spanned!(span=> const _: () = ::apiloom::codegen::refuse_shared_name(#beside, ::apiloom::codegen::FlattenedNames::<#ty>::NAMES);)
 }
 
 /// Checks that each member is selected by a value of the tag.

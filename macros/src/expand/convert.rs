@@ -94,7 +94,7 @@ pub(crate) fn of_struct(model: &ApiStruct, conversion: &Conversion) -> TokenStre
     quote! {
         const _: () = {
             #[allow(unused_imports)]
-            use ::apiloom::codegen::{ConvertVia as _, FieldNamesOther as _, ReturnedVia as _};
+            use ::apiloom::codegen::{ConvertVia as _, FieldNamesOther as _, ReturnValueVia as _};
             #checks
             #[automatically_derived]
             impl ::apiloom::codegen::ConvertFrom<#this> for #peer {
@@ -153,7 +153,7 @@ fn checks(model: &ApiStruct, conversion: &Conversion) -> TokenStream {
     );
     let span = peer.span().start;
     let all_mentioned = quote_spanned! {span=>
-        const MENTIONS_ALL: bool = match ::apiloom::codegen::Unmentioned::find(NAMES, &[#(#mentioned),*], #shown, #advice) {
+        const MENTIONS_ALL: bool = match ::apiloom::codegen::MissingFields::find(NAMES, &[#(#mentioned),*], #shown, #advice) {
             ::core::option::Option::Some(text) => ::core::panic!("{}", text.as_str()),
             ::core::option::Option::None => true,
         };
@@ -162,7 +162,7 @@ fn checks(model: &ApiStruct, conversion: &Conversion) -> TokenStream {
         const NAMES: ::core::option::Option<&'static [&'static str]> = ::apiloom::codegen::FieldNames::<#peer>::OF;
         #consts
         #all_mentioned
-        type __ApiloomPeer = <::apiloom::codegen::Checked<{ #(#idents &&)* MENTIONS_ALL }> as ::apiloom::codegen::TypeOf<#peer>>::Type;
+        type __ApiloomPeer = <::apiloom::codegen::ValidIf<{ #(#idents &&)* MENTIONS_ALL }> as ::apiloom::codegen::TypeOf<#peer>>::Type;
     }
 }
 
@@ -180,7 +180,7 @@ fn by_functions(this: &Ident, peer: &Code, (to, from): &(Code, Code)) -> TokenSt
     let returned = |target: TokenStream, function: &Code| {
         let (span, called) = (function.span().start, quote!((#function)(value)));
         quote_spanned! {span=>
-            ::apiloom::codegen::Returned { value: #called, target: ::core::marker::PhantomData::<#target> }
+            ::apiloom::codegen::ReturnValue { value: #called, target: ::core::marker::PhantomData::<#target> }
                 .value("")
                 .map_err(::apiloom::codegen::convert_error)
         }
@@ -189,7 +189,7 @@ fn by_functions(this: &Ident, peer: &Code, (to, from): &(Code, Code)) -> TokenSt
     quote! {
         const _: () = {
             #[allow(unused_imports)]
-            use ::apiloom::codegen::ReturnedVia as _;
+            use ::apiloom::codegen::ReturnValueVia as _;
             #[automatically_derived]
             impl ::apiloom::codegen::ConvertFrom<#this> for #peer {
                 fn convert_from(value: #this) -> ::core::result::Result<Self, ::apiloom::codegen::ConvertError> {
@@ -355,7 +355,7 @@ fn converted(field: &Field, with: Option<&Code>) -> TokenStream {
         Some(function) => {
             let (span, called) = (function.span().start, quote!((#function)(#local)));
             let result = quote_spanned! {span=>
-                (::apiloom::codegen::Returned { value: #called, target: #target }).value(#json)
+                (::apiloom::codegen::ReturnValue { value: #called, target: #target }).value(#json)
             };
             (span, result)
         }

@@ -35,14 +35,14 @@ pub use serde_json;
 pub use base64::{Base64, Bytes};
 pub use cells::{ColumnValueOf, cell_with, column_type_of, column_type_with};
 pub use checked::{
-    FieldType, FieldTypeProof, Flattened, Leaf, OtherFlattened, OtherLeaf, OtherTag, TagValues,
-    refuse, refuse_shared_name,
+    FieldType, FieldTypeProof, FlattenedNames, Leaf, OtherFlattenedNames, OtherLeaf, OtherTag,
+    TagValues, refuse, refuse_shared_name,
 };
 pub use const_text::{may_be_among, may_be_among_at};
 pub use convert::{
-    Checked, Conv, ConvertVia, FieldNames, FieldNamesOther, ResultOf, Returned, ReturnedVia,
-    TypeOf, Unmentioned, convert_document, convert_error, convert_json, is_of_other_group,
-    is_other_version, never, resource_of_other_group, type_of,
+    Conv, ConvertVia, FieldNames, FieldNamesOther, MissingFields, ResultOf, ReturnValue,
+    ReturnValueVia, TypeOf, ValidIf, convert_document, convert_error, convert_json,
+    is_of_other_group, is_other_version, never, resource_of_other_group, type_of,
 };
 pub use hooks::{
     HooksFn, Probe, ProbeForeign, ReturnsErrors, Tree, computed_default, has_form, typed_check,

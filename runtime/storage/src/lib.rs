@@ -28,7 +28,7 @@ mod keys;
 mod op;
 mod retention;
 
-pub use embedded::{Checked, Embedded, EmbeddedConfig, MoveError, Moved, OpenError};
+pub use embedded::{CheckReport, Embedded, EmbeddedConfig, MoveError, MoveReport, OpenError};
 #[cfg(feature = "etcd")]
 pub use etcd::{ConnectError, Etcd, EtcdConfig, EtcdTls};
 #[cfg(any(test, feature = "testing"))]

@@ -88,20 +88,20 @@ impl<T> OtherTag for TagValues<T> {}
 
 /// The field names of a flattened type, if they are known.
 #[derive(Debug)]
-pub struct Flattened<T>(PhantomData<T>);
+pub struct FlattenedNames<T>(PhantomData<T>);
 
-impl<T: JsonNames> Flattened<T> {
+impl<T: JsonNames> FlattenedNames<T> {
     /// The names.
     pub const NAMES: &'static [JsonName] = T::NAMES;
 }
 
-/// The constant of [`Flattened`] for all other types.
-pub trait OtherFlattened {
+/// The constant of [`FlattenedNames`] for all other types.
+pub trait OtherFlattenedNames {
     /// The names are not known.
     const NAMES: &'static [JsonName] = &[];
 }
 
-impl<T> OtherFlattened for Flattened<T> {}
+impl<T> OtherFlattenedNames for FlattenedNames<T> {}
 
 /// Fails compilation if a flattened type has a field name that its parent also has.
 #[track_caller]

@@ -62,7 +62,7 @@ impl<A, B> ConvertVia<A, B> for Conv<A, B> {
     }
 }
 
-/// The error of [`Conv`] or [`Returned`].
+/// The error of [`Conv`] or [`ReturnValue`].
 pub fn convert_error(error: impl Into<ConvertError>) -> ConvertError {
     error.into()
 }
@@ -80,25 +80,25 @@ pub const fn type_of<T>(_: &T) -> PhantomData<T> {
 /// The result of a user's function for a value of type `B`: the value, or a `Result` of it. The inherent `value` exists
 /// where it is the value itself.
 #[derive(Debug)]
-pub struct Returned<A, B> {
+pub struct ReturnValue<A, B> {
     /// What the function returned.
     pub value: A,
     /// The type that is needed.
     pub target: PhantomData<B>,
 }
 
-impl<T> Returned<T, T> {
+impl<T> ReturnValue<T, T> {
     /// The value.
     ///
     /// # Errors
-    /// Never; the form is that of [`ReturnedVia::value`].
+    /// Never; the form is that of [`ReturnValueVia::value`].
     pub fn value(self, _field: &'static str) -> Result<T, Infallible> {
         Ok(self.value)
     }
 }
 
 /// The value of a function that may fail.
-pub trait ReturnedVia<A, B> {
+pub trait ReturnValueVia<A, B> {
     /// The value of a field; without a name, the whole value.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ pub trait ReturnedVia<A, B> {
         A: ResultOf<B>;
 }
 
-impl<A, B> ReturnedVia<A, B> for Returned<A, B> {
+impl<A, B> ReturnValueVia<A, B> for ReturnValue<A, B> {
     fn value(self, field: &'static str) -> Result<B, ConvertError>
     where
         A: ResultOf<B>,
@@ -164,12 +164,12 @@ impl<T> FieldNamesOther for FieldNames<T> {}
 
 /// The text of an error that names fields which a conversion does not mention.
 #[derive(Debug)]
-pub struct Unmentioned(ConstText);
+pub struct MissingFields(ConstText);
 
 /// The beginning of the error.
 const LEAVES_OUT: &str = "this conversion leaves out `";
 
-impl Unmentioned {
+impl MissingFields {
     /// The error about a peer's fields, `None` if the conversion mentions each. `advice` follows the names.
     pub const fn find(
         names: Option<&[&str]>,
@@ -206,15 +206,15 @@ impl Unmentioned {
 /// Gives a conversion the type of its peer only after its checks were evaluated: if one fails, rustc does not know the
 /// type and reports no further errors about its fields.
 #[derive(Debug)]
-pub struct Checked<const IS_GOOD: bool>;
+pub struct ValidIf<const IS_GOOD: bool>;
 
-/// The type of [`Checked`].
+/// The type of [`ValidIf`].
 pub trait TypeOf<T> {
     /// The type itself.
     type Type;
 }
 
-impl<T> TypeOf<T> for Checked<true> {
+impl<T> TypeOf<T> for ValidIf<true> {
     type Type = T;
 }
 

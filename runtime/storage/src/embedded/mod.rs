@@ -39,7 +39,7 @@ use reader::Readers;
 use writer::{Request, Writer};
 
 pub use open::OpenError;
-pub use tools::{Checked, MoveError, Moved};
+pub use tools::{CheckReport, MoveError, MoveReport};
 
 /// Maximum bytes in the writer's queue: beyond that, callers wait before they queue.
 const QUEUE_BYTES: usize = 64 << 20;

@@ -23,7 +23,7 @@ use crate::{StorageError, beginning};
 /// The result of [`Embedded::check`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Checked {
+pub struct CheckReport {
     /// Number of objects.
     pub objects: u64,
     /// Number of kept revisions: those of the present objects, and history.
@@ -39,7 +39,7 @@ pub struct Checked {
 /// The result of [`Embedded::export`] and [`Embedded::import`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Moved {
+pub struct MoveReport {
     /// Number of objects.
     pub objects: u64,
     /// The revision of the store.
@@ -138,7 +138,7 @@ impl Embedded {
     ///
     /// # Errors
     /// When the store cannot be opened, also because of damage.
-    pub fn check(dir: impl AsRef<Path>) -> Result<Checked, OpenError> {
+    pub fn check(dir: impl AsRef<Path>) -> Result<CheckReport, OpenError> {
         let opened = open::open_present(dir.as_ref())?;
         let (place, connection) = (&opened.place, &opened.connection);
         let damage = Arc::default();
@@ -153,7 +153,7 @@ impl Embedded {
                 .query_row(&sql, [], |row| row.get::<_, i64>(0))
                 .map_or(0, |count| count as u64)
         };
-        Ok(Checked {
+        Ok(CheckReport {
             objects: count("obj"),
             kept: count("log"),
             revision: opened.verified.head.revision,
@@ -169,10 +169,10 @@ impl Embedded {
     /// # Errors
     /// When the store cannot be opened, an object is damaged, or the lines cannot be written; the output then has no
     /// last line.
-    pub fn export(dir: impl AsRef<Path>, out: &mut dyn Write) -> Result<Moved, MoveError> {
+    pub fn export(dir: impl AsRef<Path>, out: &mut dyn Write) -> Result<MoveReport, MoveError> {
         let opened = open::open_present(dir.as_ref())?;
         let place = &opened.place;
-        let mut moved = Moved {
+        let mut moved = MoveReport {
             objects: 0,
             revision: opened.verified.head.revision,
         };
@@ -209,7 +209,7 @@ impl Embedded {
     ///
     /// # Errors
     /// When the directory has a store, when a line is invalid or missing, or when the store cannot be written.
-    pub fn import(dir: impl AsRef<Path>, input: &mut dyn BufRead) -> Result<Moved, MoveError> {
+    pub fn import(dir: impl AsRef<Path>, input: &mut dyn BufRead) -> Result<MoveReport, MoveError> {
         let Some((lock, new)) = open::begin_new(dir.as_ref())? else {
             return Err(MoveError::NotEmpty(dir.as_ref().to_owned()));
         };
@@ -243,7 +243,7 @@ struct Import<'a> {
     place: &'a Place,
     connection: &'a Connection,
     digest: Digest,
-    moved: Moved,
+    moved: MoveReport,
     /// The object with the greatest revision so far: its row may become the newest, which holds the digest of all
     /// objects.
     newest: Option<(String, u64, Bytes)>,
@@ -255,12 +255,12 @@ impl<'a> Import<'a> {
             place,
             connection,
             digest: Digest::default(),
-            moved: Moved::default(),
+            moved: MoveReport::default(),
             newest: None,
         }
     }
 
-    fn run(mut self, input: &mut dyn BufRead) -> Result<Moved, MoveError> {
+    fn run(mut self, input: &mut dyn BufRead) -> Result<MoveReport, MoveError> {
         let mut number = 0;
         let mut end = None;
         for text in input.lines() {
