@@ -125,13 +125,18 @@ impl ManagedFields {
         Some(self.entries.remove(found))
     }
 
+    /// The entries of an object as they are in the document.
+    pub fn value(object: &Object) -> Option<&Value> {
+        object.meta()?.get("managedFields")
+    }
+
     /// Reads the entries of an object.
     ///
     /// # Errors
     /// If one of them is not valid; the text says why.
     pub fn read(object: &Object) -> Result<Self, String> {
-        let entries = object.meta().and_then(|meta| meta.get("managedFields"));
-        let entries = entries.and_then(Value::as_array).into_iter().flatten();
+        let entries = Self::value(object).and_then(Value::as_array);
+        let entries = entries.into_iter().flatten();
         let entries: Result<Vec<ManagedEntry>, String> = entries
             .enumerate()
             .map(|(index, entry)| read_entry(index, entry))
@@ -153,8 +158,8 @@ impl ManagedFields {
 
     /// Whether the entries that a client sends ask to clear them: there is one, and it is empty.
     pub fn are_cleared(object: &Object) -> bool {
-        let entries = object.meta().and_then(|meta| meta.get("managedFields"));
-        let entries = entries.and_then(Value::as_array).map(Vec::as_slice);
+        let entries = Self::value(object).and_then(Value::as_array);
+        let entries = entries.map(Vec::as_slice);
         matches!(entries, Some([Value::Object(entry)]) if entry.is_empty())
     }
 

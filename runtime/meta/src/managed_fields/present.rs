@@ -15,6 +15,13 @@ impl Schema {
     }
 }
 
+impl Schema {
+    /// The fields that a document has, with those of structs on the way to them.
+    pub fn present_named_fields(&self, document: &Value) -> FieldSet {
+        self.with_named_fields(&self.present_fields(document))
+    }
+}
+
 /// Whether the value is a member itself, and the members below it.
 fn present(value: &Value, node: Option<&Node>) -> (bool, FieldSet) {
     let mut below = FieldSet::default();

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
+use apiloom_meta::managed_fields::ManagedFields;
 use apiloom_meta::{ApiError, GroupResource, Object, Resource};
 use async_trait::async_trait;
 use serde_json::Value;
@@ -88,11 +89,7 @@ impl DerefMut for AdmittedObject<'_> {
     fn deref_mut(&mut self) -> &mut Object {
         if !self.is_touched {
             self.is_touched = true;
-            let managed = self
-                .object
-                .meta()
-                .and_then(|meta| meta.get("managedFields"));
-            self.managed = managed.cloned();
+            self.managed = ManagedFields::value(self.object).cloned();
         }
         self.object
     }

@@ -61,14 +61,7 @@ impl Writes {
         force: bool,
         options: &PatchOptions,
     ) -> Result<(WrittenObject, bool), ApiError> {
-        let target = Target {
-            ctx,
-            namespace,
-            name,
-            subresource,
-            manager: options.manager(),
-            dry_run: options.dry_run,
-        };
+        let target = Target::of_write(ctx, namespace, name, subresource, options);
         let change = Change::Apply(Applied { document, force });
         self.write(target, &change).await
     }

@@ -42,14 +42,7 @@ impl Writes {
         stamp::wipe_for_create(&mut object);
         self.match_namespace(&mut object, namespace)?;
         let name = object.name().to_owned();
-        let target = Target {
-            ctx,
-            namespace,
-            name: &name,
-            subresource: "",
-            manager: options.manager(),
-            dry_run: options.dry_run,
-        };
+        let target = Target::of_write(ctx, namespace, &name, "", options);
         self.default_input(target, &mut object)?;
         if self.resource.def().has_store {
             self.own_changes(target, &mut object, None).await;

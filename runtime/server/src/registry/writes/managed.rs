@@ -8,9 +8,8 @@ use crate::registry::options::RequestContext;
 
 /// Gives an object the managedFields of another one.
 pub(crate) fn copy_managed(object: &mut Object, other: &Object) {
-    let managed = other.meta().and_then(|meta| meta.get("managedFields"));
-    let present = object.meta().and_then(|meta| meta.get("managedFields"));
-    if managed == present {
+    let managed = ManagedFields::value(other);
+    if managed == ManagedFields::value(object) {
         return;
     }
     match managed {
@@ -42,8 +41,7 @@ pub(crate) fn restore_managed(ctx: &RequestContext, object: &mut Object, before:
 /// Gives the new object the managedFields of the present one, if they differ in nothing but times and nothing else
 /// differs, so that such a write changes nothing.
 pub(crate) fn keep_times(new: &mut Object, old: &Object) {
-    let entries = |object: &Object| Some(object.meta()?.get("managedFields")?.clone());
-    let (Some(sent), Some(present)) = (entries(new), entries(old)) else {
+    let (Some(sent), Some(present)) = (ManagedFields::value(new), ManagedFields::value(old)) else {
         return;
     };
     if sent == present || !is_same_but_managed(new, old) {
@@ -54,21 +52,20 @@ pub(crate) fn keep_times(new: &mut Object, old: &Object) {
         return;
     };
     if new_fields.differ_in_time(&old_fields) {
-        new.meta_mut().insert("managedFields".to_owned(), present);
+        copy_managed(new, old);
     }
 }
 
 /// Whether two objects differ in nothing but managedFields.
 fn is_same_but_managed(a: &Object, b: &Object) -> bool {
-    let metadata = |object: &Object| {
-        let fields = object.meta().into_iter().flatten();
-        let kept = fields.filter(|(name, _)| *name != "managedFields");
-        kept.map(|(name, value)| (name.clone(), value.clone()))
-            .collect::<Vec<_>>()
-    };
     a.fields().len() == b.fields().len()
         && a.fields()
             .iter()
             .all(|(name, value)| name == "metadata" || b.fields().get(name) == Some(value))
-        && metadata(a) == metadata(b)
+        && metadata_but_managed(a).eq(metadata_but_managed(b))
+}
+
+fn metadata_but_managed(object: &Object) -> impl Iterator<Item = (&String, &Value)> {
+    let fields = object.meta().into_iter().flatten();
+    fields.filter(|(name, _)| *name != "managedFields")
 }

@@ -28,14 +28,7 @@ impl Writes {
         patch: &Patch,
         options: &PatchOptions,
     ) -> Result<WrittenObject, ApiError> {
-        let target = Target {
-            ctx,
-            namespace,
-            name,
-            subresource,
-            manager: options.manager(),
-            dry_run: options.dry_run,
-        };
+        let target = Target::of_write(ctx, namespace, name, subresource, options);
         let (written, _) = self
             .write(target, &Change::Patch(patch, options.field_validation))
             .await?;

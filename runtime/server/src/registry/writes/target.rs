@@ -5,7 +5,7 @@ use apiloom_meta::{ApiError, Object};
 
 use super::Writes;
 use super::{managed, stamp};
-use crate::registry::options::RequestContext;
+use crate::registry::options::{CreateOptions, RequestContext};
 use crate::registry::rules::admission::{AdmissionRequest, AdmittedObject, Operation};
 
 /// The target of a write: its key, its request, and whether it is a dry run.
@@ -19,6 +19,26 @@ pub(crate) struct Target<'a> {
     /// The name of the field manager, which owns the fields that the write changes.
     pub(crate) manager: &'a str,
     pub(crate) dry_run: bool,
+}
+
+impl<'a> Target<'a> {
+    /// The target of a create, update, patch or apply.
+    pub(crate) fn of_write(
+        ctx: &'a RequestContext,
+        namespace: Option<&'a str>,
+        name: &'a str,
+        subresource: &'a str,
+        options: &'a CreateOptions,
+    ) -> Self {
+        Self {
+            ctx,
+            namespace,
+            name,
+            subresource,
+            manager: options.manager(),
+            dry_run: options.dry_run,
+        }
+    }
 }
 
 impl Writes {

@@ -66,14 +66,7 @@ impl Writes {
         self.set_type(&mut object);
         self.match_name(&object, name)?;
         self.match_namespace(&mut object, namespace)?;
-        let target = Target {
-            ctx,
-            namespace,
-            name,
-            subresource,
-            manager: options.manager(),
-            dry_run: options.dry_run,
-        };
+        let target = Target::of_write(ctx, namespace, name, subresource, options);
         self.write(target, &Change::Replace(object)).await
     }
 
@@ -387,9 +380,8 @@ impl Writes {
                 managed::copy_managed(new, &replaced);
             }
             Some(kind::Writes::Also(_)) | None => {
-                let own = writes.and_then(kind::Writes::field);
                 let fields = def.subresources.iter().filter_map(|sub| sub.writes.field());
-                for field in fields.filter(|field| Some(*field) != own) {
+                for field in fields.filter(|field| !self.is_written(subresource, field)) {
                     new.set_field(field, old.fields().get(field).cloned());
                 }
             }

@@ -5,7 +5,7 @@ use apiloom_meta::managed_fields::{FieldSet, ManagedEntry, ManagedFields, Manage
 use apiloom_meta::{ApiError, Object, StatusCause, StatusDetails, StatusReason, Time};
 use serde_json::Value;
 
-use super::{BEFORE_FIRST_APPLY, Difference, Overlap};
+use super::{BEFORE_FIRST_APPLY, Difference, Overlap, drop_overlaps};
 use crate::registry::objects::kind_version::VersionIndex;
 use crate::registry::writes::Writes;
 use crate::registry::writes::target::Target;
@@ -145,14 +145,13 @@ impl Writes {
         }
         let difference = Difference { live, new: &new };
         let changes = self.changes(target.subresource, difference);
-        if !applied.force {
-            let overlaps = self
-                .overlaps(&managed, Some(&manager), &changes, difference)
-                .await?;
-            Conflicts::of(&managed, overlaps).map_or(Ok(()), Err)?;
-        }
-        self.drop_changed(&mut managed, Some(&manager), &changes, difference)
+        let overlaps = self
+            .overlaps(&managed, Some(&manager), &changes, difference)
             .await?;
+        if !applied.force {
+            Conflicts::of(&managed, &overlaps).map_or(Ok(()), Err)?;
+        }
+        drop_overlaps(&mut managed, overlaps);
         let is_changed = live != &new;
         if let Some(entry) = managed.entry_mut(&manager) {
             entry.fields = std::mem::take(&mut entry.fields).without_system_fields();
@@ -203,8 +202,7 @@ impl Writes {
         let pruned = kind
             .object_in(pruned.pruned, pruned.version, version)
             .await?;
-        let fields =
-            |object: &Object| schema.with_named_fields(&schema.present_fields(object.as_value()));
+        let fields = |object: &Object| schema.present_named_fields(object.as_value());
         let gone = fields(&merged)
             .difference(&fields(&pruned))
             .intersection(&owned);
@@ -223,8 +221,7 @@ impl Writes {
         let merged = kind.object_in(from.merged, from.version, version).await?;
         let pruned = kind.object_in(from.pruned, from.version, version).await?;
         let schema = kind.versions[version].schema();
-        let fields =
-            |object: &Object| schema.with_named_fields(&schema.present_fields(object.as_value()));
+        let fields = |object: &Object| schema.present_named_fields(object.as_value());
         let kept = fields(&pruned).union(&schema.with_named_fields(owned));
         let gone = fields(&merged).difference(&kept);
         let pruned = object(schema.without_fields(merged.as_value(), &gone))?;
@@ -300,10 +297,12 @@ fn set_last_applied(object: &mut Object, document: &Object) {
 
 impl Conflicts {
     /// The fields with a new value that the entries own; `None` if there are none.
-    fn of(managed: &ManagedFields, overlaps: Vec<Overlap>) -> Option<Refusal> {
+    fn of(managed: &ManagedFields, overlaps: &[Overlap]) -> Option<Refusal> {
         let entries = managed.entries().iter().zip(overlaps);
         let conflicts = entries.filter_map(|(entry, overlap)| match overlap {
-            Overlap::Some { set, .. } if !set.is_empty() => Some((entry.manager.clone(), set)),
+            Overlap::Some { set, .. } if !set.is_empty() => {
+                Some((entry.manager.clone(), set.clone()))
+            }
             _ => None,
         });
         let mut conflicts: Vec<(Manager, FieldSet)> = conflicts.collect();

@@ -81,8 +81,8 @@ impl Writes {
         difference: Difference<'_>,
     ) -> Result<(), ApiError> {
         let changes = self.changes(&manager.subresource, difference);
-        self.drop_changed(managed, None, &changes, difference)
-            .await?;
+        let overlaps = self.overlaps(managed, None, &changes, difference).await?;
+        drop_overlaps(managed, overlaps);
         let own = changes.into_set().without_system_fields();
         if own.is_empty() {
             return Ok(());
@@ -102,31 +102,7 @@ impl Writes {
         Ok(())
     }
 
-    /// Removes the changed fields from the entries, those of `but` excepted. Entries of versions that are not served any
-    /// more go.
-    async fn drop_changed(
-        &self,
-        managed: &mut ManagedFields,
-        but: Option<&Manager>,
-        changes: &FieldChanges,
-        difference: Difference<'_>,
-    ) -> Result<(), ApiError> {
-        let overlaps = self.overlaps(managed, but, changes, difference).await?;
-        let mut overlaps = overlaps.into_iter();
-        managed.entries_mut().retain_mut(|entry| {
-            match overlaps.next().unwrap_or(Overlap::None) {
-                Overlap::Unserved => return false,
-                Overlap::None => {}
-                Overlap::Some { set, removed } => {
-                    entry.fields = entry.fields.difference(&set).difference(&removed);
-                }
-            }
-            true
-        });
-        Ok(())
-    }
-
-    /// What each entry has of the changed fields, in the order of the entries.
+    /// What each entry has of the changed fields, in the order of the entries; the entry of `but` counts as having none.
     async fn overlaps(
         &self,
         managed: &ManagedFields,
@@ -160,7 +136,8 @@ impl Writes {
                 };
                 &by_version[place].1
             };
-            let set = entry.fields.intersection(&changes.set());
+            let of_entry = |changed| entry.fields.intersection(changed);
+            let set = of_entry(&changes.modified).union(&of_entry(&changes.added));
             let removed = entry.fields.intersection(&changes.removed);
             overlaps.push(if set.is_empty() && removed.is_empty() {
                 Overlap::None
@@ -201,7 +178,7 @@ impl Writes {
     }
 
     /// Whether the path of a request writes a field of the object's root.
-    fn is_written(&self, subresource: &str, field: &str) -> bool {
+    pub(crate) fn is_written(&self, subresource: &str, field: &str) -> bool {
         let def = self.resource.def();
         let own = def.subresource(subresource).map(|sub| &sub.writes);
         match own {
@@ -257,6 +234,21 @@ enum Overlap {
         /// Fields that the object no longer has.
         removed: FieldSet,
     },
+}
+
+/// Removes the changed fields from the entries. Entries of versions that are not served any more go.
+fn drop_overlaps(managed: &mut ManagedFields, overlaps: Vec<Overlap>) {
+    let mut overlaps = overlaps.into_iter();
+    managed.entries_mut().retain_mut(|entry| {
+        match overlaps.next().unwrap_or(Overlap::None) {
+            Overlap::Unserved => return false,
+            Overlap::None => {}
+            Overlap::Some { set, removed } => {
+                entry.fields = entry.fields.difference(&set).difference(&removed);
+            }
+        }
+        true
+    });
 }
 
 /// The entries to begin with: those that the client sends, if they are valid, else those of the present object. A
