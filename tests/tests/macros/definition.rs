@@ -115,14 +115,12 @@ mod wire {
     use apiloom::meta::kind::protobuf::OBJECT_META;
     use apiloom::meta::kind::{ProtobufField, ProtobufMessage, ProtobufType};
 
-    pub(super) static GIZMO: ProtobufMessage = ProtobufMessage {
-        name: "Gizmo",
-        fields: &[ProtobufField::new(
+    pub(super) static GIZMO: ProtobufMessage =
+        ProtobufMessage::new("Gizmo").fields(&[ProtobufField::new(
             1,
             "metadata",
-            ProtobufType::Message(&OBJECT_META),
-        )],
-    };
+            ProtobufType::Message(|| &OBJECT_META),
+        )]);
 }
 
 impl Gizmo {

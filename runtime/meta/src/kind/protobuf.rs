@@ -1,94 +1,69 @@
 //! Protobuf messages of a kind, as data: the numbers, names and types of their fields.
 //!
-//! The server decodes Protobuf bodies with it, in `http/format/protobuf.rs`. Field numbers are those of Go's `protobuf:`
-//! tags and of `generated.proto`.
+//! `#[api(proto = N)]` on fields makes these descriptions, from which the server reads and writes Protobuf bodies and the
+//! generator writes `.proto` files. The encoding is that of Go's `protobuf:` tags and `generated.proto` files.
 
-use self::ProtobufType::{Boolean, Integer, Json, Map, Message, Text, Time};
+mod messages;
 
-/// A Protobuf message, and its conversion to a JSON object.
+pub use messages::*;
+
+/// A Protobuf message, and its conversion to a JSON object and back.
+///
+/// A message may contain itself: the type of a field names its message by a function.
 #[derive(Debug)]
 pub struct ProtobufMessage {
-    /// The name of the message, in error messages.
+    /// The package of a message that Kubernetes defines; `None` for one that belongs to the group and version which uses it.
+    pub package: Option<&'static str>,
+    /// The name of the message, in `.proto` files and error messages.
     pub name: &'static str,
-    /// The known fields; others are skipped.
+    /// The known fields, each with another number; others are skipped.
     pub fields: &'static [ProtobufField],
+    /// Numbers that fields of older releases had, which no field may have.
+    pub reserved: &'static [u32],
+    /// Names that fields of older releases had, which no field may have.
+    pub reserved_names: &'static [&'static str],
 }
 
-/// A field of a message. By default it is omitted from JSON if it is empty: an empty string, list or object, zero, false.
+impl ProtobufMessage {
+    /// A message without fields.
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            package: None,
+            name,
+            fields: &[],
+            reserved: &[],
+            reserved_names: &[],
+        }
+    }
+
+    /// Sets the fields.
+    #[must_use]
+    pub const fn fields(self, fields: &'static [ProtobufField]) -> Self {
+        Self { fields, ..self }
+    }
+}
+
+/// A field of a message.
 #[derive(Debug)]
 pub struct ProtobufField {
     /// The number of the field.
     pub number: u32,
-    /// The name of the field, in error messages.
+    /// The name of the field in JSON, and in `.proto` files and error messages.
     pub name: &'static str,
-    /// The name of the field in JSON.
-    pub json: &'static str,
-    /// The type of the field, or of its items.
+    /// The type of the field.
     pub value: ProtobufType,
-    /// Whether the field is repeated.
-    pub is_list: bool,
     /// When the field is present in JSON.
     pub presence: ProtobufPresence,
 }
 
-/// The type of a field.
-#[derive(Clone, Copy, Debug)]
-pub enum ProtobufType {
-    /// `string`.
-    Text,
-    /// `int32` or `int64`.
-    Integer,
-    /// `bool`.
-    Boolean,
-    /// `bytes`, base64 in JSON.
-    Bytes,
-    /// Go's `metav1.Time`: a message with the seconds since 1970, null in JSON if they are zero.
-    Time,
-    /// `map<string, string>`.
-    Map,
-    /// A message with a JSON document in its first field: Go's `FieldsV1` and `RawExtension`. Omitted if it is not valid
-    /// JSON.
-    Json,
-    /// Another message.
-    Message(&'static ProtobufMessage),
-}
-
-/// When a field is present in JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProtobufPresence {
-    /// If it is not empty: Go's `omitempty`.
-    NotEmpty,
-    /// If it is not empty, or was sent as zero or false: Go's `omitempty` of a pointer.
-    Sent,
-    /// Always: a Go field without `omitempty`.
-    Always,
-}
-
 impl ProtobufField {
-    /// A field with the same name in JSON, omitted if it is empty.
+    /// A field that is omitted from JSON if it is empty.
     pub const fn new(number: u32, name: &'static str, value: ProtobufType) -> Self {
         Self {
             number,
             name,
-            json: name,
             value,
-            is_list: false,
             presence: ProtobufPresence::NotEmpty,
-        }
-    }
-
-    /// Sets the name in JSON.
-    #[must_use]
-    pub const fn json(self, json: &'static str) -> Self {
-        Self { json, ..self }
-    }
-
-    /// Makes the field repeated.
-    #[must_use]
-    pub const fn list(self) -> Self {
-        Self {
-            is_list: true,
-            ..self
         }
     }
 
@@ -107,85 +82,61 @@ impl ProtobufField {
     }
 }
 
-/// `ObjectMeta`, the metadata of every object.
-pub static OBJECT_META: ProtobufMessage = ProtobufMessage {
-    name: "ObjectMeta",
-    fields: &[
-        ProtobufField::new(1, "name", Text),
-        ProtobufField::new(2, "generate_name", Text).json("generateName"),
-        ProtobufField::new(3, "namespace", Text),
-        ProtobufField::new(4, "self_link", Text).json("selfLink"),
-        ProtobufField::new(5, "uid", Text),
-        ProtobufField::new(6, "resource_version", Text).json("resourceVersion"),
-        ProtobufField::new(7, "generation", Integer),
-        ProtobufField::new(8, "creation_timestamp", Time).json("creationTimestamp"),
-        ProtobufField::new(9, "deletion_timestamp", Time).json("deletionTimestamp"),
-        ProtobufField::new(10, "deletion_grace_period_seconds", Integer)
-            .json("deletionGracePeriodSeconds")
-            .sent(),
-        ProtobufField::new(11, "labels", Map),
-        ProtobufField::new(12, "annotations", Map),
-        ProtobufField::new(13, "owner_references", Message(&OWNER_REFERENCE))
-            .json("ownerReferences")
-            .list(),
-        ProtobufField::new(14, "finalizers", Text).list(),
-        ProtobufField::new(17, "managed_fields", Message(&MANAGED_FIELDS_ENTRY))
-            .json("managedFields")
-            .list(),
-    ],
-};
+/// The type of a field, of the items of a list, or of the values of a map.
+#[derive(Clone, Copy, Debug)]
+pub enum ProtobufType {
+    /// `string`.
+    Text,
+    /// `bool`.
+    Boolean,
+    /// `int32`.
+    Int32,
+    /// `int64`.
+    Int64,
+    /// `uint32`.
+    Uint32,
+    /// `uint64`.
+    Uint64,
+    /// `float`.
+    Float,
+    /// `double`.
+    Double,
+    /// `bytes`, base64 in JSON.
+    Bytes,
+    /// `meta/v1` `Time`: a message with the seconds since 1970, `seconds = 1`, and `nanos = 2`, which is ignored. RFC 3339
+    /// in JSON. Go sends the zero time as a message without fields, which is null in JSON.
+    Time,
+    /// `meta/v1` `MicroTime`: as [`Time`](Self::Time), and `nanos` are read, to the microsecond.
+    MicroTime,
+    /// `meta/v1` `Duration`: a message with the nanoseconds, `duration = 1`, an `int64`. Text such as `1m30s` in JSON.
+    Duration,
+    /// `Quantity`: a message with the text, `string = 1`.
+    Quantity,
+    /// `IntOrString`: a message with `type = 1`, 0 for a number and 1 for text, `intVal = 2`, an `int32`, and `strVal = 3`.
+    IntOrString,
+    /// `meta/v1` `FieldsV1`: a message with a JSON document, `Raw = 1`, of type `bytes`.
+    FieldsV1,
+    /// `RawExtension`: a message with a JSON document, `raw = 1`, of type `bytes`.
+    RawExtension,
+    /// Another message.
+    Message(fn() -> &'static ProtobufMessage),
+    /// As the type of a field: `repeated`; numbers are read packed and unpacked, and written unpacked, as Go does. In a list
+    /// or a map it is a message with the list as its only field, `items = 1`.
+    List(&'static ProtobufType),
+    /// As the type of a field: `map<string, ..>`. In a list or a map it is a message with the map as its only field,
+    /// `items = 1`.
+    Map(&'static ProtobufType),
+}
 
-static OWNER_REFERENCE: ProtobufMessage = ProtobufMessage {
-    name: "OwnerReference",
-    fields: &[
-        ProtobufField::new(1, "kind", Text).always(),
-        ProtobufField::new(3, "name", Text).always(),
-        ProtobufField::new(4, "uid", Text).always(),
-        ProtobufField::new(5, "api_version", Text)
-            .json("apiVersion")
-            .always(),
-        ProtobufField::new(6, "controller", Boolean).sent(),
-        ProtobufField::new(7, "block_owner_deletion", Boolean)
-            .json("blockOwnerDeletion")
-            .sent(),
-    ],
-};
-
-static MANAGED_FIELDS_ENTRY: ProtobufMessage = ProtobufMessage {
-    name: "ManagedFieldsEntry",
-    fields: &[
-        ProtobufField::new(1, "manager", Text),
-        ProtobufField::new(2, "operation", Text),
-        ProtobufField::new(3, "api_version", Text).json("apiVersion"),
-        ProtobufField::new(4, "time", Time),
-        ProtobufField::new(6, "fields_type", Text).json("fieldsType"),
-        ProtobufField::new(7, "fields_v1", Json)
-            .json("fieldsV1")
-            .sent(),
-        ProtobufField::new(8, "subresource", Text),
-    ],
-};
-
-/// `DeleteOptions`, which every resource accepts.
-pub static DELETE_OPTIONS: ProtobufMessage = ProtobufMessage {
-    name: "DeleteOptions",
-    fields: &[
-        ProtobufField::new(1, "grace_period_seconds", Integer)
-            .json("gracePeriodSeconds")
-            .sent(),
-        ProtobufField::new(2, "preconditions", Message(&PRECONDITIONS)),
-        ProtobufField::new(3, "orphan_dependents", Boolean)
-            .json("orphanDependents")
-            .sent(),
-        ProtobufField::new(4, "propagation_policy", Text).json("propagationPolicy"),
-        ProtobufField::new(5, "dry_run", Text).json("dryRun").list(),
-    ],
-};
-
-static PRECONDITIONS: ProtobufMessage = ProtobufMessage {
-    name: "Preconditions",
-    fields: &[
-        ProtobufField::new(1, "uid", Text),
-        ProtobufField::new(2, "resource_version", Text).json("resourceVersion"),
-    ],
-};
+/// When a field is present in JSON that is made of a message.
+///
+/// Go writes fields into Protobuf that it omits from JSON: all that are neither lists, maps nor pointers, also empty ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProtobufPresence {
+    /// If it is not empty, that is an empty text, list or object, zero, or false: Go's `omitempty`.
+    NotEmpty,
+    /// If it was sent, also if it is empty: Go's `omitempty` of a pointer.
+    Sent,
+    /// Always: a Go field without `omitempty`. What was not sent is empty.
+    Always,
+}

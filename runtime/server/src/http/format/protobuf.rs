@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use apiloom_meta::codec;
 use apiloom_meta::kind::protobuf::DELETE_OPTIONS;
 use apiloom_meta::kind::{ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType};
-use apiloom_meta::{ApiError, Time};
+use apiloom_meta::{ApiError, Duration, MicroTime, Time};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -111,16 +111,21 @@ struct WireFields(Vec<(usize, WireValue)>);
 /// value.
 enum WireValue {
     Text(String),
-    Integer(i64),
     Boolean(bool),
+    Int32(i32),
+    Int64(i64),
+    Uint32(u32),
+    Uint64(u64),
+    Float(f32),
+    Double(f64),
     Bytes(Vec<u8>),
-    /// Seconds since 1970; zero if there is no time.
-    Time(i64),
-    /// A JSON document, as it was sent.
-    Json(Vec<u8>),
-    Map(BTreeMap<String, String>),
+    /// A message with a JSON form of its own.
+    Special(ProtobufType, WireFields),
     Message(&'static ProtobufMessage, WireFields),
-    List(Vec<WireValue>),
+    List(&'static ProtobufType, Vec<WireValue>),
+    Map(&'static ProtobufType, BTreeMap<String, WireValue>),
+    /// A list or a map in a list or a map: a message with it as its only field.
+    Items(Box<WireValue>),
 }
 
 impl WireFields {
@@ -137,9 +142,8 @@ impl WireFields {
             return encoding::skip_field(wire_type, number, body, DecodeContext::default());
         };
         let field = &message.fields[place];
-        let merged = self
-            .value_at(place, field)
-            .merge(field, wire_type, body, depth);
+        let value = self.value_at(place, field);
+        let merged = value.merge(wire_type, body, depth);
         merged.map_err(|mut error| {
             error.push(message.name, field.name);
             error
@@ -149,7 +153,7 @@ impl WireFields {
     fn value_at(&mut self, place: usize, field: &ProtobufField) -> &mut WireValue {
         let found = self.0.iter().position(|(other, _)| *other == place);
         let index = found.unwrap_or_else(|| {
-            self.0.push((place, WireValue::empty(field)));
+            self.0.push((place, WireValue::empty(field.value)));
             self.0.len() - 1
         });
         &mut self.0[index].1
@@ -160,14 +164,19 @@ impl WireFields {
         for (place, value) in self.0 {
             let field = &message.fields[place];
             let value = value.into_json();
-            if field.presence == ProtobufPresence::Always || !is_empty(&value, field.presence) {
-                json.insert(field.json.to_owned(), value);
+            let is_present = match field.presence {
+                ProtobufPresence::Always => true,
+                ProtobufPresence::Sent => !value.is_null(),
+                ProtobufPresence::NotEmpty => !is_empty(&value),
+            };
+            if is_present {
+                json.insert(field.name.to_owned(), value);
             }
         }
         for field in message.fields {
-            if field.presence == ProtobufPresence::Always && !json.contains_key(field.json) {
-                let value = WireValue::empty(field).into_json();
-                json.insert(field.json.to_owned(), value);
+            if field.presence == ProtobufPresence::Always && !json.contains_key(field.name) {
+                let value = WireValue::empty(field.value).into_json();
+                json.insert(field.name.to_owned(), value);
             }
         }
         json
@@ -176,44 +185,53 @@ impl WireFields {
 
 /// Whether a value is omitted from JSON because it is empty. Go sends empty strings, numbers and lists in Protobuf that it
 /// omits from JSON.
-fn is_empty(value: &Value, presence: ProtobufPresence) -> bool {
+fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
-        Value::Bool(value) => presence == ProtobufPresence::NotEmpty && !value,
-        Value::Number(number) => {
-            presence == ProtobufPresence::NotEmpty && number.as_i64() == Some(0)
-        }
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
     }
 }
 
 impl WireValue {
-    fn empty(field: &ProtobufField) -> Self {
-        if field.is_list {
-            Self::List(Vec::new())
-        } else {
-            Self::empty_of(field.value)
+    fn empty(value: ProtobufType) -> Self {
+        match value {
+            ProtobufType::Text => Self::Text(String::new()),
+            ProtobufType::Boolean => Self::Boolean(false),
+            ProtobufType::Int32 => Self::Int32(0),
+            ProtobufType::Int64 => Self::Int64(0),
+            ProtobufType::Uint32 => Self::Uint32(0),
+            ProtobufType::Uint64 => Self::Uint64(0),
+            ProtobufType::Float => Self::Float(0.0),
+            ProtobufType::Double => Self::Double(0.0),
+            ProtobufType::Bytes => Self::Bytes(Vec::new()),
+            ProtobufType::Message(message) => Self::Message(message(), WireFields::default()),
+            ProtobufType::List(item) => Self::List(item, Vec::new()),
+            ProtobufType::Map(value) => Self::Map(value, BTreeMap::new()),
+            ProtobufType::Time
+            | ProtobufType::MicroTime
+            | ProtobufType::Duration
+            | ProtobufType::Quantity
+            | ProtobufType::IntOrString
+            | ProtobufType::FieldsV1
+            | ProtobufType::RawExtension => Self::Special(value, WireFields::default()),
         }
     }
 
-    fn empty_of(value: ProtobufType) -> Self {
+    /// An empty item of a list, or value of a map.
+    fn empty_item(value: ProtobufType) -> Self {
+        let empty = Self::empty(value);
         match value {
-            ProtobufType::Text => Self::Text(String::new()),
-            ProtobufType::Integer => Self::Integer(0),
-            ProtobufType::Boolean => Self::Boolean(false),
-            ProtobufType::Bytes => Self::Bytes(Vec::new()),
-            ProtobufType::Time => Self::Time(0),
-            ProtobufType::Json => Self::Json(Vec::new()),
-            ProtobufType::Map => Self::Map(BTreeMap::new()),
-            ProtobufType::Message(message) => Self::Message(message, WireFields::default()),
+            ProtobufType::List(_) | ProtobufType::Map(_) => Self::Items(Box::new(empty)),
+            _ => empty,
         }
     }
 
     fn merge(
         &mut self,
-        field: &ProtobufField,
         wire_type: WireType,
         body: &mut &[u8],
         depth: u32,
@@ -221,22 +239,14 @@ impl WireValue {
         let context = DecodeContext::default();
         match self {
             Self::Text(text) => encoding::string::merge(wire_type, text, body, context),
-            Self::Integer(number) => encoding::int64::merge(wire_type, number, body, context),
             Self::Boolean(value) => encoding::bool::merge(wire_type, value, body, context),
+            Self::Int32(number) => encoding::int32::merge(wire_type, number, body, context),
+            Self::Int64(number) => encoding::int64::merge(wire_type, number, body, context),
+            Self::Uint32(number) => encoding::uint32::merge(wire_type, number, body, context),
+            Self::Uint64(number) => encoding::uint64::merge(wire_type, number, body, context),
+            Self::Float(number) => encoding::float::merge(wire_type, number, body, context),
+            Self::Double(number) => encoding::double::merge(wire_type, number, body, context),
             Self::Bytes(bytes) => encoding::bytes::merge(wire_type, bytes, body, context),
-            Self::Time(seconds) => {
-                let names = ("Timestamp", "seconds");
-                merge_first_field(wire_type, seconds, body, names, encoding::int64::merge)
-            }
-            Self::Json(raw) => {
-                let names = ("FieldsV1", "raw");
-                merge_first_field(wire_type, raw, body, names, encoding::bytes::merge)
-            }
-            Self::Map(map) => {
-                encoding::check_wire_type(WireType::LengthDelimited, wire_type)?;
-                let text = encoding::string::merge;
-                encoding::btree_map::merge(text, text, map, body, context)
-            }
             Self::Message(message, fields) => {
                 encoding::check_wire_type(WireType::LengthDelimited, wire_type)?;
                 let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
@@ -244,27 +254,60 @@ impl WireValue {
                     fields.merge_next(message, body, depth)
                 })
             }
-            Self::List(items) => match field.value {
-                // Numbers may be packed: several in one field.
-                ProtobufType::Integer => {
-                    let mut numbers = Vec::new();
-                    encoding::int64::merge_repeated(wire_type, &mut numbers, body, context)?;
-                    items.extend(numbers.into_iter().map(Self::Integer));
-                    Ok(())
+            Self::Special(of, fields) => {
+                encoding::check_wire_type(WireType::LengthDelimited, wire_type)?;
+                let Some(message) = of.special() else {
+                    return Ok(());
+                };
+                encoding::merge_loop(fields, body, context, |fields, body, _| {
+                    fields.merge_next(message, body, depth)
+                })
+            }
+            Self::Items(items) => {
+                encoding::check_wire_type(WireType::LengthDelimited, wire_type)?;
+                let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
+                encoding::merge_loop(&mut **items, body, context, |items, body, context| {
+                    let (number, wire_type) = encoding::decode_key(body)?;
+                    match number {
+                        1 => items.merge(wire_type, body, depth),
+                        _ => encoding::skip_field(wire_type, number, body, context),
+                    }
+                })
+            }
+            Self::Map(of, map) => {
+                encoding::check_wire_type(WireType::LengthDelimited, wire_type)?;
+                let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
+                let mut entry = (String::new(), Self::empty_item(**of));
+                encoding::merge_loop(&mut entry, body, context, |(key, value), body, context| {
+                    let (number, wire_type) = encoding::decode_key(body)?;
+                    match number {
+                        1 => encoding::string::merge(wire_type, key, body, context),
+                        2 => value.merge(wire_type, body, depth),
+                        _ => encoding::skip_field(wire_type, number, body, context),
+                    }
+                })?;
+                map.insert(entry.0, entry.1);
+                Ok(())
+            }
+            Self::List(of, items) => {
+                let is_packed = wire_type == WireType::LengthDelimited;
+                match packed(**of).filter(|_| is_packed) {
+                    Some(item_type) => {
+                        encoding::merge_loop(items, body, context, |items, body, _| {
+                            let mut item = Self::empty(**of);
+                            item.merge(item_type, body, depth)?;
+                            items.push(item);
+                            Ok(())
+                        })
+                    }
+                    None => {
+                        let mut item = Self::empty_item(**of);
+                        item.merge(wire_type, body, depth)?;
+                        items.push(item);
+                        Ok(())
+                    }
                 }
-                ProtobufType::Boolean => {
-                    let mut values = Vec::new();
-                    encoding::bool::merge_repeated(wire_type, &mut values, body, context)?;
-                    items.extend(values.into_iter().map(Self::Boolean));
-                    Ok(())
-                }
-                of => {
-                    let mut item = Self::empty_of(of);
-                    item.merge(field, wire_type, body, depth)?;
-                    items.push(item);
-                    Ok(())
-                }
-            },
+            }
         }
     }
 
@@ -272,41 +315,68 @@ impl WireValue {
     fn into_json(self) -> Value {
         match self {
             Self::Text(text) => text.into(),
-            Self::Integer(number) => number.into(),
             Self::Boolean(value) => value.into(),
+            Self::Int32(number) => number.into(),
+            Self::Int64(number) => number.into(),
+            Self::Uint32(number) => number.into(),
+            Self::Uint64(number) => number.into(),
+            Self::Float(number) => number.into(),
+            Self::Double(number) => number.into(),
             Self::Bytes(bytes) => STANDARD.encode(bytes).into(),
-            // Go encodes the zero time as an empty message.
-            Self::Time(0) => Value::Null,
-            Self::Time(seconds) => Time::from_unix_seconds(seconds).to_string().into(),
-            Self::Json(raw) => serde_json::from_slice(&raw).unwrap_or_default(),
-            Self::Map(map) => map.into_iter().map(|(k, v)| (k, Value::from(v))).collect(),
+            Self::Special(of, fields) => special_json(of, fields),
+            Self::Items(items) => items.into_json(),
             Self::Message(message, fields) => fields.into_json(message).into(),
-            Self::List(items) => items.into_iter().map(Self::into_json).collect(),
+            Self::List(_, items) => items.into_iter().map(Self::into_json).collect(),
+            Self::Map(_, map) => {
+                let entries = map.into_iter();
+                entries
+                    .map(|(key, value)| (key, value.into_json()))
+                    .collect()
+            }
         }
     }
 }
 
-/// Decodes a message with only one known field, of number 1, by `merge`. `names` are those of the message and of the field,
-/// for errors.
-fn merge_first_field<'a, T>(
-    wire_type: WireType,
-    value: &mut T,
-    body: &mut &'a [u8],
-    names: (&'static str, &'static str),
-    merge: impl Fn(WireType, &mut T, &mut &'a [u8], DecodeContext) -> Result<(), DecodeError>,
-) -> Result<(), DecodeError> {
-    encoding::check_wire_type(WireType::LengthDelimited, wire_type)?;
-    let context = DecodeContext::default();
-    encoding::merge_loop(value, body, context, |value, body, context| {
-        let (number, wire_type) = encoding::decode_key(body)?;
-        if number != 1 {
-            return encoding::skip_field(wire_type, number, body, context);
+/// The wire type of the items of a packed list; `None` for types that are not packed.
+fn packed(of: ProtobufType) -> Option<WireType> {
+    use ProtobufType::{Boolean, Double, Float, Int32, Int64, Uint32, Uint64};
+    match of {
+        Boolean | Int32 | Int64 | Uint32 | Uint64 => Some(WireType::Varint),
+        Float => Some(WireType::ThirtyTwoBit),
+        Double => Some(WireType::SixtyFourBit),
+        _ => None,
+    }
+}
+
+/// The JSON of a message that has one of its own.
+fn special_json(of: ProtobufType, fields: WireFields) -> Value {
+    let Some(message) = of.special() else {
+        return Value::Null;
+    };
+    let mut fields = fields.into_json(message);
+    let integer = |name| fields.get(name).and_then(Value::as_i64).unwrap_or_default();
+    match of {
+        // Go encodes the zero time as an empty message.
+        ProtobufType::Time | ProtobufType::MicroTime if fields.is_empty() => Value::Null,
+        ProtobufType::Time => Time::from_unix_seconds(integer("seconds"))
+            .to_string()
+            .into(),
+        ProtobufType::MicroTime => {
+            let micros = integer("seconds").saturating_mul(1_000_000);
+            let micros = micros.saturating_add(integer("nanos") / 1000);
+            MicroTime::from_unix_micros(micros).to_string().into()
         }
-        merge(wire_type, value, body, context).map_err(|mut error| {
-            error.push(names.0, names.1);
-            error
-        })
-    })
+        ProtobufType::Duration => Duration::from_nanos(integer("duration")).to_string().into(),
+        ProtobufType::IntOrString if integer("type") == 0 => integer("intVal").into(),
+        ProtobufType::IntOrString => fields.remove("strVal").unwrap_or_else(|| "".into()),
+        ProtobufType::Quantity => fields.remove("string").unwrap_or_else(|| "".into()),
+        _ => {
+            let raw = fields.remove("Raw").or_else(|| fields.remove("raw"));
+            let raw = raw.as_ref().and_then(Value::as_str).unwrap_or_default();
+            let json = STANDARD.decode(raw).unwrap_or_default();
+            serde_json::from_slice(&json).unwrap_or_default()
+        }
+    }
 }
 
 #[expect(deprecated, reason = "prost has no other way to make an error")]

@@ -125,7 +125,7 @@ fn every_field_of_a_namespace() {
     let condition = [
         text(1, "T"),
         text(2, "True"),
-        time(4, 0),
+        message(4, []),
         text(5, "R"),
         text(6, "M"),
     ];
@@ -240,21 +240,17 @@ fn only_kinds_that_are_described_have_a_protobuf_form() {
 /// Every form that the description of a kind can have.
 #[test]
 fn a_kind_of_a_program_has_the_form_that_it_describes() {
-    static NODE: ProtobufMessage = ProtobufMessage {
-        name: "Node",
-        fields: &[
-            ProtobufField::new(1, "child", ProtobufType::Message(&NODE)),
-            ProtobufField::new(2, "data", ProtobufType::Bytes),
-            ProtobufField::new(3, "numbers", ProtobufType::Integer).list(),
-            ProtobufField::new(4, "flags", ProtobufType::Boolean).list(),
-            ProtobufField::new(5, "flag", ProtobufType::Boolean),
-            ProtobufField::new(6, "count", ProtobufType::Integer),
-            ProtobufField::new(7, "size", ProtobufType::Integer).always(),
-            ProtobufField::new(8, "data_list", ProtobufType::Bytes)
-                .json("dataList")
-                .list(),
-        ],
-    };
+    use ProtobufType::{Boolean, Bytes, Int64, List, Message};
+    static NODE: ProtobufMessage = ProtobufMessage::new("Node").fields(&[
+        ProtobufField::new(1, "child", Message(|| &NODE)),
+        ProtobufField::new(2, "data", Bytes),
+        ProtobufField::new(3, "numbers", List(&Int64)),
+        ProtobufField::new(4, "flags", List(&Boolean)),
+        ProtobufField::new(5, "flag", Boolean),
+        ProtobufField::new(6, "count", Int64),
+        ProtobufField::new(7, "size", Int64).always(),
+        ProtobufField::new(8, "dataList", List(&Bytes)),
+    ]);
     let def = ResourceDef {
         protobuf: Some(&NODE),
         ..testing::flunder()
@@ -300,6 +296,78 @@ fn a_kind_of_a_program_has_the_form_that_it_describes() {
 }
 
 #[test]
+fn every_type_of_a_field_has_its_json() {
+    use ProtobufType::{
+        Double, Duration, Float, Int32, IntOrString, List, Map, MicroTime, Quantity, RawExtension,
+        Uint32, Uint64,
+    };
+    static WIDE: ProtobufMessage = ProtobufMessage::new("Wide").fields(&[
+        ProtobufField::new(1, "int32", Int32).sent(),
+        ProtobufField::new(2, "uint32", Uint32),
+        ProtobufField::new(3, "uint64", Uint64),
+        ProtobufField::new(4, "float", Float),
+        ProtobufField::new(5, "double", Double),
+        ProtobufField::new(6, "micro", MicroTime),
+        ProtobufField::new(7, "duration", Duration).sent(),
+        ProtobufField::new(8, "quantities", Map(&Quantity)),
+        ProtobufField::new(9, "ports", List(&IntOrString)),
+        ProtobufField::new(10, "any", RawExtension),
+        ProtobufField::new(11, "lists", List(&List(&Int32))),
+        ProtobufField::new(12, "maps", Map(&Map(&List(&Double)))),
+        ProtobufField::new(13, "times", List(&ProtobufType::Time)),
+    ]);
+    let def = ResourceDef {
+        protobuf: Some(&WIDE),
+        ..testing::flunder()
+    };
+    let double = |number, value: f64| {
+        let mut field = Vec::new();
+        encoding::double::encode(number, &value, &mut field);
+        field
+    };
+    let mut float = Vec::new();
+    encoding::float::encode(4, &0.25, &mut float);
+    let raw = [
+        integer(1, 0),
+        integer(2, 4_294_967_295),
+        integer(3, -1),
+        float,
+        double(5, 1e300),
+        message(6, [integer(1, 1), integer(2, 2_999)]),
+        message(7, [integer(1, 1_500_000_000)]),
+        message(8, [text(1, "cpu"), message(2, [text(1, "100m")])]),
+        message(9, [integer(1, 0), integer(2, 80), text(3, "")]),
+        message(9, [integer(1, 1), integer(2, 0), text(3, "http")]),
+        message(10, [text(1, "[1]")]),
+        message(11, [integer(1, 1), bytes(1, &[2, 3])]),
+        message(11, []),
+        message(
+            12,
+            [
+                text(1, "a"),
+                message(
+                    2,
+                    [message(1, [text(1, "b"), message(2, [double(1, 0.5)])])],
+                ),
+            ],
+        ),
+        message(13, [integer(1, 1)]),
+    ];
+    let raw = raw.concat();
+    check(
+        &body("wardle.example.com/v1alpha1", "Flunder", &raw),
+        &def,
+        json!({
+            "apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder",
+            "int32": 0, "uint32": 4_294_967_295_u32, "uint64": u64::MAX, "float": 0.25, "double": 1e300,
+            "micro": "1970-01-01T00:00:01.000002Z", "duration": "1.5s", "quantities": {"cpu": "100m"},
+            "ports": [80, "http"], "any": [1], "lists": [[1, 2, 3], []], "maps": {"a": {"b": [0.5]}},
+            "times": ["1970-01-01T00:00:01Z"],
+        }),
+    );
+}
+
+#[test]
 fn unknown_fields_are_skipped() {
     let [group, end] = [WireType::StartGroup, WireType::EndGroup].map(|of| key(99, of));
     let deep = [group.repeat(90), end.repeat(90)].concat();
@@ -339,12 +407,12 @@ fn malformed_messages_are_refused() {
         ),
         (
             message(8, [text(1, "")]),
-            "Timestamp.seconds: ObjectMeta.creation_timestamp: Namespace.metadata: \
+            "Time.seconds: ObjectMeta.creationTimestamp: Namespace.metadata: \
              invalid wire type: LengthDelimited (expected Varint)",
         ),
         (
             integer(8, 1),
-            "ObjectMeta.creation_timestamp: Namespace.metadata: invalid wire type: Varint (expected LengthDelimited)",
+            "ObjectMeta.creationTimestamp: Namespace.metadata: invalid wire type: Varint (expected LengthDelimited)",
         ),
         (
             key(1, WireType::StartGroup),
