@@ -74,8 +74,8 @@ pub(crate) struct MainView {
     /// A Rust string literal.
     pub(crate) server: String,
     pub(crate) contract: u32,
-    /// A Rust expression: the function that applies `install` and `configure` to the builder.
-    pub(crate) assemble: String,
+    /// Paths of the functions that are applied to the builder: `install` and, if there is one, `configure`.
+    pub(crate) steps: String,
 }
 
 /// `rbac.yaml`.
@@ -189,8 +189,8 @@ impl MainView {
             package: model.package.clone(),
             server: literal(&settings.server),
             contract: settings.contract,
-            assemble: if model.configure {
-                format!("|builder| ::{krate}::configure({install}(builder))")
+            steps: if model.configure {
+                format!("{install}, ::{krate}::configure")
             } else {
                 install
             },

@@ -12,9 +12,11 @@ pub use apiloom_meta::codegen::*;
 #[cfg(feature = "server")]
 pub use crate::__allocator as allocator;
 #[cfg(feature = "server")]
+pub use crate::__serve as serve;
+#[cfg(feature = "server")]
 pub use allocator::{ALLOCATOR, Allocator};
 #[cfg(feature = "server")]
-pub use serving::main;
+pub use serving::{HAS_BUILT_IN, main};
 
 /// The version of this interface. It changes whenever older generated code would not fit; generated files check it.
 pub const CONTRACT: u32 = 1;

@@ -14,3 +14,7 @@ pub mod admission {}
 #[cfg(feature = "server")]
 #[doc = include_str!("docs/auth.md")]
 pub mod auth {}
+
+#[cfg(feature = "server")]
+#[doc = include_str!("docs/built_in.md")]
+pub mod built_in {}

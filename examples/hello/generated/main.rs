@@ -3,5 +3,5 @@
 ::apiloom::codegen::allocator!();
 #[rustfmt::skip]
 fn main() -> ::std::process::ExitCode {
-    ::apiloom::codegen::main("hello-server", 1, ::hello::generated::install)
+    ::apiloom::codegen::serve!("hello-server", 1, ::hello::generated::install)
 }

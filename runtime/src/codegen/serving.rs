@@ -1,4 +1,4 @@
-//! The entry point of the generated `main`.
+//! The entry point of the generated `main`: `serve!(name, contract, steps..)`.
 
 use std::process::ExitCode;
 
@@ -18,4 +18,29 @@ pub fn main(name: &str, contract: u32, assemble: impl FnOnce(Builder) -> Builder
         return ExitCode::FAILURE;
     }
     apiloom_server::server::main(name, assemble)
+}
+
+/// Whether a cargo feature for built-in kinds is on.
+pub const HAS_BUILT_IN: bool = cfg!(any(feature = "apis-core", feature = "apis-coordination"));
+
+/// The body of the generated `main`: its steps register what is served, after the built-in kinds if the package has the
+/// feature `apis` and it is on. A macro sees the features of the package in which it is used.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __serve {
+    ($name:expr, $contract:expr, $($step:path),+ $(,)?) => {{
+        #[allow(unexpected_cfgs, reason = "a package need not have the feature")]
+        const IS_ON: bool = cfg!(feature = "apis");
+        const {
+            assert!(
+                !IS_ON || $crate::codegen::HAS_BUILT_IN,
+                "the feature `apis` of this package enables no built-in kinds; write in Cargo.toml: apis = [\"apiloom/apis\"]"
+            );
+        }
+        $crate::codegen::main($name, $contract, |builder| {
+            let builder = if IS_ON { builder.all_built_in() } else { builder };
+            $(let builder = $step(builder);)+
+            builder
+        })
+    }};
 }

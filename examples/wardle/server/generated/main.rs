@@ -3,9 +3,7 @@
 ::apiloom::codegen::allocator!();
 #[rustfmt::skip]
 fn main() -> ::std::process::ExitCode {
-    ::apiloom::codegen::main(
-        "wardle-server",
-        1,
-        |builder| ::wardle::configure(::wardle::generated::install(builder)),
+    ::apiloom::codegen::serve!(
+        "wardle-server", 1, ::wardle::generated::install, ::wardle::configure
     )
 }

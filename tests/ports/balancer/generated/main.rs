@@ -3,9 +3,7 @@
 ::apiloom::codegen::allocator!();
 #[rustfmt::skip]
 fn main() -> ::std::process::ExitCode {
-    ::apiloom::codegen::main(
-        "balancer-kinds-server",
-        1,
-        ::balancer_kinds::generated::install,
+    ::apiloom::codegen::serve!(
+        "balancer-kinds-server", 1, ::balancer_kinds::generated::install
     )
 }

@@ -3,9 +3,7 @@
 ::apiloom::codegen::allocator!();
 #[rustfmt::skip]
 fn main() -> ::std::process::ExitCode {
-    ::apiloom::codegen::main(
-        "certificate-kinds-server",
-        1,
-        ::certificate_kinds::generated::install,
+    ::apiloom::codegen::serve!(
+        "certificate-kinds-server", 1, ::certificate_kinds::generated::install
     )
 }

@@ -3,5 +3,5 @@
 ::apiloom::codegen::allocator!();
 #[rustfmt::skip]
 fn main() -> ::std::process::ExitCode {
-    ::apiloom::codegen::main("core-kinds-server", 1, ::core_kinds::generated::install)
+    ::apiloom::codegen::serve!("core-kinds-server", 1, ::core_kinds::generated::install)
 }

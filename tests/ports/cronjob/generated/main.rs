@@ -3,9 +3,7 @@
 ::apiloom::codegen::allocator!();
 #[rustfmt::skip]
 fn main() -> ::std::process::ExitCode {
-    ::apiloom::codegen::main(
-        "cronjob-kinds-server",
-        1,
-        ::cronjob_kinds::generated::install,
+    ::apiloom::codegen::serve!(
+        "cronjob-kinds-server", 1, ::cronjob_kinds::generated::install
     )
 }

@@ -3,5 +3,7 @@
 ::apiloom::codegen::allocator!();
 #[rustfmt::skip]
 fn main() -> ::std::process::ExitCode {
-    ::apiloom::codegen::main("route-kinds-server", 1, ::route_kinds::generated::install)
+    ::apiloom::codegen::serve!(
+        "route-kinds-server", 1, ::route_kinds::generated::install
+    )
 }

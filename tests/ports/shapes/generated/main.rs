@@ -3,9 +3,7 @@
 ::apiloom::codegen::allocator!();
 #[rustfmt::skip]
 fn main() -> ::std::process::ExitCode {
-    ::apiloom::codegen::main(
-        "shapes-kinds-server",
-        1,
-        ::shapes_kinds::generated::install,
+    ::apiloom::codegen::serve!(
+        "shapes-kinds-server", 1, ::shapes_kinds::generated::install
     )
 }

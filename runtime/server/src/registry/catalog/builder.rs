@@ -310,8 +310,14 @@ pub(super) fn refuse_own_kinds(
             own.group == def.group && (own.plural == def.plural || own.kind == def.kind)
         });
         if let Some(own) = taken {
+            let is_in_all = own.group == Namespace::GROUP && own.plural == Namespace::PLURAL;
+            let advice = if is_in_all {
+                ""
+            } else {
+                "; choose another group or other names, or leave out the built-in kinds (the feature `apis` of the server's package)"
+            };
             let why = format!(
-                "the server itself serves the kind {} and the resource {} of {}",
+                "the server itself serves the kind {} and the resource {} of {}{advice}",
                 own.kind,
                 own.plural,
                 group_label(&own.group)

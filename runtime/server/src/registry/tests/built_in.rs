@@ -40,3 +40,51 @@ fn kinds_that_would_share_keys_are_refused() {
         ]
     );
 }
+
+#[cfg(feature = "apis-coordination")]
+#[test]
+fn a_users_kind_cannot_have_the_names_of_a_built_in_kind() {
+    use apiloom_apis::coordination::v1::Lease;
+    use apiloom_meta::kind::Place;
+    /// A kind with the resource name of leases.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    struct Tenancy {
+        metadata: ObjectMeta,
+    }
+    impl ApiType for Tenancy {}
+    resource!(Tenancy, "v1", "Tenancy", "leases", |def| ResourceDef {
+        group: "coordination.k8s.io".into(),
+        place: Some(Place {
+            file: "src/v1.rs",
+            line: 7,
+        }),
+        ..def
+    });
+    let expected = "src/v1.rs:7: Tenancy of coordination.k8s.io/v1: the server itself serves the kind Lease and the resource leases of group coordination.k8s.io; \
+        choose another group or other names, or leave out the built-in kinds (the feature `apis` of the server's package)";
+    // Before the built-in kind, and after it.
+    let mut builder = Registry::builder(Memory::new());
+    builder.kind::<Tenancy>();
+    builder.built_in::<Lease>();
+    assert_eq!(builder.build().unwrap_err(), [expected]);
+    let mut builder = Registry::builder(Memory::new());
+    builder.built_in::<Lease>();
+    builder.kind::<Tenancy>();
+    assert_eq!(builder.build().unwrap_err(), [expected]);
+    // The same names in another group are another kind.
+    let mut builder = Registry::builder(Memory::new());
+    builder.built_in::<Lease>();
+    builder.kind::<Leases>();
+    assert!(builder.build().is_ok());
+}
+
+/// A kind with the resource name of leases, in a group of its own.
+#[cfg(feature = "apis-coordination")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Leases {
+    metadata: ObjectMeta,
+}
+#[cfg(feature = "apis-coordination")]
+impl ApiType for Leases {}
+#[cfg(feature = "apis-coordination")]
+resource!(Leases, "v1", "Lease", "leases", |def| def);
