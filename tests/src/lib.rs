@@ -6,6 +6,7 @@
 )]
 
 mod client;
+mod client_program;
 mod cluster;
 pub mod etcd;
 mod kubectl;
@@ -16,6 +17,7 @@ pub mod transcript;
 pub mod wardle;
 
 pub use client::{Access, Answer, Client, NoWatch, Watch, WebSocket, created, revision};
+pub use client_program::run_client;
 pub use cluster::{Backend, Cluster};
 pub use kubectl::{Kubectl, Output};
 pub use progress::Progress;

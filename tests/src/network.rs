@@ -12,6 +12,7 @@ use crate::etcd::Place;
 /// A TCP proxy that can be cut.
 pub struct Proxy {
     address: String,
+    target: watch::Sender<String>,
     open: watch::Sender<bool>,
     /// Bytes per second from the target, per connection.
     limit: watch::Sender<Option<u32>>,
@@ -23,6 +24,7 @@ impl Proxy {
     pub async fn start(target: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
+        let (target, targeted) = watch::channel(target);
         let (open, opened) = watch::channel(true);
         let (limit, limited) = watch::channel(None);
         let connections = watch::Sender::new(0);
@@ -35,7 +37,8 @@ impl Proxy {
                     continue;
                 }
                 count.send_modify(|count| *count += 1);
-                let (target, opened, count) = (target.clone(), opened.clone(), count.clone());
+                let target = targeted.borrow().clone();
+                let (opened, count) = (opened.clone(), count.clone());
                 let limited = limited.clone();
                 tokio::spawn(async move {
                     pass_on(stream, target, opened, limited).await;
@@ -45,10 +48,16 @@ impl Proxy {
         });
         Self {
             address,
+            target,
             open,
             limit,
             connections,
         }
+    }
+
+    /// Sets the target of new connections.
+    pub fn retarget(&self, target: String) {
+        self.target.send_replace(target);
     }
 
     /// Limits the bytes per second from the target, or removes the limit.

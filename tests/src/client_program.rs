@@ -1,0 +1,124 @@
+//! Clients in other languages: programs that run checks against a server, and have it restarted.
+//!
+//! The last argument of a program is a kubeconfig. It prints a line for each check, and ends with a failure if one failed. A
+//! line `restart` asks for a restart of the server, `kill` for one after a kill; the program then waits for a line `done`
+//! on its standard input. The address of the server stays, since a proxy is in between.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use crate::Server;
+use crate::network::Proxy;
+
+/// Timeout of a program.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Runs a program against a new server. Panics with its output if it fails, runs no check or does not end.
+pub fn run_client(command: &mut Command) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let mut server = Server::start(&[]);
+    let proxy = runtime.block_on(Proxy::start(address(&server)));
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let text = std::fs::read_to_string(server.kubeconfig()).unwrap();
+    let text = text.replace(&address(&server), proxy.address());
+    std::fs::write(&kubeconfig, text).unwrap();
+    let mut program = Program::start(command.arg(&kubeconfig));
+    // The folder of the server is kept until the end.
+    let mut folders = vec![folder];
+    while let Some(line) = program.next_line() {
+        let (data, own) = match line.as_str() {
+            "restart" => server.stop(),
+            "kill" => server.kill(),
+            _ => continue,
+        };
+        folders.extend(own);
+        server = Server::start_in(&data, &[]);
+        proxy.retarget(address(&server));
+        program.answer("done\n");
+    }
+    program.finish();
+}
+
+/// Host and port of a server.
+fn address(server: &Server) -> String {
+    server.url().trim_start_matches("https://").to_owned()
+}
+
+/// A running program and its output so far.
+struct Program {
+    process: Child,
+    deadline: Instant,
+    lines: Receiver<String>,
+    stderr: std::thread::JoinHandle<String>,
+    output: String,
+}
+
+impl Program {
+    fn start(command: &mut Command) -> Self {
+        let mut process = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        let (sender, lines) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            stdout
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
+        });
+        let mut stderr = process.stderr.take().unwrap();
+        let stderr = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            // What was read before an error is shown.
+            let _ = stderr.read_to_end(&mut bytes);
+            String::from_utf8_lossy(&bytes).into_owned()
+        });
+        Self {
+            process,
+            deadline: Instant::now() + PATIENCE,
+            lines,
+            stderr,
+            output: String::new(),
+        }
+    }
+
+    /// The next line of its output; `None` at its end.
+    fn next_line(&mut self) -> Option<String> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        match self.lines.recv_timeout(left) {
+            Ok(line) => {
+                self.output.push_str(&line);
+                self.output.push('\n');
+                Some(line)
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                self.output.push_str("the program did not end\n");
+                self.process.kill().unwrap();
+                None
+            }
+        }
+    }
+
+    /// Writes to its standard input.
+    fn answer(&mut self, text: &str) {
+        let stdin = self.process.stdin.as_mut().unwrap();
+        // A program that has ended fails by its exit code.
+        let _ = stdin.write_all(text.as_bytes());
+    }
+
+    fn finish(mut self) {
+        let status = self.process.wait().unwrap();
+        let stderr = self.stderr.join().unwrap();
+        let output = self.output;
+        assert!(status.success(), "{status}:\n{output}{stderr}");
+        let is_ok = |line: &str| line.ends_with(": ok");
+        assert!(output.lines().any(is_ok), "no check ran:\n{output}{stderr}");
+    }
+}
