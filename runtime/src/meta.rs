@@ -11,6 +11,7 @@ pub use apiloom_meta::DurationRangeError;
 pub use apiloom_meta::FieldError;
 pub use apiloom_meta::FieldErrorKind;
 pub use apiloom_meta::FieldPath;
+pub use apiloom_meta::FieldsV1;
 pub use apiloom_meta::GroupDef;
 pub use apiloom_meta::GroupKind;
 pub use apiloom_meta::GroupResource;

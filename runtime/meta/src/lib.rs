@@ -27,6 +27,7 @@ pub mod query;
 pub mod schema;
 pub mod selector;
 pub mod testing;
+mod transcode;
 pub mod types;
 pub mod validation;
 

@@ -1,5 +1,6 @@
 //! The type-erased object: a JSON document with `apiVersion`, `kind` and `metadata`.
 
+mod tree;
 mod typed;
 
 use std::fmt;
@@ -63,11 +64,11 @@ impl Object {
             _ => None,
         }
     }
-    /// The document of the object.
+    /// The document of the object. The values of `fieldsV1` are strings with their JSON, see [`Object::into_tree`].
     pub fn into_value(self) -> Value {
         self.document
     }
-    /// The document, a JSON object.
+    /// The document, a JSON object. The values of `fieldsV1` are strings with their JSON, see [`Object::into_tree`].
     pub fn as_value(&self) -> &Value {
         &self.document
     }
@@ -267,12 +268,6 @@ impl Object {
     /// If the document cannot be decoded as the type.
     pub fn to_typed<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         T::deserialize(&self.document)
-    }
-}
-
-impl serde::Serialize for Object {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.document.serialize(serializer)
     }
 }
 

@@ -137,6 +137,44 @@ impl Patch {
         &self.strict
     }
 
+    /// Whether the patch may read or change `metadata.managedFields`. If not, a document can be patched without it.
+    pub fn may_touch_managed_fields(&self) -> bool {
+        const PATH: [&str; 2] = ["metadata", "managedFields"];
+        let is_directive = |name: &String| name.starts_with('$');
+        match &self.change {
+            Change::Json(JsonPatch(operations)) => operations.iter().any(|operation| {
+                let from = match operation {
+                    PatchOperation::Move(op) => Some(&op.from),
+                    PatchOperation::Copy(op) => Some(&op.from),
+                    _ => None,
+                };
+                let from = from.map(|from| &**from);
+                [Some(operation.path()), from]
+                    .into_iter()
+                    .flatten()
+                    .any(|pointer| {
+                        let mut pairs = pointer.tokens().zip(PATH);
+                        pairs.all(|(token, name)| token.decoded() == name)
+                    })
+            }),
+            Change::Merge(document) => match document.get(PATH[0]) {
+                None => false,
+                Some(Value::Object(metadata)) => metadata.contains_key(PATH[1]),
+                Some(_) => true,
+            },
+            Change::Strategic(document) => {
+                document.keys().any(is_directive)
+                    || match document.get(PATH[0]) {
+                        None => false,
+                        Some(Value::Object(metadata)) => {
+                            metadata.contains_key(PATH[1]) || metadata.keys().any(is_directive)
+                        }
+                        Some(_) => true,
+                    }
+            }
+        }
+    }
+
     /// Applies the patch; on error the target is unchanged. A strategic merge patch merges as the schema of the target
     /// says.
     ///

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::LazyLock;
 
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
@@ -13,6 +14,8 @@ use serde::de::{
 use serde_json::{Map, Number, Value};
 
 use super::decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};
+use super::json_text::JsonText;
+use super::keys::{Key, shortest};
 use super::limits::{MAX_DEPTH, MAX_MERGE_KEYS, TOO_DEEP};
 use super::{encoding, syntax};
 use crate::field::{MAX_PATH_BYTES, go_quote, shortened};
@@ -54,6 +57,15 @@ pub(super) fn decode(
     format: Format,
     node: Option<&Node>,
 ) -> Result<DecodedDocument, DecodeError> {
+    decode_by(body, format, node, node.is_some())
+}
+
+fn decode_by(
+    body: &[u8],
+    format: Format,
+    node: Option<&Node>,
+    has_schema: bool,
+) -> Result<DecodedDocument, DecodeError> {
     let text = match (std::str::from_utf8(body), format) {
         (Ok(text), _) => Cow::Borrowed(text),
         (Err(_), Format::Json) => Cow::Owned(encoding::replace_invalid(body)),
@@ -62,7 +74,7 @@ pub(super) fn decode(
             return Err(DecodeError::Syntax(text));
         }
     };
-    let mut walk = Walk::new(node, format);
+    let mut walk = Walk::new(node, format, has_schema);
     let value = match format {
         Format::Json => json(&text, node, &mut walk),
         Format::Yaml => yaml(&text, node, &mut walk),
@@ -74,9 +86,17 @@ pub(super) fn decode(
     }
 }
 
+/// Decodes the JSON of an object without its schema: only `fieldsV1` is not free.
+pub(super) fn stored(body: &[u8]) -> Result<DecodedDocument, DecodeError> {
+    decode_by(body, Format::Json, Some(&STORED), false)
+}
+
+/// An object of any kind.
+static STORED: LazyLock<Node> = LazyLock::new(Node::of_any_object);
+
 /// Decodes a document in memory against a node.
 pub(super) fn document(document: Value, node: &Node) -> Result<DecodedDocument, DecodeError> {
-    let mut walk = Walk::new(Some(node), Format::Json);
+    let mut walk = Walk::new(Some(node), Format::Json, true);
     let value = Seed::root(Some(node), &mut walk)
         .deserialize(document)
         .map_err(|error| DecodeError::Syntax(error.to_string()))?;
@@ -92,7 +112,7 @@ fn json<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
     let Some(text) = encoding::replace_lone_surrogates(text) else {
         return Err(syntax::json(&failed, text.as_bytes()));
     };
-    *walk = Walk::new(node, Format::Json);
+    *walk = Walk::new(node, Format::Json, walk.has_schema);
     json_here(&text, node, walk).map_err(|error| syntax::json(&error, text.as_bytes()))
 }
 
@@ -114,7 +134,7 @@ fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<V
         Err(error) if syntax::is_over_depth(&error) => {}
         decoded => return decoded.map_err(|error| syntax::yaml(&error)),
     }
-    *walk = Walk::new(node, Format::Yaml);
+    *walk = Walk::new(node, Format::Yaml, walk.has_schema);
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(YAML_STACK_BYTES);
         let decode = || {
@@ -181,7 +201,7 @@ fn go_name(node: &Node) -> Option<&str> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(node: Option<&'a Node>, format: Format) -> Self {
+    fn new(node: Option<&'a Node>, format: Format, has_schema: bool) -> Self {
         let owner = node.and_then(go_name);
         Self {
             strict: Vec::new(),
@@ -189,7 +209,7 @@ impl<'a> Walk<'a> {
             type_error: None,
             owner: owner.unwrap_or_default(),
             is_yaml: format == Format::Yaml,
-            has_schema: node.is_some(),
+            has_schema,
             expanded: 0,
         }
     }
@@ -229,7 +249,7 @@ impl<'a> Walk<'a> {
     }
 
     fn wrong_type(&mut self, node: &Node, found: &str, path: &Path<'_>) {
-        if self.type_error.is_none() {
+        if self.type_error.is_none() && self.has_schema {
             let place = match (path.fields_only(), self.owner) {
                 (fields, "") if fields.is_empty() => {
                     format!("Go value of type {}", go_type(node))
@@ -339,6 +359,17 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
                 Value::Null
             }
         }
+    }
+
+    /// Keeps an object as the text of its JSON.
+    fn text<'de, A: MapAccess<'de>>(self, access: A) -> Result<Value, A::Error> {
+        let mut text = Vec::with_capacity(256);
+        let written = JsonText::new(&mut text, self.walk.is_yaml, self.depth).members(access);
+        // Also after an error, which may be that of the limit.
+        let counted = self.walk.expand(text.len());
+        written.and(counted)?;
+        let text = String::from_utf8(text).map_err(A::Error::custom)?;
+        Ok(Value::String(text))
     }
 
     fn integer(self, number: Number) -> Value {
@@ -494,6 +525,9 @@ impl<'de> Visitor<'de> for Seed<'_, '_, '_> {
             }
             return Ok(Value::Null);
         }
+        if self.node.is_some_and(|node| node.is_json_text) {
+            return self.text(access);
+        }
         let outer = self.walk.owner;
         if let Some(name) = self.node.and_then(go_name) {
             self.walk.owner = name;
@@ -579,83 +613,12 @@ fn zero(node: &Node) -> Value {
     }
 }
 
-/// A float; as an integer if it is printed like one, so that storing and decoding does not change it.
-fn shortest(value: f64) -> Value {
-    if value.fract() == 0.0 && value.abs() < 1e21 && !(value == 0.0 && value.is_sign_negative()) {
-        let digits = value.to_string();
-        if let Ok(whole) = digits.parse::<i64>() {
-            return Value::from(whole);
-        }
-        if let Ok(whole) = digits.parse::<u64>() {
-            return Value::from(whole);
-        }
-    }
-    Number::from_f64(value).map_or(Value::Null, Value::Number)
-}
-
 /// A float in its shortest form.
 fn go_number(value: f64) -> String {
     if (1e-6..1e16).contains(&value.abs()) || value == 0.0 {
         return format!("{value:?}");
     }
     String::from_utf8_lossy(&super::encode::json(&value)).into_owned()
-}
-
-/// A key of a map, with its line number in YAML.
-struct Key {
-    is_yaml: bool,
-}
-
-impl<'de> DeserializeSeed<'de> for Key {
-    type Value = (String, Option<u64>);
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        use serde::Deserialize;
-        if !self.is_yaml {
-            return Ok((String::deserialize(deserializer)?, None));
-        }
-        let key = serde_saphyr::Spanned::<YamlKey>::deserialize(deserializer)?;
-        let line = key.referenced.line();
-        Ok((key.value.0, Some(line)))
-    }
-}
-
-/// A key of YAML, converted to JSON as in Go: a plain `yes` is `true` and a plain `014` is `12`.
-struct YamlKey(String);
-
-impl<'de> serde::Deserialize<'de> for YamlKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(YamlKeyVisitor).map(Self)
-    }
-}
-
-struct YamlKeyVisitor;
-
-impl<'de> Visitor<'de> for YamlKeyVisitor {
-    type Value = String;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key that is a string, a number or a boolean")
-    }
-    fn visit_bool<E>(self, key: bool) -> Result<String, E> {
-        Ok(key.to_string())
-    }
-    fn visit_i64<E>(self, key: i64) -> Result<String, E> {
-        Ok(key.to_string())
-    }
-    fn visit_u64<E>(self, key: u64) -> Result<String, E> {
-        Ok(key.to_string())
-    }
-    fn visit_f64<E>(self, key: f64) -> Result<String, E> {
-        let digits = super::encode::json(&shortest(key));
-        Ok(String::from_utf8_lossy(&digits).into_owned())
-    }
-    fn visit_str<E>(self, key: &str) -> Result<String, E> {
-        Ok(key.to_owned())
-    }
-    fn visit_string<E>(self, key: String) -> Result<String, E> {
-        Ok(key)
-    }
 }
 
 /// Skips a value, with the same limit for its nesting.

@@ -67,6 +67,9 @@ fn value(value: &Value, node: Option<&Node>, out: &mut Vec<u8>) {
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
         Value::Number(number) => append(number, out),
+        Value::String(text) if node.is_some_and(|node| node.is_json_text) => {
+            out.extend_from_slice(text.as_bytes());
+        }
         Value::String(text) => append_string(text, out),
         Value::Array(elements) => {
             let node = node.and_then(|node| node.items.as_deref());

@@ -4,6 +4,8 @@ mod decode;
 mod decoded;
 mod encode;
 mod encoding;
+mod json_text;
+mod keys;
 mod limits;
 mod peek;
 mod syntax;
@@ -76,6 +78,15 @@ pub fn decode_value(body: &[u8], format: Format) -> Result<Value, DecodeError> {
 /// As [`decode_value`].
 pub fn decode_freely(body: &[u8], format: Format) -> Result<DecodedDocument, DecodeError> {
     decode::decode(body, format, None)
+}
+
+/// Decodes the JSON of a stored object without a schema, as [`decode_value`] does. As in all documents of objects, the
+/// values of `fieldsV1` are strings with their JSON; one that is no object becomes null.
+///
+/// # Errors
+/// As [`decode_value`].
+pub fn decode_stored(json: &[u8]) -> Result<Value, DecodeError> {
+    decode::stored(json).map(|decoded| decoded.value)
 }
 
 /// As [`decode`], for JSON that is not an object of a kind.

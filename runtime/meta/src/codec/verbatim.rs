@@ -76,6 +76,10 @@ impl<'a> Walk<'a> {
     }
 
     fn value(&self, at: usize, node: Option<&Node>, depth: usize) -> Option<usize> {
+        if node.is_some_and(|node| node.is_json_text) {
+            self.literal(at, b"{")?;
+            return self.text(at, depth);
+        }
         match self.json.get(at)? {
             b'"' => self.string(at),
             b'{' => self.object(at, node, depth),
@@ -152,6 +156,30 @@ impl<'a> Walk<'a> {
             match self.literal(at, b",") {
                 Some(next) => at = next,
                 None => return self.literal(at, b"]"),
+            }
+        }
+    }
+
+    /// A value that documents hold as text: in canonical form, with members in any order.
+    fn text(&self, at: usize, depth: usize) -> Option<usize> {
+        let (is_object, close): (bool, &[u8]) = match self.json.get(at)? {
+            b'{' => (true, b"}"),
+            b'[' => (false, b"]"),
+            _ => return self.value(at, None, depth),
+        };
+        let depth = Some(depth + 1).filter(|depth| *depth < MAX_DEPTH)?;
+        let mut at = at + 1;
+        if let Some(end) = self.literal(at, close) {
+            return Some(end);
+        }
+        loop {
+            if is_object {
+                at = self.string(at).and_then(|end| self.literal(end, b":"))?;
+            }
+            at = self.text(at, depth)?;
+            match self.literal(at, b",") {
+                Some(next) => at = next,
+                None => return self.literal(at, close),
             }
         }
     }

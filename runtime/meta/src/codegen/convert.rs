@@ -227,12 +227,16 @@ const ENVELOPE: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// # Errors
 /// When the document cannot be deserialized as the type, or a value has no counterpart.
 pub fn convert_document<A: DeserializeOwned, B: ConvertFrom<A> + Serialize>(
-    document: Value,
+    mut document: Value,
 ) -> Result<Value, String> {
     let envelope: Vec<(&str, Value)> = ENVELOPE
         .into_iter()
         .filter_map(|name| document.get(name).map(|value| (name, value.clone())))
         .collect();
+    if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
+        // They are large, and stay as they are.
+        metadata.remove("managedFields");
+    }
     let typed: A = serde_json::from_value(document).map_err(|error| error.to_string())?;
     let converted = B::convert_from(typed).map_err(|error| error.to_string())?;
     let mut out = serde_json::to_value(converted).map_err(|error| error.to_string())?;

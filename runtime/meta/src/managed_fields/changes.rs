@@ -23,6 +23,21 @@ pub struct FieldChanges {
 }
 
 impl FieldChanges {
+    /// Whether no field differs.
+    pub fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
+    }
+
+    /// As [`FieldSet::without_system_fields`].
+    #[must_use]
+    pub fn without_system_fields(self) -> Self {
+        Self {
+            removed: self.removed.without_system_fields(),
+            modified: self.modified.without_system_fields(),
+            added: self.added.without_system_fields(),
+        }
+    }
+
     /// The fields with a new value.
     pub fn set(&self) -> FieldSet {
         self.modified.union(&self.added)

@@ -1,10 +1,13 @@
 //! The entries of `metadata.managedFields`.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
 use super::field_set::FieldSet;
+use super::fields_json::FieldsError;
 use crate::object::Object;
 use crate::types::Time;
 
@@ -41,7 +44,8 @@ pub struct Manager {
 }
 
 impl Manager {
-    fn is_same(&self, other: &Self) -> bool {
+    /// Whether both have one entry.
+    pub fn is_same(&self, other: &Self) -> bool {
         self.identity() == other.identity()
     }
 
@@ -70,19 +74,87 @@ impl std::fmt::Display for Manager {
 }
 
 /// The fields of one manager.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ManagedEntry {
     /// Who owns them.
     pub manager: Manager,
     /// When the set, or for [`Operation::Update`] a value, last changed; as in the document. `None` if the write that
     /// created the entry changed no value.
     pub time: Option<String>,
-    /// The fields.
-    pub fields: FieldSet,
+    fields: EntryFields,
+}
+
+/// The fields of an entry: as the document has them, as a set once that is needed, or both.
+#[derive(Clone, Debug)]
+struct EntryFields {
+    /// The JSON of the document; `None` after a change.
+    json: Option<String>,
+    set: OnceLock<FieldSet>,
+}
+
+impl ManagedEntry {
+    /// An entry with these fields.
+    pub fn new(manager: Manager, time: Option<String>, fields: FieldSet) -> Self {
+        let fields = EntryFields {
+            json: None,
+            set: fields.into(),
+        };
+        Self {
+            manager,
+            time,
+            fields,
+        }
+    }
+
+    /// The fields, which the first call reads from the JSON of the document.
+    ///
+    /// # Errors
+    /// If that is not valid.
+    pub fn fields(&self) -> Result<&FieldSet, FieldsError> {
+        let EntryFields { json, set } = &self.fields;
+        if let (None, Some(json)) = (set.get(), json) {
+            let read = FieldSet::from_json(json)?;
+            return Ok(set.get_or_init(|| read));
+        }
+        Ok(set.get_or_init(FieldSet::default))
+    }
+
+    /// Sets the fields.
+    pub fn set_fields(&mut self, fields: FieldSet) {
+        self.fields = EntryFields {
+            json: None,
+            set: fields.into(),
+        };
+    }
+
+    /// The fields as JSON, which is that of the document if they were not set.
+    pub fn fields_json(&self) -> Cow<'_, str> {
+        let EntryFields { json, set } = &self.fields;
+        match json {
+            Some(json) => Cow::Borrowed(json),
+            None => Cow::Owned(set.get().map(FieldSet::to_json).unwrap_or_default()),
+        }
+    }
+
+    /// Whether it has no fields. JSON that is not valid has some.
+    fn is_empty(&self) -> bool {
+        let EntryFields { json, set } = &self.fields;
+        match (set.get(), json) {
+            (Some(set), _) => set.is_empty(),
+            (None, Some(json)) => json == "{}",
+            (None, None) => true,
+        }
+    }
+
+    fn has_same_fields(&self, other: &Self) -> bool {
+        let [a, b] = [self, other].map(|entry| entry.fields.json.as_ref());
+        (a.is_some() && a == b)
+            || matches!((self.fields(), other.fields()), (Ok(a), Ok(b)) if a == b)
+    }
 }
 
 /// Who owns which fields of an object.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct ManagedFields {
     entries: Vec<ManagedEntry>,
 }
@@ -130,17 +202,47 @@ impl ManagedFields {
         object.meta()?.get("managedFields")
     }
 
-    /// Reads the entries of an object.
+    /// Reads the entries of an object that was stored. Their fields are not read before they are needed.
     ///
     /// # Errors
     /// If one of them is not valid; the text says why.
     pub fn read(object: &Object) -> Result<Self, String> {
+        Self::read_entries(object, |_| Ok(()))
+    }
+
+    /// Reads the entries that a client sends, with their fields; except for those fields that are those of `known`
+    /// entries, they are written as they are read.
+    ///
+    /// # Errors
+    /// As [`ManagedFields::read`].
+    pub fn read_sent(object: &Object, known: &Self) -> Result<Self, String> {
+        let known = known.entries.iter();
+        let known: BTreeSet<&str> = known
+            .filter_map(|entry| entry.fields.json.as_deref())
+            .collect();
+        Self::read_entries(object, |entry| {
+            let json = entry.fields.json.as_deref();
+            if json.is_some_and(|json| known.contains(json)) {
+                return Ok(());
+            }
+            entry.fields()?;
+            entry.fields.json = None;
+            Ok(())
+        })
+    }
+
+    fn read_entries(
+        object: &Object,
+        check: impl Fn(&mut ManagedEntry) -> Result<(), FieldsError>,
+    ) -> Result<Self, String> {
         let entries = Self::value(object).and_then(Value::as_array);
         let entries = entries.into_iter().flatten();
-        let entries: Result<Vec<ManagedEntry>, String> = entries
-            .enumerate()
-            .map(|(index, entry)| read_entry(index, entry))
-            .collect();
+        let read = |(index, entry)| {
+            let mut entry = read_entry(index, entry)?;
+            check(&mut entry).map_err(|why| format!("metadata.managedFields[{index}]: {why}"))?;
+            Ok(entry)
+        };
+        let entries: Result<Vec<ManagedEntry>, String> = entries.enumerate().map(read).collect();
         let mut entries = entries?;
         // The last of several entries of a manager counts. A client may send thousands.
         if entries.len() > 1 {
@@ -156,6 +258,14 @@ impl ManagedFields {
         Ok(Self { entries })
     }
 
+    /// Checks the entries of an object, with their fields.
+    ///
+    /// # Errors
+    /// As [`ManagedFields::read`].
+    pub fn check(object: &Object) -> Result<(), String> {
+        Self::read_sent(object, &Self::default()).map(drop)
+    }
+
     /// Whether the entries that a client sends ask to clear them: there is one, and it is empty.
     pub fn are_cleared(object: &Object) -> bool {
         let entries = Self::value(object).and_then(Value::as_array);
@@ -165,7 +275,7 @@ impl ManagedFields {
 
     /// Writes the entries to an object, sorted, without those that own nothing.
     pub fn write(mut self, object: &mut Object) {
-        self.entries.retain(|entry| !entry.fields.is_empty());
+        self.entries.retain(|entry| !entry.is_empty());
         self.entries.sort_by(|a, b| {
             let (a, b) = ((seconds(a), &a.manager), (seconds(b), &b.manager));
             (a.1.operation.cmp(&b.1.operation))
@@ -191,11 +301,14 @@ impl ManagedFields {
 
     /// Merges the oldest entries of [`Operation::Update`] of each version while there are more than
     /// [`MAX_UPDATE_ENTRIES`].
-    pub fn merge_oldest(&mut self) {
+    ///
+    /// # Errors
+    /// If the fields of an entry that is merged are not valid.
+    pub fn merge_oldest(&mut self) -> Result<(), FieldsError> {
         let is_update = |entry: &ManagedEntry| entry.manager.operation == Operation::Update;
         let mut updates = self.entries.iter().filter(|entry| is_update(entry)).count();
         if updates <= MAX_UPDATE_ENTRIES {
-            return;
+            return Ok(());
         }
         let (mut oldest, others): (Vec<_>, Vec<_>) = self.entries.drain(..).partition(is_update);
         oldest.sort_by(|a, b| {
@@ -216,7 +329,7 @@ impl ManagedFields {
                 Some(bucket) => {
                     bucket.manager.name = ANCIENT_CHANGES.to_owned();
                     bucket.manager.subresource = String::new();
-                    bucket.fields = bucket.fields.union(&entry.fields);
+                    bucket.set_fields(bucket.fields()?.union(entry.fields()?));
                     bucket.time = entry.time;
                     updates -= 1;
                 }
@@ -228,25 +341,27 @@ impl ManagedFields {
             let is_merged = entry.manager.name == ANCIENT_CHANGES;
             let mut same = kept.iter_mut().filter(|_| is_merged);
             match same.find(|kept| kept.manager.is_same(&entry.manager)) {
-                Some(kept) => kept.fields = kept.fields.union(&entry.fields),
+                Some(kept) => kept.set_fields(kept.fields()?.union(entry.fields()?)),
                 None => kept.push(entry),
             }
         }
         self.entries = kept;
+        Ok(())
     }
 
     /// Whether the entries differ from others in nothing but their times.
     pub fn differ_in_time(&self, other: &Self) -> bool {
-        if self.entries.len() != other.entries.len() || self == other {
+        if self.entries.len() != other.entries.len() {
             return false;
         }
-        let sorted = |managed: &Self| {
-            let mut entries = managed.entries.clone();
+        let [own, others] = [self, other].map(|managed| {
+            let mut entries: Vec<&ManagedEntry> = managed.entries.iter().collect();
             entries.sort_by(|a, b| a.manager.identity().cmp(&b.manager.identity()));
             entries
-        };
-        let mut pairs = sorted(self).into_iter().zip(sorted(other));
-        pairs.all(|(a, b)| a.manager == b.manager && a.fields == b.fields)
+        });
+        let pairs = || own.iter().zip(&others);
+        pairs().any(|(a, b)| a.time != b.time)
+            && pairs().all(|(a, b)| a.manager == b.manager && a.has_same_fields(b))
     }
 }
 
@@ -280,9 +395,19 @@ fn read_entry(index: usize, entry: &Value) -> Result<ManagedEntry, String> {
             "metadata.managedFields[{index}]: fieldsType must be `FieldsV1`"
         ));
     }
-    let fields = entry.get("fieldsV1").unwrap_or(&Value::Null);
-    let fields = FieldSet::from_value(fields)
-        .map_err(|error| format!("metadata.managedFields[{index}]: {error}"))?;
+    let fields = match entry.get("fieldsV1") {
+        Some(Value::String(json)) => EntryFields {
+            json: Some(json.clone()),
+            set: OnceLock::new(),
+        },
+        // As an admission plugin may write it.
+        tree => EntryFields {
+            json: None,
+            set: FieldSet::from_value(tree.unwrap_or(&Value::Null))
+                .map_err(|error| format!("metadata.managedFields[{index}]: {error}"))?
+                .into(),
+        },
+    };
     Ok(ManagedEntry {
         manager: Manager {
             name: text("manager").to_owned(),
@@ -296,6 +421,7 @@ fn read_entry(index: usize, entry: &Value) -> Result<ManagedEntry, String> {
 }
 
 fn to_value(entry: ManagedEntry) -> Value {
+    let fields = entry.fields_json().into_owned();
     let Manager {
         name,
         operation,
@@ -314,6 +440,6 @@ fn to_value(entry: ManagedEntry) -> Value {
     put("time", entry.time.unwrap_or_default());
     put("fieldsType", "FieldsV1".to_owned());
     put("subresource", subresource);
-    value.insert("fieldsV1".to_owned(), entry.fields.to_value());
+    value.insert("fieldsV1".to_owned(), Value::String(fields));
     Value::Object(value)
 }

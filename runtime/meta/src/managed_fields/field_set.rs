@@ -2,19 +2,16 @@
 
 use std::cmp::Ordering;
 
-use serde_json::{Map, Value};
-
-use super::path_element::{PathElement, PathElementError};
+use super::path_element::PathElement;
 
 /// A set of fields, as a tree of sorted lists. A field and the fields below it are members independently.
 ///
 /// ```
 /// use apiloom_meta::managed_fields::FieldSet;
-/// use serde_json::json;
-/// let a = FieldSet::from_value(&json!({"f:spec": {"f:color": {}, "f:size": {}}}))?;
-/// let b = FieldSet::from_value(&json!({"f:spec": {"f:size": {}}}))?;
-/// assert_eq!(a.difference(&b).to_value(), json!({"f:spec": {"f:color": {}}}));
-/// # Ok::<(), apiloom_meta::managed_fields::PathElementError>(())
+/// let a = FieldSet::from_json(r#"{"f:spec":{"f:color":{},"f:size":{}}}"#)?;
+/// let b = FieldSet::from_json(r#"{"f:spec":{"f:size":{}}}"#)?;
+/// assert_eq!(a.difference(&b).to_json(), r#"{"f:spec":{"f:color":{}}}"#);
+/// # Ok::<(), apiloom_meta::managed_fields::FieldsError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
@@ -46,6 +43,24 @@ impl FieldSet {
     pub fn len(&self) -> usize {
         let count = |node: &SetNode| usize::from(node.is_member) + node.below.len();
         self.nodes.iter().map(count).sum()
+    }
+
+    /// A set of these nodes, none of which is empty; the last one of several with the same element counts.
+    pub(super) fn of_nodes(mut nodes: Vec<SetNode>) -> Self {
+        // In the order of their texts elements are sorted but for numbers.
+        let is_sorted = |pair: &[SetNode]| pair[0].element < pair[1].element;
+        if !nodes.windows(2).all(is_sorted) {
+            nodes.reverse();
+            nodes.sort_by(|a, b| a.element.cmp(&b.element));
+            nodes.dedup_by(|later, kept| later.element == kept.element);
+        }
+        Self { nodes }
+    }
+
+    /// Replaces a node by one of the same element, which is not empty.
+    pub(super) fn replace(&mut self, index: usize, is_member: bool, below: Self) {
+        let node = &mut self.nodes[index];
+        (node.is_member, node.below) = (is_member, below);
     }
 
     pub(super) fn nodes(&self) -> &[SetNode] {
@@ -99,6 +114,16 @@ impl FieldSet {
                 below: a.below.union(&b.below),
             }),
             (one, other) => one.or(other).cloned(),
+        })
+    }
+
+    /// Whether all members are members of the other set.
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.nodes.iter().all(|node| {
+            let found = other.node(&node.element);
+            found.is_some_and(|other| {
+                (other.is_member || !node.is_member) && node.below.is_subset(&other.below)
+            })
         })
     }
 
@@ -196,50 +221,5 @@ impl FieldSet {
         for node in self.nodes.iter().filter(|node| !node.below.is_empty()) {
             node.below.append_paths(&path(node), paths);
         }
-    }
-
-    /// Reads the JSON of `fieldsV1`. Elements of a type that is not known are left out.
-    ///
-    /// # Errors
-    /// If a key is malformed.
-    pub fn from_value(fields: &Value) -> Result<Self, PathElementError> {
-        let mut nodes = Vec::new();
-        for (key, value) in fields.as_object().into_iter().flatten() {
-            if key == "." {
-                continue;
-            }
-            let Some(element) = PathElement::parse(key)? else {
-                continue;
-            };
-            let below = Self::from_value(value)?;
-            nodes.push(SetNode {
-                element,
-                // A field without any below it is a member; one with others says so by a dot.
-                is_member: below.is_empty() || value.get(".").is_some(),
-                below,
-            });
-        }
-        // The keys are in the order of their texts, which is not that of numbers.
-        nodes.sort_by(|a, b| a.element.cmp(&b.element));
-        let mut set = Self::default();
-        for node in nodes {
-            set.add(node.element, node.is_member, node.below);
-        }
-        Ok(set)
-    }
-
-    /// The JSON of `fieldsV1`.
-    pub fn to_value(&self) -> Value {
-        let fields = self.nodes.iter().map(|node| {
-            let mut below = node.below.to_value();
-            if let (true, Value::Object(below)) = (node.is_member, &mut below)
-                && !below.is_empty()
-            {
-                below.insert(".".to_owned(), Value::Object(Map::new()));
-            }
-            (node.element.to_key(), below)
-        });
-        // Collected, a map has half the size of one that grows.
-        Value::Object(fields.collect())
     }
 }

@@ -9,15 +9,18 @@ mod changes;
 mod check;
 mod entries;
 mod field_set;
+mod fields_json;
 mod merge;
 mod path_element;
 mod present;
+mod reconcile;
 mod remove;
 mod shape;
 
 pub use changes::FieldChanges;
 pub use entries::{MAX_UPDATE_ENTRIES, ManagedEntry, ManagedFields, Manager, Operation};
 pub use field_set::FieldSet;
+pub use fields_json::FieldsError;
 pub use path_element::{PathElement, PathElementError};
 
 /// Fields of the metadata without an owner, besides `apiVersion`, `kind` and `metadata` itself.

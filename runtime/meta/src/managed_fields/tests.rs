@@ -35,6 +35,11 @@ fn set(value: Value) -> FieldSet {
     FieldSet::from_value(&value).unwrap()
 }
 
+/// The tree of a set.
+fn value(set: &FieldSet) -> Value {
+    serde_json::from_str(&set.to_json()).unwrap()
+}
+
 #[test]
 fn fields_v1_is_read_and_written() {
     let fields = json!({"f:spec": {
@@ -44,7 +49,7 @@ fn fields_v1_is_read_and_written() {
         "i:3": {}
     }});
     let read = set(fields.clone());
-    assert_eq!(read.to_value(), fields);
+    assert_eq!(value(&read), fields);
     assert_eq!(
         read.paths(),
         [
@@ -128,7 +133,7 @@ fn fields_of_a_document_follow_its_schema() {
         "tags": ["a", "b", "b"], "args": ["x"], "free": {"deep": {"list": [1]}, "none": {}}
     }});
     assert_eq!(
-        schema().present_fields(&document).to_value(),
+        value(&schema().present_fields(&document)),
         json!({"f:spec": {
             "f:size": {}, "f:labels": {"f:a": {}}, "f:point": {}, "f:args": {},
             "f:ports": {
@@ -144,7 +149,7 @@ fn fields_of_a_document_follow_its_schema() {
 #[track_caller]
 fn check_changes(before: Value, after: Value, [removed, modified, added]: [Value; 3]) {
     let changes = schema().changed_fields(&json!({"spec": before}), &json!({"spec": after}));
-    let of = |set: &FieldSet| set.to_value().get("f:spec").cloned().unwrap_or(json!({}));
+    let of = |set: &FieldSet| value(set).get("f:spec").cloned().unwrap_or(json!({}));
     assert_eq!(of(&changes.removed), removed, "removed");
     assert_eq!(of(&changes.modified), modified, "modified");
     assert_eq!(of(&changes.added), added, "added");
@@ -306,7 +311,7 @@ fn structs_on_the_way_are_named_but_maps_and_items_are_not() {
         "f:free": {"f:deep": {"f:x": {}}}
     }});
     assert_eq!(
-        schema().with_named_fields(&set(below)).to_value(),
+        value(&schema().with_named_fields(&set(below))),
         json!({"f:spec": {
             ".": {},
             "f:labels": {".": {}, "f:a": {}},
@@ -314,6 +319,41 @@ fn structs_on_the_way_are_named_but_maps_and_items_are_not() {
             "f:free": {".": {}, "f:deep": {"f:x": {}}}
         }})
     );
+}
+
+/// The fields below `spec` after a change of the schema.
+#[track_caller]
+fn check_reconciled(owned: Value, reconciled: Option<Value>) {
+    let set = set(json!({ "f:spec": owned }));
+    let result = schema().reconciled_fields(&set);
+    let below = result.map(|set| value(&set)["f:spec"].clone());
+    assert_eq!(below, reconciled);
+}
+
+#[test]
+fn who_owned_parts_of_what_is_atomic_now_owns_it() {
+    let owner = || Some(json!({"f:size": {}, "f:point": {}}));
+    check_reconciled(
+        json!({"f:size": {}, "f:point": {"f:x": {}, "f:y": {}}}),
+        owner(),
+    );
+    check_reconciled(
+        json!({"f:size": {}, "f:point": {".": {}, "f:x": {"f:deep": {}}}}),
+        owner(),
+    );
+    let items = json!({"f:args": {".": {}, "v:\"a\"": {}, "v:\"b\"": {}}});
+    check_reconciled(items, Some(json!({"f:args": {}})));
+    // What is no longer atomic is owned without its fields, as it was; and all else stays.
+    for same in [
+        json!({"f:point": {}, "f:args": {}}),
+        json!({"f:labels": {}, "f:ports": {}}),
+        json!({"f:labels": {"f:a": {}}, "f:tags": {"v:\"a\"": {}}}),
+        json!({"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:name": {}}}}),
+        json!({"f:free": {"f:a": {"v:1": {}}}, "f:unknown": {"f:a": {}}}),
+        json!({}),
+    ] {
+        check_reconciled(same, None);
+    }
 }
 
 #[test]
@@ -431,7 +471,11 @@ fn the_last_of_several_entries_of_a_manager_counts() {
     let last = entry("a", "Update", "2026-01-02T00:00:00Z", "f:b");
     let other = entry("a", "Apply", "2026-01-02T00:00:00Z", "f:c");
     let read = ManagedFields::read(&object(vec![first, other, last])).unwrap();
-    let fields: Vec<Value> = read.entries().iter().map(|e| e.fields.to_value()).collect();
+    let fields: Vec<Value> = read
+        .entries()
+        .iter()
+        .map(|e| value(e.fields().unwrap()))
+        .collect();
     assert_eq!(fields, [json!({"f:c": {}}), json!({"f:b": {}})]);
 }
 
@@ -446,7 +490,7 @@ fn the_oldest_updates_are_merged_when_there_are_too_many() {
         .collect();
     entries.push(entry("x", "Apply", "2025-01-01T00:00:00Z", "f:x"));
     let mut managed = ManagedFields::read(&object(entries)).unwrap();
-    managed.merge_oldest();
+    managed.merge_oldest().unwrap();
     let updates = |managed: &ManagedFields| {
         let updates = managed.entries().iter();
         updates
@@ -458,7 +502,7 @@ fn the_oldest_updates_are_merged_when_there_are_too_many() {
         let mut entries = managed.entries().iter();
         entries
             .find(|e| e.manager.name == name)
-            .map(|e| (e.fields.to_value(), e.time.clone()))
+            .map(|e| (value(e.fields().unwrap()), e.time.clone()))
     };
     let merged = json!({"f:0": {}, "f:1": {}, "f:2": {}});
     let time = Some("2026-01-03T00:00:00Z".to_owned());
@@ -470,7 +514,7 @@ fn the_oldest_updates_are_merged_when_there_are_too_many() {
     more.manager.operation = Operation::Update;
     more.time = Some("2026-02-01T00:00:00Z".to_owned());
     managed.entries_mut().push(more);
-    managed.merge_oldest();
+    managed.merge_oldest().unwrap();
     assert_eq!(updates(&managed), MAX_UPDATE_ENTRIES);
     let (merged, _) = named(&managed, "ancient-changes").unwrap();
     assert_eq!(merged, json!({"f:0": {}, "f:1": {}, "f:2": {}, "f:3": {}}));

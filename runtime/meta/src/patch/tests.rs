@@ -467,3 +467,35 @@ proptest! {
         let _ = Patch::parse_strategic(&body);
     }
 }
+
+#[test]
+fn patches_that_may_touch_managed_fields_are_known() {
+    let json = |operation: &str| Patch::parse_json(format!("[{operation}]").as_bytes()).unwrap();
+    let merge = |patch: &str| Patch::parse_merge(patch.as_bytes()).unwrap();
+    let strategic = |patch: &str| Patch::parse_strategic(patch.as_bytes()).unwrap();
+    for touching in [
+        json(r#"{"op":"remove","path":"/metadata/managedFields"}"#),
+        json(r#"{"op":"test","path":"/metadata/managedFields/0/fieldsV1/f:spec","value":{}}"#),
+        json(r#"{"op":"replace","path":"/metadata","value":{}}"#),
+        json(r#"{"op":"add","path":"","value":{}}"#),
+        json(r#"{"op":"copy","path":"/spec/a","from":"/metadata"}"#),
+        json(r#"{"op":"move","path":"/spec/a","from":"/metadata/managedFields/0"}"#),
+        merge(r#"{"metadata":{"managedFields":null}}"#),
+        merge(r#"{"metadata":null}"#),
+        strategic(r#"{"metadata":{"managedFields":[]}}"#),
+        strategic(r#"{"metadata":{"$patch":"replace"}}"#),
+        strategic(r#"{"$patch":"replace"}"#),
+    ] {
+        assert!(touching.may_touch_managed_fields(), "{touching:?}");
+    }
+    for apart in [
+        json(r#"{"op":"add","path":"/metadata/labels/managedFields","value":"a"}"#),
+        json(r#"{"op":"copy","path":"/spec/a","from":"/spec/metadata"}"#),
+        merge(r#"{"metadata":{"labels":{"a":"b"}},"managedFields":1}"#),
+        merge(r#"{"spec":null}"#),
+        strategic(r#"{"metadata":{"labels":{"a":"b"}}}"#),
+        strategic("{}"),
+    ] {
+        assert!(!apart.may_touch_managed_fields(), "{apart:?}");
+    }
+}

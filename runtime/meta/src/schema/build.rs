@@ -673,6 +673,12 @@ fn new_object_meta() -> Node {
             property.node_mut().twins_allowed = true;
         }
     }
+    let entries = meta.property_mut("managedFields");
+    let entry = entries.and_then(|entries| entries.node_mut().items.as_deref_mut());
+    let fields = entry.and_then(|entry| entry.property_mut("fieldsV1"));
+    if let Some(fields) = fields {
+        fields.node_mut().is_json_text = true;
+    }
     meta.index();
     meta
 }

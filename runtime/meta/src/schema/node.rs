@@ -349,6 +349,9 @@ pub(crate) struct Node {
     pub(crate) omits_empty: bool,
     /// For times, durations and bytes, the type whose canonical form is stored.
     pub(crate) canonical: Option<Canonical>,
+    /// Whether documents in memory hold the object as a string with its JSON: `fieldsV1` of the object's metadata, which
+    /// as a tree would need a multiple of the memory.
+    pub(crate) is_json_text: bool,
 
     pub(crate) list_type: Option<ListType>,
     /// Whether duplicates in a list of type set or map are allowed; only in ObjectMeta, as in Kubernetes.
@@ -384,6 +387,33 @@ impl Node {
             types,
             ..Self::default()
         }
+    }
+
+    /// A node of objects of any kind, with any fields and values: only `fieldsV1` is an object with a place.
+    pub(crate) fn of_any_object() -> Self {
+        let free = || Self {
+            nullable: true,
+            ..Self::default()
+        };
+        let with = |name: &str, node: Self| Self {
+            properties: vec![Property {
+                name: name.to_owned(),
+                required: false,
+                node: node.into(),
+            }],
+            preserve_unknown: true,
+            ..free()
+        };
+        let fields = Self {
+            types: Types::OBJECT,
+            is_json_text: true,
+            ..free()
+        };
+        let entries = Self {
+            items: Some(Box::new(with("fieldsV1", fields))),
+            ..free()
+        };
+        with("metadata", with("managedFields", entries))
     }
 
     /// The property with this name.

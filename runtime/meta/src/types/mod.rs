@@ -2,6 +2,7 @@
 
 mod condition;
 mod duration;
+mod fields_v1;
 mod int_or_string;
 mod label_selector;
 mod object_meta;
@@ -11,6 +12,7 @@ mod time;
 
 pub use condition::{Condition, ConditionStatus, Conditions};
 pub use duration::{Duration, DurationRangeError, ParseDurationError};
+pub use fields_v1::FieldsV1;
 pub use int_or_string::IntOrString;
 pub use label_selector::{LabelSelector, LabelSelectorOperator, LabelSelectorRequirement};
 pub use object_meta::{ListMeta, ManagedFieldsEntry, ObjectMeta, OwnerReference};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::types::Time;
+use crate::types::{FieldsV1, Time};
 
 /// ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -130,7 +130,7 @@ pub struct ManagedFieldsEntry {
     /// The fields, as a trie of `f:`, `k:` and `v:` keys.
     #[serde(rename = "fieldsV1", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_object")]
-    pub fields_v1: Option<serde_json::Map<String, serde_json::Value>>,
+    pub fields_v1: Option<FieldsV1>,
     /// The subresource the fields were set through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subresource: Option<String>,

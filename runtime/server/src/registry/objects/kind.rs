@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use apiloom_meta::codec::{Format, decode_value};
+use apiloom_meta::codec::decode_stored;
 use apiloom_meta::field::go_quote;
 use apiloom_meta::kind::{Converter, Scope};
 use apiloom_meta::schema::merge_difference;
@@ -386,8 +386,7 @@ impl Kind {
                 go_quote(key)
             ))
         };
-        let value =
-            decode_value(bytes, Format::Json).map_err(|error| damaged(&error.to_string()))?;
+        let value = decode_stored(bytes).map_err(|error| damaged(&error.to_string()))?;
         let mut object =
             Object::from_value(value).ok_or_else(|| damaged("it is not a JSON object"))?;
         let stored = self

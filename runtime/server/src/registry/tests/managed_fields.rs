@@ -23,7 +23,9 @@ pub(super) fn owners(object: &Object) -> Vec<(String, Value)> {
             who.push(' ');
             who.push_str(text("subresource"));
         }
-        (who, entry["fieldsV1"].clone())
+        // Documents hold it as text.
+        let fields = entry["fieldsV1"].as_str().unwrap();
+        (who, serde_json::from_str(fields).unwrap())
     };
     entries.iter().map(entry).collect()
 }
@@ -206,6 +208,89 @@ async fn a_client_may_clear_and_edit_entries_but_not_break_them() {
     // One empty entry clears them, and later writes do not begin anew.
     assert_eq!(put(json!([{}]), 5).await, []);
     assert_eq!(put(json!([]), 6).await, []);
+}
+
+/// Entries as a client sees them.
+fn tree(object: &Object) -> Value {
+    object.clone().into_tree()["metadata"]["managedFields"].clone()
+}
+
+#[tokio::test]
+async fn patches_see_fields_as_objects() {
+    use apiloom_meta::patch::{Patch, PatchError};
+    type Parse = fn(&[u8]) -> Result<Patch, PatchError>;
+    let f = fixture().await;
+    f.create_by("one", widget("a", json!({"color": "red", "size": 1})))
+        .await;
+    let patch = async |parse: Parse, patch: Value| {
+        let patch = parse(patch.to_string().as_bytes()).unwrap();
+        let writes = f.widgets.writes();
+        let options = by("two");
+        let written = writes.patch(&f.ctx, NS, "a", "", &patch, &options);
+        written.await.map(|written| written.object)
+    };
+    let json_patch = Patch::parse_json as Parse;
+    let at = "/metadata/managedFields/0/fieldsV1";
+    // A field of the set is tested, removed and added.
+    let changed = patch(
+        json_patch,
+        json!([
+            {"op": "test", "path": at, "value": {"f:spec": {".": {}, "f:color": {}, "f:size": {}}}},
+            {"op": "remove", "path": format!("{at}/f:spec/f:size")},
+            {"op": "add", "path": format!("{at}/f:spec/f:weight"), "value": {}},
+            {"op": "copy", "from": "/metadata/managedFields/0/manager", "path": "/metadata/annotations"},
+            {"op": "add", "path": "/metadata/annotations", "value": {"a": "b"}},
+        ]),
+    );
+    let changed = changed.await.unwrap();
+    let one = owned(
+        "one Update v1",
+        json!({"f:spec": {".": {}, "f:color": {}, "f:weight": {}}}),
+    );
+    let two = owned(
+        "two Update v1",
+        json!({"f:metadata": {"f:annotations": {".": {}, "f:a": {}}}}),
+    );
+    assert_eq!(owners(&changed), [one.clone(), two.clone()]);
+    // A text is none of its values, also not one with their JSON.
+    for (parse, bad) in [
+        (
+            json_patch,
+            json!([{"op": "add", "path": at, "value": "{\"f:spec\":{}}"}]),
+        ),
+        (
+            Patch::parse_merge,
+            json!({"metadata": {"managedFields": [{"manager": "x", "operation": "Update", "apiVersion": "test.example.com/v1",
+                "fieldsType": "FieldsV1", "fieldsV1": "{\"f:spec\":{}}"}]}}),
+        ),
+    ] {
+        let error = patch(parse, bad).await.unwrap_err();
+        assert_eq!(
+            error.reason,
+            Some(StatusReason::Invalid),
+            "{}",
+            error.message
+        );
+    }
+    // Whole entries may be replaced, and other patches leave them.
+    let mut entries = tree(&changed);
+    entries[0]["fieldsV1"] = json!({"f:spec": {"f:color": {}}});
+    let replace = json!({"metadata": {"managedFields": entries}});
+    let replaced = patch(Patch::parse_merge, replace).await.unwrap();
+    let less = owned("one Update v1", json!({"f:spec": {"f:color": {}}}));
+    assert_eq!(owners(&replaced), [less.clone(), two.clone()]);
+    let same = patch(Patch::parse_merge, json!({"metadata": {"labels": null}}));
+    assert_eq!(same.await.unwrap(), replaced);
+    let same = patch(
+        json_patch,
+        json!([{"op": "test", "path": "/metadata", "value": replaced.clone().into_tree()["metadata"]}]),
+    );
+    assert_eq!(same.await.unwrap(), replaced);
+    let cleared = patch(
+        json_patch,
+        json!([{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]),
+    );
+    assert_eq!(owners(&cleared.await.unwrap()), []);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Writes;
 use super::field_manager::Applied;
+use super::managed;
 use super::results::WrittenObject;
 use super::target::Target;
 use super::update::Change;
@@ -73,10 +74,16 @@ impl Writes {
         applied: &Applied<'_>,
         live: Option<&Object>,
     ) -> Result<Object, ApiError> {
-        let object = self.apply_fields(target, applied, live).await?;
-        let (object, _) = self.decode_result(object.into_value()).map_err(|why| {
-            ApiError::internal_text(format!("failed to convert the applied object: {why}"))
-        })?;
+        let merged = self.apply_fields(target, applied, live).await?;
+        let mut object = merged.object;
+        if merged.is_changed {
+            managed::take(&mut object);
+            let decoded = self.decode_result(object.into_tree());
+            (object, _) = decoded.map_err(|why| {
+                ApiError::internal_text(format!("failed to convert the applied object: {why}"))
+            })?;
+        }
+        merged.managed.write(&mut object);
         self.match_target(target, object)
     }
 

@@ -6,26 +6,39 @@ use serde_json::Value;
 
 use crate::registry::options::RequestContext;
 
+/// Removes and returns the managedFields of an object.
+pub(crate) fn take(object: &mut Object) -> Option<Value> {
+    ManagedFields::value(object)?;
+    object.meta_mut().remove("managedFields")
+}
+
+/// Puts managedFields back into an object.
+pub(crate) fn put(object: &mut Object, managed: Option<Value>) {
+    if let Some(managed) = managed {
+        object
+            .meta_mut()
+            .insert("managedFields".to_owned(), managed);
+    }
+}
+
 /// Gives an object the managedFields of another one.
 pub(crate) fn copy_managed(object: &mut Object, other: &Object) {
     let managed = ManagedFields::value(other);
     if managed == ManagedFields::value(object) {
         return;
     }
-    match managed {
-        Some(managed) => {
-            let managed = managed.clone();
-            object
-                .meta_mut()
-                .insert("managedFields".to_owned(), managed);
-        }
-        None => ManagedFields::default().write(object),
+    match managed.cloned() {
+        None => drop(take(object)),
+        managed => put(object, managed),
     }
 }
 
 /// Restores managedFields of before admission if a plugin made them invalid, with a warning for the client.
 pub(crate) fn restore_managed(ctx: &RequestContext, object: &mut Object, before: Option<Value>) {
-    let Err(why) = ManagedFields::read(object) else {
+    if ManagedFields::value(object) == before.as_ref() {
+        return;
+    }
+    let Err(why) = ManagedFields::check(object) else {
         return;
     };
     ctx.warn(format!(
@@ -33,8 +46,8 @@ pub(crate) fn restore_managed(ctx: &RequestContext, object: &mut Object, before:
          admission controller; please fix your requests: {why}"
     ));
     match before {
-        Some(before) => drop(object.meta_mut().insert("managedFields".to_owned(), before)),
-        None => ManagedFields::default().write(object),
+        None => drop(take(object)),
+        before => put(object, before),
     }
 }
 

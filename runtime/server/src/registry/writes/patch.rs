@@ -8,6 +8,7 @@ use apiloom_meta::{ApiError, FieldError, FieldPath, GroupKind, Object};
 use serde_json::Value;
 
 use super::Writes;
+use super::managed;
 use super::results::WrittenObject;
 use super::target::Target;
 use super::update::Change;
@@ -43,20 +44,28 @@ impl Writes {
         patch: &Patch,
         validation: FieldValidation,
     ) -> Result<Object, ApiError> {
-        let mut value = old.clone().into_value();
+        let mut object = old.clone();
+        // Patches work on trees, and most of them are about other fields.
+        let managed = if patch.may_touch_managed_fields() {
+            None
+        } else {
+            managed::take(&mut object)
+        };
+        let mut value = object.into_tree();
         let schema = self.resource.schema();
         patch
             .apply(schema, &mut value)
             .map_err(|e| refused_patch(&e))?;
         let refuse = |why: &str| refused_result(schema, old, patch, why);
-        let (object, strict) = self.decode_result(value).map_err(|why| refuse(&why))?;
+        let (mut object, strict) = self.decode_result(value).map_err(|why| refuse(&why))?;
+        managed::put(&mut object, managed);
         let strict = [patch.strict(), &strict].concat();
         self.report(target.ctx, &strict, validation)
             .map_err(|text| refuse(&text))?;
         self.match_target(target, object)
     }
 
-    /// Decodes the result of a patch by the schema. Returns the problems of strict validation too.
+    /// Decodes the result of a patch, a tree, by the schema. Returns the problems of strict validation too.
     ///
     /// # Errors
     /// Why it cannot be decoded.
@@ -90,7 +99,7 @@ fn refused_result(schema: &Schema, old: &Object, patch: &Patch, why: &str) -> Ap
     let error = if let Some(document) = patch.strategic_document() {
         FieldError::invalid(&path, document, why)
     } else {
-        let mut value = old.clone().into_value();
+        let mut value = old.clone().into_tree();
         if let Err(error) = patch.apply(schema, &mut value) {
             return refused_patch(&error);
         }

@@ -5,7 +5,9 @@ use apiloom_meta::managed_fields::{FieldSet, ManagedEntry, ManagedFields, Manage
 use apiloom_meta::{ApiError, Object, StatusCause, StatusDetails, StatusReason, Time};
 use serde_json::Value;
 
-use super::{BEFORE_FIRST_APPLY, Difference, Overlap, drop_overlaps};
+use super::{
+    BEFORE_FIRST_APPLY, Difference, Overlap, drop_overlaps, reconciled_fields, unreadable,
+};
 use crate::registry::objects::kind_version::VersionIndex;
 use crate::registry::writes::Writes;
 use crate::registry::writes::target::Target;
@@ -24,6 +26,16 @@ pub(crate) struct Applied<'a> {
     pub(crate) force: bool,
 }
 
+/// The result of an apply.
+pub(crate) struct Merged {
+    /// The present object with the applied fields; its managedFields are those of the present one.
+    pub(crate) object: Object,
+    /// The new entries of managedFields.
+    pub(crate) managed: ManagedFields,
+    /// Whether the object differs from the present one.
+    pub(crate) is_changed: bool,
+}
+
 /// Fields that other managers own with another value.
 struct Conflicts(Vec<(Manager, FieldSet)>);
 
@@ -40,7 +52,8 @@ impl From<ApiError> for Refusal {
 }
 
 impl Writes {
-    /// The present object with the applied fields; `live` is `None` if it does not exist.
+    /// The present object with the applied fields, and the entries of its managedFields; `live` is `None` if it does not
+    /// exist.
     ///
     /// # Errors
     /// Conflict with a cause for each field that others own, unless the request forces it; those of a document that does
@@ -50,7 +63,7 @@ impl Writes {
         target: Target<'_>,
         applied: &Applied<'_>,
         live: Option<&Object>,
-    ) -> Result<Object, ApiError> {
+    ) -> Result<Merged, ApiError> {
         self.check_applied(applied.document)?;
         let empty = Object::default();
         let present = live.unwrap_or(&empty);
@@ -82,19 +95,17 @@ impl Writes {
             }
             result => result,
         };
-        let mut object = result.map_err(|refusal| match refusal {
+        let mut merged = result.map_err(|refusal| match refusal {
             Refusal::Conflicts(conflicts) => conflicts.into(),
             Refusal::Error(error) => error,
         })?;
-        if target.manager == KUBECTL
-            && !object
-                .annotation(LAST_APPLIED)
-                .unwrap_or_default()
-                .is_empty()
-        {
-            set_last_applied(&mut object, applied.document);
+        let object = &mut merged.object;
+        let last_applied = object.annotation(LAST_APPLIED).unwrap_or_default();
+        if target.manager == KUBECTL && !last_applied.is_empty() {
+            set_last_applied(object, applied.document);
+            merged.is_changed = object != present;
         }
-        Ok(object)
+        Ok(merged)
     }
 
     /// Checks type and metadata of the document, and its fields against the schema.
@@ -125,7 +136,7 @@ impl Writes {
         applied: &Applied<'_>,
         live: &Object,
         mut managed: ManagedFields,
-    ) -> Result<Object, Refusal> {
+    ) -> Result<Merged, Refusal> {
         let (schema, document) = (self.resource.schema(), applied.document.as_value());
         let merged = schema.merge_applied(live.as_value(), document);
         let manager = self.manager(target, target.manager, Operation::Apply);
@@ -133,34 +144,46 @@ impl Writes {
         let fields = schema
             .present_fields(document)
             .filter_root(|field| self.is_written(target.subresource, field));
-        managed.entries_mut().push(ManagedEntry {
-            manager: manager.clone(),
-            time: last.as_ref().and_then(|last| last.time.clone()),
-            fields,
-        });
         let mut new = Object::from_value(merged)
             .ok_or_else(|| ApiError::internal("an applied document that is not an object"))?;
-        if let Some(last) = last.filter(|last| !last.fields.is_empty()) {
-            new = self.prune(new, &last, &managed).await?;
+        // All fields of the document have an owner until it is merged, those of the system too.
+        let own = ManagedEntry::new(manager.clone(), None, fields.clone());
+        let mut entry = ManagedEntry::new(manager.clone(), None, fields.without_system_fields());
+        let is_known = last.as_ref().is_some_and(|last| {
+            last.manager == manager && last.fields_json() == entry.fields_json()
+        });
+        managed.entries_mut().push(own);
+        if let Some(last) = last.as_ref().filter(|_| !is_known) {
+            new = self.prune(new, last, &mut managed).await?;
         }
         let difference = Difference { live, new: &new };
         let changes = self.changes(target.subresource, difference);
         let overlaps = self
-            .overlaps(&managed, Some(&manager), &changes, difference)
+            .overlaps(&mut managed, Some(&manager), &changes, difference)
             .await?;
         if !applied.force {
             Conflicts::of(&managed, &overlaps).map_or(Ok(()), Err)?;
         }
-        drop_overlaps(&mut managed, overlaps);
+        drop_overlaps(&mut managed, overlaps)?;
+        managed.take(&manager);
         let is_changed = live != &new;
-        if let Some(entry) = managed.entry_mut(&manager) {
-            entry.fields = std::mem::take(&mut entry.fields).without_system_fields();
-            if is_changed {
-                entry.time = Some(Time::now().to_string());
+        let mut entry = match last {
+            Some(last) if is_known => last,
+            Some(last) => {
+                entry.time = last.time;
+                entry
             }
+            None => entry,
+        };
+        if is_changed {
+            entry.time = Some(Time::now().to_string());
         }
-        managed.write(&mut new);
-        Ok(new)
+        managed.entries_mut().push(entry);
+        Ok(Merged {
+            object: new,
+            managed,
+            is_changed,
+        })
     }
 
     /// Removes what the manager applied before and does not apply now, unless others own it.
@@ -168,7 +191,7 @@ impl Writes {
         &self,
         merged: Object,
         last: &ManagedEntry,
-        managed: &ManagedFields,
+        managed: &mut ManagedFields,
     ) -> Result<Object, ApiError> {
         let kind = &self.resource.kind;
         let request = self.resource.version;
@@ -177,7 +200,9 @@ impl Writes {
         };
         let schema = kind.versions[version].schema();
         let merged = kind.object_in(merged, request, version).await?;
-        let owned = schema.with_named_fields(&last.fields);
+        let last = last.fields().map_err(unreadable)?;
+        let reconciled = schema.reconciled_fields(last);
+        let owned = schema.with_named_fields(reconciled.as_ref().unwrap_or(last));
         let pruned = schema.without_fields(merged.as_value(), &owned);
         let mut pruned = Pruned {
             merged: merged.clone(),
@@ -186,13 +211,14 @@ impl Writes {
         };
         // Those of the same version first: conversions may need fields that are back then.
         let mut by_version: Vec<(VersionIndex, FieldSet)> = vec![(version, FieldSet::default())];
-        for entry in managed.entries() {
+        for entry in managed.entries_mut() {
             let Some(version) = kind.version_of(&entry.manager.api_version) else {
                 continue;
             };
+            let fields = reconciled_fields(entry, kind.versions[version].schema())?;
             match by_version.iter_mut().find(|(known, _)| *known == version) {
-                Some((_, fields)) => *fields = fields.union(&entry.fields),
-                None => by_version.push((version, entry.fields.clone())),
+                Some((_, known)) => *known = known.union(fields),
+                None => by_version.push((version, fields.clone())),
             }
         }
         for (version, fields) in by_version {

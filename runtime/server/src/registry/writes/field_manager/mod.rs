@@ -8,8 +8,9 @@ mod apply;
 
 use apiloom_meta::kind;
 use apiloom_meta::managed_fields::{
-    FieldChanges, FieldSet, ManagedEntry, ManagedFields, Manager, Operation,
+    FieldChanges, FieldSet, FieldsError, ManagedEntry, ManagedFields, Manager, Operation,
 };
+use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, Object, Time};
 use serde_json::Value;
 
@@ -68,7 +69,7 @@ impl Writes {
         let live = live.unwrap_or(&empty);
         self.record_update(&mut managed, manager, Difference { live, new })
             .await?;
-        managed.merge_oldest();
+        managed.merge_oldest().map_err(unreadable)?;
         managed.write(new);
         Ok(())
     }
@@ -81,31 +82,52 @@ impl Writes {
         difference: Difference<'_>,
     ) -> Result<(), ApiError> {
         let changes = self.changes(&manager.subresource, difference);
-        let overlaps = self.overlaps(managed, None, &changes, difference).await?;
-        drop_overlaps(managed, overlaps);
-        let own = changes.into_set().without_system_fields();
+        self.drop_changes(managed, &manager, &changes, difference)
+            .await?;
+        let own = changes.into_set();
         if own.is_empty() {
             return Ok(());
         }
         let time = Some(Time::now().to_string());
         match managed.entry_mut(&manager) {
             Some(entry) => {
-                entry.fields = entry.fields.union(&own);
+                let fields = entry.fields().map_err(unreadable)?;
+                if !own.is_subset(fields) {
+                    entry.set_fields(fields.union(&own));
+                }
                 entry.time = time;
             }
-            None => managed.entries_mut().push(ManagedEntry {
-                manager,
-                time,
-                fields: own,
-            }),
+            None => managed
+                .entries_mut()
+                .push(ManagedEntry::new(manager, time, own)),
         }
         Ok(())
     }
 
+    /// Removes the changed fields from all entries but that of the manager, which loses only fields that are gone.
+    async fn drop_changes(
+        &self,
+        managed: &mut ManagedFields,
+        manager: &Manager,
+        changes: &FieldChanges,
+        difference: Difference<'_>,
+    ) -> Result<(), ApiError> {
+        let mut overlaps = self.overlaps(managed, None, changes, difference).await?;
+        for (entry, overlap) in managed.entries().iter().zip(&mut overlaps) {
+            if let Overlap::Some { set, .. } = overlap
+                && entry.manager.is_same(manager)
+            {
+                *set = FieldSet::default();
+            }
+        }
+        drop_overlaps(managed, overlaps)
+    }
+
     /// What each entry has of the changed fields, in the order of the entries; the entry of `but` counts as having none.
+    /// The fields of entries are read, and changed to those of the current schema, only if there are changes.
     async fn overlaps(
         &self,
-        managed: &ManagedFields,
+        managed: &mut ManagedFields,
         but: Option<&Manager>,
         changes: &FieldChanges,
         difference: Difference<'_>,
@@ -113,12 +135,12 @@ impl Writes {
         let kind = &self.resource.kind;
         let mut by_version: Vec<(VersionIndex, FieldChanges)> = Vec::new();
         let mut overlaps = Vec::with_capacity(managed.entries().len());
-        for entry in managed.entries() {
+        for entry in managed.entries_mut() {
             let Some(version) = kind.version_of(&entry.manager.api_version) else {
                 overlaps.push(Overlap::Unserved);
                 continue;
             };
-            if but == Some(&entry.manager) {
+            if changes.is_empty() || but == Some(&entry.manager) {
                 overlaps.push(Overlap::None);
                 continue;
             }
@@ -136,9 +158,11 @@ impl Writes {
                 };
                 &by_version[place].1
             };
-            let of_entry = |changed| entry.fields.intersection(changed);
+            let schema = kind.versions[version].schema();
+            let fields = reconciled_fields(entry, schema)?;
+            let of_entry = |changed| fields.intersection(changed);
             let set = of_entry(&changes.modified).union(&of_entry(&changes.added));
-            let removed = entry.fields.intersection(&changes.removed);
+            let removed = fields.intersection(&changes.removed);
             overlaps.push(if set.is_empty() && removed.is_empty() {
                 Overlap::None
             } else {
@@ -153,7 +177,9 @@ impl Writes {
         let Difference { live, new } = difference;
         let schema = self.resource.schema();
         let changes = schema.changed_fields(live.as_value(), new.as_value());
-        changes.filter_root(|field| self.is_written(subresource, field))
+        changes
+            .filter_root(|field| self.is_written(subresource, field))
+            .without_system_fields()
     }
 
     async fn changes_in(
@@ -237,35 +263,54 @@ enum Overlap {
 }
 
 /// Removes the changed fields from the entries. Entries of versions that are not served any more go.
-fn drop_overlaps(managed: &mut ManagedFields, overlaps: Vec<Overlap>) {
-    let mut overlaps = overlaps.into_iter();
-    managed.entries_mut().retain_mut(|entry| {
-        match overlaps.next().unwrap_or(Overlap::None) {
-            Overlap::Unserved => return false,
+fn drop_overlaps(managed: &mut ManagedFields, overlaps: Vec<Overlap>) -> Result<(), ApiError> {
+    let mut kept = Vec::with_capacity(overlaps.len());
+    let entries = std::mem::take(managed.entries_mut());
+    for (mut entry, overlap) in entries.into_iter().zip(overlaps) {
+        match overlap {
+            Overlap::Unserved => continue,
             Overlap::None => {}
             Overlap::Some { set, removed } => {
-                entry.fields = entry.fields.difference(&set).difference(&removed);
+                let fields = entry.fields().map_err(unreadable)?;
+                let fields = fields.difference(&set).difference(&removed);
+                entry.set_fields(fields);
             }
         }
-        true
-    });
+        kept.push(entry);
+    }
+    *managed.entries_mut() = kept;
+    Ok(())
+}
+
+/// The fields of an entry, changed to those of the current schema of its version.
+fn reconciled_fields<'a>(
+    entry: &'a mut ManagedEntry,
+    schema: &Schema,
+) -> Result<&'a FieldSet, ApiError> {
+    let fields = entry.fields().map_err(unreadable)?;
+    if let Some(reconciled) = schema.reconciled_fields(fields) {
+        entry.set_fields(reconciled);
+    }
+    entry.fields().map_err(unreadable)
+}
+
+fn unreadable(why: FieldsError) -> ApiError {
+    ApiError::internal_text(format!("failed to decode managed fields: {why}"))
 }
 
 /// The entries to begin with: those that the client sends, if they are valid, else those of the present object. A
 /// subresource does not write them.
 fn sent_or_live(target: Target<'_>, new: &Object, live: Option<&Object>) -> ManagedFields {
-    let present = || {
-        let read = live.map(ManagedFields::read);
-        read.and_then(Result::ok).unwrap_or_default()
-    };
+    let read = live.map(ManagedFields::read);
+    let present = read.and_then(Result::ok).unwrap_or_default();
     if !target.subresource.is_empty() {
-        return present();
+        return present;
     }
     if ManagedFields::are_cleared(new) {
         return ManagedFields::default();
     }
-    match ManagedFields::read(new) {
+    match ManagedFields::read_sent(new, &present) {
         Ok(sent) if !sent.is_empty() => sent,
-        _ => present(),
+        _ => present,
     }
 }
