@@ -32,7 +32,7 @@ pub struct Output {
 
 impl Kubectl {
     /// The tested releases.
-    pub const RELEASES: [&'static str; 2] = ["1.32", "1.36"];
+    pub const RELEASES: [&'static str; 3] = ["1.32", "1.36", "1.37"];
 
     /// A release with the kubeconfig of a server and its own home folder, so that it uses no cache of another server.
     pub fn new(release: &str, kubeconfig: &Path) -> Self {

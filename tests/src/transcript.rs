@@ -214,6 +214,11 @@ impl Masks {
                 r"\[\+\](storage ok|etcd ok\n\[\+\]etcd-readiness ok)",
                 "[+]STORE ok",
             ),
+            // What kubectl logs: the time and its process id.
+            mask(
+                r"(?m)^([EIW])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ",
+                "${1}TIME PID ",
+            ),
             mask(r"https://127\.0\.0\.1:\d+", "https://SERVER"),
             mask(r"127\.0\.0\.1:\d+", "SERVER"),
             mask(r"(?m)( {2,})\d+(?:ms|s|m)( {2,}|$)", "${1}AGE$2"),

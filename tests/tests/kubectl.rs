@@ -1,4 +1,4 @@
-//! Real kubectl, two releases, against wardle-server: every script must produce its committed transcript.
+//! Real kubectl, three releases, against wardle-server: every script must produce its committed transcript.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,10 +15,10 @@ struct Setup {
     _etcd: Option<Etcd>,
 }
 
-fn check(name: &str, setup: impl Fn(usize) -> Setup) {
+fn check(name: &str, releases: &[&str], setup: impl Fn(usize) -> Setup) {
     let dir = repository().join("tests/kubectl");
     let script = std::fs::read_to_string(dir.join(format!("{name}.script"))).unwrap();
-    for (index, release) in Kubectl::RELEASES.iter().enumerate() {
+    for (index, release) in releases.iter().enumerate() {
         let Setup { servers, _etcd } = setup(index);
         let kubeconfigs: Vec<_> = servers.iter().map(Server::kubeconfig).collect();
         let text = transcript::run(&script, &Kubectl::in_turn(release, &kubeconfigs));
@@ -33,29 +33,32 @@ fn embedded(_: usize) -> Setup {
     }
 }
 
-/// Several servers over an etcd; each release of kubectl uses another release of etcd.
+/// Several servers over an etcd. The oldest and the newest release of kubectl each use another release of etcd.
 #[cfg(feature = "etcd")]
-fn over_etcd(servers: usize, release: usize) -> Setup {
-    let etcd = Etcd::start(Etcd::RELEASES[release % Etcd::RELEASES.len()]);
-    let server = |_| Server::start(&["--etcd-servers", &etcd.url()]);
-    Setup {
-        servers: (0..servers).map(server).collect(),
-        _etcd: Some(etcd),
-    }
+fn check_over_etcd(name: &str, servers: usize) {
+    let [oldest, .., newest] = Kubectl::RELEASES;
+    check(name, &[oldest, newest], |index| {
+        let etcd = Etcd::start(Etcd::RELEASES[index]);
+        let server = |_| Server::start(&["--etcd-servers", &etcd.url()]);
+        Setup {
+            servers: (0..servers).map(server).collect(),
+            _etcd: Some(etcd),
+        }
+    });
 }
 
 macro_rules! scripts {
     ($($name:ident)*) => {
         $(#[test]
         fn $name() {
-            check(stringify!($name), embedded);
+            check(stringify!($name), &Kubectl::RELEASES, embedded);
         })*
 
         #[cfg(feature = "etcd")]
         mod etcd {
             $(#[test]
             fn $name() {
-                super::check(stringify!($name), |release| super::over_etcd(1, release));
+                super::check_over_etcd(stringify!($name), 1);
             })*
         }
 
@@ -63,7 +66,7 @@ macro_rules! scripts {
         mod two_replicas {
             $(#[test]
             fn $name() {
-                super::check(stringify!($name), |release| super::over_etcd(2, release));
+                super::check_over_etcd(stringify!($name), 2);
             })*
         }
 
@@ -82,5 +85,5 @@ macro_rules! scripts {
 }
 
 scripts! {
-    discovery explain objects output selectors watching changes bad_input deletion server_side_apply
+    discovery explain objects output selectors watching changes bad_input deletion server_side_apply built_in
 }

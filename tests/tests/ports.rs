@@ -1,5 +1,5 @@
 //! Packages written from the definitions of foreign APIs (`tests/ports`): generated, built, served, and driven with real
-//! kubectl of two releases. `tests/all` checks that their generated files are fresh.
+//! kubectl of three releases. `tests/all` checks that their generated files are fresh.
 
 #![allow(
     clippy::unwrap_used,
