@@ -5,9 +5,12 @@
 //! on its standard input. The address of the server stays, since a proxy is in between.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
 
 use crate::Server;
 use crate::network::Proxy;
@@ -18,28 +21,69 @@ const PATIENCE: Duration = Duration::from_secs(240);
 /// Runs a program against a new server. Panics with its output if it fails, runs no check or does not end.
 pub fn run_client(command: &mut Command) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let mut server = Server::start(&[]);
-    let proxy = runtime.block_on(Proxy::start(address(&server)));
-    let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = folder.path().join("kubeconfig");
-    let text = std::fs::read_to_string(server.kubeconfig()).unwrap();
-    let text = text.replace(&address(&server), proxy.address());
-    std::fs::write(&kubeconfig, text).unwrap();
-    let mut program = Program::start(command.arg(&kubeconfig));
-    // The folder of the server is kept until the end.
-    let mut folders = vec![folder];
+    let mut server = runtime.block_on(RestartableServer::start());
+    let mut program = Program::start(command.arg(server.kubeconfig()));
     while let Some(line) = program.next_line() {
-        let (data, own) = match line.as_str() {
-            "restart" => server.stop(),
+        match line.as_str() {
+            "restart" => server.restart(),
             "kill" => server.kill(),
             _ => continue,
-        };
-        folders.extend(own);
-        server = Server::start_in(&data, &[]);
-        proxy.retarget(address(&server));
+        }
         program.answer("done\n");
     }
     program.finish();
+}
+
+/// A server behind a proxy, whose address stays when the server is restarted.
+pub struct RestartableServer {
+    /// `None` only during a restart.
+    server: Option<Server>,
+    proxy: Proxy,
+    kubeconfig: PathBuf,
+    /// Kept until the end: the one of the kubeconfig, and that of the server.
+    folders: Vec<TempDir>,
+}
+
+impl RestartableServer {
+    /// Starts wardle-server over a new folder.
+    pub async fn start() -> Self {
+        let server = Server::start(&[]);
+        let proxy = Proxy::start(address(&server)).await;
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = folder.path().join("kubeconfig");
+        let text = std::fs::read_to_string(server.kubeconfig()).unwrap();
+        let text = text.replace(&address(&server), proxy.address());
+        std::fs::write(&kubeconfig, text).unwrap();
+        Self {
+            server: Some(server),
+            proxy,
+            kubeconfig,
+            folders: vec![folder],
+        }
+    }
+
+    /// A kubeconfig with the address of the proxy.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// Asks the server to stop, and starts one over the same folder.
+    pub fn restart(&mut self) {
+        self.start_again(Server::stop);
+    }
+
+    /// Kills the server, and starts one over the same folder.
+    pub fn kill(&mut self) {
+        self.start_again(Server::kill);
+    }
+
+    fn start_again(&mut self, end: impl FnOnce(Server) -> (PathBuf, Option<TempDir>)) {
+        let (data, own) = end(self.server.take().expect("the server runs"));
+        self.folders.extend(own);
+        let server = Server::start_in(&data, &[]);
+        self.proxy.retarget(address(&server));
+        self.server = Some(server);
+    }
 }
 
 /// Host and port of a server.

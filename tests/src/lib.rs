@@ -17,7 +17,7 @@ pub mod transcript;
 pub mod wardle;
 
 pub use client::{Access, Answer, Client, NoWatch, Watch, WebSocket, created, revision};
-pub use client_program::run_client;
+pub use client_program::{RestartableServer, run_client};
 pub use cluster::{Backend, Cluster};
 pub use kubectl::{Kubectl, Output};
 pub use progress::Progress;
