@@ -96,6 +96,21 @@ pub struct Answer {
     pub body: Bytes,
 }
 
+/// Whether a request was not sent because its connection had got GOAWAY without an error. Other HTTP/2 clients send such a
+/// request again on a new connection (RFC 9113, section 6.8).
+fn is_goaway(error: &hyper_util::client::legacy::Error) -> bool {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<h2::Error>() {
+            return error.is_go_away()
+                && error.is_remote()
+                && error.reason() == Some(h2::Reason::NO_ERROR);
+        }
+        cause = error.source();
+    }
+    false
+}
+
 fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     let value = headers.get(name).map(|value| value.to_str().unwrap());
     value.unwrap_or_default()
@@ -179,20 +194,24 @@ impl Client {
         headers: &[(&str, &str)],
         body: Bytes,
     ) -> Result<http::Response<Incoming>, String> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.url));
-        if !self.token.is_empty() {
-            request = request.header("authorization", format!("Bearer {}", self.token));
+        loop {
+            let mut request = Request::builder()
+                .method(method.clone())
+                .uri(format!("{}{path}", self.url));
+            if !self.token.is_empty() {
+                request = request.header("authorization", format!("Bearer {}", self.token));
+            }
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            let request = request.body(Full::new(body.clone())).unwrap();
+            let answer = tokio::time::timeout(PATIENCE, self.http.request(request));
+            match answer.await.expect("no answer in time") {
+                // The server has ended the connection in good order before it took this request.
+                Err(error) if is_goaway(&error) => {}
+                answer => return answer.map_err(|error| format!("{error:?}")),
+            }
         }
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let request = request.body(Full::new(body)).unwrap();
-        tokio::time::timeout(PATIENCE, self.http.request(request))
-            .await
-            .expect("no answer in time")
-            .map_err(|error| format!("{error:?}"))
     }
 
     /// Sends a request and reads the complete response.
