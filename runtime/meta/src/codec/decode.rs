@@ -51,6 +51,16 @@ const MAX_STRICT: usize = 100;
 /// Maximum number of repeated strict errors; after it no more are collected, since each takes a comparison of texts.
 const MAX_REPEATED: usize = 10_000;
 
+/// The largest size of the document that a body may be decoded to; see [`super::expanded_bytes`].
+pub(super) fn expanded_bytes(body: &[u8], format: Format) -> usize {
+    let has_aliases =
+        || memchr::memchr(b'&', body).is_some() && memchr::memchr(b'*', body).is_some();
+    match format {
+        Format::Yaml if has_aliases() => body.len().max(MAX_EXPANDED_BYTES),
+        Format::Yaml | Format::Json => body.len(),
+    }
+}
+
 /// Decodes bytes, against a node if there is one.
 pub(super) fn decode(
     body: &[u8],

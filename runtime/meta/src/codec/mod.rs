@@ -27,6 +27,20 @@ pub use peek::{Finder, value_end};
 pub use verbatim::VersionPlace;
 pub use yaml::{YamlError, YamlWriter};
 
+/// The size up to which a body may grow when it is decoded, for estimates of the work before it is done: a few hundred bytes
+/// of YAML with anchors and aliases may be a document of [`MAX_EXPANDED_BYTES`]. Any other body is its own size.
+///
+/// ```
+/// use apiloom_meta::codec::{Format, MAX_EXPANDED_BYTES, expanded_bytes};
+///
+/// assert_eq!(expanded_bytes(b"a: &a [x, x]\nb: [*a, *a]", Format::Yaml), MAX_EXPANDED_BYTES);
+/// assert_eq!(expanded_bytes(b"a: [x, x]", Format::Yaml), 9);
+/// assert_eq!(expanded_bytes(br#"{"a": "&a *a"}"#, Format::Json), 14);
+/// ```
+pub fn expanded_bytes(body: &[u8], format: Format) -> usize {
+    decode::expanded_bytes(body, format)
+}
+
 /// Decodes a body against a schema in one walk. Of several YAML documents only the first is decoded.
 ///
 /// YAML has the syntax of Kubernetes' parser (YAML 1.1 with parts of 1.2: `yes` is true, `014` is 12, `12:30` is a

@@ -47,6 +47,16 @@ fn too_large() -> ApiError {
     ApiError::too_large(MAX_BODY_BYTES)
 }
 
+/// The size up to which a body may grow when it is decoded; see [`codec::expanded_bytes`].
+pub(super) fn expanded_bytes(headers: &HeaderMap, body: &[u8]) -> usize {
+    // Objects and apply patches.
+    if media_type(headers).ends_with("yaml") {
+        codec::expanded_bytes(body, codec::Format::Yaml)
+    } else {
+        body.len()
+    }
+}
+
 /// The format of an object or of options, from `Content-Type`; JSON if the header is missing.
 ///
 /// # Errors

@@ -106,11 +106,12 @@ pub(super) struct ResourceCall<'a> {
 }
 
 impl ResourceCall<'_> {
-    /// Reads the body and reserves the memory of its object.
+    /// Reads the body and reserves the memory of its object, and a thread if it is large or may become so.
     pub(super) async fn read_body(&mut self) -> Result<Bytes, ApiError> {
         let bytes = body::read(std::mem::take(&mut self.body)).await?;
         let resource = self.endpoint.resource();
-        resource.reserve(self.ctx, bytes.len()).await;
+        let size = body::expanded_bytes(&self.request.headers, &bytes);
+        resource.reserve(self.ctx, size).await;
         Ok(bytes)
     }
 }
