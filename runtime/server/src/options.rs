@@ -59,6 +59,14 @@ struct GenericFlags {
     /// Time for which events are kept after their last write. 0 for ever. Only servers that serve events use it.
     #[arg(long, value_name = "DURATION", default_value = "1h0m0s", value_parser = interval)]
     event_ttl: Duration,
+    /// Time after which a request is ended with 504, unless it is long-running, such as a watch. A request can ask for less
+    /// by its parameter `timeout`.
+    #[arg(long, value_name = "DURATION", default_value = "1m0s", value_parser = positive_interval)]
+    request_timeout: Duration,
+    /// Time between the signal to stop and the end of new connections. All requests are answered in it, but /readyz
+    /// fails, so that load balancers can go elsewhere.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = interval)]
+    shutdown_delay_duration: Duration,
     /// Fraction of HTTP/2 requests, chosen at random, that are answered with GOAWAY, so that clients reconnect and are
     /// balanced over several servers: 0 (off) to 0.02. Their other requests in flight are not affected.
     #[arg(long, value_name = "FRACTION", default_value = "0")]
@@ -238,6 +246,12 @@ fn interval(text: &str) -> Result<Duration, String> {
     interval.ok_or_else(|| format!("{text:?} is not a duration such as 5m0s or 30s"))
 }
 
+fn positive_interval(text: &str) -> Result<Duration, String> {
+    let is_positive = |interval: &Duration| !interval.is_zero();
+    let interval = interval(text).ok().filter(is_positive);
+    interval.ok_or_else(|| format!("{text:?} is not a duration above zero such as 1m0s or 30s"))
+}
+
 fn runtime_setting(text: &str) -> Result<(String, bool), String> {
     let (key, value) = text.split_once('=').unwrap_or((text, "true"));
     match value {
@@ -321,6 +335,8 @@ impl Options {
             max_mutating_requests_inflight: self.generic.max_mutating_requests_inflight,
             max_object_bytes: self.generic.max_object_bytes,
             event_ttl: self.generic.event_ttl,
+            request_timeout: self.generic.request_timeout,
+            shutdown_delay: self.generic.shutdown_delay_duration,
             goaway_chance: self.generic.goaway_chance,
             disabled_admission: self.admission.disable_admission_plugins,
             runtime_config: self.api.runtime_config,

@@ -72,9 +72,13 @@ pub(super) fn format(headers: &HeaderMap) -> Result<&'static dyn Format, ApiErro
 }
 
 fn unsupported() -> ApiError {
+    none_of(&listed(media_types()))
+}
+
+/// UnsupportedMediaType with the media types that are accepted.
+fn none_of(accepted: &str) -> ApiError {
     let message = format!(
-        "the body of the request was in an unknown format - accepted media types include: {}",
-        listed(media_types())
+        "the body of the request was in an unknown format - accepted media types include: {accepted}"
     );
     ApiError::new(StatusReason::UnsupportedMediaType, message)
 }
@@ -104,7 +108,8 @@ pub(super) enum PatchFormat {
 /// The format of a patch, from `Content-Type`, which is required. Not every kind takes strategic merge patches.
 ///
 /// # Errors
-/// UnsupportedMediaType with the text of kube-apiserver's router.
+/// UnsupportedMediaType: for a strategic merge patch of a kind that takes none with the text for custom resources, upon which
+/// clients send a merge patch; for other formats with the text of kube-apiserver's router.
 pub(super) fn patch_format(
     headers: &HeaderMap,
     takes_strategic: bool,
@@ -113,6 +118,9 @@ pub(super) fn patch_format(
         "application/json-patch+json" => Ok(PatchFormat::Json),
         "application/merge-patch+json" => Ok(PatchFormat::Merge),
         "application/strategic-merge-patch+json" if takes_strategic => Ok(PatchFormat::Strategic),
+        "application/strategic-merge-patch+json" => Err(none_of(
+            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+        )),
         "application/apply-patch+yaml" => Ok(PatchFormat::Apply),
         _ => {
             let error = ApiError::new(
@@ -260,11 +268,14 @@ mod tests {
             patch_format(&headers("application/apply-patch+yaml"), false),
             Ok(PatchFormat::Apply)
         );
-        for given in [
-            "",
-            "application/json",
-            "application/strategic-merge-patch+json",
-        ] {
+        let strategic = headers("application/strategic-merge-patch+json");
+        let error = patch_format(&strategic, false).expect_err("no merge keys");
+        assert_eq!(
+            error.message,
+            "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+        );
+        assert_eq!(error.details, None);
+        for given in ["", "application/json"] {
             let error = patch_format(&headers(given), false).expect_err(given);
             assert_eq!(
                 (error.message.as_str(), error.details),

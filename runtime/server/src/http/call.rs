@@ -4,6 +4,7 @@
 //! request again. The extensions of the request contain only hyper's [`OnUpgrade`](hyper::upgrade::OnUpgrade).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use apiloom_meta::ApiError;
 use bytes::Bytes;
@@ -68,12 +69,12 @@ impl<'r> Call<'r> {
         }
     }
 
-    /// Sets the deadline from the `timeout` parameter and the server's limit.
+    /// Sets the deadline from the `timeout` parameter and the server's limit, `longest`.
     ///
     /// # Errors
     /// BadRequest if `timeout` is not a duration.
-    pub(crate) fn set_deadline(&mut self) -> Result<(), ApiError> {
-        let timeout = request_timeout(&self.info, &self.query)?;
+    pub(crate) fn set_deadline(&mut self, longest: Duration) -> Result<(), ApiError> {
+        let timeout = request_timeout(&self.info, &self.query, longest)?;
         self.deadline = timeout.map(|timeout| self.arrival.at + timeout);
         Ok(())
     }

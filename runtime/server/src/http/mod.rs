@@ -56,8 +56,8 @@ pub(crate) use body::RequestBody;
 pub(crate) use call::{Arrival, Call};
 pub use query::Query;
 pub use request_info::{RequestInfo, RequestInfoError, RequestVerb};
-pub(crate) use response::plain;
 pub use response::{Body, CutOff};
+pub(crate) use response::{full, plain};
 pub use shutdown_signal::ShutdownSignal;
 
 /// Properties of the server in its responses.

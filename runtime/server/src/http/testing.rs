@@ -61,7 +61,7 @@ pub(crate) async fn call<'r>(api: &Api, request: &'r Parts) -> Result<Call<'r>, 
         at: Instant::now(),
     };
     let mut call = api.read(arrival, request, info, user().await).await;
-    match call.set_deadline() {
+    match call.set_deadline(super::timeout::REQUEST_TIMEOUT) {
         Ok(()) => Ok(call),
         Err(error) => Err(call.respond(&error)),
     }

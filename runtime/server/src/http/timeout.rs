@@ -10,23 +10,27 @@ use super::query::Query;
 use super::response::plain;
 use super::{Body, RequestInfo};
 
-/// Default and maximum timeout of requests that are not long-running, as `--request-timeout` in kube-apiserver.
+/// Default of `--request-timeout`, the longest time of requests that are not long-running.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Timeout of mutating handlers, below that of the request, and above the 30 s of a webhook.
 pub(super) const MUTATING_TIMEOUT: Duration = Duration::from_secs(34);
 
-/// The timeout of a request; `None` for a long-running one.
+/// The timeout of a request, at most `longest`; `None` for a long-running one.
 ///
 /// # Errors
 /// BadRequest if `timeout` is not a duration.
-pub fn request_timeout(info: &RequestInfo, query: &Query) -> Result<Option<Duration>, ApiError> {
+pub fn request_timeout(
+    info: &RequestInfo,
+    query: &Query,
+    longest: Duration,
+) -> Result<Option<Duration>, ApiError> {
     if info.is_long_running() {
         return Ok(None);
     }
     let text = query.text("timeout");
     if text.is_empty() {
-        return Ok(Some(REQUEST_TIMEOUT));
+        return Ok(Some(longest));
     }
     let asked = parse_duration(text).ok_or_else(|| {
         let message = format!(
@@ -36,9 +40,9 @@ pub fn request_timeout(info: &RequestInfo, query: &Query) -> Result<Option<Durat
         ApiError::bad_request(message)
     })?;
     Ok(Some(if asked.is_zero() {
-        REQUEST_TIMEOUT
+        longest
     } else {
-        asked.min(REQUEST_TIMEOUT)
+        asked.min(longest)
     }))
 }
 
@@ -72,7 +76,7 @@ mod tests {
     fn timeout(url: &str) -> Result<Option<Duration>, ApiError> {
         let uri: http::Uri = url.parse().expect("a URL");
         let info = RequestInfo::parse(&http::Method::GET, &uri).expect("resolves");
-        request_timeout(&info, &Query::of(&uri))
+        request_timeout(&info, &Query::of(&uri), REQUEST_TIMEOUT)
     }
 
     #[test]

@@ -437,7 +437,8 @@ impl BoundServer {
             ..
         } = self;
         let filters = Arc::clone(&running.filters);
-        let listen = |stop| listener::serve(listener, tls, filters, stop);
+        let drain = running.drain();
+        let listen = |stop| listener::serve(listener, tls, filters, stop, drain);
         running.serve(listen, shutdown).await;
     }
 }

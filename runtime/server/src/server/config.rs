@@ -9,6 +9,7 @@ use apiloom_meta::GroupResource;
 use apiloom_storage::Retention;
 use apiloom_storage::cache::Budget;
 
+use crate::http::timeout::REQUEST_TIMEOUT;
 use crate::registry::{DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES};
 
 /// Storage backend.
@@ -227,6 +228,12 @@ pub struct Config {
     pub max_object_bytes: usize,
     /// How long events are kept after their last write (`--event-ttl`); one hour by default, zero for ever.
     pub event_ttl: Duration,
+    /// Longest time of requests that are not long-running, such as watches; a `timeout` in the query can only shorten it.
+    /// Also the longest time for which the end of the server waits for requests in flight. Default 1 minute.
+    pub request_timeout: Duration,
+    /// Time between the signal to stop and the end of new connections, in which everything but `/readyz` is answered as
+    /// before, so that load balancers can go elsewhere. Default 0.
+    pub shutdown_delay: Duration,
     /// Fraction of HTTP/2 requests that are answered with GOAWAY. Default 0.
     pub goaway_chance: GoawayChance,
     /// Names of admission plugins to disable.
@@ -259,6 +266,8 @@ impl Config {
             max_mutating_requests_inflight: 200,
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
             event_ttl: DEFAULT_EVENT_TTL,
+            request_timeout: REQUEST_TIMEOUT,
+            shutdown_delay: Duration::ZERO,
             goaway_chance: GoawayChance::default(),
             disabled_admission: Vec::new(),
             runtime_config: Vec::new(),

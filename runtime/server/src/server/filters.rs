@@ -4,23 +4,26 @@ use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use apiloom_meta::ApiError;
 use apiloom_meta::field::{MAX_ECHOED_BYTES, echoed, go_quote};
+use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::header::{CACHE_CONTROL, CONNECTION, USER_AGENT, X_CONTENT_TYPE_OPTIONS};
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, USER_AGENT, X_CONTENT_TYPE_OPTIONS};
 use http::uri::PathAndQuery;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version,
 };
+use http_body::Body as _;
 use tokio::time::Instant;
 
-use super::GoawayChance;
 use super::in_flight::{InFlight, Permit, too_many};
+use super::{Config, GoawayChance};
 use crate::auth::{Authenticators, Authorizers, Connection, Refusal};
 use crate::http::error::respond;
-use crate::http::timeout::{REQUEST_TIMEOUT, out_of_time};
-use crate::http::{Api, Arrival, Body, Call, RequestBody, RequestInfo, plain};
+use crate::http::timeout::out_of_time;
+use crate::http::{Api, Arrival, Body, Call, RequestBody, RequestInfo, full, plain};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
@@ -30,6 +33,8 @@ pub(super) struct Filters {
     auth: Auth,
     in_flight: InFlight,
     goaway_chance: GoawayChance,
+    /// `--request-timeout`.
+    request_timeout: Duration,
 }
 
 /// The authenticators and authorizers of a server.
@@ -40,17 +45,16 @@ pub(super) struct Auth {
 }
 
 impl Filters {
-    pub(super) fn new(
-        api: Api,
-        auth: Auth,
-        in_flight: InFlight,
-        goaway_chance: GoawayChance,
-    ) -> Self {
+    pub(super) fn new(api: Api, auth: Auth, config: &Config) -> Self {
         Self {
             api,
             auth,
-            in_flight,
-            goaway_chance,
+            in_flight: InFlight::new(
+                config.max_requests_inflight,
+                config.max_mutating_requests_inflight,
+            ),
+            goaway_chance: config.goaway_chance,
+            request_timeout: config.request_timeout,
         }
     }
 
@@ -66,6 +70,7 @@ impl Filters {
             audit_id: &id,
             at: Instant::now(),
         };
+        let is_head = request.method() == Method::HEAD;
         let line = tracing::enabled!(tracing::Level::DEBUG).then(|| RequestLine::new(&request));
         // State after a panic: the request's own is dropped, and shared state is behind locks that do not poison, and
         // is changed in one step.
@@ -83,6 +88,9 @@ impl Filters {
         headers
             .entry(CACHE_CONTROL)
             .or_insert(HeaderValue::from_static("no-cache, private"));
+        if is_head {
+            return without_body(response);
+        }
         response
     }
 
@@ -99,7 +107,7 @@ impl Filters {
             Err(error) => return respond(&ApiError::from(&error), &parts),
         };
         let authenticators = &self.auth.authenticators;
-        let deadline = arrival.at + REQUEST_TIMEOUT;
+        let deadline = arrival.at + self.request_timeout;
         let user = authenticators.authenticate(arrival.connection, &mut parts.headers, deadline);
         let user = match user.await {
             Ok(user) => user,
@@ -123,7 +131,7 @@ impl Filters {
     /// # Errors
     /// The response to a request that one of them refuses.
     async fn admit(&self, call: &mut Call<'_>) -> Result<Permit, Response<Body>> {
-        if let Err(error) = call.set_deadline() {
+        if let Err(error) = call.set_deadline(self.request_timeout) {
             return Err(call.respond(&error));
         }
         if let Err(error) = refuse_impersonation(&call.request.headers) {
@@ -142,7 +150,9 @@ impl Filters {
     async fn authorize(&self, call: &Call<'_>) -> Result<(), Refusal> {
         let attributes = call.info.attributes(call.user.user());
         // A request without a deadline has one for its authorization.
-        let deadline = call.deadline.unwrap_or(call.arrival.at + REQUEST_TIMEOUT);
+        let deadline = call
+            .deadline
+            .unwrap_or(call.arrival.at + self.request_timeout);
         self.auth.authorizers.authorize(&attributes, deadline).await
     }
 
@@ -174,6 +184,19 @@ impl Filters {
 /// Whether a random choice with this probability selects the request.
 fn hits(chance: GoawayChance) -> bool {
     chance.per_million > 0 && random().0 % 1_000_000 < u64::from(chance.per_million)
+}
+
+/// The response to a HEAD: its headers are those of the response with a body (RFC 9110, section 9.3.2). Over HTTP/2 a body
+/// would be an error of the protocol.
+fn without_body(response: Response<Body>) -> Response<Body> {
+    let length = response.body().size_hint().exact();
+    let mut response = response.map(|_| full(Bytes::new()));
+    if let Some(length) = length {
+        response
+            .headers_mut()
+            .insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response
 }
 
 /// Marks a response over HTTP/2 as the last one of its connection, so that GOAWAY is sent.

@@ -29,8 +29,6 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_CONNECTIONS: usize = 20_000;
 /// File descriptors reserved for the store, the listener and the event loop.
 const RESERVED_FILES: u64 = 128;
-/// Time for requests in flight to finish after shutdown has begun.
-pub(super) const DRAIN: Duration = Duration::from_secs(10);
 /// Delay before accepting again after an error of the operating system.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -51,12 +49,13 @@ pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, ServerError
     })
 }
 
-/// Serves until `stop` changes, then waits for requests in flight.
+/// Serves until `stop` changes, then waits for requests in flight, at most as long as `drain`.
 pub(super) async fn serve(
     listener: TcpListener,
     tls: Arc<ServerConfig>,
     filters: Arc<Filters>,
     mut stop: watch::Receiver<bool>,
+    drain: Duration,
 ) {
     let acceptor = TlsAcceptor::from(tls);
     let mut door = ConnectionLimit::new(max_connections(open_files::limit()));
@@ -97,11 +96,11 @@ pub(super) async fn serve(
     drop(listener);
     // An error means that there are no connections.
     let _ = shutdown.send(());
-    if tokio::time::timeout(DRAIN, shutdown.closed())
+    if tokio::time::timeout(drain, shutdown.closed())
         .await
         .is_err()
     {
-        tracing::warn!("requests still in flight after {DRAIN:?} are cut off");
+        tracing::warn!("requests still in flight after {drain:?} are cut off");
     }
 }
 

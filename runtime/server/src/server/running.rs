@@ -1,15 +1,15 @@
 //! A running server with or without a listener: registry, filters, and the order of its shutdown.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::filters::{Auth, Filters};
-use super::in_flight::InFlight;
 use super::loopback::{Loopback, LoopbackToken};
 use super::stores::Stores;
-use super::{Config, ServerError, health, listener, object_counts};
+use super::{Config, ServerError, health, object_counts};
 use crate::http::metrics::Metrics;
 use crate::http::{Api, ServerInfo};
 use crate::registry::Registry;
@@ -21,7 +21,12 @@ pub(super) struct RunningServer {
     registry: Arc<Registry>,
     metrics: Arc<Metrics>,
     stores: Stores,
+    /// Becomes true when `/readyz` begins to fail.
+    leave: watch::Sender<bool>,
+    /// Becomes true when new connections and watches end.
     stop: watch::Sender<bool>,
+    shutdown_delay: Duration,
+    drain: Duration,
 }
 
 impl RunningServer {
@@ -37,33 +42,38 @@ impl RunningServer {
             address,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
+        let (leave, left) = watch::channel(false);
         let (stop, stopped) = watch::channel(false);
-        let health = health::checks(&stores, Arc::clone(&registry), stopped.clone());
+        let health = health::checks(&stores, Arc::clone(&registry), left);
         let api = Api::new(Arc::clone(&registry), &info, health).stopping(stopped);
         let metrics = api.metrics();
-        let in_flight = InFlight::new(
-            config.max_requests_inflight,
-            config.max_mutating_requests_inflight,
-        );
         let (token, authenticator) = LoopbackToken::make()?;
         auth.authenticators.push_first(authenticator);
-        let filters = Arc::new(Filters::new(api, auth, in_flight, config.goaway_chance));
+        let filters = Arc::new(Filters::new(api, auth, config));
         Ok(Self {
             loopback: Loopback::new(Arc::clone(&filters), token),
             filters,
             registry,
             metrics,
             stores,
+            leave,
             stop,
+            shutdown_delay: config.shutdown_delay,
+            drain: config.request_timeout,
         })
+    }
+
+    /// How long requests in flight are waited for.
+    pub(super) fn drain(&self) -> Duration {
+        self.drain
     }
 
     pub(super) fn registry(&self) -> Arc<Registry> {
         Arc::clone(&self.registry)
     }
 
-    /// Serves until `shutdown` completes, then ends watches, waits for other requests in flight and closes the store.
-    /// `listen` gets a channel that becomes true at that point, and completes when its connections have ended.
+    /// Serves until `shutdown` completes and the delay of shutdowns has passed, then ends watches, waits for other requests
+    /// in flight and closes the store. `listen` gets a channel that becomes true at that point, and completes when its connections have ended.
     pub(super) async fn serve<L: Future<Output = ()>>(
         self,
         listen: impl FnOnce(watch::Receiver<bool>) -> L,
@@ -74,7 +84,10 @@ impl RunningServer {
             registry,
             metrics,
             stores,
+            leave,
             stop,
+            shutdown_delay,
+            drain,
             ..
         } = self;
         // Aborted when this function ends or is cancelled.
@@ -82,17 +95,26 @@ impl RunningServer {
         background.spawn(object_counts::keep(Arc::clone(&registry), metrics));
         let listening = listen(stop.subscribe());
         tokio::pin!(listening);
+        let asked_to_stop = async {
+            shutdown.await;
+            leave.send_replace(true);
+            if !shutdown_delay.is_zero() {
+                tracing::info!(?shutdown_delay, "not ready any more; still serving");
+                tokio::time::sleep(shutdown_delay).await;
+            }
+        };
         tokio::select! {
             () = &mut listening => {
+                leave.send_replace(true);
                 stop.send_replace(true);
             }
-            () = shutdown => {
-                // From here on /readyz fails, watches end and no new connection is accepted.
+            () = asked_to_stop => {
+                // From here on watches end and no new connection is accepted.
                 stop.send_replace(true);
                 listening.await;
             }
         }
-        loopback.drain(listener::DRAIN).await;
+        loopback.drain(drain).await;
         background.shutdown().await;
         registry.stop().await;
         stores.close().await;

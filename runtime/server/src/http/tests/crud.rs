@@ -96,9 +96,9 @@ async fn bodies_come_as_json_or_yaml() {
             .expect(415)
             .body,
         failure(
-            "415: Unsupported Media Type",
+            "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
             "UnsupportedMediaType",
-            Some("{}"),
+            None,
             415
         )
     );
