@@ -98,6 +98,11 @@ impl Cluster {
         self.server.take().expect("the server runs").stop();
     }
 
+    /// Waits for the end of a server that was asked to stop.
+    pub fn wait(&mut self) {
+        self.server.take().expect("the server runs").wait();
+    }
+
     /// Kills the server, as a power cut would.
     pub fn kill(&mut self) {
         self.server.take().expect("the server runs").kill();

@@ -203,15 +203,18 @@ impl Server {
         (self.data_dir.clone(), self.dir.take())
     }
     /// Asks it to stop, waits, and returns the folder. Panics if it fails.
-    pub fn stop(mut self) -> (PathBuf, Option<tempfile::TempDir>) {
+    pub fn stop(self) -> (PathBuf, Option<tempfile::TempDir>) {
+        self.terminate();
+        self.wait()
+    }
+    /// Asks it to stop.
+    pub fn terminate(&self) {
         let pid = self.process.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-TERM", &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
+        let sent = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(sent.unwrap().success());
+    }
+    /// Waits for its end after it was asked to stop, and returns the folder. Panics if it fails.
+    pub fn wait(mut self) -> (PathBuf, Option<tempfile::TempDir>) {
         assert!(
             self.process.wait().unwrap().success(),
             "SIGTERM ends the server with exit code 0"

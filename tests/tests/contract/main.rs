@@ -30,16 +30,22 @@ mod cache;
 mod create;
 mod damage;
 mod delete;
+mod discovery;
 mod errors;
+mod formats;
+mod lifecycle;
 mod list;
 mod patch;
 mod paths;
+mod requests;
 mod storage;
 mod update;
 mod watch;
 
 use apiloom_tests::wardle::{ALL_FLUNDERS, FISCHERS, FLUNDERS, FLUNDERS_BETA, flunder};
-use apiloom_tests::{Answer, Backend, Client, Cluster, Server, Watch, created, revision};
+use apiloom_tests::{
+    Answer, Backend, Client, Cluster, Server, Watch, created, is_cached, revision,
+};
 use serde_json::{Value, json};
 
 /// A new server for one check, and a client.
@@ -92,6 +98,15 @@ fn check_failure(answer: &Answer, code: u16, reason: &str, message: &str, detail
         expected["details"] = details;
     }
     check(answer, code, &expected);
+}
+
+/// The body of a response whose request had no time left.
+const OUT_OF_TIME: &str = r#"{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}"#;
+
+/// The path of a list of a state that does not exist yet. A server with a watch cache waits for it, up to 3 s; others refuse it.
+async fn in_the_future(client: &Client) -> String {
+    let future = revision(&client.get(FLUNDERS).await.json()) + 1_000_000;
+    format!("{FLUNDERS}?resourceVersion={future}")
 }
 
 /// The details of an error about one flunder.
