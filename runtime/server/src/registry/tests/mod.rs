@@ -274,6 +274,10 @@ impl Admission for Judge {
         "Judge"
     }
     async fn mutate(&self, request: &mut AdmissionRequest<'_>) -> Result<(), ApiError> {
+        let object = request.object.as_deref();
+        if object.is_some_and(|object| object.label("refuse-early").is_some()) {
+            return Err(request.forbidden("it asks for it early"));
+        }
         let owner = json!({"apiVersion": "v1", "kind": "A", "name": "a", "uid": "u1"});
         let double = |object: &mut Object| {
             let owners = json!([owner, owner]);

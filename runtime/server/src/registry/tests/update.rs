@@ -67,6 +67,30 @@ async fn update_with_stale_version_conflicts() {
 }
 
 #[tokio::test]
+async fn c_085_plugins_mutate_before_versions_are_compared_and_validate_after() {
+    let f = fixture().await;
+    let created = f.create(widget("a", json!({}))).await.unwrap();
+    f.put("a", widget("a", json!({"color": "red"})))
+        .await
+        .unwrap();
+    let refused = async |label: &str, is_stale: bool| {
+        let mut input = created.clone().into_value();
+        input["metadata"]["labels"] = json!({label: ""});
+        if !is_stale {
+            input["metadata"]["resourceVersion"] = json!("");
+        }
+        f.put("a", input).await.unwrap_err().reason.unwrap()
+    };
+    assert_eq!(refused("refuse-early", true).await, StatusReason::Forbidden);
+    assert_eq!(refused("refuse", true).await, StatusReason::Conflict);
+    assert_eq!(
+        refused("refuse-early", false).await,
+        StatusReason::Forbidden
+    );
+    assert_eq!(refused("refuse", false).await, StatusReason::Forbidden);
+}
+
+#[tokio::test]
 async fn an_unreadable_version_is_passed_through() {
     let f = fixture().await;
     f.create(widget("a", json!({}))).await.unwrap();

@@ -141,7 +141,8 @@ async fn a_stop_does_not_wait_for_ever() {
     stop.send(()).unwrap();
     let begun = Instant::now();
     serving.await.unwrap();
-    assert_eq!(begun.elapsed(), Duration::from_secs(10));
+    // The limit of writes, which is below that of the server.
+    assert_eq!(begun.elapsed(), Duration::from_secs(34));
     create.abort();
 }
 
