@@ -13,6 +13,7 @@ mod fields;
 mod group;
 mod hooks;
 mod place;
+mod protobuf;
 mod record;
 mod resource;
 mod schema;
@@ -52,7 +53,7 @@ pub(crate) fn kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
     };
     let types = checked::field_types(item);
     let item = struct_item(item, &kind.root);
-    let impls = struct_impls(&kind.root);
+    let impls = struct_impls(&kind.root, &kind.kind.value);
     let conversion = convert::of_root(&kind);
     let resource = resource::impl_resource(&kind);
     quote! { #types #item #impls #conversion #resource }
@@ -63,7 +64,7 @@ pub(crate) fn derived_kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStre
     let Some(kind) = parse_derived_kind(item, d).filter(|_| d.is_empty()) else {
         return broken::derived_kind(item);
     };
-    let hooks = hooks::of_struct(&kind.root);
+    let hooks = hooks::of_struct(&kind.root, None);
     let fields = fields::impl_has_fields(&kind.root);
     let conversion = convert::of_root(&kind);
     let resource = resource::impl_resource(&kind);
@@ -86,7 +87,7 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
         None => TokenStream::new(),
         Some(ApiType::Struct(model)) => {
             let item = struct_item(item, &model);
-            let impls = struct_impls(&model);
+            let impls = struct_impls(&model, &model.name.text);
             let conversions: TokenStream = model
                 .conversions
                 .iter()
@@ -128,8 +129,9 @@ fn struct_item(item: &DeriveInput, model: &ApiStruct) -> TokenStream {
     quote!(#bare #impls)
 }
 
-fn struct_impls(model: &ApiStruct) -> TokenStream {
-    let hooks = hooks::of_struct(model);
+/// `message` is the name of the struct's message in Protobuf.
+fn struct_impls(model: &ApiStruct, message: &str) -> TokenStream {
+    let hooks = hooks::of_struct(model, Some(message));
     let fields = fields::impl_has_fields(model);
     let proofs = schema::proofs(model.fields.iter());
     let checked = checked::of_struct(model);

@@ -28,6 +28,8 @@ mod json;
 mod keywords;
 #[path = "macros/newtypes.rs"]
 mod newtypes;
+#[path = "macros/protobuf.rs"]
+mod protobuf;
 #[path = "macros/records.rs"]
 mod records;
 #[path = "macros/recursion.rs"]

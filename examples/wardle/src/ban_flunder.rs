@@ -19,9 +19,7 @@ impl Admission for BanFlunder {
             return Ok(());
         }
         let fischers = self.0.list()?;
-        let mut banned = fischers
-            .iter()
-            .flat_map(|fischer| &fischer.disallowed_flunders);
+        let mut banned = fischers.iter().flat_map(|f| &f.disallowed_flunders);
         if banned.any(|name| name == request.name) {
             return Err(request.forbidden(REFUSAL));
         }

@@ -12,19 +12,20 @@ use crate::v1beta1::{self, FlunderStatus, ReferenceType};
 pub struct Flunder {
     pub metadata: ObjectMeta,
     /// What the Flunder refers to.
+    #[api(proto = 2)]
     pub spec: Option<FlunderSpec>,
+    #[api(proto = 3)]
     pub status: Option<FlunderStatus>,
 }
 
 /// FlunderSpec names another object.
-#[apiloom::api]
-#[api(union(tag = reference_type, allow_none))]
+#[apiloom::api(union(tag = reference_type, allow_none))]
 pub struct FlunderSpec {
     /// Name of another Flunder or of a Fischer.
-    #[api(member = ["Flunder", "Fischer"])]
+    #[api(proto(number = 1, omit_empty), member = ["Flunder", "Fischer"])]
     pub reference: Option<String>,
     /// Of which kind the other object is; Flunder when only the reference is given.
-    #[api(default_with = FlunderSpec::default_type)]
+    #[api(proto = 2, default_with = FlunderSpec::default_type)]
     pub reference_type: Option<ReferenceType>,
 }
 
@@ -51,9 +52,8 @@ impl ConvertFrom<FlunderSpec> for v1beta1::FlunderSpec {
 
 impl ConvertFrom<v1beta1::FlunderSpec> for FlunderSpec {
     fn convert_from(hub: v1beta1::FlunderSpec) -> Result<Self, ConvertError> {
-        let reference = hub.flunder_reference.or(hub.fischer_reference);
         Ok(Self {
-            reference,
+            reference: hub.flunder_reference.or(hub.fischer_reference),
             reference_type: hub.reference_type,
         })
     }
@@ -65,6 +65,6 @@ impl ConvertFrom<v1beta1::FlunderSpec> for FlunderSpec {
 pub struct Fischer {
     pub metadata: ObjectMeta,
     /// Names that a Flunder may not be created with.
-    #[api(list = atomic)]
+    #[api(proto = 2, list = atomic)]
     pub disallowed_flunders: Vec<String>,
 }

@@ -9,7 +9,9 @@ use apiloom::prelude::*;
 pub struct Flunder {
     pub metadata: ObjectMeta,
     /// What the Flunder refers to.
+    #[api(proto = 2)]
     pub spec: Option<FlunderSpec>,
+    #[api(proto = 3)]
     pub status: Option<FlunderStatus>,
 }
 
@@ -21,16 +23,16 @@ impl Flunder {
 }
 
 /// FlunderSpec names at most one other object.
-#[apiloom::api]
-#[api(union(tag = reference_type, allow_none))]
+#[apiloom::api(union(tag = reference_type, allow_none))]
 pub struct FlunderSpec {
     /// Name of another Flunder.
-    #[api(member = "Flunder")]
+    #[api(proto(number = 1, omit_empty), member = "Flunder")]
     pub flunder_reference: Option<String>,
     /// Name of a Fischer.
-    #[api(member = "Fischer")]
+    #[api(proto(number = 2, omit_empty), member = "Fischer")]
     pub fischer_reference: Option<String>,
     /// Which of the two is set.
+    #[api(proto(number = 3, omit_empty))]
     pub reference_type: Option<ReferenceType>,
 }
 

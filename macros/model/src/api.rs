@@ -1,12 +1,13 @@
 //! API types: structs and enums inside objects as declared with `#[api(..)]`, their fields and variants.
 
 mod parse;
+mod proto;
 mod rules;
 #[cfg(test)]
 mod tests;
 mod types;
 
-pub use crate::values::Bounds;
+pub use crate::values::{Bounds, ProtoNumber, Reserved};
 pub use parse::parse_api;
 pub(crate) use parse::{parse_struct, read_struct};
 pub use rules::{ListTopology, MapTopology, PatchRule, Rules, Transition};
@@ -55,8 +56,22 @@ pub struct ApiStruct {
     pub conversions: Vec<Conversion>,
     /// Fields in declared order.
     pub fields: Vec<Field>,
+    /// Numbers and names that no field may have in Protobuf.
+    pub reserved: Reserved,
     /// Last segments of the user's derives below the attribute.
     pub derives: Vec<String>,
+}
+
+impl ApiStruct {
+    /// Whether it is a Protobuf message: all of its fields have numbers.
+    pub fn is_message(&self) -> bool {
+        are_numbered(&self.fields)
+    }
+}
+
+/// Whether all fields have numbers in Protobuf.
+fn are_numbered(fields: &[Field]) -> bool {
+    fields.iter().all(|field| field.proto.is_some())
 }
 
 /// Fields of which at most one is set.
@@ -97,6 +112,8 @@ pub struct Field {
     pub convert: FieldConversion,
     /// Where it is declared that `Debug` hides the value.
     pub sensitive: Option<SourceSpan>,
+    /// Its number in Protobuf.
+    pub proto: Option<ProtoNumber>,
 }
 
 /// The outermost shape of a type by its tokens.
@@ -157,6 +174,8 @@ pub struct ApiEnum {
     pub variants: Vec<Variant>,
     /// The JSON fields that tell an object's variant: the variants with content, or else the tag.
     pub wire_names: Vec<String>,
+    /// Numbers and names that no variant may have in Protobuf.
+    pub reserved: Reserved,
     /// Last segments of the user's derives below the attribute.
     pub derives: Vec<String>,
 }
@@ -167,6 +186,12 @@ impl ApiEnum {
         self.variants
             .iter()
             .all(|v| v.unknown || matches!(v.content, Content::Unit))
+    }
+    /// Whether it is a Protobuf message: all variants have numbers, and so have their fields.
+    pub fn is_message(&self) -> bool {
+        let is_numbered =
+            |variant: &Variant| variant.proto.is_some() && are_numbered(variant.fields());
+        !self.variants.is_empty() && self.variants.iter().all(is_numbered)
     }
     /// The variant for unknown values, if the enum is open.
     pub fn unknown(&self) -> Option<&Variant> {
@@ -187,6 +212,8 @@ pub struct Variant {
     pub unknown: bool,
     /// The content of the variant.
     pub content: Content,
+    /// Its number in Protobuf, of a variant that is an object.
+    pub proto: Option<ProtoNumber>,
 }
 
 impl Variant {

@@ -543,6 +543,28 @@ impl Arg {
         number
     }
 
+    /// `key = 1` or `key = [1, 2]`.
+    pub(crate) fn integers(&self, d: &mut Diagnostics) -> Vec<Spanned<i64>> {
+        let integer_of = |expr: &Expr| match peel(expr) {
+            Expr::Lit(ExprLit {
+                lit: Lit::Int(number),
+                ..
+            }) => number.base10_parse().ok(),
+            _ => None,
+        };
+        let exprs = self.exprs(d, "@ = 1");
+        let read = |expr: &Expr, d: &mut Diagnostics| {
+            let number = self.or_bad(integer_of(expr), expr, "a whole number", d)?;
+            Some(Spanned::new(number, SourceSpan::of(expr)))
+        };
+        exprs.iter().filter_map(|expr| read(expr, d)).collect()
+    }
+
+    /// Whether it is written `key(..)`.
+    pub(crate) fn is_list(&self) -> bool {
+        matches!(self.value, Value::List(_))
+    }
+
     /// `key = EXPRESSION`, which only rustc interprets.
     pub(crate) fn code(&self, d: &mut Diagnostics) -> Option<Code> {
         self.expr(d, "@ = ..").map(|expr| Code::new(peel(expr)))

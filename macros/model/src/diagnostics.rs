@@ -103,6 +103,12 @@ diagnostics! {
     VariantNumber = "E061" "variant-number",
     /// A word of Rust where the name of a field is expected.
     Keyword = "E062" "keyword",
+    /// A number that no Protobuf field can have, or not this one.
+    ProtoNumber = "E063" "proto-number",
+    /// A part of a Protobuf message without a number.
+    ProtoMissing = "E064" "proto-missing",
+    /// A number on what is no Protobuf field.
+    ProtoShape = "E065" "proto-shape",
 }
 
 impl fmt::Display for DiagnosticId {

@@ -24,6 +24,12 @@ pub(crate) enum Target {
     Union,
     Convert,
     FieldConvert,
+    /// `proto(..)` on a kind.
+    ProtoKind,
+    /// `proto(..)` on a type.
+    ProtoType,
+    /// `proto(..)` on a field or a variant.
+    ProtoField,
     Group,
 }
 
@@ -48,6 +54,9 @@ impl Target {
             Self::Union => "union(..)",
             Self::Convert => "convert(..) on a type",
             Self::FieldConvert => "convert(..) on a field",
+            Self::ProtoKind => "proto(..) of #[resource]",
+            Self::ProtoType => "proto(..) on a type",
+            Self::ProtoField => "proto(..) on a field or a variant",
             Self::Group => "group!",
         }
     }
@@ -65,7 +74,8 @@ pub(crate) struct Key {
 
 use Target::{
     Bounds, Column, Convert, Deletion, Each, Enum, Field, FieldConvert, Group, Keys, Lifecycle,
-    Newtype, Patch, Resource, Struct, Subresource, Union, Variant, Verbs,
+    Newtype, Patch, ProtoField, ProtoKind, ProtoType, Resource, Struct, Subresource, Union,
+    Variant, Verbs,
 };
 
 const fn key(name: &'static str, targets: &'static [Target]) -> Key {
@@ -146,6 +156,12 @@ const KEYS: &[Key] = &[
     key("create_on_update", &[Resource]),
     key("strategic_merge_patch", &[Resource]),
     key("protobuf", &[Resource]),
+    key("proto", &[Resource, Struct, Enum, Field, Variant]),
+    key("package", &[ProtoKind]),
+    key("reserved", &[ProtoType]),
+    key("reserved_names", &[ProtoType]),
+    key("number", &[ProtoField]),
+    key("omit_empty", &[ProtoField]),
     key("name", &[Column, Group, Subresource]),
     key("writes", &[Subresource]),
     key("finalizers", &[Deletion]),
@@ -180,7 +196,6 @@ const KEYS: &[Key] = &[
     later("labels", &[Resource]),
     later("annotations", &[Resource]),
     later("model", &[Resource]),
-    later("proto", &[Resource]),
     later("cel", &[Resource]),
     later("gate", &[Resource]),
     later("warning", &[Lifecycle]),
@@ -247,7 +262,6 @@ const KEYS: &[Key] = &[
     key("drop", &[FieldConvert]),
     key("default", &[FieldConvert]),
     later("union", &[Enum]),
-    later("proto", API),
     later("cel", API),
     later("gate", API),
     later("if_gate", API),

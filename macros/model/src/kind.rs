@@ -78,6 +78,8 @@ pub struct Kind {
     pub strategic_merge_patch: bool,
     /// The static description of the Protobuf form, as written: `protobuf::FLUNDER`.
     pub protobuf: Option<Code>,
+    /// The package of the kind's messages in `.proto` files; `None` for that of the group and version.
+    pub proto_package: Option<Spanned<String>>,
     /// The `#[resource]` attribute.
     pub span: SourceSpan,
 }

@@ -159,8 +159,11 @@ const MARKERS: &[(&str, Advice)] = &[
         "register-gen",
         Nothing("`apiloom generate` registers every kind"),
     ),
-    ("protobuf-gen", Nothing("objects are JSON")),
-    ("protobuf", Nothing("objects are JSON")),
+    (
+        "protobuf-gen",
+        Other("number the fields: `#[api(proto = 1)]`"),
+    ),
+    ("protobuf", Other("number the fields: `#[api(proto = 1)]`")),
     (
         "validation-gen",
         Nothing("the rules of `#[api(..)]` are always checked"),
@@ -429,7 +432,7 @@ mod tests {
             ("+k8s:ifEnabled(X)=+k8s:required", "nothing replaces it yet"),
             (
                 "+protobuf.options.(gogoproto.goproto_stringer)=false",
-                "no replacement is needed: objects are JSON",
+                "number the fields: `#[api(proto = 1)]`",
             ),
         ] {
             check(line, Some(help));

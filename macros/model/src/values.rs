@@ -1,6 +1,6 @@
 //! Values of arguments that are more than a literal.
 
-use crate::{Code, Name, Spanned};
+use crate::{Code, Name, SourceSpan, Spanned};
 
 /// Minimum and maximum, both inclusive.
 #[derive(Clone, Debug, Default)]
@@ -18,4 +18,24 @@ pub enum FieldRef {
     Typed(Vec<Name>),
     /// `".spec.referenceType"`: JSON names that the schema checks when the server is built.
     Json(Spanned<String>),
+}
+
+/// The number of a field in Protobuf.
+#[derive(Clone, Debug)]
+pub struct ProtoNumber {
+    /// The number; 0 if what is written is none.
+    pub number: u32,
+    /// Whether an empty value that was sent is omitted from JSON: clients in Go send it for a field that is not a pointer.
+    pub omit_empty: bool,
+    /// The span of the declaration.
+    pub span: SourceSpan,
+}
+
+/// Numbers and names of earlier fields, which no field may have.
+#[derive(Clone, Debug, Default)]
+pub struct Reserved {
+    /// The numbers.
+    pub numbers: Vec<Spanned<u32>>,
+    /// The names in JSON.
+    pub names: Vec<Spanned<String>>,
 }

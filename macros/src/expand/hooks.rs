@@ -1,12 +1,14 @@
-//! `ApiType`: the tree of custom checks and computed defaults.
+//! `ApiType`: the tree of custom checks and computed defaults, and the form in Protobuf.
 
 use apiloom_model::api::{Content, Field, Rules, Shape, holds_bytes};
 use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Code};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 
-/// The hooks of a struct.
-pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
+use super::protobuf;
+
+/// The hooks of a struct, and its Protobuf form as a message of this name.
+pub(crate) fn of_struct(model: &ApiStruct, message: Option<&str>) -> TokenStream {
     let this = model.name.to_ident();
     let checks = checks(&quote!(#this), &model.rules, false);
     let defaults = model.fields.iter().filter_map(|field| {
@@ -25,6 +27,7 @@ pub(crate) fn of_struct(model: &ApiStruct) -> TokenStream {
     impl_api_type(
         &model.name.to_ident().into_token_stream(),
         &quote!(#checks #(#defaults)* #fields),
+        message.and_then(|message| protobuf::of_struct(model, message)),
     )
 }
 
@@ -46,7 +49,8 @@ pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
             _ => None,
         }
     });
-    impl_api_type(&quote!(#this), &quote!(#checks #(#variants)*))
+    let protobuf = protobuf::of_enum(model);
+    impl_api_type(&quote!(#this), &quote!(#checks #(#variants)*), protobuf)
 }
 
 /// The hooks of a struct of one value: those of the value and its own.
@@ -56,10 +60,15 @@ pub(crate) fn of_newtype(model: &ApiNewtype) -> TokenStream {
     let each = each(&inner.to_token_stream(), &model.rules, holds_bytes(inner));
     let part =
         quote!(::apiloom::codegen::Tree::part((::apiloom::codegen::Probe::<#inner>::HOOKS)()));
-    impl_api_type(&this, &quote!(.value(#part) #checks #each))
+    let protobuf = protobuf::of_newtype(model);
+    impl_api_type(&this, &quote!(.value(#part) #checks #each), Some(protobuf))
 }
 
-fn impl_api_type(this: &TokenStream, calls: &TokenStream) -> TokenStream {
+fn impl_api_type(
+    this: &TokenStream,
+    calls: &TokenStream,
+    protobuf: Option<TokenStream>,
+) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl ::apiloom::codegen::ApiType for #this {
@@ -68,6 +77,7 @@ fn impl_api_type(this: &TokenStream, calls: &TokenStream) -> TokenStream {
                 use ::apiloom::codegen::ProbeForeign as _;
                 ::apiloom::codegen::Tree::of::<#this>(|tree| tree #calls)
             }
+            #protobuf
         }
     }
 }

@@ -92,6 +92,7 @@ fn definition(kind: &Kind) -> TokenStream {
     let deletion = deletion(kind);
     let protobuf = match &kind.protobuf {
         Some(message) => quote!(::core::option::Option::Some(&#message)),
+        None if kind.root.is_message() => quote!(::apiloom::codegen::protobuf_message::<Self>()),
         None => quote!(::core::option::Option::None),
     };
     let store_path = match &kind.store_path {

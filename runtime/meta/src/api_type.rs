@@ -7,8 +7,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::hooks::Hooks;
+use crate::protobuf::{self, ProtobufType};
+use crate::types;
 
-/// A type that can be part of an object; gives the hooks that its schema cannot express.
+/// A type that can be part of an object; gives the hooks that its schema cannot express, and its form in Protobuf.
 ///
 /// Implemented by `#[apiloom::api]`. A type without checks uses the default.
 #[diagnostic::on_unimplemented(
@@ -19,6 +21,27 @@ pub trait ApiType {
     /// The hooks of the type and of its fields.
     fn hooks() -> Hooks {
         Hooks::default()
+    }
+
+    /// The type of its fields in Protobuf; `None` if it has none, such as a struct whose fields have no numbers.
+    const PROTOBUF: Option<ProtobufType> = None;
+
+    /// The type of a `Vec` of it in Protobuf: `bytes` of `u8`, and a list of all others.
+    #[doc(hidden)]
+    const PROTOBUF_OF_VEC: Option<ProtobufType> = list_of(&Self::PROTOBUF);
+}
+
+const fn list_of(items: &'static Option<ProtobufType>) -> Option<ProtobufType> {
+    match items {
+        Some(items) => Some(ProtobufType::List(items)),
+        None => None,
+    }
+}
+
+const fn map_of(values: &'static Option<ProtobufType>) -> Option<ProtobufType> {
+    match values {
+        Some(values) => Some(ProtobufType::Map(values)),
+        None => None,
     }
 }
 
@@ -32,36 +55,43 @@ fn hooks_of_items<T: ApiType + ?Sized>() -> Hooks {
 }
 
 macro_rules! plain {
-    ($($plain:ty),* $(,)?) => { $(impl ApiType for $plain {})* };
+    ($($protobuf:expr => $($plain:ty),+;)*) => { $($(
+        impl ApiType for $plain {
+            const PROTOBUF: Option<ProtobufType> = Some($protobuf);
+        }
+    )+)* };
 }
 
-plain!(
-    bool, char, String, str, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, Value
-);
-plain!(serde_json::Map<String, Value>, serde_json::Number);
-plain!(
-    crate::types::ObjectMeta,
-    crate::types::ListMeta,
-    crate::types::OwnerReference,
-    crate::types::ManagedFieldsEntry
-);
-plain!(
-    crate::types::Quantity,
-    crate::types::IntOrString,
-    crate::types::Time,
-    crate::types::MicroTime,
-    crate::types::Duration
-);
-plain!(
-    crate::types::Condition,
-    crate::types::ConditionStatus,
-    crate::types::Status
-);
-plain!(
-    crate::types::LabelSelector,
-    crate::types::LabelSelectorRequirement,
-    crate::types::LabelSelectorOperator
-);
+plain! {
+    ProtobufType::Boolean => bool;
+    ProtobufType::Text => char, String, str;
+    ProtobufType::Int32 => i8, i16, i32, u16;
+    ProtobufType::Int64 => i64, isize;
+    ProtobufType::Uint32 => u32;
+    ProtobufType::Uint64 => u64, usize;
+    ProtobufType::Float => f32;
+    ProtobufType::Double => f64;
+    ProtobufType::RawExtension => Value, serde_json::Map<String, Value>, serde_json::Number;
+    ProtobufType::Quantity => types::Quantity;
+    ProtobufType::IntOrString => types::IntOrString;
+    ProtobufType::Time => types::Time;
+    ProtobufType::MicroTime => types::MicroTime;
+    ProtobufType::Duration => types::Duration;
+    ProtobufType::Text => types::ConditionStatus, types::LabelSelectorOperator;
+    ProtobufType::Message(|| &protobuf::OBJECT_META) => types::ObjectMeta;
+    ProtobufType::Message(|| &protobuf::LIST_META) => types::ListMeta;
+    ProtobufType::Message(|| &protobuf::OWNER_REFERENCE) => types::OwnerReference;
+    ProtobufType::Message(|| &protobuf::MANAGED_FIELDS_ENTRY) => types::ManagedFieldsEntry;
+    ProtobufType::Message(|| &protobuf::CONDITION) => types::Condition;
+    ProtobufType::Message(|| &protobuf::STATUS) => types::Status;
+    ProtobufType::Message(|| &protobuf::LABEL_SELECTOR) => types::LabelSelector;
+    ProtobufType::Message(|| &protobuf::LABEL_SELECTOR_REQUIREMENT) => types::LabelSelectorRequirement;
+}
+
+impl ApiType for u8 {
+    const PROTOBUF: Option<ProtobufType> = Some(ProtobufType::Int32);
+    const PROTOBUF_OF_VEC: Option<ProtobufType> = Some(ProtobufType::Bytes);
+}
 
 macro_rules! transparent {
     ($($pointer:ident),*) => {
@@ -69,6 +99,7 @@ macro_rules! transparent {
             fn hooks() -> Hooks {
                 T::hooks()
             }
+            const PROTOBUF: Option<ProtobufType> = T::PROTOBUF;
         })*
     };
 }
@@ -79,6 +110,7 @@ impl<T: ApiType> ApiType for Option<T> {
     fn hooks() -> Hooks {
         T::hooks()
     }
+    const PROTOBUF: Option<ProtobufType> = T::PROTOBUF;
 }
 
 macro_rules! lists {
@@ -87,26 +119,37 @@ macro_rules! lists {
             fn hooks() -> Hooks {
                 hooks_of_items::<T>()
             }
+            const PROTOBUF: Option<ProtobufType> = list_of(&T::PROTOBUF);
         })*
     };
 }
 
-lists!(Vec, VecDeque, BTreeSet);
+lists!(VecDeque, BTreeSet);
+
+impl<T: ApiType> ApiType for Vec<T> {
+    fn hooks() -> Hooks {
+        hooks_of_items::<T>()
+    }
+    const PROTOBUF: Option<ProtobufType> = T::PROTOBUF_OF_VEC;
+}
 
 impl<T: ApiType, S> ApiType for HashSet<T, S> {
     fn hooks() -> Hooks {
         hooks_of_items::<T>()
     }
+    const PROTOBUF: Option<ProtobufType> = list_of(&T::PROTOBUF);
 }
 
 impl<K, V: ApiType> ApiType for BTreeMap<K, V> {
     fn hooks() -> Hooks {
         hooks_of_items::<V>()
     }
+    const PROTOBUF: Option<ProtobufType> = map_of(&V::PROTOBUF);
 }
 
 impl<K, V: ApiType, S> ApiType for HashMap<K, V, S> {
     fn hooks() -> Hooks {
         hooks_of_items::<V>()
     }
+    const PROTOBUF: Option<ProtobufType> = map_of(&V::PROTOBUF);
 }

@@ -9,6 +9,7 @@ mod const_text;
 mod convert;
 mod hooks;
 mod keywords;
+mod protobuf;
 mod record;
 mod struct_schema;
 
@@ -21,8 +22,8 @@ pub use crate::gvk::GroupVersionKind;
 pub use crate::kind::{
     ApiType, CellSource, Column, ColumnType, Conversion, ConversionMethod, DeletionRule,
     GenerationRule, GroupDef, Hooks, InMemoryConversion, JsonConversion, Lifecycle, NameFormat,
-    Place, Release, Resource, ResourceDef, SchemaSource, Scope, SmolStr, SubresourceDef, Verb,
-    Writes,
+    Place, ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType, Release, Resource,
+    ResourceDef, SchemaSource, Scope, SmolStr, SubresourceDef, Verb, Writes,
 };
 pub use crate::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 pub use crate::schema::Schema;
@@ -48,6 +49,7 @@ pub use hooks::{
     HooksFn, Probe, ProbeForeign, ReturnsErrors, Tree, computed_default, has_form, typed_check,
 };
 pub use keywords::{Bound, BoundOther, Keyword, apply_keywords, keyword_value};
+pub use protobuf::{ProbeForeignProtobuf, protobuf_message, protobuf_problem, protobuf_type};
 pub use record::{
     FieldVisitor, Record, deserialize_record, read_required, read_value, serialize_record,
 };

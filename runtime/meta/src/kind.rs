@@ -8,7 +8,6 @@ mod deletion;
 mod name_format;
 pub mod names;
 mod place;
-pub mod protobuf;
 mod schema_source;
 mod scope;
 mod subresource;
@@ -25,6 +24,8 @@ pub use crate::api_type::ApiType;
 use crate::gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};
 pub use crate::hooks::{CheckFn, DefaultFn, Hooks};
 use crate::path::JsonPath;
+pub use crate::protobuf;
+pub use crate::protobuf::{ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType};
 use crate::query::JsonQuery;
 use crate::types::{ObjectMeta, OwnerReference};
 pub use conversion::{
@@ -33,7 +34,6 @@ pub use conversion::{
 pub use deletion::DeletionRule;
 pub use name_format::NameFormat;
 pub use place::Place;
-pub use protobuf::{ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType};
 pub use schema_source::{SchemaFn, SchemaSource};
 pub use scope::Scope;
 /// Text of definitions: static in a compiled type, shared if it is from a document. Cloning does not allocate.

@@ -23,6 +23,7 @@ mod number;
 pub mod object;
 pub mod patch;
 pub mod path;
+pub mod protobuf;
 pub mod query;
 pub mod schema;
 pub mod selector;

@@ -10,7 +10,6 @@ use apiloom::prelude::*;
     connect("exec"),
     method(rollback),
     no_client,
-    proto(package = "x"),
     cel("true"),
     gate = "X",
     index("by-team"),
@@ -30,7 +29,6 @@ pub struct Thing {
 #[apiloom::api]
 pub struct Part {
     #[api(
-        proto = 1,
         cel("true"),
         gate = "X",
         if_gate("X", required),

@@ -1,15 +1,17 @@
 //! Reads `#[api(..)]` on structs, enums, fields and variants.
 
 use proc_macro2::Ident;
+use syn::ext::IdentExt as _;
 use syn::{Data, DeriveInput, Fields};
 
+use super::proto;
 use super::rules::{literal, read_rule, settle_patch_key};
 use super::types::{
     check_options, check_rule_of_bytes, check_variant_value, shape_of, without_self,
 };
 use super::{
-    ApiEnum, ApiNewtype, ApiStruct, ApiType, Content, Conversion, Field, FieldConversion, Rules,
-    Shape, Union, Variant,
+    ApiEnum, ApiNewtype, ApiStruct, ApiType, Content, Conversion, Field, FieldConversion, Reserved,
+    Rules, Shape, Union, Variant,
 };
 use crate::args::{self, Arg};
 use crate::crate_path;
@@ -129,9 +131,11 @@ pub(crate) fn read_struct(item: &DeriveInput, form: Form, d: &mut Diagnostics) -
     item::check_foreign(&item.attrs, Place::Struct, form, d);
     let args = args::of_attributes(&item.attrs, "api", Target::Struct, d);
     let (mut rules, mut union, mut conversions) = (Rules::default(), None, Vec::new());
+    let mut reserved = Reserved::default();
     for arg in &args {
         match arg.key {
             "union" => union = read_union(arg, d),
+            "proto" => reserved = proto::read_reserved(arg, d),
             "convert" => conversions.extend(read_conversion(arg, d)),
             _ => read_type_rule(&mut rules, arg, d),
         }
@@ -139,11 +143,17 @@ pub(crate) fn read_struct(item: &DeriveInput, form: Form, d: &mut Diagnostics) -
     let rename_all = item::serde_text(&item.attrs, "rename_all");
     let camel = form == Form::Attribute || rename_all.as_deref() == Some("camelCase");
     let before = d.errors().len();
-    let fields: Vec<Field> = declared_fields(&item.data)
+    let mut fields: Vec<Field> = declared_fields(&item.data)
         .enumerate()
         .map(|(at, field)| parse_field((at, field), &item.ident, form, camel, d))
         .collect();
+    if item.attrs.iter().any(|a| item::is_attribute(a, "resource")) {
+        proto::number_metadata(&mut fields);
+    }
     check_siblings(&fields, d);
+    let owner = item.ident.unraw().to_string();
+    proto::check_fields(&owner, &fields, &reserved, d);
+    proto::check_keeps(rules.preserve_unknown, &fields, d);
     let derives = item::derives(&item.attrs);
     check_sensitive(&fields, form, &derives, d);
     // After another error the intended arguments are unknown.
@@ -160,6 +170,7 @@ pub(crate) fn read_struct(item: &DeriveInput, form: Form, d: &mut Diagnostics) -
         union,
         conversions,
         fields,
+        reserved,
         derives,
     }
 }
@@ -249,6 +260,7 @@ fn parse_field(
         members: Vec::new(),
         convert: FieldConversion::default(),
         sensitive: None,
+        proto: None,
         name,
     };
     for arg in &args {
@@ -266,6 +278,7 @@ fn parse_field(
         }
     }
     settle_patch_key(&mut out.rules, d);
+    proto::check_json_form(&out, &field.attrs, d);
     out
 }
 
@@ -289,6 +302,7 @@ fn read_field_key(field: &mut Field, arg: &Arg, d: &mut Diagnostics) {
         }
         "member" => field.members = read_members(arg, d),
         "sensitive" => field.sensitive = arg.flag(d).then(|| arg.span()),
+        "proto" => field.proto = Some(proto::read_number(arg, d)),
         "convert" => field.convert = read_field_conversion(arg, d).unwrap_or_default(),
         _ => read_rule(&mut field.rules, arg, d),
     }
@@ -527,9 +541,11 @@ fn parse_enum(item: &DeriveInput, d: &mut Diagnostics) -> Option<ApiEnum> {
     item::check_foreign(&item.attrs, Place::Enum, Form::Attribute, d);
     let args = args::of_attributes(&item.attrs, "api", Target::Enum, d);
     let (mut rules, mut conversions) = (Rules::default(), Vec::new());
+    let mut reserved = Reserved::default();
     for arg in &args {
         match arg.key {
             "convert" => conversions.extend(read_conversion(arg, d)),
+            "proto" => reserved = proto::read_reserved(arg, d),
             _ => read_type_rule(&mut rules, arg, d),
         }
     }
@@ -561,15 +577,18 @@ fn parse_enum(item: &DeriveInput, d: &mut Diagnostics) -> Option<ApiEnum> {
             .map(|variant| variant.json_name.clone())
             .collect()
     };
-    Some(ApiEnum {
+    let model = ApiEnum {
         name: Name::from(&item.ident),
         description: item::description(&item.attrs),
         rules,
         conversions,
         variants,
         wire_names,
+        reserved,
         derives: item::derives(&item.attrs),
-    })
+    };
+    proto::check_variants(&model, tagged, d);
+    Some(model)
 }
 
 fn parse_variant(
@@ -590,9 +609,10 @@ fn parse_variant(
         )
         .help("remove the number; for numbers in JSON, make the field an integer with `#[api(range = 1..=3)]`");
     }
-    let (mut written, mut unknown) = (None, false);
+    let (mut written, mut unknown, mut proto) = (None, false, None);
     for arg in &args {
         match arg.key {
+            "proto" => proto = Some(proto::read_number(arg, d)),
             "json" => written = arg.string(d).map(|name| name.value),
             "unknown" => unknown = arg.flag(d),
             _ => {}
@@ -614,6 +634,7 @@ fn parse_variant(
         description: item::description(&variant.attrs),
         unknown: unknown && check_unknown(variant, &content, d),
         content,
+        proto,
         name,
     })
 }

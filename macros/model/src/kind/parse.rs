@@ -128,6 +128,7 @@ struct Keys {
     create_on_update: bool,
     strategic_merge_patch: bool,
     protobuf: Option<Code>,
+    proto_package: Option<Spanned<String>>,
 }
 
 impl Keys {
@@ -206,6 +207,7 @@ impl Keys {
             "create_on_update" => self.create_on_update = arg.boolean(d).unwrap_or_default(),
             "strategic_merge_patch" => self.strategic_merge_patch = arg.flag(d),
             "protobuf" => self.protobuf = arg.code(d),
+            "proto" => self.proto_package = read_package(arg, d),
             _ => {}
         }
     }
@@ -298,11 +300,47 @@ impl Keys {
             unconditional_update: self.unconditional_update.unwrap_or(true),
             create_on_update: self.create_on_update,
             strategic_merge_patch: self.strategic_merge_patch,
-            protobuf: self.protobuf,
+            protobuf: self
+                .protobuf
+                .inspect(|path| check_no_numbers(path, &root, d)),
+            proto_package: self.proto_package,
             root,
             span,
         })
     }
+}
+
+/// Reports numbers of a kind that describes its Protobuf form itself.
+fn check_no_numbers(path: &Code, root: &ApiStruct, d: &mut Diagnostics) {
+    if root.fields.iter().any(|field| field.proto.is_some()) {
+        d.error(
+            Id::Contradiction,
+            path.span(),
+            "the fields have numbers, which describe the Protobuf form already",
+        )
+        .help("remove `protobuf`");
+    }
+}
+
+/// `proto(package = "example.apps.v1")`.
+fn read_package(arg: &Arg, d: &mut Diagnostics) -> Option<Spanned<String>> {
+    let args = arg.list(Target::ProtoKind, d)?;
+    let package = args.find("package")?.string(d)?;
+    let is_word = |word: &str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        word.chars().all(is_plain) && word.starts_with(|c: char| !c.is_ascii_digit())
+    };
+    if !package.split('.').all(is_word) {
+        d.error(
+            Id::BadName,
+            package.span,
+            format!("{:?} is not a package of Protobuf", package.value),
+        )
+        .help(
+            "write words of letters, digits and `_` with dots between, such as `example.apps.v1`",
+        );
+    }
+    Some(package)
 }
 
 /// The value of a word from a fixed list.

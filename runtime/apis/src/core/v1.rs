@@ -1,7 +1,5 @@
 //! Version v1 of the core group.
 
-mod protobuf;
-
 #[cfg(feature = "core")]
 mod config_map;
 #[cfg(feature = "core")]
@@ -31,18 +29,20 @@ use apiloom_meta::{ObjectMeta, Time};
 #[resource(group = "", version = "v1", cluster, crate = apiloom_meta, shortname = "ns",
     verbs(skip = [delete_collection]), name_format = dns_label, generation = none, strategic_merge_patch,
     status, subresource(name = "finalize", verbs = [update], writes = also(spec)),
-    deletion(finalizers = spec.finalizers, phase = status.phase), selectable(status.phase), protobuf = protobuf::NAMESPACE,
+    deletion(finalizers = spec.finalizers, phase = status.phase), selectable(status.phase),
     printcolumn(name = "Status", path = status.phase, doc = "The status of the namespace"),
     printcolumn(name = "Age", path = metadata.creation_timestamp,
         doc = "CreationTimestamp is a timestamp representing the server time when this object was created."))]
 #[derive(Default)]
 pub struct Namespace {
     /// Standard object's metadata.
+    #[api(proto = 1)]
     pub metadata: ObjectMeta,
     /// Spec defines the behavior of the Namespace.
-    #[api(default = NamespaceSpec::default())]
+    #[api(proto = 2, default = NamespaceSpec::default())]
     pub spec: NamespaceSpec,
     /// Status describes the current status of a Namespace.
+    #[api(proto = 3)]
     pub status: NamespaceStatus,
 }
 
@@ -51,6 +51,7 @@ pub struct Namespace {
 #[derive(Default)]
 pub struct NamespaceSpec {
     /// Finalizers is an opaque list of values that must be empty to permanently remove object from storage.
+    #[api(proto = 1)]
     pub finalizers: Vec<String>,
 }
 
@@ -59,9 +60,10 @@ pub struct NamespaceSpec {
 #[derive(Default)]
 pub struct NamespaceStatus {
     /// Phase is the current lifecycle phase of the namespace.
+    #[api(proto(number = 1, omit_empty))]
     pub phase: Option<String>,
     /// Represents the latest available observations of a namespace's current state.
-    #[api(list = map(condition_type), patch(merge))]
+    #[api(proto = 2, list = map(condition_type), patch(merge))]
     pub conditions: Vec<NamespaceCondition>,
 }
 
@@ -69,14 +71,18 @@ pub struct NamespaceStatus {
 #[api(crate = apiloom_meta)]
 pub struct NamespaceCondition {
     /// Type of namespace controller condition.
-    #[api(json = "type")]
+    #[api(proto = 1, json = "type")]
     pub condition_type: String,
     /// Status of the condition, one of True, False, Unknown.
+    #[api(proto = 2)]
     pub status: String,
     /// Last time the condition transitioned from one status to another.
+    #[api(proto = 4)]
     pub last_transition_time: Option<Time>,
     /// Unique, one-word, CamelCase reason for the condition's last transition.
+    #[api(proto(number = 5, omit_empty))]
     pub reason: Option<String>,
     /// Human-readable message indicating details about last transition.
+    #[api(proto(number = 6, omit_empty))]
     pub message: Option<String>,
 }

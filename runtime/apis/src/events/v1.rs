@@ -24,41 +24,49 @@ use crate::core::v1::{self as core, EventSeries, EventSource, ObjectReference};
 #[derive(Default)]
 pub struct Event {
     /// Standard object's metadata.
+    #[api(proto = 1)]
     pub metadata: ObjectMeta,
     /// When it happened. Required.
+    #[api(proto = 2)]
     pub event_time: Option<MicroTime>,
     /// How it repeats, if it does.
+    #[api(proto = 3)]
     pub series: Option<EventSeries>,
     /// The controller that reports the event, such as `kubernetes.io/kubelet`. Required.
+    #[api(proto(number = 4, omit_empty))]
     pub reporting_controller: Option<String>,
     /// The instance of the controller. Required, at most 128 bytes.
+    #[api(proto(number = 5, omit_empty))]
     pub reporting_instance: Option<String>,
     /// What was done about the object, or what failed. Required, at most 128 bytes.
+    #[api(proto(number = 6, omit_empty))]
     pub action: Option<String>,
     /// Why it was done, for people. Required, at most 128 bytes.
+    #[api(proto(number = 7, omit_empty))]
     pub reason: Option<String>,
     /// The object that the event is about, mostly that which the controller works on.
-    #[api(default = ObjectReference::default(), convert(rename = involved_object))]
+    #[api(proto = 8, default = ObjectReference::default(), convert(rename = involved_object))]
     pub regarding: ObjectReference,
     /// A second object, if the action needs one.
+    #[api(proto = 9)]
     pub related: Option<ObjectReference>,
     /// What happened, for people. At most 1024 bytes.
-    #[api(convert(rename = message))]
+    #[api(proto(number = 10, omit_empty), convert(rename = message))]
     pub note: Option<String>,
     /// Normal or Warning. Required.
-    #[api(json = "type")]
+    #[api(proto(number = 11, omit_empty), json = "type")]
     pub event_type: Option<String>,
     /// The field `source` of the core group's Event.
-    #[api(default = EventSource::default(), convert(rename = source))]
+    #[api(proto = 12, default = EventSource::default(), convert(rename = source))]
     pub deprecated_source: EventSource,
     /// The field `firstTimestamp` of the core group's Event.
-    #[api(convert(rename = first_timestamp))]
+    #[api(proto = 13, convert(rename = first_timestamp))]
     pub deprecated_first_timestamp: Option<Time>,
     /// The field `lastTimestamp` of the core group's Event.
-    #[api(convert(rename = last_timestamp))]
+    #[api(proto = 14, convert(rename = last_timestamp))]
     pub deprecated_last_timestamp: Option<Time>,
     /// The field `count` of the core group's Event.
-    #[api(convert(rename = count))]
+    #[api(proto(number = 15, omit_empty), convert(rename = count))]
     pub deprecated_count: Option<i32>,
 }
 

@@ -11,12 +11,16 @@ use apiloom_meta::ObjectMeta;
 #[derive(Default)]
 pub struct ConfigMap {
     /// Standard object's metadata.
+    #[api(proto = 1)]
     pub metadata: ObjectMeta,
     /// If true, data and binaryData cannot be changed, and neither can this field. Unset means false.
+    #[api(proto = 4)]
     pub immutable: Option<bool>,
     /// The entries that are text. A key consists of letters, digits, '-', '_' and '.', and is not a key of binaryData.
+    #[api(proto = 2)]
     pub data: BTreeMap<String, String>,
     /// The entries that are bytes. A key has the form of those of data.
+    #[api(proto = 3)]
     pub binary_data: BTreeMap<String, Vec<u8>>,
 }
 

@@ -25,39 +25,49 @@ use super::ObjectReference;
 #[derive(Default)]
 pub struct Event {
     /// Standard object's metadata.
+    #[api(proto = 1)]
     pub metadata: ObjectMeta,
     /// The object that the event is about.
-    #[api(default = ObjectReference::default())]
+    #[api(proto = 2, default = ObjectReference::default())]
     pub involved_object: ObjectReference,
     /// Why it happened, in one CamelCase word, for programs.
+    #[api(proto(number = 3, omit_empty))]
     pub reason: Option<String>,
     /// What happened, for people.
+    #[api(proto(number = 4, omit_empty))]
     pub message: Option<String>,
     /// Who reports the event, as older clients say it.
-    #[api(default = EventSource::default())]
+    #[api(proto = 5, default = EventSource::default())]
     pub source: EventSource,
     /// When it happened first, as older clients say it.
+    #[api(proto = 6)]
     pub first_timestamp: Option<Time>,
     /// When it happened last, as older clients say it.
+    #[api(proto = 7)]
     pub last_timestamp: Option<Time>,
     /// How often it happened, as older clients say it.
+    #[api(proto(number = 8, omit_empty))]
     pub count: Option<i32>,
     /// Normal or Warning; there may be others in the future.
-    #[api(json = "type")]
+    #[api(proto(number = 9, omit_empty), json = "type")]
     pub event_type: Option<String>,
     /// When it happened.
+    #[api(proto = 10)]
     pub event_time: Option<MicroTime>,
     /// How it repeats, if it does.
+    #[api(proto = 11)]
     pub series: Option<EventSeries>,
     /// What was done about the object, or what failed.
+    #[api(proto(number = 12, omit_empty))]
     pub action: Option<String>,
     /// A second object, if the action needs one.
+    #[api(proto = 13)]
     pub related: Option<ObjectReference>,
     /// The controller that reports the event, such as `kubernetes.io/kubelet`.
-    #[api(json = "reportingComponent", default = String::new())]
+    #[api(proto(number = 14, omit_empty), json = "reportingComponent", default = String::new())]
     pub reporting_controller: Option<String>,
     /// The instance of the controller.
-    #[api(default = String::new())]
+    #[api(proto(number = 15, omit_empty), default = String::new())]
     pub reporting_instance: Option<String>,
 }
 
@@ -66,8 +76,10 @@ pub struct Event {
 #[derive(Default)]
 pub struct EventSource {
     /// The program.
+    #[api(proto(number = 1, omit_empty))]
     pub component: Option<String>,
     /// The node on which it runs.
+    #[api(proto(number = 2, omit_empty))]
     pub host: Option<String>,
 }
 
@@ -76,8 +88,10 @@ pub struct EventSource {
 #[derive(Default)]
 pub struct EventSeries {
     /// How often it happened so far.
+    #[api(proto(number = 1, omit_empty))]
     pub count: Option<i32>,
     /// When it happened last.
+    #[api(proto = 2)]
     pub last_observed_time: Option<MicroTime>,
 }
 

@@ -12,19 +12,21 @@ use apiloom_meta::ObjectMeta;
 #[derive(Default)]
 pub struct Secret {
     /// Standard object's metadata.
+    #[api(proto = 1)]
     pub metadata: ObjectMeta,
     /// If true, data cannot be changed, and neither can this field. Unset means false.
+    #[api(proto = 5)]
     pub immutable: Option<bool>,
     /// The entries. A key consists of letters, digits, '-', '_' and '.'. The values are base64 in JSON, together at most
     /// 1 MiB of bytes.
-    #[api(sensitive)]
+    #[api(proto = 2, sensitive)]
     pub data: BTreeMap<String, Vec<u8>>,
     /// Entries as text, for writes only: they are added to data, and win over entries of the same key there. They are
     /// never read back.
-    #[api(sensitive)]
+    #[api(proto = 4, sensitive)]
     pub string_data: BTreeMap<String, String>,
     /// What the data is for. It cannot be changed, and defaults to Opaque, which is any data.
-    #[api(json = "type", default = String::from(Secret::OPAQUE))]
+    #[api(proto(number = 3, omit_empty), json = "type", default = String::from(Secret::OPAQUE))]
     pub secret_type: String,
 }
 

@@ -11,14 +11,16 @@ use super::ObjectReference;
 #[derive(Default)]
 pub struct ServiceAccount {
     /// Standard object's metadata.
+    #[api(proto = 1)]
     pub metadata: ObjectMeta,
     /// The secrets of the account's namespace that pods which run as the account may mount. Only their names are kept.
-    #[api(list = map(name), patch(merge))]
+    #[api(proto = 2, list = map(name), patch(merge))]
     pub secrets: Vec<ObjectReference>,
     /// The secrets of the account's namespace with credentials for the images of its pods.
-    #[api(list = atomic)]
+    #[api(proto = 3, list = atomic)]
     pub image_pull_secrets: Vec<LocalObjectReference>,
     /// Whether pods that run as the account get its token, unless they say otherwise.
+    #[api(proto = 4)]
     pub automount_service_account_token: Option<bool>,
 }
 
@@ -33,6 +35,6 @@ impl ServiceAccount {
 #[derive(Default)]
 pub struct LocalObjectReference {
     /// The name of the object.
-    #[api(default = String::new())]
+    #[api(proto(number = 1, omit_empty), default = String::new())]
     pub name: String,
 }

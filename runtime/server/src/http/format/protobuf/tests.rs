@@ -82,7 +82,7 @@ fn what_kubectl_create_namespace_sends() {
     check(
         SENT,
         &testing::namespace(),
-        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "foo"}}),
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "foo"}, "spec": {}, "status": {}}),
     );
 }
 
@@ -181,7 +181,7 @@ fn fields_that_are_sent_again_are_merged() {
     ];
     check_namespace(
         &metadata.concat(),
-        json!({"metadata": {"name": "b", "uid": "u", "finalizers": ["x/y", "x/z"]}}),
+        json!({"metadata": {"name": "b", "uid": "u", "finalizers": ["x/y", "x/z"]}, "spec": {}}),
     );
 }
 

@@ -1,0 +1,137 @@
+//! The Protobuf form of types as data: messages of the numbers that the user gives.
+
+use apiloom_model::api::{Content, Field, Reserved, Shape, leaf};
+use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Code};
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+
+/// The constant of a struct; nothing if its fields have no numbers.
+pub(crate) fn of_struct(model: &ApiStruct, message: &str) -> Option<TokenStream> {
+    model
+        .is_message()
+        .then(|| constant(&message_of(message, &model.fields, &model.reserved)))
+}
+
+/// The constant of an enum: text, or a message with one field for each variant.
+pub(crate) fn of_enum(model: &ApiEnum) -> Option<TokenStream> {
+    if model.is_plain() {
+        return Some(constant(&quote!(::apiloom::codegen::ProtobufType::Text)));
+    }
+    model.is_message().then(|| {
+        let name = &model.name.text;
+        let fields = model.variants.iter().map(|variant| {
+            let number = variant.proto.as_ref().map_or(0, |proto| proto.number);
+            let value = match &variant.content {
+                Content::Value(ty) => type_of(ty),
+                Content::Fields(fields) => {
+                    let name = format!("{name}{}", variant.name.text);
+                    message_of(&name, fields, &Reserved::default())
+                }
+                Content::Unit => TokenStream::new(),
+            };
+            entry(number, &variant.json_name, &value, "Sent")
+        });
+        let checks = model.variants.iter().map(|variant| match &variant.content {
+            Content::Value(ty) => check(ty, false),
+            Content::Fields(_) | Content::Unit => TokenStream::new(),
+        });
+        constant(&message(name, fields, checks, &model.reserved))
+    })
+}
+
+/// The constant of a struct of one value: that of the value.
+pub(crate) fn of_newtype(model: &ApiNewtype) -> TokenStream {
+    let inner = &model.inner;
+    constant_of(&quote! {{
+        #[allow(unused_imports)]
+        use ::apiloom::codegen::ProbeForeignProtobuf as _;
+        ::apiloom::codegen::Probe::<#inner>::PROTOBUF
+    }})
+}
+
+fn constant(form: &TokenStream) -> TokenStream {
+    constant_of(&quote!(::core::option::Option::Some(#form)))
+}
+
+fn constant_of(form: &TokenStream) -> TokenStream {
+    quote!(const PROTOBUF: ::core::option::Option<::apiloom::codegen::ProtobufType> = #form;)
+}
+
+/// A message with these fields as a type.
+fn message_of(name: &str, fields: &[Field], reserved: &Reserved) -> TokenStream {
+    let checks = fields
+        .iter()
+        .map(|field| check(&field.ty, field.rules.preserve_unknown));
+    message(name, fields.iter().map(field), checks, reserved)
+}
+
+fn message(
+    name: &str,
+    fields: impl Iterator<Item = TokenStream>,
+    checks: impl Iterator<Item = TokenStream>,
+    reserved: &Reserved,
+) -> TokenStream {
+    let numbers = reserved.numbers.iter().map(|number| number.value);
+    let names = reserved.names.iter().map(|name| &name.value);
+    quote! {
+        ::apiloom::codegen::ProtobufType::Message(|| {
+            #[allow(unused_imports)]
+            use ::apiloom::codegen::ProbeForeignProtobuf as _;
+            #(#checks)*
+            static MESSAGE: ::apiloom::codegen::ProtobufMessage = ::apiloom::codegen::ProtobufMessage {
+                package: ::core::option::Option::None,
+                name: #name,
+                fields: &[#(#fields),*],
+                reserved: &[#(#numbers),*],
+                reserved_names: &[#(#names),*],
+            };
+            &MESSAGE
+        })
+    }
+}
+
+fn field(field: &Field) -> TokenStream {
+    let (number, omit_empty) = match &field.proto {
+        Some(proto) => (proto.number, proto.omit_empty),
+        None => (0, false),
+    };
+    let has_default = field.default.is_some() || field.default_with.is_some();
+    let presence = match field.shape {
+        _ if omit_empty => "NotEmpty",
+        Shape::List | Shape::Map => "NotEmpty",
+        Shape::Option(_) => "Sent",
+        // The server sets what was not sent.
+        Shape::Other if has_default => "Sent",
+        Shape::Other => "Always",
+    };
+    let value = type_of(&field.ty);
+    entry(number, &field.json_name, &value, presence)
+}
+
+fn entry(number: u32, name: &str, value: &TokenStream, presence: &str) -> TokenStream {
+    let presence = proc_macro2::Ident::new(presence, Span::call_site());
+    quote! {
+        ::apiloom::codegen::ProtobufField {
+            number: #number,
+            name: #name,
+            value: #value,
+            presence: ::apiloom::codegen::ProtobufPresence::#presence,
+        }
+    }
+}
+
+/// The type of a field.
+fn type_of(ty: &Code) -> TokenStream {
+    quote!(::apiloom::codegen::protobuf_type(::apiloom::codegen::Probe::<#ty>::PROTOBUF))
+}
+
+/// A check that the type of a field has a form, which only rustc can evaluate.
+fn check(ty: &Code, keeps_unknown: bool) -> TokenStream {
+    let leaf = leaf(ty).map_or_else(|| ty.clone(), |leaf| leaf.ty);
+    let span = leaf.span().start;
+    let text = leaf.text();
+    let problem = format!(
+        "`{text}` has no form in Protobuf: add `#[api(proto = 1)]` to its fields, or leave the numbers out here"
+    );
+    quote_spanned!(span=> const _: () = ::apiloom::codegen::refuse(::apiloom::codegen::protobuf_problem(::apiloom::codegen::Probe::<#ty>::PROTOBUF, #keeps_unknown, #problem));)
+}

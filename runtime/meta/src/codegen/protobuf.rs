@@ -1,0 +1,49 @@
+//! The Protobuf form of types, for the descriptions that expansions contain.
+
+use super::hooks::Probe;
+use crate::api_type::ApiType;
+use crate::kind::{ProtobufMessage, ProtobufType};
+
+impl<T: ApiType> Probe<T> {
+    /// The type of the fields in Protobuf.
+    pub const PROTOBUF: Option<ProtobufType> = T::PROTOBUF;
+}
+
+/// The constant of [`Probe`] for types of other crates.
+pub trait ProbeForeignProtobuf {
+    /// No form in Protobuf.
+    const PROTOBUF: Option<ProtobufType> = None;
+}
+
+impl<T> ProbeForeignProtobuf for Probe<T> {}
+
+/// The type of a field with a number. Compilation fails elsewhere if there is none.
+pub const fn protobuf_type(form: Option<ProtobufType>) -> ProtobufType {
+    match form {
+        Some(form) => form,
+        None => ProtobufType::RawExtension,
+    }
+}
+
+/// The problem of a field with a number: its type has no form. Only a JSON document keeps unknown fields.
+pub const fn protobuf_problem(
+    form: Option<ProtobufType>,
+    keeps_unknown: bool,
+    missing: &'static str,
+) -> &'static str {
+    match form {
+        None => missing,
+        Some(form) if keeps_unknown && !matches!(form, ProtobufType::RawExtension) => {
+            "the field keeps unknown fields, which Protobuf would lose: make it a `serde_json::Value`, or leave the numbers out"
+        }
+        Some(_) => "",
+    }
+}
+
+/// The message of a kind.
+pub fn protobuf_message<T: ApiType>() -> Option<&'static ProtobufMessage> {
+    match T::PROTOBUF {
+        Some(ProtobufType::Message(message)) => Some(message()),
+        _ => None,
+    }
+}

@@ -1,0 +1,36 @@
+//! All parts of a Protobuf message have numbers, or none.
+
+use apiloom::prelude::*;
+
+#[apiloom::api(proto(reserved = [7]))]
+pub struct Part {
+    #[api(proto = 3)]
+    pub numbered: Option<String>,
+    pub other: Option<String>,
+    pub third: Option<String>,
+}
+
+#[apiloom::resource(group = "example.com", version = "v1", namespaced)]
+pub struct Thing {
+    pub metadata: ObjectMeta,
+    #[api(proto = 2)]
+    pub spec: Option<String>,
+    pub status: Option<String>,
+}
+
+#[apiloom::api]
+pub enum Choice {
+    #[api(proto = 1)]
+    A(String),
+    B(String),
+}
+
+#[apiloom::api]
+pub enum Inner {
+    A {
+        #[api(proto = 1)]
+        name: String,
+    },
+}
+
+fn main() {}
