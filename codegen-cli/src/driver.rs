@@ -7,7 +7,8 @@ use crate::dump;
 use crate::flags::Generate;
 use crate::generate::{self, Files, RelPath, Settings};
 use crate::model::Model;
-use crate::outputs::{ChangeKind, MANIFEST, Manifest, Phase, Plan};
+use crate::numbers::{LOCK, Numbers};
+use crate::outputs::{Change, ChangeKind, MANIFEST, Manifest, Phase, Plan};
 use crate::package::{Package, ServerPackage};
 use crate::source_model;
 use crate::{build, cargo};
@@ -114,12 +115,44 @@ impl<'a> Generation<'a> {
             "generating OpenAPI documents and CRDs of {}",
             self.package.name
         ));
-        let files = dump::dump(
-            server,
-            &self.settings().header(&self.package.name),
-            self.package.openapi_v2,
-        )?;
-        self.bring(Phase::Schema, &files, console)
+        let header = self.settings().header(&self.package.name);
+        let mut dump = dump::dump(server, self.package.openapi_v2)?;
+        let numbers = Numbers::read(&self.package.dir)?;
+        let next = numbers.after(&dump.proto)?;
+        next.reserve(&mut dump.proto);
+        self.bring(Phase::Schema, &dump.files(&header)?, console)?;
+        self.bring_numbers(&numbers, &next, console)
+    }
+
+    /// Writes or checks the numbers of Protobuf fields.
+    fn bring_numbers(
+        &mut self,
+        numbers: &Numbers,
+        next: &Numbers,
+        console: &mut Console<'_>,
+    ) -> Result<(), Failure> {
+        if numbers == next {
+            self.outputs += usize::from(!next.is_empty());
+            return Ok(());
+        }
+        self.outputs += 1;
+        self.differing += 1;
+        if self.mode == Mode::Check {
+            let (old, kind) = if numbers.is_empty() {
+                (Vec::new(), ChangeKind::Missing)
+            } else {
+                (numbers.text().into_bytes(), ChangeKind::Outdated)
+            };
+            let change = Change {
+                path: LOCK.to_owned(),
+                kind,
+                old,
+                new: next.text().into_bytes(),
+            };
+            diff::show(&change, console);
+            return Ok(());
+        }
+        Ok(next.write(&self.package.dir)?)
     }
 
     fn settings(&self) -> Settings {

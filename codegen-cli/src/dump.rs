@@ -1,11 +1,14 @@
 //! Phase 2: gets the documents that need the compiled schemas from the built server, and turns them into files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use apiloom_meta::kind::ProtoFile;
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use crate::generate::{Files, RelPath};
+use crate::generate::{Files, RelPath, proto_file};
 
 /// The hidden subcommand of every generated server: prints one JSON object from name to document.
 const SUBCOMMAND: &str = "__dump";
@@ -13,11 +16,22 @@ const SUBCOMMAND: &str = "__dump";
 /// The key of the notes for readers of the documents: lines by the documents' names.
 const NOTES: &str = "notes";
 
+/// The prefix of the contents of `.proto` files.
+const PROTO: &str = "proto/";
+
 /// The OpenAPI document of all groups and versions together. The others, one for each group and version, say the same.
 const OPENAPI_V2: &str = "openapi/v2.json";
 
-/// Runs the server's dump and renders its output, the OpenAPI v2 document only if it is wanted.
-pub(crate) fn dump(server: &Path, header: &str, openapi_v2: bool) -> Result<Files, String> {
+/// The documents of a server, by name.
+#[derive(Debug)]
+pub(crate) struct Dump {
+    documents: Map<String, Value>,
+    /// The contents of `.proto` files, by path.
+    pub(crate) proto: BTreeMap<String, ProtoFile>,
+}
+
+/// Runs the server's dump; the OpenAPI v2 document is left out unless it is wanted.
+pub(crate) fn dump(server: &Path, openapi_v2: bool) -> Result<Dump, String> {
     let output = Command::new(server)
         .arg(SUBCOMMAND)
         .stdin(Stdio::null())
@@ -31,17 +45,50 @@ pub(crate) fn dump(server: &Path, header: &str, openapi_v2: bool) -> Result<File
             output.status
         ));
     }
+    let unknown = |error: serde_json::Error| {
+        format!(
+            "{} {SUBCOMMAND} printed something else than documents: {error}",
+            server.display()
+        )
+    };
     let mut documents: Map<String, Value> =
-        serde_json::from_slice(&output.stdout).map_err(|error| {
-            format!(
-                "{} {SUBCOMMAND} printed something else than documents: {error}",
-                server.display()
-            )
-        })?;
+        serde_json::from_slice(&output.stdout).map_err(unknown)?;
     if !openapi_v2 {
         documents.remove(OPENAPI_V2);
     }
-    render(&documents, header)
+    let mut proto = BTreeMap::new();
+    for (name, document) in &documents {
+        if let Some(path) = name.strip_prefix(PROTO) {
+            let file = ProtoFile::deserialize(document).map_err(unknown)?;
+            proto.insert(path.to_owned(), file);
+        }
+    }
+    documents.retain(|name, _| !name.starts_with(PROTO));
+    Ok(Dump { documents, proto })
+}
+
+impl Dump {
+    /// The files of the documents.
+    pub(crate) fn files(&self, header: &str) -> Result<Files, String> {
+        let mut files = render(&self.documents, header)?;
+        for (path, file) in &self.proto {
+            if !path.split('/').all(is_plain) {
+                return Err(format!("the server names a strange file: {path}"));
+            }
+            let bytes = proto_file(file, header).map_err(|error| error.to_string())?;
+            files.insert(format!("generated/{PROTO}{path}"), bytes);
+        }
+        Ok(files)
+    }
+}
+
+/// Whether a part of a path names a file or a folder inside of the one before.
+fn is_plain(part: &str) -> bool {
+    !part.is_empty()
+        && !part.starts_with('.')
+        && part
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
 }
 
 /// Renders documents as files.
@@ -65,15 +112,8 @@ fn render(documents: &Map<String, Value>, header: &str) -> Result<Files, String>
 
 /// `openapi/v3/apis/GROUP/VERSION.json` becomes `generated/openapi/v3/GROUP_VERSION.json`.
 fn place(name: &str) -> Option<RelPath> {
-    let plain = |part: &str| {
-        !part.is_empty()
-            && !part.starts_with('.')
-            && part
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
-    };
     let parts: Vec<&str> = name.split('/').collect();
-    if !parts.iter().all(|part| plain(part)) {
+    if !parts.iter().all(|part| is_plain(part)) {
         return None;
     }
     let path = match parts.as_slice() {
@@ -148,6 +188,30 @@ mod tests {
         );
         assert_eq!(text("generated/crds/c.d.yaml"), "# header\nk: 2\n");
         assert_eq!(files.len(), 2);
+    }
+
+    #[test]
+    fn messages_become_files_of_their_paths() {
+        let file = ProtoFile {
+            package: "com.a.v1".to_owned(),
+            ..ProtoFile::default()
+        };
+        let mut dump = Dump {
+            documents: Map::new(),
+            proto: BTreeMap::from([("k8s.io/x/generated.proto".to_owned(), file.clone())]),
+        };
+        let files = dump.files("header").expect("renders");
+        assert_eq!(
+            files.iter().next(),
+            Some((
+                &"generated/proto/k8s.io/x/generated.proto".to_owned(),
+                &b"// header\nsyntax = \"proto2\";\n\npackage com.a.v1;\n".to_vec()
+            ))
+        );
+        for path in ["../x.proto", "", "/x.proto", "a//x.proto"] {
+            dump.proto = BTreeMap::from([(path.to_owned(), file.clone())]);
+            assert!(dump.files("header").is_err(), "{path}");
+        }
     }
 
     #[test]

@@ -6,14 +6,20 @@ use crate::model::Model;
 use crate::render::{RenderError, Renderer};
 pub use crate::settings::{CONTRACT, Settings};
 use crate::view::{
-    ApiServiceView, InstallView, ListView, MainView, ModView, RbacView, RegistryView,
+    ApiServiceView, InstallView, ListView, MainView, ModView, ProtoView, RbacView, RegistryView,
 };
+use apiloom_meta::kind::ProtoFile;
 
 /// A file's path relative to the package, with `/` on every platform.
 pub type RelPath = String;
 
 /// The files of one phase.
 pub type Files = BTreeMap<RelPath, Vec<u8>>;
+
+/// A `.proto` file of the second phase; the header is its first line.
+pub fn proto_file(file: &ProtoFile, header: &str) -> Result<Vec<u8>, RenderError> {
+    Renderer::new(header.to_owned())?.proto("messages.proto.tera", &ProtoView::new(file))
+}
 
 /// Phase 1: generates everything that needs only the source.
 pub fn generate(model: &Model, settings: &Settings) -> Result<Files, RenderError> {

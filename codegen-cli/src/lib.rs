@@ -13,6 +13,7 @@ mod dump;
 mod flags;
 pub mod generate;
 pub mod model;
+mod numbers;
 mod outputs;
 mod package;
 mod problem;

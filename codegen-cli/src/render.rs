@@ -66,6 +66,16 @@ impl Renderer {
         Ok(format!("# {}\n{}\n", self.header, text.trim()).into_bytes())
     }
 
+    /// Renders a file of Protobuf messages.
+    pub(crate) fn proto<View: Serialize>(
+        &self,
+        template: &str,
+        view: &View,
+    ) -> Result<Vec<u8>, RenderError> {
+        let text = self.text(template, view)?;
+        Ok(format!("// {}\n{}\n", self.header, text.trim()).into_bytes())
+    }
+
     fn text<View: Serialize>(&self, template: &str, view: &View) -> Result<String, RenderError> {
         let fail = |reason: tera::Error| RenderError {
             template: template.to_owned(),

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use apiloom_meta::kind::ProtoFile;
+
 use crate::model::{Group, Model};
 use crate::settings::Settings;
 
@@ -76,6 +78,34 @@ pub(crate) struct MainView {
     pub(crate) contract: u32,
     /// Paths of the functions that are applied to the builder: `install` and, if there is one, `configure`.
     pub(crate) steps: String,
+}
+
+/// A `.proto` file.
+#[derive(Debug, Serialize)]
+pub(crate) struct ProtoView {
+    pub(crate) package: String,
+    /// Lines after an empty one; nothing if there are none.
+    pub(crate) imports: Vec<String>,
+    pub(crate) messages: Vec<MessageView>,
+}
+
+/// A message of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct MessageView {
+    pub(crate) name: String,
+    /// Lines, with their comment marks.
+    pub(crate) comment: Vec<String>,
+    pub(crate) fields: Vec<MessageFieldView>,
+    /// What follows the word `reserved`: numbers, and names.
+    pub(crate) reserved: Vec<String>,
+}
+
+/// A field of a message.
+#[derive(Debug, Serialize)]
+pub(crate) struct MessageFieldView {
+    pub(crate) comment: Vec<String>,
+    /// `optional string name = 1`.
+    pub(crate) declaration: String,
 }
 
 /// `rbac.yaml`.
@@ -194,6 +224,50 @@ impl MainView {
             } else {
                 install
             },
+        }
+    }
+}
+
+impl ProtoView {
+    pub(crate) fn new(file: &ProtoFile) -> ProtoView {
+        let comment = |lines: &[String]| {
+            let mark = |line: &String| format!("// {line}").trim_end().to_owned();
+            lines.iter().map(mark).collect()
+        };
+        let messages = file.messages.iter().map(|(name, message)| {
+            let fields = message
+                .fields
+                .iter()
+                .map(|(number, field)| MessageFieldView {
+                    comment: comment(&field.description),
+                    declaration: format!("{} {} = {number}", field.field_type, field.name),
+                });
+            let numbers: Vec<String> = message.reserved.iter().map(u32::to_string).collect();
+            let names = message.reserved_names.iter();
+            let names: Vec<String> = names.map(|name| format!("\"{name}\"")).collect();
+            let reserved = [numbers.join(", "), names.join(", ")];
+            MessageView {
+                name: name.clone(),
+                comment: comment(&message.description),
+                fields: fields.collect(),
+                reserved: reserved
+                    .into_iter()
+                    .filter(|list| !list.is_empty())
+                    .collect(),
+            }
+        });
+        let mut imports: Vec<String> = file
+            .imports
+            .iter()
+            .map(|path| format!("import \"{path}\";"))
+            .collect();
+        if !imports.is_empty() {
+            imports.insert(0, String::new());
+        }
+        ProtoView {
+            package: file.package.clone(),
+            imports,
+            messages: messages.collect(),
         }
     }
 }

@@ -29,6 +29,7 @@ use syn::DeriveInput;
 use syn::ext::IdentExt as _;
 
 pub(crate) use group::group;
+use protobuf::MessageName;
 
 /// The expansion of an item with the path that its attributes set; `macro_name` is the macro's name.
 pub(crate) fn with_crate_path(
@@ -53,7 +54,11 @@ pub(crate) fn kind(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
     };
     let types = checked::field_types(item);
     let item = struct_item(item, &kind.root);
-    let impls = struct_impls(&kind.root, &kind.kind.value);
+    let message = MessageName {
+        name: &kind.kind.value,
+        package: kind.proto_package.as_ref().map(|package| &*package.value),
+    };
+    let impls = struct_impls(&kind.root, message);
     let conversion = convert::of_root(&kind);
     let resource = resource::impl_resource(&kind);
     quote! { #types #item #impls #conversion #resource }
@@ -87,7 +92,7 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
         None => TokenStream::new(),
         Some(ApiType::Struct(model)) => {
             let item = struct_item(item, &model);
-            let impls = struct_impls(&model, &model.name.text);
+            let impls = struct_impls(&model, MessageName::new(&model.name.text));
             let conversions: TokenStream = model
                 .conversions
                 .iter()
@@ -130,7 +135,7 @@ fn struct_item(item: &DeriveInput, model: &ApiStruct) -> TokenStream {
 }
 
 /// `message` is the name of the struct's message in Protobuf.
-fn struct_impls(model: &ApiStruct, message: &str) -> TokenStream {
+fn struct_impls(model: &ApiStruct, message: MessageName<'_>) -> TokenStream {
     let hooks = hooks::of_struct(model, Some(message));
     let fields = fields::impl_has_fields(model);
     let proofs = schema::proofs(model.fields.iter());

@@ -11,6 +11,10 @@ pub const TEMPLATES: &[(&str, &str)] = &[
     ("install.rs.tera", include_str!("../install.rs.tera")),
     ("list.rs.tera", include_str!("../list.rs.tera")),
     ("main.rs.tera", include_str!("../main.rs.tera")),
+    (
+        "messages.proto.tera",
+        include_str!("../messages.proto.tera"),
+    ),
     ("mod.rs.tera", include_str!("../mod.rs.tera")),
     ("rbac.yaml.tera", include_str!("../rbac.yaml.tera")),
     ("registry.rs.tera", include_str!("../registry.rs.tera")),

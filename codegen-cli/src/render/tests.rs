@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use apiloom_meta::kind::{ProtoField, ProtoFile, ProtoMessage};
 use serde_json::Value;
 
 use super::*;
 use crate::generate::Settings;
 use crate::model::{Group, Kind, Model, Release, Subresource};
 use crate::view::{
-    ApiServiceView, InstallView, ListView, MainView, ModView, RbacView, RegistryView,
+    ApiServiceView, InstallView, ListView, MainView, ModView, ProtoView, RbacView, RegistryView,
 };
 
 fn full() -> (Model, Settings) {
@@ -58,6 +59,29 @@ fn minimal() -> (Model, Settings) {
     (model, Settings::new("p", ""))
 }
 
+/// A `.proto` file with all that it can have, or with nothing.
+fn proto_file(is_full: bool) -> ProtoFile {
+    let field = ProtoField {
+        description: vec!["Lines".to_owned(), String::new(), "of text.".to_owned()],
+        field_type: "optional string".to_owned(),
+        name: "name".to_owned(),
+    };
+    let message = ProtoMessage {
+        description: vec!["Spec has a name.".to_owned()],
+        fields: BTreeMap::from([(1, field)]),
+        reserved: BTreeSet::from([2, 4]),
+        reserved_names: BTreeSet::from(["old".to_owned()]),
+    };
+    if !is_full {
+        return ProtoFile::default();
+    }
+    ProtoFile {
+        package: "a.v1".to_owned(),
+        imports: BTreeSet::from(["x/generated.proto".to_owned()]),
+        messages: BTreeMap::from([("Spec".to_owned(), message)]),
+    }
+}
+
 /// The view of each template.
 fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value> {
     fn json(view: impl Serialize) -> Value {
@@ -71,6 +95,10 @@ fn views((model, settings): &(Model, Settings)) -> BTreeMap<&'static str, Value>
         ("install.rs.tera", json(InstallView::new(model))),
         ("list.rs.tera", json(ListView::new(model, "meta"))),
         ("main.rs.tera", json(MainView::new(model, settings))),
+        (
+            "messages.proto.tera",
+            json(ProtoView::new(&proto_file(!model.groups.is_empty()))),
+        ),
         ("mod.rs.tera", json(ModView::new(model))),
         ("rbac.yaml.tera", json(RbacView::new(model))),
         ("registry.rs.tera", json(RegistryView::new(model))),
@@ -108,6 +136,8 @@ fn check(input: &(Model, Settings)) {
         );
         let rendered = if name.ends_with(".rs.tera") {
             renderer.rust(name, view)
+        } else if name.ends_with(".proto.tera") {
+            renderer.proto(name, view)
         } else {
             renderer.yaml(name, view)
         };

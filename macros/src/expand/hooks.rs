@@ -5,10 +5,10 @@ use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Code};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 
-use super::protobuf;
+use super::protobuf::{self, MessageName};
 
 /// The hooks of a struct, and its Protobuf form as a message of this name.
-pub(crate) fn of_struct(model: &ApiStruct, message: Option<&str>) -> TokenStream {
+pub(crate) fn of_struct(model: &ApiStruct, message: Option<MessageName<'_>>) -> TokenStream {
     let this = model.name.to_ident();
     let checks = checks(&quote!(#this), &model.rules, false);
     let defaults = model.fields.iter().filter_map(|field| {

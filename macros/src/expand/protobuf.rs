@@ -5,8 +5,22 @@ use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Code};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
+/// The name of a struct's message, and its package if one is declared.
+#[derive(Clone, Copy)]
+pub(crate) struct MessageName<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) package: Option<&'a str>,
+}
+
+impl<'a> MessageName<'a> {
+    pub(crate) fn new(name: &'a str) -> Self {
+        let package = None;
+        Self { name, package }
+    }
+}
+
 /// The constant of a struct; nothing if its fields have no numbers.
-pub(crate) fn of_struct(model: &ApiStruct, message: &str) -> Option<TokenStream> {
+pub(crate) fn of_struct(model: &ApiStruct, message: MessageName<'_>) -> Option<TokenStream> {
     model
         .is_message()
         .then(|| constant(&message_of(message, &model.fields, &model.reserved)))
@@ -25,7 +39,7 @@ pub(crate) fn of_enum(model: &ApiEnum) -> Option<TokenStream> {
                 Content::Value(ty) => type_of(ty),
                 Content::Fields(fields) => {
                     let name = format!("{name}{}", variant.name.text);
-                    message_of(&name, fields, &Reserved::default())
+                    message_of(MessageName::new(&name), fields, &Reserved::default())
                 }
                 Content::Unit => TokenStream::new(),
             };
@@ -35,6 +49,7 @@ pub(crate) fn of_enum(model: &ApiEnum) -> Option<TokenStream> {
             Content::Value(ty) => check(ty, false),
             Content::Fields(_) | Content::Unit => TokenStream::new(),
         });
+        let name = MessageName::new(name);
         constant(&message(name, fields, checks, &model.reserved))
     })
 }
@@ -58,7 +73,7 @@ fn constant_of(form: &TokenStream) -> TokenStream {
 }
 
 /// A message with these fields as a type.
-fn message_of(name: &str, fields: &[Field], reserved: &Reserved) -> TokenStream {
+fn message_of(name: MessageName<'_>, fields: &[Field], reserved: &Reserved) -> TokenStream {
     let checks = fields
         .iter()
         .map(|field| check(&field.ty, field.rules.preserve_unknown));
@@ -66,11 +81,15 @@ fn message_of(name: &str, fields: &[Field], reserved: &Reserved) -> TokenStream 
 }
 
 fn message(
-    name: &str,
+    MessageName { name, package }: MessageName<'_>,
     fields: impl Iterator<Item = TokenStream>,
     checks: impl Iterator<Item = TokenStream>,
     reserved: &Reserved,
 ) -> TokenStream {
+    let package = match package {
+        Some(package) => quote!(::core::option::Option::Some(#package)),
+        None => quote!(::core::option::Option::None),
+    };
     let numbers = reserved.numbers.iter().map(|number| number.value);
     let names = reserved.names.iter().map(|name| &name.value);
     quote! {
@@ -79,7 +98,7 @@ fn message(
             use ::apiloom::codegen::ProbeForeignProtobuf as _;
             #(#checks)*
             static MESSAGE: ::apiloom::codegen::ProtobufMessage = ::apiloom::codegen::ProtobufMessage {
-                package: ::core::option::Option::None,
+                package: #package,
                 name: #name,
                 fields: &[#(#fields),*],
                 reserved: &[#(#numbers),*],

@@ -8,6 +8,7 @@ mod deletion;
 mod name_format;
 pub mod names;
 mod place;
+mod proto_files;
 mod schema_source;
 mod scope;
 mod subresource;
@@ -34,6 +35,7 @@ pub use conversion::{
 pub use deletion::DeletionRule;
 pub use name_format::NameFormat;
 pub use place::Place;
+pub use proto_files::{ProtoField, ProtoFile, ProtoFiles, ProtoMessage};
 pub use schema_source::{SchemaFn, SchemaSource};
 pub use scope::Scope;
 /// Text of definitions: static in a compiled type, shared if it is from a document. Cloning does not allocate.

@@ -12,7 +12,8 @@ pub use messages::*;
 /// A message may contain itself: the type of a field names its message by a function.
 #[derive(Debug)]
 pub struct ProtobufMessage {
-    /// The package of a message that Kubernetes defines; `None` for one that belongs to the group and version which uses it.
+    /// The package of a message that Kubernetes defines, or of a kind that declares one; `None` for that of the kind which
+    /// uses the message.
     pub package: Option<&'static str>,
     /// The name of the message, in `.proto` files and error messages.
     pub name: &'static str,

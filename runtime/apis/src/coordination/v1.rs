@@ -4,7 +4,7 @@ use apiloom_macros::{api, resource};
 use apiloom_meta::{MicroTime, ObjectMeta};
 
 /// Lease is a lock that its holder renews, for elections and signs of life.
-#[resource(group = "coordination.k8s.io", version = "v1", namespaced, crate = apiloom_meta, store_path = "leases",
+#[resource(group = "coordination.k8s.io", version = "v1", namespaced, crate = apiloom_meta, proto(package = "k8s.io.api.coordination.v1"), store_path = "leases",
     generation = none, unconditional_update = false, create_on_update = true, strategic_merge_patch,
     printcolumn(name = "Holder", path = spec.holder_identity, doc = "Who holds the lease."))]
 #[derive(Default)]

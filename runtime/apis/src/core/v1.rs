@@ -26,7 +26,7 @@ use apiloom_macros::{api, resource};
 use apiloom_meta::{ObjectMeta, Time};
 
 /// Namespace provides a scope for names. Use of multiple namespaces is optional.
-#[resource(group = "", version = "v1", cluster, crate = apiloom_meta, shortname = "ns",
+#[resource(group = "", version = "v1", cluster, crate = apiloom_meta, proto(package = "k8s.io.api.core.v1"), shortname = "ns",
     verbs(skip = [delete_collection]), name_format = dns_label, generation = none, strategic_merge_patch,
     status, subresource(name = "finalize", verbs = [update], writes = also(spec)),
     deletion(finalizers = spec.finalizers, phase = status.phase), selectable(status.phase),

@@ -1,6 +1,10 @@
 //! CustomResourceDefinitions of the kinds, and the dump of all documents for the generator.
 
-use apiloom_meta::kind::{CellSource, Column, ConversionMethod, Scope, SubresourceDef};
+use std::collections::BTreeMap;
+
+use apiloom_meta::kind::{
+    CellSource, Column, ConversionMethod, ProtoFile, ProtoFiles, Scope, SubresourceDef,
+};
 use apiloom_meta::schema::structural;
 use apiloom_meta::{FieldPath, GroupVersionKind, ResourceDef};
 use serde_json::{Map, Value, json};
@@ -15,19 +19,36 @@ mod formats;
 ///
 /// `openapi/v2.json`, `openapi/v3/apis/GROUP/VERSION.json` and `crds/PLURAL.GROUP`; also `openapi/v3/api/VERSION.json`
 /// if the core group has other kinds than Namespace. A kind of the core group has no definition, since kube-apiserver
-/// accepts none without a group. The key `notes` has comments for the documents, as lines by the same paths.
+/// accepts none without a group. `proto/PATH` is the content of a `.proto` file, a [`ProtoFile`]. The key `notes` has
+/// comments for the documents, as lines by the same paths.
 ///
 /// # Errors
 /// Parts of the definitions that kube-apiserver would refuse or ignore.
 pub fn dump(catalog: &Catalog) -> Result<Value, Vec<String>> {
     let (sources, unserved) = (Source::all(catalog), unserved(catalog));
-    let files = documents(&sources, &unserved);
-    let problems = problems(&files, &sources, &unserved);
+    let mut files = documents(&sources, &unserved);
+    let mut problems = problems(&files, &sources, &unserved);
+    match proto_files(&sources) {
+        Ok(proto) => proto.into_iter().for_each(|(path, file)| {
+            files[format!("proto/{path}")] = json!(file);
+        }),
+        Err(lines) => problems.extend(lines),
+    }
     if problems.is_empty() {
         Ok(files)
     } else {
         Err(problems)
     }
+}
+
+/// The `.proto` files of the program's kinds.
+fn proto_files(sources: &[Source]) -> Result<BTreeMap<String, ProtoFile>, Vec<String>> {
+    let mut files = ProtoFiles::default();
+    let kinds = sources.iter().flat_map(|source| &source.kinds);
+    for kind in kinds.filter(|kind| !kind.is_own && kind.def.protobuf.is_some()) {
+        files.add(&kind.def, &(kind.in_crd)().schema);
+    }
+    files.finish()
 }
 
 /// The problems of all definitions in the documents, each with the source location and the name of its definition.

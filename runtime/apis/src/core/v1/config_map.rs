@@ -6,7 +6,7 @@ use apiloom_macros::resource;
 use apiloom_meta::ObjectMeta;
 
 /// ConfigMap holds configuration that programs read.
-#[resource(group = "", version = "v1", namespaced, crate = apiloom_meta, shortname = "cm", generation = none, strategic_merge_patch,
+#[resource(group = "", version = "v1", namespaced, crate = apiloom_meta, proto(package = "k8s.io.api.core.v1"), shortname = "cm", generation = none, strategic_merge_patch,
     printcolumn(name = "Data", with = ConfigMap::entries, doc = "The number of entries."))]
 #[derive(Default)]
 pub struct ConfigMap {

@@ -6,7 +6,7 @@ use apiloom_macros::resource;
 use apiloom_meta::ObjectMeta;
 
 /// Secret holds data that only some may read. Its values are not encrypted, and are not shown by `Debug`.
-#[resource(group = "", version = "v1", namespaced, crate = apiloom_meta, generation = none, selectable(secret_type), strategic_merge_patch,
+#[resource(group = "", version = "v1", namespaced, crate = apiloom_meta, proto(package = "k8s.io.api.core.v1"), generation = none, selectable(secret_type), strategic_merge_patch,
     printcolumn(name = "Type", path = secret_type, doc = "What the data is for."),
     printcolumn(name = "Data", with = Secret::entries, doc = "The number of entries."))]
 #[derive(Default)]

@@ -6,7 +6,7 @@ use apiloom_meta::ObjectMeta;
 use super::ObjectReference;
 
 /// ServiceAccount is an identity for programs.
-#[resource(group = "", version = "v1", namespaced, crate = apiloom_meta, shortname = "sa", generation = none, strategic_merge_patch,
+#[resource(group = "", version = "v1", namespaced, crate = apiloom_meta, proto(package = "k8s.io.api.core.v1"), shortname = "sa", generation = none, strategic_merge_patch,
     printcolumn(name = "Secrets", with = ServiceAccount::count, doc = "The number of secrets that the account lists."))]
 #[derive(Default)]
 pub struct ServiceAccount {
