@@ -46,7 +46,7 @@ pub(crate) fn of_enum(model: &ApiEnum) -> Option<TokenStream> {
             entry(number, &variant.json_name, &value, "Sent")
         });
         let checks = model.variants.iter().map(|variant| match &variant.content {
-            Content::Value(ty) => check(ty, false),
+            Content::Value(ty) => check(ty),
             Content::Fields(_) | Content::Unit => TokenStream::new(),
         });
         let name = MessageName::new(name);
@@ -74,9 +74,7 @@ fn constant_of(form: &TokenStream) -> TokenStream {
 
 /// A message with these fields as a type.
 fn message_of(name: MessageName<'_>, fields: &[Field], reserved: &Reserved) -> TokenStream {
-    let checks = fields
-        .iter()
-        .map(|field| check(&field.ty, field.rules.preserve_unknown));
+    let checks = fields.iter().map(|field| check(&field.ty));
     message(name, fields.iter().map(field), checks, reserved)
 }
 
@@ -145,12 +143,12 @@ fn type_of(ty: &Code) -> TokenStream {
 }
 
 /// A check that the type of a field has a form, which only rustc can evaluate.
-fn check(ty: &Code, keeps_unknown: bool) -> TokenStream {
+fn check(ty: &Code) -> TokenStream {
     let leaf = leaf(ty).map_or_else(|| ty.clone(), |leaf| leaf.ty);
     let span = leaf.span().start;
     let text = leaf.text();
     let problem = format!(
         "`{text}` has no form in Protobuf: add `#[api(proto = 1)]` to its fields, or leave the numbers out here"
     );
-    quote_spanned!(span=> const _: () = ::apiloom::codegen::refuse(::apiloom::codegen::protobuf_problem(::apiloom::codegen::Probe::<#ty>::PROTOBUF, #keeps_unknown, #problem));)
+    quote_spanned!(span=> const _: () = ::apiloom::codegen::refuse(::apiloom::codegen::protobuf_problem(::apiloom::codegen::Probe::<#ty>::PROTOBUF, #problem));)
 }

@@ -20,14 +20,6 @@ pub struct Spec {
     pub parts: BTreeMap<String, Vec<Part>>,
     #[api(proto = 3)]
     pub wrapper: Option<Wrapper>,
-    #[api(proto = 4, preserve_unknown)]
-    pub open: Option<Numbered>,
-}
-
-#[apiloom::api]
-pub struct Numbered {
-    #[api(proto = 1)]
-    pub name: String,
 }
 
 #[apiloom::resource(group = "example.com", version = "v1", namespaced)]

@@ -25,17 +25,10 @@ pub const fn protobuf_type(form: Option<ProtobufType>) -> ProtobufType {
     }
 }
 
-/// The problem of a field with a number: its type has no form. Only a JSON document keeps unknown fields.
-pub const fn protobuf_problem(
-    form: Option<ProtobufType>,
-    keeps_unknown: bool,
-    missing: &'static str,
-) -> &'static str {
+/// The problem of a field with a number: its type has no form.
+pub const fn protobuf_problem(form: Option<ProtobufType>, missing: &'static str) -> &'static str {
     match form {
         None => missing,
-        Some(form) if keeps_unknown && !matches!(form, ProtobufType::RawExtension) => {
-            "the field keeps unknown fields, which Protobuf would lose: make it a `serde_json::Value`, or leave the numbers out"
-        }
         Some(_) => "",
     }
 }
