@@ -1,5 +1,8 @@
 //! Runs the command as a process, on a package with a stub runtime: both phases, and the start of the server.
 
+#[path = "command/numbers.rs"]
+mod numbers;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
