@@ -92,7 +92,8 @@ pub(crate) fn api_type(item: &DeriveInput, d: &mut Diagnostics) -> TokenStream {
         None => TokenStream::new(),
         Some(ApiType::Struct(model)) => {
             let item = struct_item(item, &model);
-            let impls = struct_impls(&model, MessageName::new(&model.name.text));
+            let name = protobuf::message_name(&model.proto, &model.name.text);
+            let impls = struct_impls(&model, MessageName::new(name));
             let conversions: TokenStream = model
                 .conversions
                 .iter()

@@ -7,7 +7,7 @@ mod rules;
 mod tests;
 mod types;
 
-pub use crate::values::{Bounds, ProtoNumber, Reserved};
+pub use crate::values::{Bounds, ProtoMessage, ProtoNumber};
 pub use parse::parse_api;
 pub(crate) use parse::{parse_struct, read_struct};
 pub use rules::{ListTopology, MapTopology, PatchRule, Rules, Transition};
@@ -56,8 +56,8 @@ pub struct ApiStruct {
     pub conversions: Vec<Conversion>,
     /// Fields in declared order.
     pub fields: Vec<Field>,
-    /// Numbers and names that no field may have in Protobuf.
-    pub reserved: Reserved,
+    /// Its message in Protobuf.
+    pub proto: ProtoMessage,
     /// Last segments of the user's derives below the attribute.
     pub derives: Vec<String>,
 }
@@ -174,8 +174,8 @@ pub struct ApiEnum {
     pub variants: Vec<Variant>,
     /// The JSON fields that tell an object's variant: the variants with content, or else the tag.
     pub wire_names: Vec<String>,
-    /// Numbers and names that no variant may have in Protobuf.
-    pub reserved: Reserved,
+    /// Its message in Protobuf.
+    pub proto: ProtoMessage,
     /// Last segments of the user's derives below the attribute.
     pub derives: Vec<String>,
 }

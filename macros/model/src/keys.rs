@@ -162,7 +162,7 @@ const KEYS: &[Key] = &[
     key("reserved_names", &[ProtoType]),
     key("number", &[ProtoField]),
     key("omit_empty", &[ProtoField]),
-    key("name", &[Column, Group, Subresource]),
+    key("name", &[Column, Group, Subresource, ProtoType]),
     key("writes", &[Subresource]),
     key("finalizers", &[Deletion]),
     key("phase", &[Deletion]),

@@ -31,11 +31,15 @@ pub struct ProtoNumber {
     pub span: SourceSpan,
 }
 
-/// Numbers and names of earlier fields, which no field may have.
+/// What `proto(..)` on a type says of its message.
 #[derive(Clone, Debug, Default)]
-pub struct Reserved {
-    /// The numbers.
-    pub numbers: Vec<Spanned<u32>>,
-    /// The names in JSON.
-    pub names: Vec<Spanned<String>>,
+pub struct ProtoMessage {
+    /// The name; `None` for that of the type.
+    pub name: Option<Spanned<String>>,
+    /// Numbers of earlier fields, which no field may have.
+    pub reserved: Vec<Spanned<u32>>,
+    /// Names of earlier fields in JSON, which no field may have.
+    pub reserved_names: Vec<Spanned<String>>,
+    /// The span of the declaration.
+    pub span: Option<SourceSpan>,
 }

@@ -1,6 +1,6 @@
 //! The Protobuf form of types as data: messages of the numbers that the user gives.
 
-use apiloom_model::api::{Content, Field, Reserved, Shape, leaf};
+use apiloom_model::api::{Content, Field, ProtoMessage, Shape, leaf};
 use apiloom_model::{ApiEnum, ApiNewtype, ApiStruct, Code};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -19,11 +19,17 @@ impl<'a> MessageName<'a> {
     }
 }
 
+/// The name of the message of a type.
+pub(crate) fn message_name<'a>(proto: &'a ProtoMessage, type_name: &'a str) -> &'a str {
+    let name = proto.name.as_ref().map(|name| &*name.value);
+    name.unwrap_or(type_name)
+}
+
 /// The constant of a struct; nothing if its fields have no numbers.
 pub(crate) fn of_struct(model: &ApiStruct, message: MessageName<'_>) -> Option<TokenStream> {
     model
         .is_message()
-        .then(|| constant(&message_of(message, &model.fields, &model.reserved)))
+        .then(|| constant(&message_of(message, &model.fields, &model.proto)))
 }
 
 /// The constant of an enum: text, or a message with one field for each variant.
@@ -39,7 +45,7 @@ pub(crate) fn of_enum(model: &ApiEnum) -> Option<TokenStream> {
                 Content::Value(ty) => type_of(ty),
                 Content::Fields(fields) => {
                     let name = format!("{name}{}", variant.name.text);
-                    message_of(MessageName::new(&name), fields, &Reserved::default())
+                    message_of(MessageName::new(&name), fields, &ProtoMessage::default())
                 }
                 Content::Unit => TokenStream::new(),
             };
@@ -49,8 +55,8 @@ pub(crate) fn of_enum(model: &ApiEnum) -> Option<TokenStream> {
             Content::Value(ty) => check(ty),
             Content::Fields(_) | Content::Unit => TokenStream::new(),
         });
-        let name = MessageName::new(name);
-        constant(&message(name, fields, checks, &model.reserved))
+        let name = MessageName::new(message_name(&model.proto, name));
+        constant(&message(name, fields, checks, &model.proto))
     })
 }
 
@@ -73,23 +79,23 @@ fn constant_of(form: &TokenStream) -> TokenStream {
 }
 
 /// A message with these fields as a type.
-fn message_of(name: MessageName<'_>, fields: &[Field], reserved: &Reserved) -> TokenStream {
+fn message_of(name: MessageName<'_>, fields: &[Field], proto: &ProtoMessage) -> TokenStream {
     let checks = fields.iter().map(|field| check(&field.ty));
-    message(name, fields.iter().map(field), checks, reserved)
+    message(name, fields.iter().map(field), checks, proto)
 }
 
 fn message(
     MessageName { name, package }: MessageName<'_>,
     fields: impl Iterator<Item = TokenStream>,
     checks: impl Iterator<Item = TokenStream>,
-    reserved: &Reserved,
+    proto: &ProtoMessage,
 ) -> TokenStream {
     let package = match package {
         Some(package) => quote!(::core::option::Option::Some(#package)),
         None => quote!(::core::option::Option::None),
     };
-    let numbers = reserved.numbers.iter().map(|number| number.value);
-    let names = reserved.names.iter().map(|name| &name.value);
+    let numbers = proto.reserved.iter().map(|number| number.value);
+    let names = proto.reserved_names.iter().map(|name| &name.value);
     quote! {
         ::apiloom::codegen::ProtobufType::Message(|| {
             #[allow(unused_imports)]

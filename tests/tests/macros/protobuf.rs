@@ -72,7 +72,7 @@ fn fields_have_the_numbers_types_and_presence_that_are_declared() {
             "4 required Text Always",
             "6 defaulted Int32 Sent",
             "7 numbers Numbers Always",
-            "8 list [Item] NotEmpty",
+            "8 list [WidgetItem] NotEmpty",
             "9 map {[Quantity]} NotEmpty",
             "10 data Bytes NotEmpty",
             "11 more {Bytes} NotEmpty",
@@ -85,7 +85,7 @@ fn fields_have_the_numbers_types_and_presence_that_are_declared() {
             "18 timeout Duration Sent",
             "19 selector LabelSelector Sent",
             "20 matrix-of-data [[Int32]] NotEmpty",
-            "536870911 wrapped {Item} Sent",
+            "536870911 wrapped {WidgetItem} Sent",
         ]
     );
     assert_eq!(
@@ -107,7 +107,7 @@ fn a_message_may_contain_itself() {
     let item = message_of::<Item>();
     assert_eq!(
         fields(item),
-        ["1 name Text Always", "2 items [Item] NotEmpty"]
+        ["1 name Text Always", "2 items [WidgetItem] NotEmpty"]
     );
     let ProtobufType::List(ProtobufType::Message(inner)) = item.fields[1].value else {
         panic!("{:?}", item.fields[1].value);
@@ -120,7 +120,7 @@ fn an_enum_of_objects_is_a_message_with_a_field_for_each() {
     assert_eq!(
         fields(message_of::<Choice>()),
         [
-            "1 one Item Sent",
+            "1 one WidgetItem Sent",
             "3 two ChoiceTwo Sent",
             "2 none ChoiceNone Sent"
         ]

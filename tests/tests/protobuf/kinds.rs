@@ -75,7 +75,7 @@ pub struct Numbers {
 }
 
 /// An item may contain others.
-#[apiloom::api]
+#[apiloom::api(proto(name = "WidgetItem"))]
 pub struct Item {
     #[api(proto = 1)]
     pub name: String,

@@ -38,7 +38,14 @@ pub struct Thing {
     pub metadata: ObjectMeta,
 }
 
+#[apiloom::api(proto(name = "a part"))]
+pub struct Named {
+    #[api(proto = 1)]
+    pub name: String,
+}
+
 #[apiloom::resource(group = "example.com", version = "v1", namespaced)]
+#[api(proto(name = "Another"))]
 pub struct Other {
     pub metadata: ObjectMeta,
     #[api(proto = 1)]

@@ -33,4 +33,15 @@ pub enum Inner {
     },
 }
 
+#[apiloom::api(proto(reserved = [1]))]
+pub struct None {
+    pub name: String,
+}
+
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, proto(package = "a.b"))]
+pub struct Plain {
+    pub metadata: ObjectMeta,
+    pub spec: Option<String>,
+}
+
 fn main() {}

@@ -10,8 +10,8 @@ use super::types::{
     check_options, check_rule_of_bytes, check_variant_value, shape_of, without_self,
 };
 use super::{
-    ApiEnum, ApiNewtype, ApiStruct, ApiType, Content, Conversion, Field, FieldConversion, Reserved,
-    Rules, Shape, Union, Variant,
+    ApiEnum, ApiNewtype, ApiStruct, ApiType, Content, Conversion, Field, FieldConversion,
+    ProtoMessage, Rules, Shape, Union, Variant,
 };
 use crate::args::{self, Arg};
 use crate::crate_path;
@@ -131,11 +131,11 @@ pub(crate) fn read_struct(item: &DeriveInput, form: Form, d: &mut Diagnostics) -
     item::check_foreign(&item.attrs, Place::Struct, form, d);
     let args = args::of_attributes(&item.attrs, "api", Target::Struct, d);
     let (mut rules, mut union, mut conversions) = (Rules::default(), None, Vec::new());
-    let mut reserved = Reserved::default();
+    let mut message = ProtoMessage::default();
     for arg in &args {
         match arg.key {
             "union" => union = read_union(arg, d),
-            "proto" => reserved = proto::read_reserved(arg, d),
+            "proto" => message = proto::read_message(arg, d),
             "convert" => conversions.extend(read_conversion(arg, d)),
             _ => read_type_rule(&mut rules, arg, d),
         }
@@ -152,7 +152,7 @@ pub(crate) fn read_struct(item: &DeriveInput, form: Form, d: &mut Diagnostics) -
     }
     check_siblings(&fields, d);
     let owner = item.ident.unraw().to_string();
-    proto::check_fields(&owner, &fields, &reserved, d);
+    proto::check_fields(&owner, &fields, &message, d);
     proto::check_keeps(rules.preserve_unknown, &fields, d);
     let derives = item::derives(&item.attrs);
     check_sensitive(&fields, form, &derives, d);
@@ -170,7 +170,7 @@ pub(crate) fn read_struct(item: &DeriveInput, form: Form, d: &mut Diagnostics) -
         union,
         conversions,
         fields,
-        reserved,
+        proto: message,
         derives,
     }
 }
@@ -541,11 +541,11 @@ fn parse_enum(item: &DeriveInput, d: &mut Diagnostics) -> Option<ApiEnum> {
     item::check_foreign(&item.attrs, Place::Enum, Form::Attribute, d);
     let args = args::of_attributes(&item.attrs, "api", Target::Enum, d);
     let (mut rules, mut conversions) = (Rules::default(), Vec::new());
-    let mut reserved = Reserved::default();
+    let mut message = ProtoMessage::default();
     for arg in &args {
         match arg.key {
             "convert" => conversions.extend(read_conversion(arg, d)),
-            "proto" => reserved = proto::read_reserved(arg, d),
+            "proto" => message = proto::read_message(arg, d),
             _ => read_type_rule(&mut rules, arg, d),
         }
     }
@@ -584,7 +584,7 @@ fn parse_enum(item: &DeriveInput, d: &mut Diagnostics) -> Option<ApiEnum> {
         conversions,
         variants,
         wire_names,
-        reserved,
+        proto: message,
         derives: item::derives(&item.attrs),
     };
     proto::check_variants(&model, tagged, d);

@@ -1,5 +1,5 @@
 //! Reads the numbers of Protobuf fields, and checks them. The keys are `proto = N` on fields and variants, and
-//! `proto(reserved = [..], reserved_names = [..])` on types.
+//! `proto(name = "..", reserved = [..], reserved_names = [..])` on types.
 
 use syn::Attribute;
 
@@ -8,7 +8,7 @@ use crate::args::Arg;
 use crate::diagnostics::DiagnosticId as Id;
 use crate::item;
 use crate::keys::Target;
-use crate::values::{ProtoNumber, Reserved};
+use crate::values::{ProtoMessage, ProtoNumber};
 use crate::{Diagnostics, Name, Spanned};
 
 /// The largest number of a field: 29 bits.
@@ -43,23 +43,39 @@ pub(super) fn read_number(arg: &Arg, d: &mut Diagnostics) -> ProtoNumber {
     }
 }
 
-/// `proto(reserved = [4, 8], reserved_names = ["x"])`.
-pub(super) fn read_reserved(arg: &Arg, d: &mut Diagnostics) -> Reserved {
-    let mut reserved = Reserved::default();
+/// `proto(name = "Part", reserved = [4, 8], reserved_names = ["x"])`.
+pub(super) fn read_message(arg: &Arg, d: &mut Diagnostics) -> ProtoMessage {
+    let mut message = ProtoMessage {
+        span: Some(arg.span()),
+        ..ProtoMessage::default()
+    };
     let Some(args) = arg.list(Target::ProtoType, d) else {
-        return reserved;
+        return message;
     };
     for arg in &args {
         match arg.key {
+            "name" => message.name = arg.string(d).inspect(|name| check_name(name, d)),
             "reserved" => {
                 let numbers = arg.integers(d);
-                reserved.numbers = numbers.iter().filter_map(|n| in_range(n, d)).collect();
+                message.reserved = numbers.iter().filter_map(|n| in_range(n, d)).collect();
             }
-            "reserved_names" => reserved.names = arg.strings(d),
+            "reserved_names" => message.reserved_names = arg.strings(d),
             _ => {}
         }
     }
-    reserved
+    message
+}
+
+fn check_name(name: &Spanned<String>, d: &mut Diagnostics) {
+    let is_word = name.chars().all(|c| c.is_ascii_alphanumeric());
+    if !is_word || !name.starts_with(|c: char| c.is_ascii_uppercase()) {
+        d.error(
+            Id::BadName,
+            name.span,
+            format!("{:?} is no name of a message", name.value),
+        )
+        .help("write a CamelCase word");
+    }
 }
 
 fn in_range(number: &Spanned<i64>, d: &mut Diagnostics) -> Option<Spanned<u32>> {
@@ -141,7 +157,7 @@ pub(super) fn number_metadata(fields: &mut [Field]) {
 pub(super) fn check_fields(
     owner: &str,
     fields: &[Field],
-    reserved: &Reserved,
+    message: &ProtoMessage,
     d: &mut Diagnostics,
 ) {
     let members: Vec<Member<'_>> = fields
@@ -152,7 +168,7 @@ pub(super) fn check_fields(
             number: field.proto.as_ref(),
         })
         .collect();
-    check_members(owner, &members, reserved, d);
+    check_members(owner, &members, message, d);
     for field in fields {
         let Some(number) = &field.proto else { continue };
         if field.flatten {
@@ -175,18 +191,23 @@ pub(super) fn check_fields(
 }
 
 /// Checks that all members have numbers or none, and each another one.
-fn check_members(owner: &str, members: &[Member<'_>], reserved: &Reserved, d: &mut Diagnostics) {
+fn check_members(owner: &str, members: &[Member<'_>], message: &ProtoMessage, d: &mut Diagnostics) {
     let numbers = || members.iter().filter_map(|member| member.number);
-    let Some(largest) = numbers()
-        .map(|n| n.number)
-        .chain(reserved.numbers.iter().map(|n| n.value))
-        .max()
-    else {
-        return;
-    };
     if numbers().next().is_none() {
+        let span = message.span.filter(|_| !members.is_empty());
+        if let Some(span) = span {
+            d.error(
+                Id::ProtoMissing,
+                span,
+                format!("`{owner}` is no Protobuf message: its parts have no numbers"),
+            )
+            .help("add `#[api(proto = 1)]` to them, or remove `proto(..)`");
+        }
         return;
     }
+    let reserved = message.reserved.iter().map(|n| n.value);
+    let largest = numbers().map(|n| n.number).chain(reserved).max();
+    let largest = largest.unwrap_or_default();
     let mut free = largest;
     for (index, member) in members.iter().enumerate() {
         let Some(ProtoNumber { number, span, .. }) = member.number else {
@@ -216,7 +237,7 @@ fn check_members(owner: &str, members: &[Member<'_>], reserved: &Reserved, d: &m
             )
             .help(format!("take {}", largest + 1));
         }
-        if reserved.numbers.iter().any(|n| n.value == *number) {
+        if message.reserved.iter().any(|n| n.value == *number) {
             d.error(
                 Id::ProtoNumber,
                 *span,
@@ -224,7 +245,11 @@ fn check_members(owner: &str, members: &[Member<'_>], reserved: &Reserved, d: &m
             )
             .help(format!("take {}", largest + 1));
         }
-        if reserved.names.iter().any(|n| n.value == member.json_name) {
+        if message
+            .reserved_names
+            .iter()
+            .any(|n| n.value == member.json_name)
+        {
             d.error(
                 Id::ProtoNumber,
                 member.name.span,
@@ -244,7 +269,7 @@ pub(super) fn check_variants(model: &ApiEnum, is_tagged: bool, d: &mut Diagnosti
         check_fields(
             &variant.name.text,
             variant.fields(),
-            &Reserved::default(),
+            &ProtoMessage::default(),
             d,
         );
     }
@@ -303,6 +328,6 @@ pub(super) fn check_variants(model: &ApiEnum, is_tagged: bool, d: &mut Diagnosti
                 "write `{} {{}}`, which is an object",
                 variant.name.text
             )),
-        None => check_members(&model.name.text, &members, &model.reserved, d),
+        None => check_members(&model.name.text, &members, &model.proto, d),
     }
 }

@@ -84,6 +84,14 @@ fn check_root(root: &ApiStruct, d: &mut Diagnostics) {
         )
         .help("add `pub metadata: ObjectMeta`");
     }
+    if let Some(name) = &root.proto.name {
+        d.error(
+            Id::MisplacedKey,
+            name.span,
+            "the message of a kind has the name of the kind",
+        )
+        .help("remove `name`");
+    }
     for field in &root.fields {
         if matches!(field.json_name.as_str(), "apiVersion" | "kind") {
             d.error(
@@ -303,7 +311,12 @@ impl Keys {
             protobuf: self
                 .protobuf
                 .inspect(|path| check_no_numbers(path, &root, d)),
-            proto_package: self.proto_package,
+            proto_package: self.proto_package.inspect(|package| {
+                if !root.is_message() {
+                    d.error(Id::ProtoMissing, package.span, "the fields of the kind have no numbers")
+                        .help("add `#[api(proto = 2)]` to the fields beside `metadata`, or remove `proto(..)`");
+                }
+            }),
             root,
             span,
         })

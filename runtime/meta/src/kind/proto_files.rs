@@ -123,7 +123,7 @@ impl ProtoFiles {
 
     fn two_of(&mut self, path: &str, name: &str) {
         self.problems.push(format!(
-            "two types would be the message {name} of {path}: rename one of them"
+            "two types would be the message {name} of {path}: write `#[api(proto(name = \"..\"))]` on one of them"
         ));
     }
 

@@ -158,7 +158,7 @@ fn what_no_file_can_have_is_a_problem() {
         files.finish().expect_err("problems"),
         [
             "the kinds of ex.a-b.com/v1 name two Protobuf packages, com.a_b.ex.v1 and a.b: write the same `proto(package = \"..\")` on all",
-            "two types would be the message Part of ex.a-b.com_v1.proto: rename one of them",
+            "two types would be the message Part of ex.a-b.com_v1.proto: write `#[api(proto(name = \"..\"))]` on one of them",
             "two fields of Other would be a_b in ex.a-b.com_v1.proto: give one another name in JSON",
         ]
     );
