@@ -17,7 +17,7 @@ const fn message(name: &'static str, fields: &'static [Field]) -> ProtobufMessag
 
 impl ProtobufType {
     /// The message of a type whose JSON is no object with its fields, such as a time. All fields of these messages have
-    /// [`ProtobufPresence::Sent`].
+    /// [`ProtobufPresence::Sent`](super::ProtobufPresence::Sent).
     pub const fn special(self) -> Option<&'static ProtobufMessage> {
         match self {
             Self::Time => Some(&TIME),
