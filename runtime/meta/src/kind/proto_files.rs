@@ -174,6 +174,13 @@ impl ProtoFiles {
                     message.name
                 ));
             }
+            // Numbers of attributes are checked by the macros, those of a description by hand are not.
+            if made.fields.contains_key(&of.number) || made.reserved.contains(&of.number) {
+                self.problems.push(format!(
+                    "the number {} of the field {name} of {} is that of another field, or reserved: take another one",
+                    of.number, message.name
+                ));
+            }
             let field_type = self.field_type(path, message, of, schema);
             let description = lines(schema);
             made.fields.insert(

@@ -144,11 +144,14 @@ fn what_no_file_can_have_is_a_problem() {
         ProtobufMessage::new("Part").fields(&[Field::new(1, "name", Text)]);
     static OTHER: ProtobufMessage = ProtobufMessage {
         package: Some("a.b"),
+        reserved: &[9],
         ..ProtobufMessage::new("Other").fields(&[
             Field::new(1, "metadata", Message(|| &OBJECT_META)),
             Field::new(2, "part", Message(|| &TWIN)),
             Field::new(3, "a-b", Text),
             Field::new(4, "a_b", Text),
+            Field::new(1, "twin", Text),
+            Field::new(9, "reserved", Text),
         ])
     };
     let mut files = ProtoFiles::default();
@@ -160,6 +163,8 @@ fn what_no_file_can_have_is_a_problem() {
             "the kinds of ex.a-b.com/v1 name two Protobuf packages, com.a_b.ex.v1 and a.b: write the same `proto(package = \"..\")` on all",
             "two types would be the message Part of ex.a-b.com_v1.proto: write `#[api(proto(name = \"..\"))]` on one of them",
             "two fields of Other would be a_b in ex.a-b.com_v1.proto: give one another name in JSON",
+            "the number 1 of the field twin of Other is that of another field, or reserved: take another one",
+            "the number 9 of the field reserved of Other is that of another field, or reserved: take another one",
         ]
     );
 }
