@@ -176,6 +176,10 @@ fn traits(item: &DeriveInput) -> TokenStream {
             }
         }
         #[automatically_derived]
-        impl ::apiloom::codegen::ApiType for #name {}
+        impl ::apiloom::codegen::ApiType for #name {
+            // A type that uses this one may have numbers: its error would not be the user's.
+            const PROTOBUF: ::core::option::Option<::apiloom::codegen::ProtobufType> =
+                ::core::option::Option::Some(::apiloom::codegen::ProtobufType::RawExtension);
+        }
     }
 }

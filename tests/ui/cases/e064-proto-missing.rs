@@ -44,4 +44,11 @@ pub struct Plain {
     pub spec: Option<String>,
 }
 
+/// The error of a type is not reported again where it is used.
+#[apiloom::api]
+pub struct User {
+    #[api(proto = 1)]
+    pub part: Part,
+}
+
 fn main() {}
