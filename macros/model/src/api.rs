@@ -37,6 +37,8 @@ pub struct ApiNewtype {
     pub rules: Rules,
     /// The type of the value, as written.
     pub inner: Code,
+    /// Whether an attribute of serde's gives the value another JSON form than its type has.
+    pub has_own_form: bool,
     /// Last segments of the user's derives below the attribute.
     pub derives: Vec<String>,
 }

@@ -61,7 +61,7 @@ pub(crate) fn of_newtype(model: &ApiNewtype) -> TokenStream {
     let part =
         quote!(::apiloom::codegen::Tree::part((::apiloom::codegen::Probe::<#inner>::HOOKS)()));
     let protobuf = protobuf::of_newtype(model);
-    impl_api_type(&this, &quote!(.value(#part) #checks #each), Some(protobuf))
+    impl_api_type(&this, &quote!(.value(#part) #checks #each), protobuf)
 }
 
 fn impl_api_type(

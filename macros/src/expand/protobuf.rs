@@ -60,14 +60,16 @@ pub(crate) fn of_enum(model: &ApiEnum) -> Option<TokenStream> {
     })
 }
 
-/// The constant of a struct of one value: that of the value.
-pub(crate) fn of_newtype(model: &ApiNewtype) -> TokenStream {
+/// The constant of a struct of one value: that of the value, if it has the same JSON.
+pub(crate) fn of_newtype(model: &ApiNewtype) -> Option<TokenStream> {
     let inner = &model.inner;
-    constant_of(&quote! {{
-        #[allow(unused_imports)]
-        use ::apiloom::codegen::ProbeForeignProtobuf as _;
-        ::apiloom::codegen::Probe::<#inner>::PROTOBUF
-    }})
+    (!model.has_own_form).then(|| {
+        constant_of(&quote! {{
+            #[allow(unused_imports)]
+            use ::apiloom::codegen::ProbeForeignProtobuf as _;
+            ::apiloom::codegen::Probe::<#inner>::PROTOBUF
+        }})
+    })
 }
 
 fn constant(form: &TokenStream) -> TokenStream {

@@ -14,6 +14,27 @@ pub struct Plain {
     pub spec: Spec,
 }
 
+/// Its JSON is text, which its type does not tell.
+#[apiloom::api]
+pub struct Hex(
+    #[serde(with = "hex")]
+    #[schemars(with = "String")]
+    u32,
+);
+
+mod hex {
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(value: &u32, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{value:x}"))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        u32::from_str_radix(&text, 16).map_err(D::Error::custom)
+    }
+}
+
 fn type_text(of: ProtobufType) -> String {
     match of {
         ProtobufType::Message(message) => message().name.to_owned(),
@@ -100,6 +121,15 @@ fn fields_have_the_numbers_types_and_presence_that_are_declared() {
             "7 g Boolean Sent",
         ]
     );
+}
+
+#[test]
+fn a_type_whose_json_serde_makes_has_no_form() {
+    assert!(Hex::PROTOBUF.is_none());
+    assert!(matches!(
+        kinds::Wrapped::PROTOBUF,
+        Some(ProtobufType::Map(_))
+    ));
 }
 
 #[test]

@@ -66,6 +66,7 @@ fn parse_newtype(item: &DeriveInput, fields: &Fields, d: &mut Diagnostics) -> Op
         description: item::description(&item.attrs),
         rules,
         inner: Code::new(&field.ty),
+        has_own_form: proto::json_form_key(&field.attrs).is_some(),
         derives: item::derives(&item.attrs),
     })
 }

@@ -104,11 +104,16 @@ fn in_range(number: &Spanned<i64>, d: &mut Diagnostics) -> Option<Spanned<u32>> 
     valid.map(|n| Spanned::new(n, number.span))
 }
 
+/// The key of serde's that gives a field another JSON form than its type has.
+pub(super) fn json_form_key(attrs: &[Attribute]) -> Option<&'static str> {
+    let mut keys = ["with", "serialize_with", "deserialize_with"].into_iter();
+    keys.find(|key| item::has_serde_key(attrs, key))
+}
+
 /// Reports a number of a field whose JSON form is not that of its type.
 pub(super) fn check_json_form(field: &Field, attrs: &[Attribute], d: &mut Diagnostics) {
-    let foreign = ["with", "serialize_with", "deserialize_with"];
     let Some(number) = &field.proto else { return };
-    if let Some(key) = foreign.iter().find(|key| item::has_serde_key(attrs, key)) {
+    if let Some(key) = json_form_key(attrs) {
         d.error(
             Id::ProtoShape,
             number.span,
