@@ -8,6 +8,7 @@ mod json_text;
 mod keys;
 mod limits;
 mod peek;
+mod protobuf;
 mod syntax;
 mod typed;
 mod verbatim;
@@ -24,6 +25,11 @@ use crate::schema::node::Node;
 pub use decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};
 pub use encode::Indenter;
 pub use peek::{Finder, value_end};
+pub use protobuf::{
+    InvalidText, MalformedJson, PROTOBUF_PREFIX, ProtobufBody, ProtobufError, append_protobuf,
+    append_protobuf_body, append_protobuf_event, begin_protobuf_item, begin_protobuf_list,
+    end_protobuf_body, protobuf_item_bytes,
+};
 pub use verbatim::VersionPlace;
 pub use yaml::{YamlError, YamlWriter};
 

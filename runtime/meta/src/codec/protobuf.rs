@@ -1,0 +1,242 @@
+//! Protobuf as the Kubernetes API uses it, by the descriptions of messages in [`crate::kind::protobuf`].
+//!
+//! All other code reads and writes JSON: a body is converted to JSON, and JSON to a response or a stored value. Both
+//! conversions go through their input once, and make no document in memory in between. A body is an envelope, with
+//! `apiVersion` and `kind`, around the message of an object, which has neither.
+
+mod read;
+mod wire;
+mod write;
+
+use std::borrow::Cow;
+
+use self::wire::{LengthPlace, Wire};
+use crate::kind::ProtobufMessage;
+use crate::kind::protobuf::PARTIAL_OBJECT_METADATA_LIST;
+
+/// The prefix of every Protobuf body, in requests, responses and stores.
+pub const PROTOBUF_PREFIX: &[u8; 4] = b"k8s\0";
+
+/// Error of a Protobuf body that cannot be converted to JSON.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProtobufError {
+    /// The body does not begin with [`PROTOBUF_PREFIX`]; with the text of kube-apiserver.
+    #[error(
+        "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+    )]
+    NoPrefix,
+    /// The body is malformed: the messages and the field that contain the fault, and the fault.
+    #[error("the protobuf body cannot be decoded: {0}")]
+    Malformed(String),
+    /// The JSON, or the memory for a body whose fields are out of order, would exceed this number of bytes.
+    #[error("Request entity too large: limit is {0}")]
+    TooLarge(usize),
+}
+
+/// What becomes of text that is not UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InvalidText {
+    /// It is an error.
+    Refuse,
+    /// It gets replacement characters, as in the JSON of kube-apiserver, which stores such text.
+    Replace,
+}
+
+/// A Protobuf body: the type of its object, and the message of the object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProtobufBody<'a> {
+    /// The `apiVersion`; may be empty.
+    pub api_version: Cow<'a, str>,
+    /// The `kind`; may be empty.
+    pub kind: Cow<'a, str>,
+    /// The message.
+    pub message: &'a [u8],
+}
+
+impl<'a> ProtobufBody<'a> {
+    /// Whether bytes are a Protobuf body, and not JSON or YAML.
+    pub fn is_one(bytes: &[u8]) -> bool {
+        bytes.starts_with(PROTOBUF_PREFIX)
+    }
+
+    /// Reads the envelope of a body.
+    ///
+    /// # Errors
+    /// [`ProtobufError::NoPrefix`], [`ProtobufError::Malformed`].
+    pub fn parse(body: &'a [u8]) -> Result<Self, ProtobufError> {
+        let envelope = body.strip_prefix(PROTOBUF_PREFIX);
+        let mut envelope = Wire(envelope.ok_or(ProtobufError::NoPrefix)?);
+        let mut parsed = Self::default();
+        let within = |error: String| ProtobufError::Malformed(format!("Unknown: {error}"));
+        while let Some((number, value)) = envelope.next_field().map_err(within)? {
+            match number {
+                1 => parsed
+                    .read_type(value.bytes().map_err(within)?)
+                    .map_err(within)?,
+                2 => parsed.message = value.bytes().map_err(within)?,
+                _ => {}
+            }
+        }
+        Ok(parsed)
+    }
+
+    fn read_type(&mut self, type_meta: &'a [u8]) -> Result<(), String> {
+        let mut type_meta = Wire(type_meta);
+        while let Some((number, value)) = type_meta.next_field()? {
+            let of = match number {
+                1 => &mut self.api_version,
+                2 => &mut self.kind,
+                _ => continue,
+            };
+            *of = String::from_utf8_lossy(value.bytes()?);
+        }
+        Ok(())
+    }
+
+    /// Converts the body to JSON, with `kind` and `apiVersion`. Fields are in the order of the descriptions; unknown ones
+    /// are dropped, as in kube-apiserver.
+    ///
+    /// # Errors
+    /// [`ProtobufError::TooLarge`] for more than `max_bytes` bytes of JSON; [`ProtobufError::Malformed`].
+    pub fn to_json(
+        &self,
+        message: &ProtobufMessage,
+        invalid_text: InvalidText,
+        max_bytes: usize,
+    ) -> Result<Vec<u8>, ProtobufError> {
+        read::json(self, message, invalid_text, max_bytes)
+    }
+}
+
+/// JSON that is not well-formed, so that it cannot be converted to Protobuf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not well-formed JSON")]
+pub struct MalformedJson;
+
+/// Appends a JSON object as a message, without the `kind` and `apiVersion` of its root. Fields are written in the order of
+/// their numbers, maps sorted by key, so equal objects are equal bytes. Fields that the message does not have, or that have
+/// values of another type, are left out.
+///
+/// Returns whether the conversion back to JSON gives an equal document: false if something was left out, or is spelled in
+/// another way, and for values that Protobuf does not distinguish from absent ones, such as empty lists.
+///
+/// ```
+/// use apiloom_meta::codec::{InvalidText, ProtobufBody, append_protobuf};
+/// use apiloom_meta::kind::protobuf::PARTIAL_OBJECT_METADATA;
+/// let mut message = Vec::new();
+/// let json = br#"{"metadata":{"name":"a"}}"#;
+/// assert_eq!(append_protobuf(json, &PARTIAL_OBJECT_METADATA, &mut message), Ok(true));
+/// assert_eq!(message, b"\x0a\x03\x0a\x01a");
+/// let body = ProtobufBody { message: &message, ..ProtobufBody::default() };
+/// let json = body.to_json(&PARTIAL_OBJECT_METADATA, InvalidText::Refuse, 1024)?;
+/// assert_eq!(json, br#"{"kind":"","apiVersion":"","metadata":{"name":"a"}}"#);
+/// # Ok::<(), apiloom_meta::codec::ProtobufError>(())
+/// ```
+///
+/// # Errors
+/// For malformed JSON; a part of the message may have been appended.
+pub fn append_protobuf(
+    json: &[u8],
+    message: &ProtobufMessage,
+    out: &mut Vec<u8>,
+) -> Result<bool, MalformedJson> {
+    write::append(json, message, out)
+}
+
+/// As [`append_protobuf`], with the envelope: a body with the `kind` and `apiVersion` of the JSON.
+///
+/// # Errors
+/// As [`append_protobuf`].
+pub fn append_protobuf_body(
+    json: &[u8],
+    message: &ProtobufMessage,
+    out: &mut Vec<u8>,
+) -> Result<bool, MalformedJson> {
+    let (api_version, kind) = write::type_of(json)?;
+    begin_protobuf_body(&api_version, &kind, out);
+    out.push(RAW_KEY);
+    let length = LengthPlace::begin(out);
+    let is_exact = append_protobuf(json, message, out)?;
+    length.end(out);
+    end_protobuf_body(out);
+    Ok(is_exact)
+}
+
+/// The key of the message in the envelope.
+const RAW_KEY: u8 = 2 << 3 | wire::BYTES;
+
+/// Appends the beginning of a body: everything before the field with the message.
+fn begin_protobuf_body(api_version: &str, kind: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(PROTOBUF_PREFIX);
+    out.push(1 << 3 | wire::BYTES);
+    let length = LengthPlace::begin(out);
+    wire::append_bytes(1, api_version.as_bytes(), out);
+    wire::append_bytes(2, kind.as_bytes(), out);
+    length.end(out);
+}
+
+/// Appends the end of a body: the content encoding and the content type, which are empty.
+pub fn end_protobuf_body(out: &mut Vec<u8>) {
+    wire::append_bytes(3, b"", out);
+    wire::append_bytes(4, b"", out);
+}
+
+/// Appends the part of a list before its items: the envelope and the metadata. The items follow, each by
+/// [`begin_protobuf_item`] and its message, then [`end_protobuf_body`].
+///
+/// `json` is that of a list without items, of which `kind`, `apiVersion` and `metadata` are used. `items_bytes` is the sum of the
+/// [`protobuf_item_bytes`] of all items.
+///
+/// # Errors
+/// As [`append_protobuf`].
+pub fn begin_protobuf_list(
+    json: &[u8],
+    items_bytes: u64,
+    out: &mut Vec<u8>,
+) -> Result<(), MalformedJson> {
+    let (api_version, kind) = write::type_of(json)?;
+    begin_protobuf_body(&api_version, &kind, out);
+    let mut before = Vec::new();
+    append_protobuf(json, &PARTIAL_OBJECT_METADATA_LIST, &mut before)?;
+    out.push(RAW_KEY);
+    wire::append_varint(before.len() as u64 + items_bytes, out);
+    out.extend_from_slice(&before);
+    Ok(())
+}
+
+/// The key of the items in the message of a list.
+const ITEMS_KEY: u8 = 2 << 3 | wire::BYTES;
+
+/// Appends the part of an item of a list before its message, which has this length.
+pub fn begin_protobuf_item(bytes: u64, out: &mut Vec<u8>) {
+    out.push(ITEMS_KEY);
+    wire::append_varint(bytes, out);
+}
+
+/// Size in a list of an item whose message has this length.
+pub fn protobuf_item_bytes(bytes: u64) -> u64 {
+    1 + wire::varint_bytes(bytes) as u64 + bytes
+}
+
+/// Appends a watch event, without the prefix: its type, and as its object the body that `append` appends.
+///
+/// # Errors
+/// Those of `append`; the event is incomplete then.
+pub fn append_protobuf_event<E>(
+    event_type: &str,
+    out: &mut Vec<u8>,
+    append: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
+    wire::append_bytes(1, event_type.as_bytes(), out);
+    out.push(2 << 3 | wire::BYTES);
+    let object = LengthPlace::begin(out);
+    out.push(1 << 3 | wire::BYTES);
+    let raw = LengthPlace::begin(out);
+    append(out)?;
+    raw.end(out);
+    object.end(out);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
