@@ -166,7 +166,7 @@ async fn c_025_the_format_of_a_body_is_that_of_its_header(on: Backend) {
         (answer.code, &status["reason"]),
         (415, &json!("UnsupportedMediaType"))
     );
-    let listed = "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml";
+    let listed = "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf";
     assert!(message.starts_with(listed), "{message}");
     assert_eq!(post("b", &[]).await.code, 201);
     let charset = [("content-type", "application/json; charset=iso-8859-1")];

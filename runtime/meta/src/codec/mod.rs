@@ -27,7 +27,7 @@ pub use encode::Indenter;
 pub use peek::{Finder, value_end};
 pub use protobuf::{
     InvalidText, MalformedJson, PROTOBUF_PREFIX, ProtobufBody, ProtobufError, append_protobuf,
-    append_protobuf_body, append_protobuf_event, begin_protobuf_item, begin_protobuf_list,
+    append_protobuf_body, append_protobuf_event, append_protobuf_item, begin_protobuf_list,
     end_protobuf_body, protobuf_item_bytes,
 };
 pub use verbatim::VersionPlace;

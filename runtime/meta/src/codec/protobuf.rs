@@ -182,7 +182,7 @@ pub fn end_protobuf_body(out: &mut Vec<u8>) {
 }
 
 /// Appends the part of a list before its items: the envelope and the metadata. The items follow, each by
-/// [`begin_protobuf_item`] and its message, then [`end_protobuf_body`].
+/// [`append_protobuf_item`], then [`end_protobuf_body`].
 ///
 /// `json` is that of a list without items, of which `kind`, `apiVersion` and `metadata` are used. `items_bytes` is the sum of the
 /// [`protobuf_item_bytes`] of all items.
@@ -207,10 +207,12 @@ pub fn begin_protobuf_list(
 /// The key of the items in the message of a list.
 const ITEMS_KEY: u8 = 2 << 3 | wire::BYTES;
 
-/// Appends the part of an item of a list before its message, which has this length.
-pub fn begin_protobuf_item(bytes: u64, out: &mut Vec<u8>) {
+/// Appends an item of a list, whose message `append` appends.
+pub fn append_protobuf_item(out: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
     out.push(ITEMS_KEY);
-    wire::append_varint(bytes, out);
+    let length = LengthPlace::begin(out);
+    append(out);
+    length.end(out);
 }
 
 /// Size in a list of an item whose message has this length.

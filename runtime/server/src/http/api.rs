@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use apiloom_meta::ApiError;
-use apiloom_meta::kind::{SmolStr, Verb};
+use apiloom_meta::kind::{ProtobufMessage, SmolStr, Verb};
+use apiloom_meta::{ApiError, StatusReason};
 use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
@@ -16,7 +16,8 @@ use super::cut_off::until;
 use super::definitions;
 use super::discovery::Discovery;
 use super::encode::Reply;
-use super::error::page_not_found;
+use super::error::{page_not_found, respond_as};
+use super::format;
 use super::health::Health;
 use super::metrics::{Metrics, RequestKind, RequestLabels, verb_label};
 use super::negotiate::{Answer, check_route};
@@ -193,6 +194,7 @@ impl Inner {
         let observed = self.observe((endpoint, verb), call, &ctx, &body);
         let part = |index: usize| info.parts.get(index).map_or("", String::as_str);
         let has_tables = endpoint.def().has_store;
+        let message = self.message_of(endpoint, part(2));
         let resource_call = |answer| ResourceCall {
             catalog: &self.catalog,
             endpoint,
@@ -202,6 +204,7 @@ impl Inner {
             reply: Reply {
                 endpoint: Arc::clone(endpoint),
                 answer,
+                message,
             },
             namespace: info.in_namespace.then_some(info.namespace.as_str()),
             name: part(1),
@@ -210,8 +213,13 @@ impl Inner {
             stopping: self.stopping.clone(),
             metrics: &self.metrics,
         };
-        let answer = match Answer::negotiate(&call.accepts, &call.query, has_tables) {
+        let answered = Answer::negotiate(&call.accepts, &call.query, has_tables, message.is_some());
+        let answer = match answered {
             Ok(answer) => perform(verb, resource_call(answer)).await,
+            // Protobuf is accepted for errors of every kind, but not if it is the reason of this one.
+            Err(error) if error.reason == Some(StatusReason::NotAcceptable) => {
+                Ok(respond_as(&error, &format::INDENTED))
+            }
             Err(error) => Err(error),
         };
         let mut response = answer.unwrap_or_else(|error| call.respond(&error));
@@ -220,6 +228,22 @@ impl Inner {
             request,
             observed.answer(compress(&request.headers, response)),
         )
+    }
+
+    /// The Protobuf message of the objects in responses: those of the endpoint, or of another kind for some subresources.
+    fn message_of(
+        &self,
+        endpoint: &Endpoint,
+        subresource: &str,
+    ) -> Option<&'static ProtobufMessage> {
+        let subresource = endpoint.def().subresource(subresource);
+        match subresource.and_then(|subresource| subresource.output.as_ref()) {
+            Some(other) => {
+                let api_version = other.group_version().to_string();
+                self.catalog.protobuf(&api_version, &other.kind)
+            }
+            None => endpoint.def().protobuf,
+        }
     }
 
     /// Finds the target of a request.

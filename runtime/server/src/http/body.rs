@@ -1,6 +1,7 @@
 //! Reads request bodies, with a limit, and determines their format.
 
 use apiloom_meta::codec;
+use apiloom_meta::kind::ProtobufMessage;
 use apiloom_meta::{ApiError, StatusDetails, StatusReason};
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
@@ -83,7 +84,8 @@ fn none_of(accepted: &str) -> ApiError {
     ApiError::new(StatusReason::UnsupportedMediaType, message)
 }
 
-/// Converts a body to a format from which every kind can be decoded.
+/// Converts a body to a format from which every kind can be decoded; `own` is the Protobuf message of the kind that the
+/// request is for.
 ///
 /// # Errors
 /// UnsupportedMediaType for a kind without a form in the format; BadRequest for a malformed body.
@@ -91,8 +93,10 @@ pub(super) fn document(
     format: &dyn Format,
     body: Bytes,
     catalog: &Catalog,
+    own: Option<&'static ProtobufMessage>,
 ) -> Result<(Bytes, codec::Format), ApiError> {
-    format.read(body, catalog)?.ok_or_else(unsupported)
+    let read = format.read(body, catalog, own)?;
+    read.ok_or_else(unsupported)
 }
 
 /// The supported patch formats.
@@ -244,7 +248,7 @@ mod tests {
             let error = format_of(&headers(given)).expect_err(given);
             assert_eq!(
                 error.message,
-                "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml"
+                "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf"
             );
             assert_eq!(error.details, None);
         }

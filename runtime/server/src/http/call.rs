@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_meta::ApiError;
+use apiloom_meta::{ApiError, codec};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Response};
@@ -16,6 +16,7 @@ use super::accept::Accepts;
 use super::body::{self, RequestBody};
 use super::encode::Reply;
 use super::error::respond_as;
+use super::format::Format;
 use super::metrics::Metrics;
 use super::negotiate::negotiate_error;
 use super::query::Query;
@@ -107,6 +108,22 @@ pub(super) struct ResourceCall<'a> {
 }
 
 impl ResourceCall<'_> {
+    /// Converts the body with an object to a format from which it can be decoded, and reserves the memory of that.
+    ///
+    /// # Errors
+    /// As [`body::document`].
+    pub(super) async fn document(
+        &mut self,
+        format: &dyn Format,
+        body: Bytes,
+    ) -> Result<(Bytes, codec::Format), ApiError> {
+        let own = self.endpoint.def().protobuf;
+        let (bytes, format) = body::document(format, body, self.catalog, own)?;
+        let resource = self.endpoint.resource();
+        resource.reserve(self.ctx, bytes.len()).await;
+        Ok((bytes, format))
+    }
+
     /// Reads the body and reserves the memory of its object, and a thread if it is large or may become so.
     pub(super) async fn read_body(&mut self) -> Result<Bytes, ApiError> {
         let bytes = body::read(std::mem::take(&mut self.body)).await?;

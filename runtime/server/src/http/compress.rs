@@ -152,7 +152,8 @@ mod tests {
     #[test]
     fn a_watch_is_never_compressed() {
         let mut response = Response::new(full(Bytes::from(vec![b'x'; 2 * THRESHOLD_BYTES])));
-        response.extensions_mut().insert(IsWatch);
+        let is_watch = IsWatch { has_lines: true };
+        response.extensions_mut().insert(is_watch);
         let request = testing::get("/x", &[("accept-encoding", "gzip")]);
         assert!(
             !compress(&request.headers, response)

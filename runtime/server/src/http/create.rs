@@ -12,12 +12,11 @@ use super::params::{WriteUse, write_options};
 pub(super) async fn create(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let format = body::format(&call.request.headers)?;
     let bytes = call.read_body().await?;
-    let (bytes, format) = body::document(format, bytes, call.catalog)?;
+    let (bytes, codec_format) = call.document(format, bytes).await?;
     let options = write_options(call.query, &call.request.headers, WriteUse::Create)?;
-    let object =
-        call.endpoint
-            .writes()
-            .decode(call.ctx, &bytes, format, options.field_validation)?;
+    let validation = format.validation(options.field_validation);
+    let writes = call.endpoint.writes();
+    let object = writes.decode(call.ctx, &bytes, codec_format, validation)?;
     call.ctx.pause().await;
     let created = call
         .endpoint

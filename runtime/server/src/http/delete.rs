@@ -1,6 +1,7 @@
 //! DELETE on an item and on a collection.
 
 use apiloom_meta::ApiError;
+use apiloom_meta::kind::protobuf::DELETE_OPTIONS;
 use http::{Response, StatusCode};
 
 use super::Body;
@@ -61,6 +62,6 @@ async fn options(call: &mut ResourceCall<'_>) -> Result<DeleteOptions, ApiError>
         return delete_options_of_query(call.query);
     }
     let format = body::format(&call.request.headers)?;
-    let (bytes, format) = body::document(format, bytes, call.catalog)?;
+    let (bytes, format) = body::document(format, bytes, call.catalog, Some(&DELETE_OPTIONS))?;
     delete_options_of_body(&bytes, format, &call.endpoint.def().group_version())
 }

@@ -155,7 +155,9 @@ fn negotiate(
     query: &Query,
     has_aggregated: bool,
 ) -> Result<DocumentRequest, ApiError> {
-    let fits = |clause: &Clause<'_>, _: &dyn Writer| asks_for_aggregated(clause, has_aggregated);
+    let fits = |clause: &Clause<'_>, writer: &dyn Writer| {
+        asks_for_aggregated(clause, has_aggregated).filter(|_| !writer.needs_message())
+    };
     let (format, aggregated) = choose(accepts, query, fits).ok_or_else(not_acceptable)?;
     Ok(DocumentRequest { aggregated, format })
 }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use apiloom_meta::codec::encode_json;
+use apiloom_meta::kind::ProtobufMessage;
+use apiloom_meta::kind::protobuf::STATUS;
 use apiloom_meta::{ApiError, ListMeta, Object, Status, StatusDetails, StatusReason};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -43,6 +45,8 @@ const LOOKED_AT_BYTES: usize = 256 * 1024;
 pub(super) struct Reply {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) answer: Answer,
+    /// The Protobuf message of the objects; `None` for objects without one.
+    pub(super) message: Option<&'static ProtobufMessage>,
 }
 
 impl Reply {
@@ -109,7 +113,7 @@ impl Reply {
 
     /// The writer of the negotiated form.
     pub(super) fn form(&self) -> FormWriter {
-        FormWriter::new(self.answer.form, &self.endpoint)
+        FormWriter::new(self.answer.form, &self.endpoint, self.message)
     }
 
     /// The Status response to a deletion that removed the object; always a Status, in any form.
@@ -125,7 +129,10 @@ impl Reply {
             code: None,
         };
         let json = encode_json(&status);
-        self.whole(StatusCode::OK, json.len(), &|out| out.json(&json))
+        self.whole(StatusCode::OK, json.len(), &|out| {
+            out.describe(&STATUS);
+            out.json(&json);
+        })
     }
 
     /// A response with a list.
@@ -142,7 +149,8 @@ impl Reply {
                 ),
             ));
         }
-        let mut pieces = ListPieces::new(self, listed);
+        let items_bytes = self.items_bytes(&listed.items).await?;
+        let mut pieces = ListPieces::new(self, listed, items_bytes);
         // Encoding a piece then takes about a millisecond without a yield.
         let is_table = matches!(pieces.form, FormWriter::Table(_));
         let is_costly = is_table || self.answer.format.is_costly();
@@ -194,6 +202,28 @@ impl Reply {
             StreamBody::new(futures_util::stream::iter(begin.chain(pieces))).boxed_unsync()
         };
         Ok(self.respond(StatusCode::OK, body))
+    }
+
+    /// The size of the items of a list, if the format begins a list with it: each is encoded once for that. Yields to
+    /// other requests.
+    async fn items_bytes(&self, items: &Items) -> Result<u64, ApiError> {
+        let form = self.form();
+        let (mut sum, mut looked_at) = (0, 0);
+        for item in items.iter() {
+            let item = item?;
+            let json = item.json(self.endpoint.schema());
+            let show: Show<'_> = &|out| form.write_item(&json, out);
+            let Some(bytes) = self.answer.format.item_bytes(show) else {
+                return Ok(0);
+            };
+            sum += bytes;
+            looked_at += json.whole().len();
+            if looked_at >= LOOKED_AT_BYTES {
+                looked_at = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(sum)
     }
 
     /// A response with one document; `json_bytes` is the approximate length of its JSON.
@@ -256,7 +286,7 @@ enum Stage {
 }
 
 impl ListPieces {
-    fn new(reply: &Reply, listed: ListResult) -> Self {
+    fn new(reply: &Reply, listed: ListResult, items_bytes: u64) -> Self {
         let text = |text: String| Some(text).filter(|text| !text.is_empty());
         let meta = ListMeta {
             self_link: None,
@@ -267,7 +297,7 @@ impl ListPieces {
         Self {
             endpoint: Arc::clone(&reply.endpoint),
             form: reply.form(),
-            list: reply.answer.format.list(),
+            list: reply.answer.format.list(items_bytes),
             items: listed.items,
             meta,
             stage: Stage::Head,
@@ -305,7 +335,7 @@ impl ListPieces {
     fn write_item(&mut self, item: &Document, out: &mut Vec<u8>) -> usize {
         let json = item.json(self.endpoint.schema());
         match (&self.form, item) {
-            (FormWriter::Object, Document::Encoded(encoded))
+            (FormWriter::Object(_), Document::Encoded(encoded))
                 if json.item().len() >= LARGE_BYTES && self.list.begin_json_item(out) =>
             {
                 let whole = encoded.shared();

@@ -1,13 +1,14 @@
 //! Errors on the wire: the table from reasons to HTTP status codes, and `Status` responses.
 
 use apiloom_meta::codec::encode_json;
+use apiloom_meta::kind::protobuf::STATUS;
 use apiloom_meta::{ApiError, ListMeta, Status, StatusDetails, StatusReason};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 
 use super::accept::Accepts;
-use super::format::Writer;
+use super::format::{Sink, Writer};
 use super::negotiate::negotiate_error;
 use super::query::Query;
 use super::response::{Body, full, plain};
@@ -79,7 +80,11 @@ pub fn status(error: &ApiError) -> Status {
 /// The response to a failed request, with the error's code, in the format that [`negotiate_error`] chose.
 pub(super) fn respond_as(error: &ApiError, format: &dyn Writer) -> Response<Body> {
     let json = encode_json(&status(error));
-    let body = format.document(&|out| out.json(&json), json.len());
+    let show = |out: &mut dyn Sink| {
+        out.describe(&STATUS);
+        out.json(&json);
+    };
+    let body = format.document(&show, json.len());
     let mut response = Response::new(full(body));
     *response.status_mut() = code(error.reason);
     let headers = response.headers_mut();

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use apiloom_meta::kind::ProtobufMessage;
+use apiloom_meta::kind::protobuf::PARTIAL_OBJECT_METADATA;
 use apiloom_meta::{ListMeta, ResourceDef};
 
 use super::form::{Form, MetaVersion};
@@ -11,15 +13,20 @@ use crate::registry::{Endpoint, Json};
 
 /// A writer of one form for the objects of one endpoint.
 pub(super) enum FormWriter {
-    Object,
+    /// With the Protobuf message of the objects, if they have one.
+    Object(Option<&'static ProtobufMessage>),
     Table(Box<Tables>),
     Partial(MetaVersion),
 }
 
 impl FormWriter {
-    pub(super) fn new(form: Form, endpoint: &Arc<Endpoint>) -> Self {
+    pub(super) fn new(
+        form: Form,
+        endpoint: &Arc<Endpoint>,
+        message: Option<&'static ProtobufMessage>,
+    ) -> Self {
         match form {
-            Form::Object => Self::Object,
+            Form::Object => Self::Object(message),
             Form::Partial(version) | Form::PartialList(version) => Self::Partial(version),
             Form::Table(version, include) => {
                 Self::Table(Box::new(Tables::new(endpoint, version, include)))
@@ -29,8 +36,9 @@ impl FormWriter {
 
     /// Writes one object that is not an item of a list.
     pub(super) fn write(&self, json: &Json<'_>, with_columns: bool, out: &mut dyn Sink) {
+        self.describe(out);
         match self {
-            Self::Object => out.json(json.whole()),
+            Self::Object(_) => out.json(json.whole()),
             Self::Table(tables) => tables.write_single(json, with_columns, out),
             Self::Partial(version) => write_partial(json, *version, out),
         }
@@ -38,10 +46,22 @@ impl FormWriter {
 
     /// Writes one object as an item of a list.
     pub(super) fn write_item(&self, json: &Json<'_>, out: &mut dyn Sink) {
+        self.describe(out);
         match self {
-            Self::Object => out.item(json),
+            Self::Object(_) => out.item(json),
             Self::Table(tables) => tables.write_row(json, out),
             Self::Partial(version) => write_partial(json, *version, out),
+        }
+    }
+
+    fn describe(&self, out: &mut dyn Sink) {
+        let message = match self {
+            Self::Object(message) => *message,
+            Self::Table(_) => None,
+            Self::Partial(_) => Some(&PARTIAL_OBJECT_METADATA),
+        };
+        if let Some(message) = message {
+            out.describe(message);
         }
     }
 
@@ -56,7 +76,7 @@ impl FormWriter {
                 "PartialObjectMetadataList",
                 version.api_version().to_owned(),
             ),
-            Self::Object => (def.list_kind.as_str(), def.api_version()),
+            Self::Object(_) => (def.list_kind.as_str(), def.api_version()),
         };
         out.begin_map();
         out.text_field("kind", kind);

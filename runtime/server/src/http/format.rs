@@ -59,8 +59,18 @@ mod tests {
         let names = writers().flat_map(|writer| [writer.name(), writer.indented().name()]);
         assert_eq!(
             names.collect::<Vec<_>>(),
-            ["json", "indented json", "yaml", "yaml"]
+            [
+                "json",
+                "indented json",
+                "yaml",
+                "yaml",
+                "protobuf",
+                "protobuf"
+            ]
         );
-        assert_eq!(listed(stream_types()), "application/json;stream=watch");
+        assert_eq!(
+            listed(stream_types()),
+            "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+        );
     }
 }

@@ -21,7 +21,8 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Negotiates the response for objects. Kinds without a store have no Tables, as in kube-apiserver.
+    /// Negotiates the response for objects. Kinds without a store have no Tables, as in kube-apiserver, and those without
+    /// a Protobuf message only their metadata in Protobuf.
     ///
     /// # Errors
     /// NotAcceptable; BadRequest for an invalid `includeObject`.
@@ -29,14 +30,20 @@ impl Answer {
         accepts: &Accepts<'_>,
         query: &Query,
         has_tables: bool,
+        has_message: bool,
     ) -> Result<Self, ApiError> {
-        let is_offered = |form: &Form| has_tables || !matches!(form, Form::Table(..));
+        let is_offered = |form: Form, writer: &dyn Writer| match form {
+            Form::Table(..) => has_tables && writer.has_tables(),
+            Form::Object => has_message || !writer.needs_message(),
+            Form::Partial(_) | Form::PartialList(_) => true,
+        };
         let chosen = choose(accepts, query, |clause, writer| {
             let stream = clause.param("stream").unwrap_or_default();
             let stream_fits = stream.is_empty() || (stream == "watch" && writer.stream().is_some());
             let server_version = clause.param("sv").unwrap_or_default();
             let server_version_fits = matches!(server_version, "" | "v1");
-            Form::of(clause).filter(|form| stream_fits && server_version_fits && is_offered(form))
+            Form::of(clause)
+                .filter(|form| stream_fits && server_version_fits && is_offered(*form, writer))
         });
         let (format, mut form) = chosen.ok_or_else(not_acceptable)?;
         if let Form::Table(_, include) = &mut form {
@@ -143,7 +150,7 @@ mod tests {
     }
 
     fn negotiate(accepts: &Accepts<'_>, query: &Query) -> Result<(&'static str, Form), ApiError> {
-        let answer = Answer::negotiate(accepts, query, true)?;
+        let answer = Answer::negotiate(accepts, query, true, false)?;
         Ok((answer.format.name(), answer.form))
     }
 
@@ -183,8 +190,26 @@ mod tests {
         check("application/json;v=v1,application/yaml", YAML);
         check(
             "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-            as_form(Form::PartialList(MetaVersion::V1)),
+            ("protobuf", Form::PartialList(MetaVersion::V1)),
         );
+        // Protobuf has no Tables.
+        check(
+            "application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;v=v1beta1",
+            as_form(Form::Table(MetaVersion::V1beta1, IncludeObject::Metadata)),
+        );
+    }
+
+    #[test]
+    fn objects_have_protobuf_if_it_is_described() {
+        let accept = "application/vnd.kubernetes.protobuf,application/json";
+        let parts = parts(accept);
+        let accepts = Accepts::new(&parts.headers);
+        let name = |has_message| {
+            let answer = Answer::negotiate(&accepts, &Query::default(), true, has_message);
+            answer.map(|answer| answer.format.name())
+        };
+        assert_eq!(name(true), Ok("protobuf"));
+        assert_eq!(name(false), Ok("json"));
     }
 
     #[test]
@@ -194,7 +219,7 @@ mod tests {
                 .expect_err(accept);
             assert_eq!(
                 error.message,
-                "only the following media types are accepted: application/json, application/yaml"
+                "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"
             );
             assert_eq!(
                 (error.reason, error.details),
@@ -214,13 +239,13 @@ mod tests {
             let parts = parts(accept);
             let accepts = Accepts::new(&parts.headers);
             let query = Query::parse("pretty=1");
-            let answer = Answer::negotiate(&accepts, &query, true)?;
+            let answer = Answer::negotiate(&accepts, &query, true, true)?;
             answer.stream().map(StreamWriter::media_type)
         };
         let error = stream("application/yaml").expect_err("refused");
         assert_eq!(
             error.message,
-            "only the following media types are accepted: application/json;stream=watch"
+            "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
         );
         assert_eq!(stream("application/json"), Ok("application/json"));
     }
@@ -242,6 +267,7 @@ mod tests {
         );
         check("application/json;stream=watch", "indented json");
         check("application/yaml", "yaml");
+        check("application/vnd.kubernetes.protobuf", "protobuf");
         check("text/html", "indented json");
     }
 
@@ -254,18 +280,15 @@ mod tests {
             "application/json;as=Table",
             "text/html,*/*;q=0.1",
             "application/yaml",
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata",
         ] {
             assert_eq!(accepts(fine), Ok(()), "{fine}");
         }
-        for refused in [
-            "application/*",
-            "text/html",
-            "application/vnd.kubernetes.protobuf",
-        ] {
+        for refused in ["application/*", "text/html"] {
             let error = accepts(refused).expect_err(refused);
             assert_eq!(
                 error.message,
-                "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/json;stream=watch"
+                "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
             );
             assert_eq!(error.details, Some(Box::default()));
         }

@@ -23,7 +23,10 @@ pub enum CutOff {
 
 /// Marks the response of a watch, which is never compressed and never delayed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct IsWatch;
+pub(super) struct IsWatch {
+    /// Whether an event ends with a line. Otherwise it begins with its length, in four bytes.
+    pub(super) has_lines: bool,
+}
 
 /// A 200 response with this body.
 pub(crate) fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Response<Body> {

@@ -13,11 +13,10 @@ pub(super) async fn update(mut call: ResourceCall<'_>) -> Result<Response<Body>,
     let bytes = call.read_body().await?;
     let options = write_options(call.query, &call.request.headers, WriteUse::Update)?;
     let format = body::format(&call.request.headers)?;
-    let (bytes, format) = body::document(format, bytes, call.catalog)?;
-    let object =
-        call.endpoint
-            .writes()
-            .decode(call.ctx, &bytes, format, options.field_validation)?;
+    let validation = format.validation(options.field_validation);
+    let (bytes, format) = call.document(format, bytes).await?;
+    let writes = call.endpoint.writes();
+    let object = writes.decode(call.ctx, &bytes, format, validation)?;
     call.ctx.pause().await;
     let (stored, created) = call
         .endpoint

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use apiloom_meta::ApiError;
 use apiloom_meta::codec::encode_json;
 use apiloom_meta::kind::Verb;
+use apiloom_meta::kind::protobuf::STATUS;
 use apiloom_meta::selector::FieldSelector;
 use apiloom_meta::selector::field::FieldRequirement;
 use bytes::Bytes;
@@ -91,18 +92,19 @@ pub(super) async fn watch(call: ResourceCall<'_>) -> Result<Response<Body>, ApiE
         }
     };
     let frames = frames(events, writer, stopping, frame_bytes);
-    Ok(respond(stream.media_type(), frames))
+    Ok(respond(stream, frames))
 }
 
 fn respond(
-    media_type: &'static str,
+    stream: &dyn StreamWriter,
     frames: impl Stream<Item = Result<Frame<Bytes>, CutOff>> + Send + 'static,
 ) -> Response<Body> {
     let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
     response
         .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    response.extensions_mut().insert(IsWatch);
+        .insert(CONTENT_TYPE, HeaderValue::from_static(stream.media_type()));
+    let has_lines = stream.has_lines();
+    response.extensions_mut().insert(IsWatch { has_lines });
     response
 }
 
@@ -263,7 +265,9 @@ impl EventWriter {
     /// Whether the encoded event is kept for other watchers; large objects are sent from the cache instead.
     fn is_shared(&self, event: &WatchEvent) -> bool {
         match &event.object {
-            Document::Encoded(encoded) if self.reply.answer.form == Form::Object => {
+            Document::Encoded(encoded)
+                if self.reply.answer.form == Form::Object && self.stream.sends_json() =>
+            {
                 encoded.len() <= SHARED_BYTES
             }
             _ => true,
@@ -274,7 +278,7 @@ impl EventWriter {
         let json = event.object.json(self.reply.endpoint.schema());
         // Other forms can be much smaller than their objects, so they are kept.
         let json_bytes = match self.form {
-            FormWriter::Object => json.whole().len(),
+            FormWriter::Object(_) => json.whole().len(),
             FormWriter::Table(_) | FormWriter::Partial(_) => 0,
         };
         let form = &self.form;
@@ -284,7 +288,11 @@ impl EventWriter {
 
     fn write_error(&self, error: &ApiError, out: &mut Vec<u8>) {
         let json = encode_json(&status(error));
-        self.stream.event("ERROR", &|out| out.json(&json), 0, out);
+        let show = |out: &mut dyn Sink| {
+            out.describe(&STATUS);
+            out.json(&json);
+        };
+        self.stream.event("ERROR", &show, 0, out);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Watches over WebSocket: a GET with an upgrade is answered with 101, and then every event is a message.
 //!
-//! The messages are the lines of the body that the same watch would have without WebSocket. Messages of clients are
-//! ignored, except for pings, which are answered, and the close of the connection.
+//! The messages are the events of the body that the same watch would have without WebSocket: text in formats with lines,
+//! else bytes without the length before them. Messages of clients are ignored, except for pings, which are answered, and the close of the connection.
 
 use std::time::Duration;
 
@@ -57,7 +57,10 @@ fn names(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
 
 /// Converts the response of a watch to an upgrade to WebSocket; other responses are returned unchanged.
 pub(super) fn upgrade(request: &Parts, response: Response<Body>) -> Response<Body> {
-    if !is_requested(request) || response.extensions().get::<IsWatch>().is_none() {
+    let Some(IsWatch { has_lines }) = response.extensions().get().copied() else {
+        return response;
+    };
+    if !is_requested(request) {
         return response;
     }
     let Some(on_upgrade) = request.extensions.get::<OnUpgrade>().cloned() else {
@@ -88,7 +91,7 @@ pub(super) fn upgrade(request: &Parts, response: Response<Body>) -> Response<Bod
     }
     tokio::spawn(async move {
         match on_upgrade.await {
-            Ok(connection) => serve(TokioIo::new(connection), body).await,
+            Ok(connection) => serve(TokioIo::new(connection), body, has_lines).await,
             Err(error) => tracing::debug!(%error, "a connection could not be upgraded"),
         }
     });
@@ -111,8 +114,27 @@ fn bad_handshake(why: &'static str) -> Response<Body> {
     response
 }
 
+/// Whether the bytes of one event are complete: it ends with a line, or begins with its length.
+fn is_whole(event: &[u8], has_lines: bool) -> bool {
+    if has_lines {
+        return event.ends_with(b"\n");
+    }
+    let length = event.split_first_chunk();
+    length.is_some_and(|(length, rest)| rest.len() >= u32::from_be_bytes(*length) as usize)
+}
+
+/// The message of an event: text, or bytes without the length, which a message has itself.
+fn message(event: Bytes, has_lines: bool) -> Option<Message> {
+    if has_lines {
+        return Utf8Bytes::try_from(event).ok().map(Message::Text);
+    }
+    Some(Message::Binary(
+        event.slice(size_of::<u32>().min(event.len())..),
+    ))
+}
+
 /// Sends events until they end or the client closes. A client that does not read is cut off as on any connection.
-async fn serve(connection: impl AsyncRead + AsyncWrite + Unpin, mut events: Body) {
+async fn serve(connection: impl AsyncRead + AsyncWrite + Unpin, mut events: Body, has_lines: bool) {
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER_BYTES)
         .write_buffer_size(0)
@@ -133,18 +155,18 @@ async fn serve(connection: impl AsyncRead + AsyncWrite + Unpin, mut events: Body
             frame = events.frame() => {
                 let Some(Ok(frame)) = frame else { break };
                 let Ok(data) = frame.into_data() else { continue };
-                // A large object has several frames; an event ends with a line.
-                let whole = if event.is_empty() && data.ends_with(b"\n") {
+                // A large object has several frames.
+                let whole = if event.is_empty() && is_whole(&data, has_lines) {
                     data
                 } else {
                     event.extend_from_slice(&data);
-                    if !event.ends_with(b"\n") {
+                    if !is_whole(&event, has_lines) {
                         continue;
                     }
                     std::mem::take(&mut event).into()
                 };
-                let Ok(text) = Utf8Bytes::try_from(whole) else { break };
-                if socket.send(Message::Text(text)).await.is_err() {
+                let Some(message) = message(whole, has_lines) else { break };
+                if socket.send(message).await.is_err() {
                     return;
                 }
             }

@@ -2,6 +2,7 @@
 
 use apiloom_meta::ApiError;
 use apiloom_meta::codec::{self, Indenter, append_json, append_text, indent_json};
+use apiloom_meta::kind::ProtobufMessage;
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -35,6 +36,7 @@ impl Format for Json {
         &self,
         body: Bytes,
         _catalog: &Catalog,
+        _own: Option<&'static ProtobufMessage>,
     ) -> Result<Option<(Bytes, codec::Format)>, ApiError> {
         Ok(Some((body, codec::Format::Json)))
     }
@@ -67,7 +69,7 @@ impl Writer for Json {
         out.into()
     }
 
-    fn list(&self) -> Box<dyn ListWriter> {
+    fn list(&self, _items_bytes: u64) -> Box<dyn ListWriter> {
         if self.is_indented {
             Box::new(IndentedList::default())
         } else {
@@ -109,6 +111,10 @@ impl StreamWriter for Json {
         begin_event(kind, out);
         show(&mut JsonSink::new(out));
         out.extend_from_slice(EVENT_END);
+    }
+
+    fn sends_json(&self) -> bool {
+        true
     }
 
     fn begin_json_event(&self, kind: &str, out: &mut Vec<u8>) -> Option<&'static [u8]> {
@@ -200,7 +206,7 @@ impl ListWriter for IndentedList {
 }
 
 /// A sink that appends compact JSON.
-struct JsonSink<'o> {
+pub(super) struct JsonSink<'o> {
     out: &'o mut Vec<u8>,
     /// Whether the next value or key needs a comma before it.
     needs_comma: bool,
@@ -208,10 +214,17 @@ struct JsonSink<'o> {
 
 impl<'o> JsonSink<'o> {
     fn new(out: &'o mut Vec<u8>) -> Self {
-        Self {
-            out,
-            needs_comma: false,
-        }
+        Self::after(false, out)
+    }
+
+    /// A sink that appends to a part of a document.
+    pub(super) fn after(needs_comma: bool, out: &'o mut Vec<u8>) -> Self {
+        Self { out, needs_comma }
+    }
+
+    /// Whether the next value or key needs a comma before it.
+    pub(super) fn needs_comma(&self) -> bool {
+        self.needs_comma
     }
 
     /// The buffer, after the comma if one is needed.

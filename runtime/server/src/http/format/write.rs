@@ -6,11 +6,12 @@
 use std::fmt;
 
 use apiloom_meta::codec;
+use apiloom_meta::kind::ProtobufMessage;
 use apiloom_meta::{ApiError, ListMeta};
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::registry::{Catalog, Json};
+use crate::registry::{Catalog, FieldValidation, Json};
 
 /// A format for bodies.
 pub(crate) trait Format: Sync {
@@ -18,15 +19,21 @@ pub(crate) trait Format: Sync {
     fn media_type(&self) -> &'static str;
 
     /// Converts a body to a format from which every kind can be decoded; `None` for a kind without a form in this
-    /// format. The catalog has the known kinds.
+    /// format. The catalog has the known kinds; `own` is the Protobuf message of the kind that the request is for.
     ///
     /// # Errors
-    /// BadRequest for a malformed body.
+    /// BadRequest for a malformed body, RequestEntityTooLarge for one that is too large when it is converted.
     fn read(
         &self,
         body: Bytes,
         catalog: &Catalog,
+        own: Option<&'static ProtobufMessage>,
     ) -> Result<Option<(Bytes, codec::Format)>, ApiError>;
+
+    /// What becomes of unknown fields, if the client asks for this: a format may drop them before.
+    fn validation(&self, asked: FieldValidation) -> FieldValidation {
+        asked
+    }
 
     /// The writer of documents; `None` for a format of requests only.
     fn writer(&self) -> Option<&'static dyn Writer>;
@@ -47,8 +54,14 @@ pub(crate) trait Writer: Send + Sync {
     /// its JSON.
     fn document(&self, show: Show<'_>, json_bytes: usize) -> Bytes;
 
-    /// Starts a list that is written in pieces.
-    fn list(&self) -> Box<dyn ListWriter>;
+    /// Starts a list that is written in pieces. `items_bytes` is the sum of [`Writer::item_bytes`] of its items, 0 in a
+    /// format that does not need it.
+    fn list(&self, items_bytes: u64) -> Box<dyn ListWriter>;
+
+    /// The size of an item of a list; `None` in a format whose lists do not begin with the size of their items.
+    fn item_bytes(&self, _show: Show<'_>) -> Option<u64> {
+        None
+    }
 
     /// The writer of watch events; `None` for a format without streams.
     fn stream(&self) -> Option<&'static dyn StreamWriter>;
@@ -58,6 +71,16 @@ pub(crate) trait Writer: Send + Sync {
 
     /// Whether writing 64 KiB takes about a millisecond, so that it needs a turn.
     fn is_costly(&self) -> bool;
+
+    /// Whether Tables can be written.
+    fn has_tables(&self) -> bool {
+        true
+    }
+
+    /// Whether only documents with a Protobuf message can be written, see [`Sink::describe`].
+    fn needs_message(&self) -> bool {
+        false
+    }
 
     /// The bytes that follow a document which is sent as JSON from the cache; `None` if the format cannot send it so.
     fn end_of_json(&self) -> Option<&'static [u8]> {
@@ -95,6 +118,16 @@ pub(crate) trait StreamWriter: Send + Sync {
     /// or 0 if unknown.
     fn event(&self, kind: &str, show: Show<'_>, json_bytes: usize, out: &mut Vec<u8>);
 
+    /// Whether events are sent as JSON from the cache, by [`StreamWriter::begin_json_event`].
+    fn sends_json(&self) -> bool {
+        false
+    }
+
+    /// Whether an event ends with a line. Otherwise it begins with its length, in four bytes.
+    fn has_lines(&self) -> bool {
+        true
+    }
+
     /// Writes the part before a document which is sent as JSON from the cache, and returns the part after it; `None`
     /// if the format cannot send it so.
     fn begin_json_event(&self, _kind: &str, _out: &mut Vec<u8>) -> Option<&'static [u8]> {
@@ -104,6 +137,8 @@ pub(crate) trait StreamWriter: Send + Sync {
 
 /// Receives a document as events, in the order of its JSON.
 pub(crate) trait Sink {
+    /// The Protobuf message of the document that follows, for formats that need it.
+    fn describe(&mut self, _message: &'static ProtobufMessage) {}
     /// Begins a map.
     fn begin_map(&mut self);
     /// The key of the next value of a map.

@@ -2,6 +2,7 @@
 
 use apiloom_meta::ApiError;
 use apiloom_meta::codec::{self, YamlError, YamlWriter};
+use apiloom_meta::kind::ProtobufMessage;
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -22,6 +23,7 @@ impl Format for Yaml {
         &self,
         body: Bytes,
         _catalog: &Catalog,
+        _own: Option<&'static ProtobufMessage>,
     ) -> Result<Option<(Bytes, codec::Format)>, ApiError> {
         Ok(Some((body, codec::Format::Yaml)))
     }
@@ -50,7 +52,7 @@ impl Writer for Yaml {
         }
     }
 
-    fn list(&self) -> Box<dyn ListWriter> {
+    fn list(&self, _items_bytes: u64) -> Box<dyn ListWriter> {
         Box::new(List {
             is_first: true,
             end: Vec::new(),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::names::{self, base_path, gvk, meta, operation_infix, reference, tag};
 use super::{components, parameters};
-use crate::http::format;
+use crate::http::format::{self, Writer};
 use crate::http::request_info::NAMESPACES;
 
 /// The patch formats of a kind, for clients to choose from: kubectl sends a strategic merge patch where it is listed.
@@ -25,9 +25,14 @@ fn patches(def: &ResourceDef) -> Vec<&'static str> {
     .collect()
 }
 
+/// The formats that documents list: JSON and YAML.
+fn writers() -> impl Iterator<Item = &'static dyn Writer> {
+    format::writers().filter(|writer| !writer.needs_message())
+}
+
 /// The media types of objects.
 fn formats() -> Vec<&'static str> {
-    format::media_types().collect()
+    writers().map(|writer| writer.media_type()).collect()
 }
 
 /// Adds the operations of a kind and its subresources.
@@ -176,7 +181,8 @@ impl Operations<'_> {
         let namespaced = if self.namespaced { "Namespaced" } else { "" };
         let id = format!("delete{infix}Collection{namespaced}{}", self.def.kind);
         let text = format!("Deletes the {} that match.", self.objects());
-        let answers = responses(&[("200", "OK")], &reference(&meta("Status")), &formats());
+        let status = reference(&meta("Status"));
+        let answers = responses(&[("200", "OK")], &status, &formats());
         delete_body(self.operation("deletecollection", &id, &text, answers))
     }
 
@@ -284,8 +290,9 @@ impl Operations<'_> {
             &formats(),
         );
         if self.def.has_verb(Verb::Watch) {
-            for stream in format::stream_types() {
-                all["200"]["content"][stream] = json!({ "schema": reference(&meta("WatchEvent")) });
+            for stream in writers().filter_map(|writer| writer.stream()) {
+                let schema = json!({ "schema": reference(&meta("WatchEvent")) });
+                all["200"]["content"][stream.listed_type()] = schema;
             }
         }
         all

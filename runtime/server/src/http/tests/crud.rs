@@ -83,7 +83,7 @@ async fn bodies_come_as_json_or_yaml() {
             .expect(415)
             .body,
         failure(
-            "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
+            "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf",
             "UnsupportedMediaType",
             None,
             415

@@ -337,24 +337,22 @@ async fn metadata_alone_of_an_object_and_a_list() {
 #[tokio::test]
 async fn what_is_not_offered_is_not_acceptable() {
     let api = api().await;
-    let by_router = get_as(&api, "application/vnd.kubernetes.protobuf", FLUNDERS)
-        .await
-        .expect(406);
+    let by_router = get_as(&api, "text/html", FLUNDERS).await.expect(406);
     assert_eq!(
         by_router.message(),
-        "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/json;stream=watch"
+        "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
     );
-    let by_handler = get_as(
-        &api,
+    // A kind without a Protobuf message has only its metadata in Protobuf.
+    for accept in [
         "application/json;as=Table;v=v9;g=meta.k8s.io",
-        FLUNDERS,
-    )
-    .await
-    .expect(406);
-    assert_eq!(
-        by_handler.body,
-        "{\n  \"kind\": \"Status\",\n  \"apiVersion\": \"v1\",\n  \"metadata\": {},\n  \"status\": \"Failure\",\n  \"message\": \"only the following media types are accepted: application/json, application/yaml\",\n  \"reason\": \"NotAcceptable\",\n  \"code\": 406\n}"
-    );
+        "application/vnd.kubernetes.protobuf",
+    ] {
+        let by_handler = get_as(&api, accept, FLUNDERS).await.expect(406);
+        assert_eq!(
+            by_handler.body,
+            "{\n  \"kind\": \"Status\",\n  \"apiVersion\": \"v1\",\n  \"metadata\": {},\n  \"status\": \"Failure\",\n  \"message\": \"only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf\",\n  \"reason\": \"NotAcceptable\",\n  \"code\": 406\n}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -286,7 +286,7 @@ async fn a_watch_and_a_patch_have_none() {
     assert_eq!(watch.header("content-type"), YAML);
     assert_eq!(
         watch.body,
-        "apiVersion: v1\ncode: 406\nkind: Status\nmessage: \"only the following media types are accepted: application/json;stream=watch\"\nmetadata: {}\nreason: NotAcceptable\nstatus: Failure\n"
+        "apiVersion: v1\ncode: 406\nkind: Status\nmessage: \"only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch\"\nmetadata: {}\nreason: NotAcceptable\nstatus: Failure\n"
     );
     // Errors of the options take precedence.
     get_as(&api, YAML, &format!("{FLUNDERS}?watch=1&labelSelector=!!"))

@@ -27,6 +27,10 @@ impl Drop for Forget {
 }
 
 async fn watch() -> Watch {
+    watch_of(true).await
+}
+
+async fn watch_of(has_lines: bool) -> Watch {
     let (ours, theirs) = tokio::io::duplex(1024);
     let (events, receiver) = mpsc::unbounded_channel::<Result<Bytes, CutOff>>();
     let forgotten = Arc::new(Notify::new());
@@ -35,7 +39,11 @@ async fn watch() -> Watch {
         let event = state.0.recv().await?;
         Some((event.map(Frame::data), state))
     });
-    tokio::spawn(serve(ours, StreamBody::new(frames).boxed_unsync()));
+    tokio::spawn(serve(
+        ours,
+        StreamBody::new(frames).boxed_unsync(),
+        has_lines,
+    ));
     let client = WebSocketStream::from_raw_socket(theirs, Role::Client, None).await;
     Watch {
         client,
@@ -69,6 +77,21 @@ async fn each_event_is_a_message_of_text() {
         assert_eq!(
             watch.received().await.unwrap().unwrap(),
             Message::text(event)
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_event_with_a_length_is_a_message_of_bytes() {
+    let mut watch = watch_of(false).await;
+    // The second one comes in two pieces, and has the byte of a line within it.
+    for piece in ["\0\0\0\u{2}ab", "\0\0\0\u{3}c\n", "d", "\0\0\0\0"] {
+        watch.send(piece);
+    }
+    for event in [&b"ab"[..], b"c\nd", b""] {
+        assert_eq!(
+            watch.received().await.unwrap().unwrap(),
+            Message::binary(event)
         );
     }
 }

@@ -4,6 +4,7 @@
 //! Invariant: every step that can fail for an object was tried before the list began, so that the response is complete
 //! or an error. If a conversion still fails, the iterator yields an error; it never ends early.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::vec;
@@ -93,6 +94,25 @@ impl Items {
             version,
             reader: kind.readers.read(objects, replaced),
         }))
+    }
+
+    /// The objects, which stay in the list.
+    pub(crate) fn iter(
+        &self,
+    ) -> Box<dyn Iterator<Item = Result<Cow<'_, Document>, ApiError>> + Send + '_> {
+        match &self.0 {
+            Source::Read(documents) => Box::new(
+                documents
+                    .as_slice()
+                    .iter()
+                    .map(|document| Ok(Cow::Borrowed(document))),
+            ),
+            Source::Cached(cached) => {
+                let mut reader = cached.reader.clone();
+                let items = std::iter::from_fn(move || reader.take());
+                Box::new(items.map(|item| cached.document(&item?).map(Cow::Owned)))
+            }
+        }
     }
 
     /// Namespaces and names of the objects; an empty namespace for a kind without namespaces.

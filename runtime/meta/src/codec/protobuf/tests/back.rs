@@ -312,8 +312,7 @@ fn a_list_in_pieces_is_the_list_as_a_whole() {
     let mut list = Vec::new();
     begin_protobuf_list(head, sum.sum(), &mut list).expect("is JSON");
     for item in &items {
-        begin_protobuf_item(item.len() as u64, &mut list);
-        list.extend_from_slice(item);
+        append_protobuf_item(&mut list, |out| out.extend_from_slice(item));
     }
     end_protobuf_body(&mut list);
     let parsed = ProtobufBody::parse(&list).expect("parses");

@@ -119,7 +119,7 @@ proptest! {
         let is_exact = append_protobuf(&json, &WIDE, &mut raw).expect("is JSON");
         let back = to_json(&raw, &WIDE).expect("decodes");
         if is_exact {
-            prop_assert_eq!(back, document);
+            prop_assert_eq!(&back, &document);
         }
         // What came back comes back again, except for what JSON always has.
         let mut again = Vec::new();
