@@ -6,6 +6,7 @@
     reason = "a test that cannot go on panics, and says where"
 )]
 
+mod coder;
 mod kinds;
 mod reference;
 mod served;
