@@ -472,6 +472,26 @@ impl Watch {
         Ok(true)
     }
 
+    /// The next event of a watch in Protobuf, without its length; `None` at the end of the stream. Panics if the stream breaks.
+    pub async fn frame(&mut self) -> Option<Vec<u8>> {
+        let length = self.take(size_of::<u32>()).await?;
+        let length = u32::from_be_bytes(length.try_into().unwrap());
+        let event = self.take(length as usize).await;
+        Some(event.expect("half an event"))
+    }
+
+    /// The next bytes, `None` at the end of the stream.
+    async fn take(&mut self, len: usize) -> Option<Vec<u8>> {
+        while self.buffer.len() < len {
+            let more = tokio::time::timeout(PATIENCE, self.more());
+            if !more.await.expect("no event in time").unwrap() {
+                assert!(self.buffer.is_empty(), "half an event");
+                return None;
+            }
+        }
+        Some(self.buffer.drain(..len).collect())
+    }
+
     /// Every event up to the end of the stream.
     pub async fn rest(&mut self) -> Vec<Value> {
         let mut events = Vec::new();

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use apiloom_storage::{Embedded, EmbeddedConfig, Revision, Storage};
 
-use crate::{Client, Server};
+use crate::{Client, Server, build};
+
+/// The server of most tests.
+const WARDLE: &str = "wardle-server";
 
 /// The stores with which every check runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +23,7 @@ pub enum Backend {
 pub struct Cluster {
     /// `None` while it is stopped.
     server: Option<Server>,
+    binary: &'static str,
     args: Vec<String>,
     dir: tempfile::TempDir,
     #[cfg(feature = "etcd")]
@@ -32,25 +36,31 @@ use in_etcd::InEtcd;
 impl Cluster {
     /// A server with a new store. With etcd, concurrent tests share one, each below its own prefix.
     pub fn start(backend: Backend) -> Self {
+        Self::start_binary(backend, WARDLE)
+    }
+
+    /// The same with another server's binary.
+    pub fn start_binary(backend: Backend, binary: &'static str) -> Self {
         match backend {
-            Backend::Embedded => Self::embedded(&[]),
+            Backend::Embedded => Self::embedded(binary, &[]),
             #[cfg(feature = "etcd")]
-            Backend::Etcd => Self::over(InEtcd::shared(), &[]),
+            Backend::Etcd => Self::over(binary, InEtcd::shared(), &[]),
         }
     }
 
     /// The same with an etcd of its own and with more arguments.
     pub fn start_alone(backend: Backend, args: &[&str]) -> Self {
         match backend {
-            Backend::Embedded => Self::embedded(args),
+            Backend::Embedded => Self::embedded(WARDLE, args),
             #[cfg(feature = "etcd")]
-            Backend::Etcd => Self::over(InEtcd::alone(), args),
+            Backend::Etcd => Self::over(WARDLE, InEtcd::alone(), args),
         }
     }
 
-    fn embedded(args: &[&str]) -> Self {
+    fn embedded(binary: &'static str, args: &[&str]) -> Self {
         let mut cluster = Self {
             server: None,
+            binary,
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
             dir: tempfile::tempdir().unwrap(),
             #[cfg(feature = "etcd")]
@@ -61,10 +71,11 @@ impl Cluster {
     }
 
     #[cfg(feature = "etcd")]
-    fn over(etcd: InEtcd, args: &[&str]) -> Self {
+    fn over(binary: &'static str, etcd: InEtcd, args: &[&str]) -> Self {
         let args = args.iter().map(|arg| (*arg).to_owned());
         let mut cluster = Self {
             server: None,
+            binary,
             args: etcd.flags().into_iter().chain(args).collect(),
             dir: tempfile::tempdir().unwrap(),
             etcd: Some(etcd),
@@ -88,7 +99,7 @@ impl Cluster {
         #[cfg(feature = "etcd")]
         if self.etcd.is_some() {
             let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
-            return Some(Server::start(&args));
+            return Some(Server::start_binary(&build(self.binary), &args));
         }
         None
     }
@@ -111,7 +122,12 @@ impl Cluster {
     /// Starts a server over the same store.
     pub fn start_again(&mut self) {
         let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
-        self.server = Some(Server::start_in(&self.dir.path().join("data"), &args));
+        let data_dir = self.dir.path().join("data");
+        self.server = Some(Server::start_binary_in(
+            &build(self.binary),
+            &data_dir,
+            &args,
+        ));
     }
 
     /// The part of every key before `/registry`.

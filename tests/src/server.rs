@@ -71,16 +71,12 @@ pub struct Server {
 impl Server {
     /// Starts wardle-server over a new folder, with further arguments.
     pub fn start(args: &[&str]) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let data_dir = dir.path().join("data");
-        let mut server = Self::start_in(&data_dir, args);
-        server.dir = Some(dir);
-        server
+        Self::start_binary(&build("wardle-server"), args)
     }
 
     /// Starts wardle-server over an existing folder.
     pub fn start_in(data_dir: &Path, args: &[&str]) -> Self {
-        Self::spawn(&build("wardle-server"), data_dir, args, &[])
+        Self::start_binary_in(&build("wardle-server"), data_dir, args)
     }
 
     /// Starts wardle-server over an existing folder, with more environment variables.
@@ -89,11 +85,16 @@ impl Server {
     }
 
     /// Starts another server's binary over a new folder.
-    pub fn start_binary(binary: &Path) -> Self {
+    pub fn start_binary(binary: &Path, args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let mut server = Self::spawn(binary, &dir.path().join("data"), &[], &[]);
+        let mut server = Self::start_binary_in(binary, &dir.path().join("data"), args);
         server.dir = Some(dir);
         server
+    }
+
+    /// Starts another server's binary over an existing folder.
+    pub fn start_binary_in(binary: &Path, data_dir: &Path, args: &[&str]) -> Self {
+        Self::spawn(binary, data_dir, args, &[])
     }
 
     /// Starts wardle-server over a new folder as a process with this limit of open files, sockets included.

@@ -45,7 +45,7 @@ fn program() -> PathBuf {
 #[test]
 fn client_go_works_with_core_kinds() {
     let program = program();
-    let server = Server::start_binary(&build("core-kinds-server"));
+    let server = Server::start_binary(&build("core-kinds-server"), &[]);
     // Reflectors list and watch, or watch with initial events instead of the list.
     for watch_list in ["false", "true"] {
         let output = Command::new(&program)

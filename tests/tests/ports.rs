@@ -15,7 +15,7 @@ fn check(package: &str, binary: &str) {
     let dir = repository().join("tests/ports").join(package);
     let script = std::fs::read_to_string(dir.join("kubectl.script")).unwrap();
     for release in Kubectl::RELEASES {
-        let server = Server::start_binary(&build(binary));
+        let server = Server::start_binary(&build(binary), &[]);
         let text = transcript::run(&script, &Kubectl::new(release, server.kubeconfig()));
         transcript::check(&dir.join(format!("kubectl.{release}.txt")), &text);
     }

@@ -37,6 +37,7 @@ mod lifecycle;
 mod list;
 mod patch;
 mod paths;
+mod protobuf;
 mod requests;
 mod storage;
 mod update;

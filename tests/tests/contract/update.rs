@@ -7,11 +7,13 @@ use crate::*;
 on_each_backend![
     c_075_the_name_in_the_body_is_the_urls,
     c_076_a_stale_resource_version_conflicts_and_none_overwrites,
+    c_077_a_lease_needs_a_resource_version_in_an_update,
     c_079_a_change_that_changes_nothing_writes_nothing,
     c_080_generation_counts_changes_of_the_spec,
     c_081_status_and_the_rest_are_written_apart,
     c_082_no_finalizer_is_added_to_an_object_being_deleted,
     c_083_the_last_finalizer_takes_the_object_with_it,
+    c_084_an_update_of_a_missing_lease_creates_it,
 ];
 
 async fn c_075_the_name_in_the_body_is_the_urls(on: Backend) {
@@ -205,4 +207,90 @@ async fn c_083_the_last_finalizer_takes_the_object_with_it(on: Backend) {
         "{event:#}"
     );
     assert_eq!(client.get(&item).await.code, 404);
+}
+
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+
+fn lease(name: &str) -> Value {
+    json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name, "namespace": "default"},
+        "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15},
+    })
+}
+
+async fn c_077_a_lease_needs_a_resource_version_in_an_update(on: Backend) {
+    let (_server, client) = server(on);
+    let object = created(&client, LEASES, &lease("a")).await;
+    let item = format!("{LEASES}/a");
+    let mut changed = lease("a");
+    changed["spec"]["holderIdentity"] = "you".into();
+    let message = "must be specified for an update";
+    for unset in [json!(null), json!(""), json!("0")] {
+        changed["metadata"]["resourceVersion"] = unset;
+        let answer = client.put(&item, &changed).await;
+        let details = json!({
+            "name": "a", "group": "coordination.k8s.io", "kind": "leases",
+            "causes": [{"reason": "FieldValueInvalid", "message": format!("Invalid value: 0: {message}"), "field": "metadata.resourceVersion"}],
+        });
+        let text = format!(
+            r#"leases.coordination.k8s.io "a" is invalid: metadata.resourceVersion: Invalid value: 0: {message}"#
+        );
+        check_failure(&answer, 422, "Invalid", &text, details);
+    }
+    check(&client.get(&item).await, 200, &object);
+    changed["metadata"]["resourceVersion"] = object["metadata"]["resourceVersion"].clone();
+    let updated = client.put(&item, &changed).await;
+    assert_eq!(
+        (updated.code, &updated.json()["spec"]["holderIdentity"]),
+        (200, &json!("you"))
+    );
+    // A patch is of the present object.
+    let patched = client
+        .merge(&item, &json!({"spec": {"holderIdentity": "they"}}))
+        .await;
+    assert_eq!(patched.code, 200, "{}", patched.text());
+}
+
+async fn c_084_an_update_of_a_missing_lease_creates_it(on: Backend) {
+    let (_server, client) = server(on);
+    let item = format!("{LEASES}/a");
+    // The resourceVersion is ignored, a uid is that of another object.
+    let mut object = lease("a");
+    object["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000".into();
+    let answer = client.put(&item, &object).await;
+    assert_eq!(
+        (answer.code, &answer.json()["reason"]),
+        (409, &json!("Conflict")),
+        "{}",
+        answer.text()
+    );
+    assert_eq!(client.get(&item).await.code, 404);
+    object["metadata"] = json!({"name": "a", "resourceVersion": "7"});
+    let dry = client.put(&format!("{item}?dryRun=All"), &object).await;
+    assert_eq!(dry.code, 201, "{}", dry.text());
+    assert_eq!(client.get(&item).await.code, 404);
+    let made = client.put(&item, &object).await;
+    let expected = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "a", "namespace": "default", "uid": "$UID", "resourceVersion": "$RV", "creationTimestamp": "$TIME"},
+        "spec": object["spec"],
+    });
+    check(&made, 201, &expected);
+    check(&client.get(&item).await, 200, &made.json());
+    // Other names than that of the path, and other kinds, are not created.
+    let other = client.put(&format!("{LEASES}/b"), &object).await;
+    assert_eq!(other.code, 400, "{}", other.text());
+    let missing = client
+        .put(&format!("{FLUNDERS}/missing"), &flunder("missing"))
+        .await;
+    let message = r#"flunders.wardle.example.com "missing" not found"#;
+    check_failure(&missing, 404, "NotFound", message, about("missing"));
+    let anonymous = client.anonymous();
+    assert_eq!(
+        anonymous
+            .put(&format!("{LEASES}/c"), &lease("c"))
+            .await
+            .code,
+        403
+    );
 }
