@@ -7,6 +7,7 @@
 )]
 
 mod apply;
+mod apply_laws;
 mod built_in;
 mod converting;
 mod counted_text;
