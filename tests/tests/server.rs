@@ -464,6 +464,21 @@ fn unknown_flags_and_backends_are_told() {
         dir.path(),
         &["Nope", "BanFlunder", "NamespaceLifecycle"],
     );
+    refuses(
+        &["--emulation-version=1.3", "--secure-port=0"],
+        dir.path(),
+        &[
+            "1.3",
+            "wardle.example.com",
+            "between 0.0",
+            "and 1.2, the release of this build",
+        ],
+    );
+    refuses(
+        &["--emulation-version=wardle.example.com=1.1.0"],
+        dir.path(),
+        &["1.1.0", "MAJOR.MINOR"],
+    );
 }
 
 #[test]
@@ -488,6 +503,7 @@ fn help_shows_every_flag_below_its_group() {
         "--disable-admission-plugins",
         "API enablement flags:",
         "--runtime-config",
+        "--emulation-version",
         "Logs flags:",
         "-v",
     ] {
@@ -533,6 +549,25 @@ async fn admission_plugins_and_versions_can_be_left_out() {
         group["versions"],
         json!([{"groupVersion": "wardle.example.com/v1alpha1", "version": "v1alpha1"}])
     );
+}
+
+#[tokio::test]
+async fn an_emulated_release_is_shown_by_metrics() {
+    let check = async |arguments: &[&str], emulation: &str| {
+        let server = Server::start(&[&["--storage-backend=memory"], arguments].concat());
+        let metrics = server.client().get("/metrics").await.text();
+        let line = format!(
+            "version_info{{binary=\"1.2\",component=\"wardle.example.com\",emulation=\"{emulation}\",min_compat=\"{emulation}\"}} 1"
+        );
+        assert!(
+            metrics.lines().any(|known| known == line),
+            "{line}: {metrics}"
+        );
+    };
+    check(&[], "1.2").await;
+    check(&["--emulation-version=wardle.example.com=1.1"], "1.1").await;
+    // The name of the flag in kube-apiserver.
+    check(&["--emulated-version=1.0"], "1.0").await;
 }
 
 #[tokio::test]

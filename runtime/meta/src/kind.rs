@@ -16,6 +16,7 @@ mod verb;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -99,6 +100,23 @@ pub struct Release {
     pub major: u32,
     /// Minor number; compared as a number, so 1.10 comes after 1.9.
     pub minor: u32,
+}
+
+impl FromStr for Release {
+    type Err = String;
+
+    /// Parses `MAJOR.MINOR`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |digits: &str| {
+            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse().ok().filter(|_| is_number)
+        };
+        let (major, minor) = text.split_once('.').unwrap_or_default();
+        match (number(major), number(minor)) {
+            (Some(major), Some(minor)) => Ok(Self { major, minor }),
+            _ => Err(format!("{text:?} is not a release such as 1.2")),
+        }
+    }
 }
 
 impl fmt::Display for Release {

@@ -15,7 +15,7 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
 
 use self::problems::Problems;
 use crate::http::timeout::parse_duration;
-use crate::registry::DEFAULT_MAX_OBJECT_BYTES;
+use crate::registry::{DEFAULT_MAX_OBJECT_BYTES, EmulationVersion};
 use crate::server::{
     Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, TlsFiles, WatchCacheSize,
 };
@@ -231,6 +231,15 @@ struct ApiEnablementFlags {
     /// Versions and resources to enable or disable: GROUP/VERSION=false, GROUP/VERSION/RESOURCE=false, api/all=false.
     #[arg(long, value_name = "KEY=BOOL,..", value_delimiter = ',', value_parser = runtime_setting)]
     runtime_config: Vec<(String, bool)>,
+    /// Earlier release that the server behaves as, for an upgrade that can be rolled back: MAJOR.MINOR for all groups with a
+    /// release, or GROUP=MAJOR.MINOR. Versions of kinds that it does not have are neither served nor stored.
+    #[arg(
+        long,
+        visible_alias = "emulated-version",
+        value_name = "[GROUP=]X.Y,..",
+        value_delimiter = ','
+    )]
+    emulation_version: Vec<EmulationVersion>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -340,6 +349,7 @@ impl Options {
             goaway_chance: self.generic.goaway_chance,
             disabled_admission: self.admission.disable_admission_plugins,
             runtime_config: self.api.runtime_config,
+            emulation_versions: self.api.emulation_version,
             verbosity: self.logs.verbosity,
         })
     }

@@ -184,6 +184,7 @@ impl Builder {
         registry.max_object_bytes(config.max_object_bytes);
         registry.disable_admission(&config.disabled_admission);
         registry.runtime_config(&config.runtime_config);
+        registry.emulation_versions(&config.emulation_versions);
         registry.build().map_err(ServerError::Invalid)
     }
 

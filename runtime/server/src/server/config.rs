@@ -10,7 +10,7 @@ use apiloom_storage::Retention;
 use apiloom_storage::cache::Budget;
 
 use crate::http::timeout::REQUEST_TIMEOUT;
-use crate::registry::{DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES};
+use crate::registry::{DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES, EmulationVersion};
 
 /// Storage backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,6 +241,9 @@ pub struct Config {
     /// Versions and resources to enable or disable, see
     /// [`RegistryBuilder::runtime_config`](crate::registry::RegistryBuilder::runtime_config).
     pub runtime_config: Vec<(String, bool)>,
+    /// Releases of groups to emulate, see
+    /// [`RegistryBuilder::emulation_versions`](crate::registry::RegistryBuilder::emulation_versions). Default none.
+    pub emulation_versions: Vec<EmulationVersion>,
     /// Log verbosity, 0 to 10.
     pub verbosity: u8,
 }
@@ -271,6 +274,7 @@ impl Config {
             goaway_chance: GoawayChance::default(),
             disabled_admission: Vec::new(),
             runtime_config: Vec::new(),
+            emulation_versions: Vec::new(),
             verbosity: 0,
         }
     }

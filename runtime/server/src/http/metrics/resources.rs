@@ -1,4 +1,4 @@
-//! Metrics of the registry: watch caches and lists. Read at each scrape.
+//! Metrics of the registry: releases of groups, watch caches and lists. Read at each scrape.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-use crate::registry::{CacheReport, ListCounts, Registry, ResourceReport};
+use crate::registry::{CacheReport, Catalog, ListCounts, Registry, ResourceReport};
 
 #[derive(Debug)]
 pub(super) struct Resources(pub(super) Arc<Registry>);
@@ -41,6 +41,15 @@ impl ResourceLabels {
             resource: report.resource.resource.clone(),
         }
     }
+}
+
+#[derive(Clone, Debug, EncodeLabelSet)]
+struct ReleaseLabels {
+    binary: String,
+    /// Name of the group.
+    component: String,
+    emulation: String,
+    min_compat: String,
 }
 
 /// A metric of watch caches: name, help, value.
@@ -143,6 +152,7 @@ const LISTS: [OfLists; 3] = [
 
 impl Collector for Resources {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        releases(&mut encoder, &self.0.catalog())?;
         let reports = self.0.report();
         lists(&mut encoder, &reports)?;
         let cached: Vec<(ResourceLabels, &CacheReport)> = reports
@@ -172,6 +182,36 @@ impl Collector for Resources {
 
 fn count(sample: &mut MetricEncoder<'_>, value: u64) -> fmt::Result {
     sample.encode_counter::<NoLabelSet, _, u64>(&value, None)
+}
+
+/// The releases of groups that declare one, with the labels that kube-apiserver has for components.
+fn releases(encoder: &mut DescriptorEncoder<'_>, catalog: &Catalog) -> fmt::Result {
+    let released = catalog.groups().iter();
+    let released: Vec<ReleaseLabels> = released
+        .filter_map(|group| {
+            let emulation = group.release?.to_string();
+            Some(ReleaseLabels {
+                binary: group.build_release?.to_string(),
+                component: group.name.clone(),
+                // What is written can be read by the build of the emulated release.
+                min_compat: emulation.clone(),
+                emulation,
+            })
+        })
+        .collect();
+    if released.is_empty() {
+        return Ok(());
+    }
+    let mut metric = encoder.encode_descriptor(
+        "version_info",
+        "Always 1; the release of each group, the one that it emulates, and the oldest one that can read what is stored",
+        None,
+        MetricType::Gauge,
+    )?;
+    for labels in &released {
+        metric.encode_family(labels)?.encode_gauge(&1_u64)?;
+    }
+    Ok(())
 }
 
 fn lists(encoder: &mut DescriptorEncoder<'_>, reports: &[ResourceReport]) -> fmt::Result {

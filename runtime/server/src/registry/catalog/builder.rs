@@ -12,6 +12,7 @@ use apiloom_storage::Storage;
 use apiloom_storage::cache::Budget;
 use arc_swap::ArcSwap;
 
+use super::emulation::{Emulation, EmulationVersion};
 use super::groups::{ambiguous_names, complete_groups, group_label};
 use super::kinds::{Kinds, VersionHandler, VersionStrategy};
 use super::resources::Registry;
@@ -52,6 +53,7 @@ pub struct RegistryBuilder {
     listers: Listers,
     disabled: Vec<String>,
     runtime_config: Vec<(String, bool)>,
+    emulation: Vec<EmulationVersion>,
     names: Box<dyn Fn() -> String + Send + Sync>,
     /// Memory budget for the history of all watch caches, in bytes; `None` for no watch caches.
     history_bytes: Option<usize>,
@@ -102,6 +104,7 @@ impl RegistryBuilder {
             listers: Listers::default(),
             disabled: Vec::new(),
             runtime_config: Vec::new(),
+            emulation: Vec::new(),
             names: Box::new(stamp::random_suffix),
             history_bytes: Some(Budget::DEFAULT_BYTES),
             cache_sizes: Vec::new(),
@@ -179,6 +182,13 @@ impl RegistryBuilder {
     pub fn runtime_config(&mut self, settings: &[(String, bool)]) {
         self.runtime_config.extend(settings.iter().cloned());
     }
+    /// Emulates earlier releases of groups, as `--emulation-version` does: the versions of kinds that such a release has
+    /// are served, and a kind whose storage version it does not have is stored in the preferred one of those. A group
+    /// without a release, and a release outside of what this build can emulate, are errors of
+    /// [`RegistryBuilder::build`].
+    pub fn emulation_versions(&mut self, releases: &[EmulationVersion]) {
+        self.emulation.extend(releases.iter().cloned());
+    }
     /// Sets the memory limit, in bytes, for the history of all watch caches together; 64 MiB by default. `None` turns
     /// the caches off, so that all reads go to the store.
     pub fn watch_cache(&mut self, history_bytes: Option<usize>) {
@@ -216,13 +226,17 @@ impl RegistryBuilder {
         let own_kinds = self.own.len();
         self.defs.splice(0..0, self.own);
         refuse_own_kinds(own_kinds, &mut self.defs, &mut problems);
-        let groups = complete_groups(&self.groups, &self.defs, &mut problems);
+        let mut groups = complete_groups(&self.groups, &self.defs, &mut problems);
+        let emulation = Emulation(self.emulation);
+        emulation.check(&groups, &mut problems);
+        emulation.apply(&mut groups, &self.defs, &mut problems);
         problems.extend(ambiguous_names(&self.defs));
         let readers_bytes = self.history_bytes.unwrap_or(Budget::DEFAULT_BYTES);
         let kinds = Kinds {
             store: &self.store,
             stores: &self.stores,
             key_prefix: &self.key_prefix,
+            groups: &groups,
             strategies: self.strategies,
             handlers: self.handlers,
             readers_bytes,
@@ -240,7 +254,8 @@ impl RegistryBuilder {
         problems.extend(unused_cache_sizes(&self.cache_sizes, &order, &self.defs));
         problems.extend(self.listers.problems(&kinds));
         let chain = Chain::new(enabled_plugins(plugins, &self.disabled, &mut problems));
-        let runtime_config = RuntimeConfig::new(&self.runtime_config, &kinds, &mut problems);
+        let runtime_config =
+            RuntimeConfig::new(&self.runtime_config, &kinds, &groups, &mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -258,6 +273,7 @@ impl RegistryBuilder {
             readers_bytes,
             cache_sizes: self.cache_sizes,
             runtime_config,
+            emulation,
             shared,
         };
         let namespaces = kinds

@@ -123,7 +123,9 @@ impl Registry {
             .cloned()
             .collect();
         declared.extend(change.groups.iter().cloned());
-        let groups = complete_groups(&declared, &defs, &mut problems);
+        let mut groups = complete_groups(&declared, &defs, &mut problems);
+        let emulation = &self.settings.emulation;
+        emulation.apply(&mut groups, &defs, &mut problems);
         problems.extend(ambiguous_names(&defs));
         let mut kinds = present.kinds.clone();
         kinds.retain(|resource, of| of.kind.is_own || !change.touches(resource));
@@ -132,6 +134,7 @@ impl Registry {
             store: &settings.store,
             stores: &settings.stores,
             key_prefix: &settings.key_prefix,
+            groups: &groups,
             strategies: change.strategies,
             handlers: change.handlers,
             readers_bytes: settings.readers_bytes,

@@ -10,8 +10,33 @@ use crate::registry::problems::{label, two_kinds_problem, with_places};
 pub(super) struct Group {
     pub(super) name: SmolStr,
     pub(super) versions: Vec<SmolStr>,
+    /// The release with which lifecycles are compared: an emulated one, or that of the build.
     pub(super) release: Option<Release>,
+    /// The release of the build.
+    pub(super) build_release: Option<Release>,
     place: Option<Place>,
+}
+
+impl Group {
+    /// Whether the group behaves as in an earlier release than that of the build.
+    pub(super) fn is_emulated(&self) -> bool {
+        self.release != self.build_release
+    }
+
+    /// Whether the release of the group has a version of a kind: it is introduced, and not yet removed.
+    pub(super) fn has(&self, def: &ResourceDef) -> bool {
+        let (Some(lifecycle), Some(release)) = (&def.lifecycle, self.release) else {
+            return true;
+        };
+        lifecycle.introduced.is_none_or(|first| first <= release)
+            && lifecycle.removed.is_none_or(|end| release < end)
+    }
+
+    /// Position of a version in the order of preference.
+    pub(super) fn preference(&self, version: &str) -> usize {
+        let position = self.versions.iter().position(|name| name == version);
+        position.unwrap_or(usize::MAX)
+    }
 }
 
 /// A group's name in error texts.
@@ -40,6 +65,7 @@ pub(super) fn complete_groups(
             name: group.name.clone(),
             versions: group.versions.to_vec(),
             release: group.release,
+            build_release: group.release,
             place: group.place,
         });
     }
@@ -51,6 +77,7 @@ pub(super) fn complete_groups(
                 name: def.group.clone(),
                 versions: vec![def.version.clone()],
                 release: None,
+                build_release: None,
                 place: None,
             }),
             Some(group) if group.versions.contains(&def.version) => {}
@@ -78,6 +105,7 @@ fn complete_core(groups: &mut Vec<Group>) {
             name: SmolStr::default(),
             versions: Vec::new(),
             release: None,
+            build_release: None,
             place: None,
         },
     };

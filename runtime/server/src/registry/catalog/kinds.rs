@@ -10,6 +10,7 @@ use apiloom_meta::kind::{
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
 use apiloom_storage::Storage;
 
+use super::groups::Group;
 use crate::registry::objects::hooks::{ErasedHandler, ErasedStrategy};
 use crate::registry::objects::kind::{Kind, KindConversion};
 use crate::registry::objects::kind_version::{KindVersion, VersionIndex};
@@ -81,6 +82,8 @@ pub(super) struct Kinds<'a> {
     /// Separate stores of single resources.
     pub(super) stores: &'a [(GroupResource, Arc<dyn Storage>)],
     pub(super) key_prefix: &'a str,
+    /// The groups, with the releases that they emulate.
+    pub(super) groups: &'a [Group],
     pub(super) strategies: Vec<VersionStrategy>,
     pub(super) handlers: Vec<VersionHandler>,
     /// Memory limit for slow readers of a kind, in bytes: as for its history.
@@ -315,7 +318,9 @@ impl Kinds<'_> {
             return Some(0);
         }
         let stored: Vec<usize> = (0..defs.len()).filter(|&i| defs[i].storage).collect();
-        self.only_version(defs, &stored, "the storage version", "storage versions")
+        let declared =
+            self.only_version(defs, &stored, "the storage version", "storage versions")?;
+        Some(emulated_storage_version(self.groups, defs, declared))
     }
 
     /// The index of the only version with a property; no or several such versions are a problem.
@@ -378,4 +383,19 @@ impl Kinds<'_> {
         self.problems.extend_from_slice(problems);
         None
     }
+}
+
+/// The storage version of a kind: the declared one or, if an emulated release does not have that, the preferred version
+/// of those that it has. So the build of that release can read what is written. If it has none, it does not know the
+/// kind, and the declared version is as good.
+fn emulated_storage_version(groups: &[Group], defs: &[ResourceDef], declared: usize) -> usize {
+    let storage = &defs[declared];
+    let group = groups.iter().find(|group| group.name == storage.group);
+    let Some(group) = group.filter(|group| group.is_emulated() && !group.has(storage)) else {
+        return declared;
+    };
+    let known = (0..defs.len()).filter(|&i| defs[i].group == storage.group && group.has(&defs[i]));
+    known
+        .min_by_key(|&i| group.preference(&defs[i].version))
+        .unwrap_or(declared)
 }

@@ -4,6 +4,7 @@ pub(super) mod builder;
 pub(super) mod built_in;
 pub(super) mod change;
 pub(super) mod count;
+pub(super) mod emulation;
 mod groups;
 mod kinds;
 pub(super) mod report;

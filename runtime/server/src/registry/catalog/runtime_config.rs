@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use apiloom_meta::{GroupResource, ResourceDef};
 
+use super::groups::Group;
 use crate::registry::objects::kind::Kind;
 
 /// Validated settings. The more specific one wins: resource, then version, then stability (`api/beta`), then
@@ -15,10 +16,12 @@ pub(crate) struct RuntimeConfig {
 }
 
 impl RuntimeConfig {
-    /// Validates that every setting refers to a known version or resource.
-    pub(crate) fn new(
+    /// Validates that every setting refers to a known version or resource, and that the releases of the groups have those
+    /// that are enabled.
+    pub(super) fn new(
         settings: &[(String, bool)],
         kinds: &BTreeMap<GroupResource, Arc<Kind>>,
+        groups: &[Group],
         problems: &mut Vec<String>,
     ) -> Self {
         let defs = || {
@@ -32,6 +35,23 @@ impl RuntimeConfig {
         let known: Vec<String> = wide.into_iter().chain(versions).chain(resources).collect();
         for (key, _) in settings.iter().filter(|(key, _)| !known.contains(key)) {
             problems.push(format!("runtime-config names {key:?}, which is neither a served version nor a resource of one"));
+        }
+        for (key, _) in settings.iter().filter(|(_, is_on)| *is_on) {
+            let named = |def: &&ResourceDef| {
+                def.group_version().to_string() == *key || resource_key(def) == *key
+            };
+            let group_of = |def: &ResourceDef| groups.iter().find(|group| group.name == def.group);
+            let has = |def: &ResourceDef| group_of(def).is_none_or(|group| group.has(def));
+            let first = defs().find(named);
+            if let Some(group) = first.and_then(group_of)
+                && let Some(release) = group.release
+                && !defs().filter(named).any(has)
+            {
+                problems.push(format!(
+                    "runtime-config enables {key:?}, which release {release} of group {} does not have",
+                    group.name
+                ));
+            }
         }
         Self {
             settings: settings.iter().cloned().collect(),

@@ -12,6 +12,7 @@ use apiloom_meta::{GroupResource, GroupVersionKind};
 use apiloom_storage::Storage;
 use apiloom_storage::cache::{Budget, Limits, WatchCache};
 
+use super::emulation::Emulation;
 use super::groups::Group;
 use super::runtime_config::RuntimeConfig;
 use crate::registry::endpoint::{Endpoint, EndpointContext};
@@ -40,10 +41,12 @@ pub struct Catalog {
 pub struct ServedGroup {
     /// The group's name; empty for core.
     pub name: String,
-    /// CacheNormalizer versions, preferred first.
+    /// Served versions, preferred first.
     pub versions: Vec<String>,
-    /// The release with which lifecycles are compared.
+    /// The release with which lifecycles are compared: an emulated one, or that of the build.
     pub release: Option<Release>,
+    /// The release of the build.
+    pub build_release: Option<Release>,
 }
 
 /// A kind of a catalog, with its watch cache.
@@ -69,6 +72,7 @@ pub(crate) struct Settings {
     /// Sizes for the watch caches of single resources, in changes; 0 for no cache.
     pub(super) cache_sizes: Vec<(GroupResource, usize)>,
     pub(super) runtime_config: RuntimeConfig,
+    pub(super) emulation: Emulation,
     pub(in crate::registry) shared: EndpointContext,
 }
 
@@ -233,12 +237,10 @@ fn endpoints_of(
     let before = endpoints.len();
     for (version, known) in of.kind.versions.iter().enumerate() {
         let def = &known.def;
-        let release = groups
-            .iter()
-            .find(|group| group.name == def.group)
-            .and_then(|group| group.release);
+        let group = groups.iter().find(|group| group.name == def.group);
+        let release = group.and_then(|group| group.release);
         if !def.served
-            || !is_in(def, release)
+            || group.is_some_and(|group| !group.has(def))
             || !settings.runtime_config.allows(def, of.kind.is_own)
         {
             continue;
@@ -267,15 +269,6 @@ fn endpoints_of(
     if endpoints.len() == before {
         of.cache = None;
     }
-}
-
-/// Whether the release contains the version: it is introduced, and not yet removed.
-fn is_in(def: &ResourceDef, release: Option<Release>) -> bool {
-    let (Some(lifecycle), Some(release)) = (&def.lifecycle, release) else {
-        return true;
-    };
-    lifecycle.introduced.is_none_or(|first| first <= release)
-        && lifecycle.removed.is_none_or(|end| release < end)
 }
 
 /// The warning for clients of a version that is deprecated in the release.
@@ -317,6 +310,7 @@ fn served_groups(groups: &[Group], endpoints: &[Arc<Endpoint>]) -> Vec<ServedGro
             .map(SmolStr::to_string)
             .collect(),
         release: group.release,
+        build_release: group.build_release,
     });
     served.filter(|group| !group.versions.is_empty()).collect()
 }

@@ -16,6 +16,7 @@ mod decode;
 mod decoded_once;
 mod delete;
 mod derived;
+mod emulation;
 mod list;
 mod listed;
 mod managed_fields;
