@@ -343,7 +343,8 @@ impl<'a> Checker<'a> {
                 kind.value.group.value.clone(),
                 kind.value.kind.value.clone(),
             );
-            if done.contains(&key) {
+            // A simple kind is never converted.
+            if done.contains(&key) || kind.value.is_simple {
                 continue;
             }
             let versions: Vec<_> = self.same_kind(&kind.value).collect();

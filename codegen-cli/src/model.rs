@@ -79,4 +79,7 @@ pub struct Subresource {
     pub name: String,
     /// Served verbs, as RBAC spells them.
     pub verbs: Vec<String>,
+    /// Whether editors may write it, and not only admins: it is made for users, not for controllers.
+    #[serde(rename = "forEditors", skip_serializing_if = "std::ops::Not::not")]
+    pub for_editors: bool,
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use apiloom_meta::kind::ProtoFile;
 
-use crate::model::{Group, Model};
+use crate::model::{Group, Model, Subresource};
 use crate::settings::Settings;
 
 /// The read-only verbs.
@@ -335,19 +335,21 @@ impl ApiServiceView {
 }
 
 /// The verbs of a role: of all verbs of a kind, or of one of its subresources.
-type Verbs = fn(verbs: &[String], is_subresource: bool) -> Vec<&str>;
+type Verbs = for<'a> fn(verbs: &'a [String], sub: Option<&Subresource>) -> Vec<&'a str>;
 
-fn view_verbs(verbs: &[String], _is_subresource: bool) -> Vec<&str> {
+fn view_verbs<'a>(verbs: &'a [String], _sub: Option<&Subresource>) -> Vec<&'a str> {
     filtered(verbs, |verb| READ.contains(&verb))
 }
 
-fn edit_verbs(verbs: &[String], is_subresource: bool) -> Vec<&str> {
-    filtered(verbs, |verb| !is_subresource && !READ.contains(&verb))
+fn edit_verbs<'a>(verbs: &'a [String], sub: Option<&Subresource>) -> Vec<&'a str> {
+    let may_write = sub.is_none_or(|sub| sub.for_editors);
+    filtered(verbs, |verb| may_write && !READ.contains(&verb))
 }
 
-/// Controllers write subresources, the status first of all, so only admins get their verbs.
-fn admin_verbs(verbs: &[String], is_subresource: bool) -> Vec<&str> {
-    filtered(verbs, |verb| is_subresource && !READ.contains(&verb))
+/// Controllers write most subresources, the status first of all, so only admins get their verbs.
+fn admin_verbs<'a>(verbs: &'a [String], sub: Option<&Subresource>) -> Vec<&'a str> {
+    let may_write = sub.is_some_and(|sub| !sub.for_editors);
+    filtered(verbs, |verb| may_write && !READ.contains(&verb))
 }
 
 fn filtered(verbs: &[String], is_wanted: impl Fn(&str) -> bool) -> Vec<&str> {
@@ -359,10 +361,10 @@ fn filtered(verbs: &[String], is_wanted: impl Fn(&str) -> bool) -> Vec<&str> {
 fn rules(group: &Group, of_role: Verbs) -> Vec<RuleView> {
     let mut resources: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for kind in group.kinds.iter().filter(|kind| kind.served) {
-        let own = (kind.plural.clone(), of_role(&kind.verbs, false));
+        let own = (kind.plural.clone(), of_role(&kind.verbs, None));
         let below = kind.subresources.iter().map(|sub| {
             let path = format!("{}/{}", kind.plural, sub.name);
-            (path, of_role(&sub.verbs, true))
+            (path, of_role(&sub.verbs, Some(sub)))
         });
         for (resource, verbs) in std::iter::once(own).chain(below) {
             resources.entry(resource).or_default().extend(verbs);
@@ -537,12 +539,14 @@ mod tests {
         let subresource = |name: &str, verbs: &[&str]| Subresource {
             name: name.to_owned(),
             verbs: texts(verbs),
+            for_editors: name == "scale",
         };
         let kind = Kind {
             plural: "things".to_owned(),
             verbs: texts(&["get", "list", "update"]),
             subresources: vec![
                 subresource("finalize", &["update"]),
+                subresource("scale", &["get", "update"]),
                 subresource("status", &["get", "update"]),
             ],
             ..kind("Thing")
@@ -562,9 +566,16 @@ mod tests {
         };
         check(
             view_verbs,
-            &[("things", "get, list"), ("things/status", "get")],
+            &[
+                ("things", "get, list"),
+                ("things/scale", "get"),
+                ("things/status", "get"),
+            ],
         );
-        check(edit_verbs, &[("things", "update")]);
+        check(
+            edit_verbs,
+            &[("things", "update"), ("things/scale", "update")],
+        );
         check(
             admin_verbs,
             &[("things/finalize", "update"), ("things/status", "update")],

@@ -55,6 +55,11 @@ fn shapes() {
 }
 
 #[test]
+fn workload() {
+    check("workload", "workload-kinds-server");
+}
+
+#[test]
 fn every_port_is_driven() {
     let mut found: Vec<String> = std::fs::read_dir(repository().join("tests/ports"))
         .unwrap()
@@ -69,7 +74,8 @@ fn every_port_is_driven() {
             "core",
             "cronjob",
             "route",
-            "shapes"
+            "shapes",
+            "workload"
         ]
     );
 }

@@ -49,7 +49,9 @@ impl Assembly<'_> {
             .found
             .kinds
             .iter()
-            .filter(|kind| kind.value.group.value == group.name.value);
+            .filter(|kind| kind.value.group.value == group.name.value)
+            // Those are registered with the subresources that they belong to.
+            .filter(|kind| !kind.value.is_simple);
         let mut kinds: Vec<_> = members.map(|kind| self.kind(kind, release)).collect();
         kinds.sort_by_key(|kind| {
             (
@@ -109,6 +111,7 @@ fn subresources(kind: &Kind) -> Vec<model::Subresource> {
     let all = kind.subresources.iter().map(|sub| model::Subresource {
         name: sub.name.value.clone(),
         verbs: verbs(sub.verbs.iter().filter(|verb| kind.verbs.contains(verb))),
+        for_editors: sub.scale.is_some(),
     });
     all.filter(|sub| !sub.verbs.is_empty()).collect()
 }

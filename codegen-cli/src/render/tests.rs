@@ -24,6 +24,7 @@ fn full() -> (Model, Settings) {
         subresources: vec![Subresource {
             name: "status".to_owned(),
             verbs: vec!["get".to_owned()],
+            for_editors: false,
         }],
         served: true,
         storage: true,

@@ -40,6 +40,8 @@ pub struct Kind {
     pub categories: Vec<Spanned<String>>,
     /// Namespaced or cluster.
     pub scope: Scope,
+    /// Whether the kind is only the body of subresources of other kinds.
+    pub is_simple: bool,
     /// The subresources, sorted by name.
     pub subresources: Vec<Subresource>,
     /// How objects are deleted, if they are containers.
@@ -118,6 +120,19 @@ pub struct Subresource {
     pub verbs: Vec<Verb>,
     /// The field that it writes; `None` for nothing.
     pub writes: Option<Writes>,
+    /// The fields that its Scale shows; `None` for another subresource than `scale`.
+    pub scale: Option<Scale>,
+}
+
+/// The fields of an object that its Scale shows.
+#[derive(Clone, Debug)]
+pub struct Scale {
+    /// The desired number of replicas.
+    pub spec: FieldRef,
+    /// The present number of replicas.
+    pub status: FieldRef,
+    /// The label selector of the replicas, as text.
+    pub selector: Option<FieldRef>,
 }
 
 /// The field that a subresource writes, by its JSON name.

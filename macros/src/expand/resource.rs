@@ -2,7 +2,7 @@
 
 use apiloom_model::kind::{
     Column, ColumnSource, ColumnType, Comparison, FieldRef, Kind, Literal, NameFormat, Query,
-    QueryStep, Release, Scope, Subresource, Writes,
+    QueryStep, Release, Scale, Scope, Subresource, Writes,
 };
 use apiloom_model::{Name, Spanned};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -88,7 +88,7 @@ fn definition(kind: &Kind) -> TokenStream {
     let selectable = kind.selectable.iter().map(|field| path_of(kind, field));
     let conversion = conversion(kind);
     let place = place(kind.root.name.span);
-    let subresources = kind.subresources.iter().map(subresource);
+    let subresources = kind.subresources.iter().map(|sub| subresource(kind, sub));
     let deletion = deletion(kind);
     let protobuf = match &kind.protobuf {
         Some(message) => quote!(::core::option::Option::Some(&#message)),
@@ -150,7 +150,10 @@ fn definition(kind: &Kind) -> TokenStream {
     }
 }
 
-fn subresource(sub: &Subresource) -> TokenStream {
+fn subresource(kind: &Kind, sub: &Subresource) -> TokenStream {
+    if let Some(scale) = &sub.scale {
+        return self::scale(kind, scale);
+    }
     let name = text(&sub.name.value);
     let verbs = sub.verbs.iter().map(|verb| variant("Verb", verb.variant()));
     let writes = match &sub.writes {
@@ -165,6 +168,40 @@ fn subresource(sub: &Subresource) -> TokenStream {
         }
     };
     quote!(::apiloom::codegen::SubresourceDef::new(#name, &[#(#verbs),*], #writes))
+}
+
+fn scale(kind: &Kind, scale: &Scale) -> TokenStream {
+    let spec = checked_path(kind, &scale.spec, "replicas_path");
+    let status = checked_path(kind, &scale.status, "replicas_path");
+    let selector = match &scale.selector {
+        Some(selector) => {
+            let selector = checked_path(kind, selector, "text_path");
+            quote!(::core::option::Option::Some(#selector))
+        }
+        None => quote!(::core::option::Option::None),
+    };
+    quote! {
+        ::apiloom::codegen::SubresourceDef::scale(::apiloom::codegen::ScalePaths {
+            spec: #spec,
+            status: #status,
+            selector: #selector,
+        })
+    }
+}
+
+/// A path whose field a function checks, if rustc knows its type.
+fn checked_path(kind: &Kind, field: &FieldRef, check: &str) -> TokenStream {
+    let path = path_of(kind, field);
+    let FieldRef::Typed(names) = field else {
+        return path;
+    };
+    let root = kind.root.name.to_ident();
+    let chain = fields::chain(&quote!(#root), names);
+    let span = names
+        .last()
+        .map_or_else(Span::call_site, |name: &Name| name.span);
+    let check = format_ident!("{check}");
+    quote_spanned!(span=> ::apiloom::codegen::#check(&#chain, #path))
 }
 
 fn deletion(kind: &Kind) -> TokenStream {

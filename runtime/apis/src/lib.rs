@@ -1,11 +1,13 @@
 //! The built-in kinds, declared with the macros as users declare theirs; one module for each group.
 //!
-//! Every server serves Namespace. The others need the feature of their group, and are served by servers that ask for them.
+//! Every server serves Namespace, and shows objects with replicas as a Scale. The others need the feature of their group,
+//! and are served by servers that ask for them.
 //! This is their data. Their rules (strategies, admission) are code of the server.
 
 #[rustfmt::skip]
 pub mod generated;
 
+pub mod autoscaling;
 #[cfg(feature = "coordination")]
 pub mod coordination;
 pub mod core;

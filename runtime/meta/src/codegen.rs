@@ -16,14 +16,14 @@ mod struct_schema;
 pub use crate::convert::{ConvertError, ConvertFrom};
 pub use crate::fields::{
     CanBeAbsent, ColumnValue, Container, Field, HasFields, JsonName, JsonNames, List, Map, Number,
-    Text, Values,
+    Replicas, Text, Values,
 };
 pub use crate::gvk::GroupVersionKind;
 pub use crate::kind::{
     ApiType, CellSource, Column, ColumnType, Conversion, ConversionMethod, DeletionRule,
     GenerationRule, GroupDef, Hooks, InMemoryConversion, JsonConversion, Lifecycle, NameFormat,
     Place, ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType, Release, Resource,
-    ResourceDef, SchemaSource, Scope, SmolStr, SubresourceDef, Verb, Writes,
+    ResourceDef, ScalePaths, SchemaSource, Scope, SmolStr, SubresourceDef, Verb, Writes,
 };
 pub use crate::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 pub use crate::schema::Schema;
@@ -70,6 +70,16 @@ pub fn json_path(text: &str) -> JsonPath {
 /// The JSON name of a field.
 pub const fn name_of<T>(field: &Field<T>) -> &'static str {
     Field::json_name(field)
+}
+
+/// The path of a number of replicas.
+pub fn replicas_path<T: Replicas>(_: &Field<T>, path: JsonPath) -> JsonPath {
+    path
+}
+
+/// The path of a text.
+pub fn text_path<T: Text>(_: &Field<T>, path: JsonPath) -> JsonPath {
+    path
 }
 
 /// Checks that a type is the `Option` that its spelling shows; an alias of another type does not compile.

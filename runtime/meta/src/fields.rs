@@ -211,6 +211,13 @@ pub trait Number {
 )]
 pub trait Text {}
 
+/// A number of replicas, `i32` as in the kind Scale, or an optional one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number of replicas",
+    label = "`scale` needs an `i32` or an `Option<i32>`, as the kind Scale has it"
+)]
+pub trait Replicas {}
+
 /// A list, or an optional one; supports the rules `items`, `list`, `unique`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a list",
@@ -261,6 +268,7 @@ macro_rules! numbers {
 
 numbers!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
 
+impl Replicas for i32 {}
 impl Text for String {}
 
 /// `Option` and `Box` support the rules of their content.
@@ -268,6 +276,7 @@ macro_rules! forward {
     ($($wrapper:ident),+) => { $(
         impl<T: ColumnValue> ColumnValue for $wrapper<T> { const COLUMN_TYPE: ColumnType = T::COLUMN_TYPE; }
         impl<T: Number> Number for $wrapper<T> { type Scalar = T::Scalar; }
+        impl<T: Replicas> Replicas for $wrapper<T> {}
         impl<T: Text> Text for $wrapper<T> {}
         impl<T: List> List for $wrapper<T> {}
         impl<T: Map> Map for $wrapper<T> { type Key = T::Key; }

@@ -41,7 +41,7 @@ pub use schema_source::{SchemaFn, SchemaSource};
 pub use scope::Scope;
 /// Text of definitions: static in a compiled type, shared if it is from a document. Cloning does not allocate.
 pub use smol_str::SmolStr;
-pub use subresource::{SubresourceDef, Writes};
+pub use subresource::{ScalePaths, SubresourceDef, Writes};
 pub use verb::Verb;
 
 /// One version of a kind, as a Rust type. Implemented by `#[apiloom::resource]` or `#[derive(Resource)]`.
@@ -336,8 +336,14 @@ impl ResourceDef {
             .iter()
             .filter_map(|sub| match &sub.writes {
                 Writes::Only(field) => Some(field.as_str()),
-                Writes::Nothing | Writes::Also(_) => None,
+                Writes::Nothing | Writes::Also(_) | Writes::Replicas(_) => None,
             })
+    }
+    /// The fields that the Scale of an object shows, of a kind with the subresource `scale`.
+    pub fn scale_paths(&self) -> Option<&ScalePaths> {
+        self.subresources
+            .iter()
+            .find_map(SubresourceDef::scale_paths)
     }
     /// The verbs of a subresource, sorted, without those that the kind itself does not serve.
     pub fn verbs_of<'a>(&'a self, sub: &'a SubresourceDef) -> impl Iterator<Item = Verb> + 'a {

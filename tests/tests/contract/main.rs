@@ -39,6 +39,7 @@ mod patch;
 mod paths;
 mod protobuf;
 mod requests;
+mod scale;
 mod storage;
 mod update;
 mod watch;

@@ -6,7 +6,6 @@ use apiloom::prelude::*;
     group = "example.com",
     version = "v1",
     namespaced,
-    scale(spec = spec.replicas),
     connect("exec"),
     method(rollback),
     no_client,

@@ -116,6 +116,7 @@ struct Keys {
     short_names: Vec<Spanned<String>>,
     categories: Vec<Spanned<String>>,
     scope: Option<Scope>,
+    is_simple: bool,
     subresources: Vec<Declared>,
     deletion: Option<Deletion>,
     /// False for `store = none`.
@@ -151,7 +152,11 @@ impl Keys {
                     .help(format!("add `{key} = \"{example}\"`"));
             }
         }
-        if !args.has("namespaced") && !args.has("cluster") {
+        let has_scope = |key| args.has(key);
+        if !["namespaced", "cluster", "simple"]
+            .into_iter()
+            .any(has_scope)
+        {
             d.error(Id::MissingScope, span, "the scope is missing")
                 .help("add `namespaced` or `cluster`");
         }
@@ -184,7 +189,8 @@ impl Keys {
             "category" => add_labels(&mut self.categories, "category", arg, d),
             "namespaced" if arg.flag(d) => self.scope = Some(Scope::Namespaced),
             "cluster" if arg.flag(d) => self.scope = Some(Scope::Cluster),
-            "status" | "subresource" => subresource::add(&mut self.subresources, arg, d),
+            "simple" => self.is_simple = arg.flag(d),
+            "status" | "scale" | "subresource" => subresource::add(&mut self.subresources, arg, d),
             "store" => self.has_store = one_of(arg, "store", &[("none", false)], d),
             "store_path" => {
                 self.store_path = arg.string(d).inspect(|path| check_store_path(path, d));
@@ -270,12 +276,14 @@ impl Keys {
             return None;
         }
         let derived = |name: String| Spanned::new(name, kind.span);
-        let has_store = self.has_store.unwrap_or(true);
-        let all_verbs: &[Verb] = if has_store {
-            &Verb::ALL
-        } else {
-            &[Verb::Create]
+        let has_store = self.has_store.unwrap_or(!self.is_simple);
+        let all_verbs: &[Verb] = match (has_store, self.is_simple) {
+            (true, _) => &Verb::ALL,
+            (false, false) => &[Verb::Create],
+            (false, true) => &[],
         };
+        // The objects of a simple kind have the scope of those whose subresource they belong to.
+        let scope = self.scope.or(self.is_simple.then_some(Scope::Namespaced));
         Some(Kind {
             group: self.group?,
             version: self.version?,
@@ -289,7 +297,8 @@ impl Keys {
             kind,
             short_names: self.short_names,
             categories: self.categories,
-            scope: self.scope?,
+            scope: scope?,
+            is_simple: self.is_simple,
             subresources,
             deletion: self.deletion,
             has_store,

@@ -1,10 +1,10 @@
-//! Subresources and the rule of deletion: the keys `status`, `subresource(..)` and `deletion(..)`.
+//! Subresources and the rule of deletion: the keys `status`, `scale(..)`, `subresource(..)` and `deletion(..)`.
 
 use quote::quote_spanned;
 use syn::{Data, DeriveInput};
 
 use super::naming::check_label;
-use super::{Deletion, Subresource, Verb, Writes};
+use super::{Deletion, FieldRef, Scale, Subresource, Verb, Writes};
 use crate::api::{ApiStruct, Field, Shape};
 use crate::args::Arg;
 use crate::diagnostics::DiagnosticId as Id;
@@ -13,14 +13,18 @@ use crate::keys::Target;
 use crate::words::{look_up, look_up_verb};
 use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, names};
 
-/// The name of the subresource with a key of its own.
+/// The name of the subresource that writes the field `status`.
 const STATUS: &str = "status";
+
+/// The name of the subresource with objects of the kind Scale.
+const SCALE: &str = "scale";
 
 /// A subresource as it is written, before its field is looked up in the struct.
 pub(super) struct Declared {
     name: Spanned<String>,
     verbs: Vec<Verb>,
     writes: Option<(WriteRule, Name)>,
+    scale: Option<Scale>,
     /// Whether the short form `status` declares it.
     is_short: bool,
 }
@@ -46,15 +50,28 @@ impl Declared {
             name: Spanned::new(STATUS.to_owned(), key),
             verbs: VERBS.to_vec(),
             writes: Some((WriteRule::Only, field)),
+            scale: None,
             is_short: true,
+        }
+    }
+
+    /// `scale(spec = spec.replicas, status = status.replicas, selector = status.selector)`.
+    fn scale(key: SourceSpan, scale: Scale) -> Self {
+        Self {
+            name: Spanned::new(SCALE.to_owned(), key),
+            verbs: VERBS.to_vec(),
+            writes: None,
+            scale: Some(scale),
+            is_short: false,
         }
     }
 }
 
-/// Reads `status` or `subresource(..)` into the subresources of a kind.
+/// Reads `status`, `scale(..)` or `subresource(..)` into the subresources of a kind.
 pub(super) fn add(subresources: &mut Vec<Declared>, arg: &Arg, d: &mut Diagnostics) {
     let read = match arg.key {
         STATUS => arg.flag(d).then(|| Declared::status(arg.span())),
+        SCALE => read_scale(arg, d).map(|scale| Declared::scale(arg.span(), scale)),
         _ => read(arg, d),
     };
     let Some(new) = read else {
@@ -104,8 +121,58 @@ fn read(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
         name: name?,
         verbs,
         writes,
+        scale: None,
         is_short: false,
     })
+}
+
+/// Reads `scale(..)`.
+fn read_scale(arg: &Arg, d: &mut Diagnostics) -> Option<Scale> {
+    let args = arg.list(Target::Scale, d)?;
+    let (mut spec, mut status, mut selector) = (None, None, None);
+    for arg in &args {
+        match arg.key {
+            "spec" => spec = scale_field(arg, &["spec"], d),
+            "status" => status = scale_field(arg, &["status"], d),
+            "selector" => selector = scale_field(arg, &["spec", "status"], d),
+            _ => {}
+        }
+    }
+    for (key, example) in [("spec", "spec.replicas"), ("status", "status.replicas")] {
+        if !args.has(key) {
+            d.error(Id::MissingKey, arg.span(), format!("`{key}` is missing"))
+                .help(format!("add `{key} = {example}`"));
+        }
+    }
+    Some(Scale {
+        spec: spec?,
+        status: status?,
+        selector,
+    })
+}
+
+/// Reads a path of `scale(..)`, which begins with one of these fields, as in a CustomResourceDefinition.
+fn scale_field(arg: &Arg, roots: &[&str], d: &mut Diagnostics) -> Option<FieldRef> {
+    let field = arg.field_ref(d)?;
+    let (root, is_below) = match &field {
+        FieldRef::Typed(names) => (names.first().map(|name| name.text.clone()), names.len() > 1),
+        FieldRef::Json(text) => {
+            let mut names = text.value.trim_start_matches('.').split('.');
+            (names.next().map(str::to_owned), names.next().is_some())
+        }
+    };
+    if is_below && root.is_some_and(|root| roots.contains(&root.as_str())) {
+        return Some(field);
+    }
+    let roots: Vec<String> = roots.iter().map(|root| format!("`{root}`")).collect();
+    let roots = roots.join(" or ");
+    d.error(
+        Id::BadPath,
+        arg.span(),
+        format!("`{}` is a field below {roots}", arg.key),
+    )
+    .help("Kubernetes allows no other place in a CustomResourceDefinition either");
+    None
 }
 
 fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
@@ -196,6 +263,7 @@ pub(super) fn settle(
                 name: declared.name,
                 verbs: declared.verbs,
                 writes,
+                scale: declared.scale,
             }
         })
         .collect();

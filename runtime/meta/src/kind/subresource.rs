@@ -4,6 +4,7 @@ use smol_str::SmolStr;
 
 use super::verb::Verb;
 use crate::gvk::GroupVersionKind;
+use crate::path::JsonPath;
 
 /// A subresource of a kind: `/apis/GROUP/VERSION/RESOURCE/NAME/SUBRESOURCE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,13 +31,26 @@ pub enum Writes {
     Only(SmolStr),
     /// This field, and those that an update of the object itself writes.
     Also(SmolStr),
+    /// The number of replicas, by an object of the kind Scale. Updates of the object itself write it too.
+    Replicas(ScalePaths),
+}
+
+/// The fields of an object that its Scale shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// The desired number of replicas, below `.spec`; the only field that is written.
+    pub spec: JsonPath,
+    /// The present number of replicas, below `.status`.
+    pub status: JsonPath,
+    /// The label selector of the replicas as text, below `.spec` or `.status`; autoscalers need it.
+    pub selector: Option<JsonPath>,
 }
 
 impl Writes {
     /// The field of the subresource.
     pub fn field(&self) -> Option<&str> {
         match self {
-            Self::Nothing => None,
+            Self::Nothing | Self::Replicas(_) => None,
             Self::Only(field) | Self::Also(field) => Some(field),
         }
     }
@@ -45,6 +59,8 @@ impl Writes {
 impl SubresourceDef {
     /// Name of the status subresource.
     pub const STATUS: &'static str = "status";
+    /// Name of the scale subresource.
+    pub const SCALE: &'static str = "scale";
 
     /// A subresource whose requests and responses are objects of the kind itself.
     pub fn new(name: impl Into<SmolStr>, verbs: &[Verb], writes: Writes) -> Self {
@@ -64,5 +80,27 @@ impl SubresourceDef {
             &[Verb::Get, Verb::Patch, Verb::Update],
             Writes::Only(SmolStr::new_static(Self::STATUS)),
         )
+    }
+
+    /// The subresource `scale`, by which autoscalers and `kubectl scale` read and write the number of replicas.
+    pub fn scale(paths: ScalePaths) -> Self {
+        let scale = GroupVersionKind::new("autoscaling", "v1", "Scale");
+        Self {
+            input: Some(scale.clone()),
+            output: Some(scale),
+            ..Self::new(
+                SmolStr::new_static(Self::SCALE),
+                &[Verb::Get, Verb::Patch, Verb::Update],
+                Writes::Replicas(paths),
+            )
+        }
+    }
+
+    /// The fields that its Scale shows, of the subresource `scale`.
+    pub fn scale_paths(&self) -> Option<&ScalePaths> {
+        match &self.writes {
+            Writes::Replicas(paths) => Some(paths),
+            Writes::Nothing | Writes::Only(_) | Writes::Also(_) => None,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use apiloom_meta::kind::{ProtobufMessage, SmolStr, Verb};
+use apiloom_meta::kind::{SmolStr, Verb};
 use apiloom_meta::{ApiError, StatusReason};
 use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
@@ -194,7 +194,8 @@ impl Inner {
         let observed = self.observe((endpoint, verb), call, &ctx, &body);
         let part = |index: usize| info.parts.get(index).map_or("", String::as_str);
         let has_tables = endpoint.def().has_store;
-        let message = self.message_of(endpoint, part(2));
+        let bodies = endpoint.bodies(part(2));
+        let message = bodies.def().protobuf;
         let resource_call = |answer| ResourceCall {
             catalog: &self.catalog,
             endpoint,
@@ -202,7 +203,7 @@ impl Inner {
             request,
             query: &call.query,
             reply: Reply {
-                endpoint: Arc::clone(endpoint),
+                endpoint: Arc::clone(bodies),
                 answer,
                 message,
             },
@@ -228,22 +229,6 @@ impl Inner {
             request,
             observed.answer(compress(&request.headers, response)),
         )
-    }
-
-    /// The Protobuf message of the objects in responses: those of the endpoint, or of another kind for some subresources.
-    fn message_of(
-        &self,
-        endpoint: &Endpoint,
-        subresource: &str,
-    ) -> Option<&'static ProtobufMessage> {
-        let subresource = endpoint.def().subresource(subresource);
-        match subresource.and_then(|subresource| subresource.output.as_ref()) {
-            Some(other) => {
-                let api_version = other.group_version().to_string();
-                self.catalog.protobuf(&api_version, &other.kind)
-            }
-            None => endpoint.def().protobuf,
-        }
     }
 
     /// Finds the target of a request.
@@ -413,7 +398,8 @@ impl Inner {
         let verb = route(endpoint.def(), &request.method, info)?;
         endpoint.check_schema()?;
         if verb == Verb::Patch {
-            body::patch_format(&request.headers, endpoint.def().strategic_merge_patch)?;
+            let takes_strategic = endpoint.accepts_strategic_merge_patch(&info.subresource);
+            body::patch_format(&request.headers, takes_strategic)?;
         }
         check_route(&call.accepts)?;
         Ok((endpoint, verb))

@@ -174,7 +174,7 @@ fn notes(versions: &[&KindSource]) -> Vec<String> {
         let subresources = kind.def.served_subresources();
         let unknown: Vec<&str> = subresources
             .map(|sub| &*sub.name)
-            .filter(|name| *name != SubresourceDef::STATUS)
+            .filter(|name| ![SubresourceDef::STATUS, SubresourceDef::SCALE].contains(name))
             .collect();
         if !unknown.is_empty() {
             notes.push(format!(
@@ -255,7 +255,17 @@ fn version(kind: &KindSource, versions: &[&KindSource]) -> Value {
         "schema": { "openAPIV3Schema": schema(kind) },
     });
     if def.has_status() {
-        version["subresources"] = json!({ "status": {} });
+        version["subresources"]["status"] = json!({});
+    }
+    if let Some(paths) = def.scale_paths() {
+        let mut scale = json!({
+            "specReplicasPath": paths.spec.to_string(),
+            "statusReplicasPath": paths.status.to_string(),
+        });
+        if let Some(selector) = &paths.selector {
+            scale["labelSelectorPath"] = selector.to_string().into();
+        }
+        version["subresources"]["scale"] = scale;
     }
     // kube-apiserver adds the name itself.
     let declared = def.columns.iter().filter(|column| column.name != "Name");

@@ -1,4 +1,4 @@
-//! GET on an item or one of its subresources, which return the whole object too.
+//! GET on an item or one of its subresources, which show the whole object too, or its Scale.
 
 use apiloom_meta::ApiError;
 use http::{Response, StatusCode};
@@ -16,5 +16,12 @@ pub(super) async fn get(call: ResourceCall<'_>) -> Result<Response<Body>, ApiErr
         .reads()
         .get(call.ctx, call.namespace, call.name, &options)
         .await?;
+    if call.endpoint.writes().is_scale(call.subresource) {
+        let object = call
+            .endpoint
+            .writes()
+            .shown(call.subresource, &*object.object()?)?;
+        return reply.object(StatusCode::OK, &object);
+    }
     reply.document(StatusCode::OK, &object)
 }

@@ -12,7 +12,9 @@ use crate::registry::{PatchOptions, refused_patch};
 
 /// Responds with 200 and the stored object.
 pub(super) async fn patch(mut call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
-    let takes_strategic = call.endpoint.def().strategic_merge_patch;
+    let takes_strategic = call
+        .endpoint
+        .accepts_strategic_merge_patch(call.subresource);
     let format = body::patch_format(&call.request.headers, takes_strategic)?;
     let bytes = call.read_body().await?;
     let write_use = match format {

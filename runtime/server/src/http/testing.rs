@@ -273,6 +273,7 @@ pub(crate) fn wardle_sources() -> Vec<Source> {
                 deprecation_warning: None,
             })
             .collect(),
+        bodies: Vec::new(),
     };
     vec![
         source(vec![(namespace, namespace_schema)]),

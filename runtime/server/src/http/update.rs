@@ -15,8 +15,10 @@ pub(super) async fn update(mut call: ResourceCall<'_>) -> Result<Response<Body>,
     let format = body::format(&call.request.headers)?;
     let validation = format.validation(options.field_validation);
     let (bytes, format) = call.document(format, bytes).await?;
-    let writes = call.endpoint.writes();
-    let object = writes.decode(call.ctx, &bytes, format, validation)?;
+    let bodies = call.endpoint.bodies(call.subresource);
+    let object = bodies
+        .writes()
+        .decode(call.ctx, &bytes, format, validation)?;
     call.ctx.pause().await;
     let (stored, created) = call
         .endpoint

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use apiloom_apis::autoscaling::v1::Scale;
 use apiloom_meta::schema::Schema;
-use apiloom_meta::{ApiError, ResourceDef};
+use apiloom_meta::{ApiError, Resource as _, ResourceDef};
 use apiloom_storage::cache::EncodingKey;
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -31,7 +32,9 @@ use crate::registry::writes::{WriteSettings, Writes};
 pub struct Endpoint {
     resource: Arc<VersionedResource>,
     reads: Arc<Reads>,
-    writes: Writes,
+    writes: Arc<Writes>,
+    /// The bodies of the subresource `scale`, if there is one.
+    scale: Option<Arc<Self>>,
     deprecation_warning: Option<String>,
     first_encodings: FirstEncodings,
     /// Unique id of the endpoint in this process.
@@ -86,16 +89,70 @@ impl Endpoint {
             cache,
             large: shared.large.clone(),
         });
+        let scale = resource.def().scale_paths().map(|_| {
+            let kind = Kind::of_bodies(Scale::definition(), &resource.kind);
+            Arc::new(Self::of_bodies(kind, &resource, shared))
+        });
+        let writes = scale.as_ref().map(|scale| Arc::clone(&scale.writes));
         Self {
             reads: Arc::new(Reads::new(Arc::clone(&resource))),
-            writes: Writes::new(Arc::clone(&resource), Arc::clone(&shared.writes)),
+            writes: Arc::new(Writes::new(
+                Arc::clone(&resource),
+                Arc::clone(&shared.writes),
+                writes,
+            )),
             resource,
+            scale,
             deprecation_warning,
             first_encodings: FirstEncodings::default(),
             id: EndpointId::next(),
             _cache_task: task,
             ended: watch::Sender::new(false),
         }
+    }
+
+    /// The bodies of a subresource of `parent`, which are decoded and shown like objects, but not served.
+    fn of_bodies(kind: Kind, parent: &Arc<VersionedResource>, shared: &EndpointContext) -> Self {
+        let resource = Arc::new(VersionedResource {
+            kind: Arc::new(kind),
+            version: 0,
+            cache: None,
+            large: shared.large.clone(),
+        });
+        let settings = Arc::clone(&shared.writes);
+        Self {
+            reads: Arc::new(Reads::new(Arc::clone(&resource))),
+            writes: Arc::new(Writes::of_bodies(
+                Arc::clone(&resource),
+                Arc::clone(parent),
+                settings,
+            )),
+            resource,
+            scale: None,
+            deprecation_warning: None,
+            first_encodings: FirstEncodings::default(),
+            id: EndpointId::next(),
+            _cache_task: None,
+            ended: watch::Sender::new(false),
+        }
+    }
+
+    /// What requests for a subresource send and receive: objects of this endpoint, or those of another one.
+    pub(crate) fn bodies<'a>(self: &'a Arc<Self>, subresource: &str) -> &'a Arc<Self> {
+        match &self.scale {
+            Some(scale) if self.writes.is_scale(subresource) => scale,
+            _ => self,
+        }
+    }
+
+    /// All kinds of bodies of the subresources, besides the kind itself.
+    pub(crate) fn other_bodies(&self) -> impl Iterator<Item = &Arc<Self>> {
+        self.scale.iter()
+    }
+
+    /// Whether a subresource, or the object itself, accepts strategic merge patches. A Scale of any kind does.
+    pub(crate) fn accepts_strategic_merge_patch(&self, subresource: &str) -> bool {
+        self.def().strategic_merge_patch || self.writes.is_scale(subresource)
     }
 
     /// Get, list and watch.

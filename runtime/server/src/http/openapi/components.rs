@@ -39,8 +39,9 @@ pub(super) fn schemas(kinds: &[KindSchema<'_>], paths: &Map<String, Value>) -> M
     schemas
         .values()
         .for_each(|schema| references(schema, &mut wanted));
-    let mut groups: Vec<(&str, &str)> = kinds
-        .iter()
+    // Kinds of bodies belong to groups that are not served.
+    let served = kinds.iter().filter(|kind| !kind.def.verbs.is_empty());
+    let mut groups: Vec<(&str, &str)> = served
         .map(|kind| (&*kind.def.group, &*kind.def.version))
         .collect();
     groups.sort_unstable();

@@ -44,6 +44,8 @@ pub(crate) struct Source {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) kinds: Vec<KindSource>,
+    /// The kinds of the bodies of subresources, such as Scale, once each.
+    pub(crate) bodies: Vec<KindSource>,
 }
 
 /// A schema as OpenAPI v3, with the given spelling of metadata.
@@ -100,10 +102,26 @@ impl Source {
                 .into_iter()
                 .map(move |v| (group.name, v.name))
         });
+        let bodies_of = |group: &str, version: &str| {
+            let endpoints = catalog.endpoints().iter();
+            let endpoints =
+                endpoints.filter(|e| e.def().group == group && e.def().version == version);
+            let mut bodies: Vec<KindSource> = Vec::new();
+            for body in endpoints.flat_map(|e| e.other_bodies()) {
+                if bodies
+                    .iter()
+                    .all(|known| known.def.gvk() != body.def().gvk())
+                {
+                    bodies.push(KindSource::new(body.def(), body.version_schema(), None));
+                }
+            }
+            bodies
+        };
         let source = |(group, version): (&str, &str)| Self {
             group: group.to_owned(),
             version: version.to_owned(),
             kinds: kinds_of(group, version),
+            bodies: bodies_of(group, version),
         };
         versions.map(source).collect()
     }
@@ -134,7 +152,8 @@ impl Source {
     }
 
     fn described(&self) -> impl Iterator<Item = KindSchema<'_>> {
-        self.kinds.iter().map(|kind| KindSchema {
+        let kinds = self.kinds.iter().chain(&self.bodies);
+        kinds.map(|kind| KindSchema {
             def: &kind.def,
             schema: (kind.schema)(&Metadata::Ref(names::OBJECT_META)),
         })

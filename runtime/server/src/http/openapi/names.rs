@@ -10,10 +10,14 @@ const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 pub(super) const OBJECT_META: &str =
     "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// The component of a kind: `com.example.wardle.v1alpha1.Flunder`, with the group's labels reversed.
+/// The component of a kind: `com.example.wardle.v1alpha1.Flunder`, with the group's labels reversed. Groups of one label
+/// are Kubernetes' own.
 pub(super) fn component(group: &str, version: &str, kind: &str) -> String {
     if group.is_empty() {
         return format!("io.k8s.api.core.{version}.{kind}");
+    }
+    if !group.contains('.') {
+        return format!("io.k8s.api.{group}.{version}.{kind}");
     }
     let backwards: Vec<&str> = group.rsplit('.').collect();
     format!("{}.{version}.{kind}", backwards.join("."))
@@ -106,7 +110,7 @@ mod tests {
             );
         };
         check("", "v1", ["io.k8s.api.core.v1.X", "CoreV1", "core_v1"]);
-        check("apps", "v1", ["apps.v1.X", "AppsV1", "apps_v1"]);
+        check("apps", "v1", ["io.k8s.api.apps.v1.X", "AppsV1", "apps_v1"]);
         check(
             "wardle.example.com",
             "v1alpha1",

@@ -13,7 +13,8 @@ use crate::http::format::{self, Writer};
 use crate::http::request_info::NAMESPACES;
 
 /// The patch formats of a kind, for clients to choose from: kubectl sends a strategic merge patch where it is listed.
-fn patches(def: &ResourceDef) -> Vec<&'static str> {
+fn patches(def: &ResourceDef, sub: Option<&SubresourceDef>) -> Vec<&'static str> {
+    let is_scale = sub.is_some_and(|sub| sub.scale_paths().is_some());
     let strategic = "application/strategic-merge-patch+json";
     [
         "application/json-patch+json",
@@ -21,7 +22,7 @@ fn patches(def: &ResourceDef) -> Vec<&'static str> {
         "application/apply-patch+yaml",
     ]
     .into_iter()
-    .chain(def.strategic_merge_patch.then_some(strategic))
+    .chain((def.strategic_merge_patch || is_scale).then_some(strategic))
     .collect()
 }
 
@@ -188,11 +189,12 @@ impl Operations<'_> {
 
     fn get(&self, sub: Option<&SubresourceDef>) -> Value {
         let text = format!("Reads {}a {}.", self.of(sub), self.def.kind);
-        self.operation(
+        self.operation_of(
             "get",
             &self.id("read", sub),
             &text,
             self.objects_as(&[("200", "OK")], sub),
+            sub,
         )
     }
 
@@ -200,7 +202,7 @@ impl Operations<'_> {
         let text = format!("Replaces {}a {}.", self.of(sub), self.def.kind);
         let answers = self.objects_as(&[("200", "OK"), ("201", "Created")], sub);
         self.with_body(
-            self.operation("put", &self.id("replace", sub), &text, answers),
+            self.operation_of("put", &self.id("replace", sub), &text, answers, sub),
             sub,
         )
     }
@@ -208,8 +210,8 @@ impl Operations<'_> {
     fn patch(&self, sub: Option<&SubresourceDef>) -> Value {
         let text = format!("Changes {}a {} by a patch.", self.of(sub), self.def.kind);
         let answers = self.objects_as(&[("200", "OK"), ("201", "Created")], sub);
-        let mut operation = self.operation("patch", &self.id("patch", sub), &text, answers);
-        operation["requestBody"] = body(&reference(&meta("Patch")), &patches(self.def), true);
+        let mut operation = self.operation_of("patch", &self.id("patch", sub), &text, answers, sub);
+        operation["requestBody"] = body(&reference(&meta("Patch")), &patches(self.def, sub), true);
         operation
     }
 
@@ -239,6 +241,23 @@ impl Operations<'_> {
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": gvk(&def.group, &def.version, &def.kind),
         })
+    }
+
+    /// An operation of an object or of a subresource, whose kind may be another one.
+    fn operation_of(
+        &self,
+        action: &str,
+        id: &str,
+        description: &str,
+        responses: Value,
+        sub: Option<&SubresourceDef>,
+    ) -> Value {
+        let mut operation = self.operation(action, id, description, responses);
+        if let Some(kind) = sub.and_then(|sub| sub.output.as_ref()) {
+            operation["x-kubernetes-group-version-kind"] =
+                gvk(&kind.group, &kind.version, &kind.kind);
+        }
+        operation
     }
 
     /// Operation id: `readWardleExampleComV1alpha1NamespacedFlunderStatus`.

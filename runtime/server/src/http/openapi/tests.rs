@@ -128,7 +128,7 @@ fn a_subresource_of_another_kind_takes_and_answers_that() {
     let document = source.v3();
     let path = "/apis/wardle.example.com/v1alpha1/namespaces/{namespace}/flunders/{name}/scale";
     let put = &document["paths"][path]["put"];
-    let expected = "#/components/schemas/autoscaling.v1.Scale";
+    let expected = "#/components/schemas/io.k8s.api.autoscaling.v1.Scale";
     for part in [&put["requestBody"], &put["responses"]["200"]] {
         assert_eq!(
             part["content"]["application/json"]["schema"]["$ref"],

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use apiloom_meta::kind::{
     ApiType, CellSource, Column, ColumnType, DeletionRule, GenerationRule, Lifecycle, NameFormat,
-    Release, SchemaSource, Scope, SmolStr, SubresourceDef, Verb,
+    Release, ScalePaths, SchemaSource, Scope, SmolStr, SubresourceDef, Verb,
 };
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{GroupDef, GroupVersionKind, JsonPath, ObjectMeta, Resource, ResourceDef};
@@ -58,6 +58,22 @@ pub(super) struct Receipt {
     status: FlunderStatus,
 }
 
+/// A kind with the subresource scale.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(super) struct Scaled {
+    metadata: ObjectMeta,
+    spec: Replicas,
+    status: Replicas,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(super) struct Replicas {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<i32>,
+}
+
 /// A kind of which nothing but changes can be had.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -101,6 +117,17 @@ resource!(Flunder, "flunders", Scope::Namespaced, |def| {
         columns: vec![reference],
         selectable: vec![JsonPath::new(["spec", "reference"])],
         subresources: vec![SubresourceDef::status()],
+        ..def
+    }
+});
+resource!(Scaled, "scaleds", Scope::Namespaced, |def| {
+    let paths = ScalePaths {
+        spec: JsonPath::new(["spec", "replicas"]),
+        status: JsonPath::new(["status", "replicas"]),
+        selector: None,
+    };
+    ResourceDef {
+        subresources: vec![SubresourceDef::scale(paths), SubresourceDef::status()],
         ..def
     }
 });

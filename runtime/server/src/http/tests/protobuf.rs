@@ -427,3 +427,54 @@ async fn the_metadata_of_every_kind_is_watched() {
     let only = get_as(&api, &format!("{PROTOBUF};stream=watch"), &url).await;
     only.expect(406);
 }
+
+/// A kind without numbers and with the subresource scale.
+fn scaled(registry: &mut RegistryBuilder) {
+    registry.kind::<kinds::Scaled>();
+}
+
+#[tokio::test]
+async fn a_scale_has_protobuf_also_if_its_object_has_none() {
+    let api = api_of(scaled).await;
+    let scale_message = apiloom_apis::autoscaling::v1::Scale::definition();
+    let scale_message = scale_message.protobuf.expect("it is described");
+    let objects = "/apis/wardle.example.com/v1alpha1/namespaces/default/scaleds";
+    let object = json!({"apiVersion": "wardle.example.com/v1alpha1", "kind": "Scaled", "metadata": {"name": "a"}, "spec": {"replicas": 1}});
+    send(&api, "POST", objects, &[], &object.to_string())
+        .await
+        .expect(201);
+    let path = &format!("{objects}/a/scale");
+    let read = get_protobuf(&api, path).await.read(200, scale_message);
+    assert_eq!(read, get(&api, path).await.expect(200).json());
+    assert_eq!(
+        (&read["kind"], &read["spec"]["replicas"]),
+        (&"Scale".into(), &1.into())
+    );
+
+    let mut changed = read.clone();
+    changed["spec"]["replicas"] = 3.into();
+    let headers = [("accept", PROTOBUF), ("content-type", PROTOBUF)];
+    let put = |message, json: &Value| {
+        let body = body(message, json);
+        send_bytes(&api, ("PUT", path), &headers, body)
+    };
+    let updated = put(scale_message, &changed).await.read(200, scale_message);
+    assert_eq!(updated["spec"]["replicas"], 3);
+    let object = get(&api, &format!("{objects}/a")).await.expect(200);
+    assert_eq!(object.at("/spec/replicas"), 3);
+    // Another kind of body is refused by its name, also one of a described kind.
+    let refused = put(namespace(), &named("a")).await.read(400, &STATUS);
+    assert_eq!(
+        refused["message"],
+        "Namespace in version \"v1\" cannot be handled as a Scale: converting (v1.Namespace) to (autoscaling.Scale): unknown conversion"
+    );
+    // The object itself has no Protobuf form still.
+    let refused = get_protobuf(&api, &format!("{objects}/a")).await;
+    assert_eq!(refused.code, 406);
+    let refused = put_to(&api, &format!("{objects}/a"), body(scale_message, &changed)).await;
+    assert_eq!(refused.code, 400);
+}
+
+async fn put_to(api: &Api, path: &str, body: Vec<u8>) -> Response {
+    send_bytes(api, ("PUT", path), &[("content-type", PROTOBUF)], body).await
+}

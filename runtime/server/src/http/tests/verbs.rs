@@ -115,6 +115,7 @@ fn in_openapi(def: &ResourceDef) -> Served {
             in_crd: Box::new(CrdSchema::default),
             deprecation_warning: None,
         }],
+        bodies: Vec::new(),
     };
     let mut served = Served::new();
     for (path, item) in source.v3()["paths"].as_object().unwrap() {

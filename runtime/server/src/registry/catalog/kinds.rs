@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
+use apiloom_apis::autoscaling::v1::Scale;
 use apiloom_meta::kind::{
     Conversion, ConversionMethod, Place, Resource, ResourceDef, SchemaSource, SmolStr, Verb,
 };
-use apiloom_meta::{GroupKind, GroupResource, GroupVersion};
+use apiloom_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use apiloom_storage::Storage;
 
 use super::groups::Group;
@@ -207,11 +208,15 @@ impl Kinds<'_> {
         })
     }
 
-    /// Reports subresources whose objects have another kind: they would need code for it, which does not exist yet.
+    /// Reports subresources whose bodies are of another kind than their rule says: only a Scale is known.
     fn check_subresources(&mut self, defs: &[ResourceDef]) {
         for def in defs {
             for sub in &def.subresources {
-                if let Some(other) = sub.input.as_ref().or(sub.output.as_ref()) {
+                let is_scale = |kind: &GroupVersionKind| {
+                    sub.scale_paths().is_some() && *kind == Scale::definition().gvk()
+                };
+                let mut others = sub.input.iter().chain(&sub.output);
+                if let Some(other) = others.find(|other| !is_scale(other)) {
                     let problem = format!(
                         "the subresource {} has objects of the kind {}, which no handler makes",
                         sub.name, other.kind

@@ -208,13 +208,21 @@ impl Catalog {
             .chain(lists)
             .collect()
     }
-    /// The Protobuf form of a registered kind; `None` if there is no such kind, or it has none.
+    /// The Protobuf form of a registered kind, or of one that a subresource has; `None` if there is no such kind, or it
+    /// has none.
     pub(crate) fn protobuf(
         &self,
         api_version: &str,
         kind: &str,
     ) -> Option<&'static ProtobufMessage> {
-        let mut defs = self.defs.iter();
+        let of_subresources = self
+            .endpoints
+            .iter()
+            .flat_map(|endpoint| endpoint.other_bodies());
+        let mut defs = self
+            .defs
+            .iter()
+            .chain(of_subresources.map(|bodies| bodies.def()));
         let def = defs.find(|def| def.kind == kind && def.api_version() == api_version)?;
         def.protobuf
     }

@@ -2,6 +2,7 @@
 //! ARCHITECTURE.md has a diagram of them.
 
 pub(super) mod asynchronous;
+pub(super) mod body_kind;
 pub(super) mod cached_object;
 pub(super) mod converted;
 pub(super) mod document;
@@ -19,6 +20,7 @@ pub(super) mod present_object;
 pub(super) mod read_counts;
 pub(super) mod readers;
 pub(super) mod recent_conversions;
+pub(super) mod scale;
 mod schema_checks;
 pub(super) mod version_schema;
 pub(super) mod versioned_resource;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use apiloom_meta::managed_fields::ManagedFields;
-use apiloom_meta::{ApiError, GroupResource, Object, Resource};
+use apiloom_meta::{ApiError, GroupKind, GroupResource, Object, Resource};
 use async_trait::async_trait;
 use serde_json::Value;
 
@@ -30,7 +30,9 @@ pub struct AdmissionRequest<'a> {
     pub resource: &'a GroupResource,
     /// The version of the request; the objects are in this version.
     pub version: &'a str,
-    /// `status`, `finalize`, or empty.
+    /// The kind of the objects: that of the resource, or of the bodies of a subresource, such as Scale.
+    pub kind: &'a GroupKind,
+    /// `status`, `scale` and so on; empty for the object itself.
     pub subresource: &'a str,
     /// Namespace; empty for cluster-scoped kinds.
     pub namespace: &'a str,
@@ -96,9 +98,12 @@ impl DerefMut for AdmittedObject<'_> {
 }
 
 impl AdmissionRequest<'_> {
-    /// Whether the request is for this kind, in any version.
+    /// Whether the objects of the request are of this kind, in any version. Those of the subresource `scale` are not: they
+    /// are of the kind Scale.
     pub fn is<K: Resource>(&self) -> bool {
-        self.resource.group == K::GROUP && self.resource.resource == K::PLURAL
+        self.resource.group == K::GROUP
+            && self.resource.resource == K::PLURAL
+            && self.kind.kind == K::KIND
     }
     /// A Forbidden error: `flunders.wardle.example.com "NAME" is forbidden: WHY`.
     pub fn forbidden(&self, why: &str) -> ApiError {

@@ -10,6 +10,7 @@ pub(super) mod field_manager;
 pub(super) mod managed;
 pub(super) mod patch;
 pub(super) mod results;
+pub(super) mod scale;
 pub(super) mod stamp;
 pub(super) mod store;
 pub(super) mod target;
@@ -29,11 +30,38 @@ use crate::registry::rules::admission::Chain;
 pub struct Writes {
     resource: Arc<VersionedResource>,
     settings: Arc<WriteSettings>,
+    /// Of the bodies of a subresource: the resource to which it belongs.
+    parent: Option<Arc<VersionedResource>>,
+    /// Decodes and changes the Scales of a resource that has them.
+    scale: Option<Arc<Writes>>,
 }
 
 impl Writes {
-    pub(super) fn new(resource: Arc<VersionedResource>, settings: Arc<WriteSettings>) -> Self {
-        Self { resource, settings }
+    pub(super) fn new(
+        resource: Arc<VersionedResource>,
+        settings: Arc<WriteSettings>,
+        scale: Option<Arc<Self>>,
+    ) -> Self {
+        Self {
+            resource,
+            settings,
+            parent: None,
+            scale,
+        }
+    }
+
+    /// Decodes and changes the bodies of a subresource of `parent`.
+    pub(super) fn of_bodies(
+        resource: Arc<VersionedResource>,
+        parent: Arc<VersionedResource>,
+        settings: Arc<WriteSettings>,
+    ) -> Self {
+        Self {
+            resource,
+            settings,
+            parent: Some(parent),
+            scale: None,
+        }
     }
 }
 

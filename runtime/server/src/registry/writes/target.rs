@@ -97,19 +97,21 @@ impl Writes {
         object: Option<&'a mut Object>,
         old_object: Option<&'a Object>,
     ) -> AdmissionRequest<'a> {
+        let resource = self.parent.as_ref().unwrap_or(&self.resource);
         AdmissionRequest {
             operation: match (&object, old_object) {
                 (None, _) => Operation::Delete,
                 (Some(_), None) => Operation::Create,
                 (Some(_), Some(_)) => Operation::Update,
             },
-            resource: self.resource.group_resource(),
-            version: &self.resource.def().version,
+            resource: resource.group_resource(),
+            version: &resource.def().version,
+            kind: self.resource.group_kind(),
             subresource: target.subresource,
             namespace: target.namespace.unwrap_or_default(),
             name: target.name,
             dry_run: target.dry_run,
-            has_store: self.resource.def().has_store,
+            has_store: resource.def().has_store,
             object: object.map(AdmittedObject::new),
             old_object,
             ctx: target.ctx,

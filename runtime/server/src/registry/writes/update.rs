@@ -63,9 +63,10 @@ impl Writes {
         mut object: Object,
         options: &UpdateOptions,
     ) -> Result<(WrittenObject, bool), ApiError> {
-        self.set_type(&mut object);
-        self.match_name(&object, name)?;
-        self.match_namespace(&mut object, namespace)?;
+        let bodies = self.bodies(subresource);
+        bodies.set_type(&mut object);
+        bodies.match_name(&object, name)?;
+        bodies.match_namespace(&mut object, namespace)?;
         let target = Target::of_write(ctx, namespace, name, subresource, options);
         self.write(target, &Change::Replace(object)).await
     }
@@ -91,7 +92,10 @@ impl Writes {
             created = present.is_none();
             self.attempt(target, change, &key, present)
         };
-        let written = self.retry_on_conflict(&key, "update", attempt).await?;
+        let mut written = self.retry_on_conflict(&key, "update", attempt).await?;
+        if self.is_scale(target.subresource) {
+            written = self.shown(target.subresource, &written)?.into();
+        }
         Ok((written, created))
     }
 
@@ -195,21 +199,15 @@ impl Writes {
     ) -> Result<StoreAction, ApiError> {
         let before = self.present_versions(present).await?;
         let old = &before.object;
-        let mut new = match change {
-            Change::Replace(object) => {
-                self.check_uid(object, old.uid(), target.name, key)?;
-                object.clone()
-            }
-            Change::Patch(patch, validation) => self.patched(target, old, patch, *validation)?,
-            Change::Apply(applied) => self.applied(target, applied, Some(old)).await?,
+        let scaled = self.scaled(target, change, old, key).await?;
+        let (mut new, sent, old_scale) = if let Some(scaled) = scaled {
+            let (new, old_scale) = scaled.into_parts();
+            let sent = before.is_converted().then(|| new.clone());
+            (new, sent, Some(old_scale))
+        } else {
+            let (new, sent) = self.changed(target, change, &before, key).await?;
+            (new, sent, None)
         };
-        let sent = before.is_converted().then(|| new.clone());
-        target.ctx.pause().await;
-        self.default_input(target, &mut new)?;
-        if !matches!(change, Change::Apply(_)) {
-            self.own_changes(target, &mut new, Some(old)).await;
-        }
-        self.admit_mutation(target, &mut new, Some(old)).await?;
         target.ctx.pause().await;
         self.check_version(&new, present.revision(), target.name)?;
         let draft = self.before_update(target, &mut new, &before, sent.as_ref());
@@ -217,7 +215,10 @@ impl Writes {
         target.ctx.pause().await;
         let draft = self.validate_update(target.ctx, &new, old, draft)?;
         target.ctx.pause().await;
-        self.admit_validation(target, &mut new, Some(old)).await?;
+        match &old_scale {
+            Some(old_scale) => self.admit_scale(target, &new, old_scale).await?,
+            None => self.admit_validation(target, &mut new, Some(old)).await?,
+        }
         managed::keep_times(&mut new, old);
         if self.is_deletion_complete(&new, old) {
             return Ok(if target.dry_run {
@@ -244,8 +245,36 @@ impl Writes {
         })
     }
 
+    /// Applies a change to the present object, up to the mutating phase of admission. Also returns the object as it was sent,
+    /// if it must be converted.
+    async fn changed(
+        &self,
+        target: Target<'_>,
+        change: &Change<'_>,
+        before: &PresentVersions,
+        key: &str,
+    ) -> Result<(Object, Option<Object>), ApiError> {
+        let old = &before.object;
+        let mut new = match change {
+            Change::Replace(object) => {
+                self.check_uid(object, old.uid(), target.name, key)?;
+                object.clone()
+            }
+            Change::Patch(patch, validation) => self.patched(target, old, patch, *validation)?,
+            Change::Apply(applied) => self.applied(target, applied, Some(old)).await?,
+        };
+        let sent = before.is_converted().then(|| new.clone());
+        target.ctx.pause().await;
+        self.default_input(target, &mut new)?;
+        if !matches!(change, Change::Apply(_)) {
+            self.own_changes(target, &mut new, Some(old)).await;
+        }
+        self.admit_mutation(target, &mut new, Some(old)).await?;
+        Ok((new, sent))
+    }
+
     /// Conflict if a body has another uid than the present object.
-    fn check_uid(
+    pub(crate) fn check_uid(
         &self,
         object: &Object,
         present: &str,
@@ -341,7 +370,9 @@ impl Writes {
         let Target {
             ctx, subresource, ..
         } = target;
-        if subresource.is_empty() {
+        // The rules of an update apply to its replicas too.
+        let is_update = subresource.is_empty() || self.is_scale(subresource);
+        if is_update {
             self.prepare(new, |strategy, new| {
                 strategy.prepare_for_update(ctx, new, &before.object)
             });
@@ -349,7 +380,7 @@ impl Writes {
         let comparable = self.comparable(subresource, before, sent);
         let comparable = comparable.as_ref();
         let mut hub = self.changed_in_hub(subresource, new, before, comparable)?;
-        if let Some(hub) = hub.as_mut().filter(|_| subresource.is_empty()) {
+        if let Some(hub) = hub.as_mut().filter(|_| is_update) {
             self.prepare_in_hub(new, hub, |strategy, HubObject { new, old }| {
                 let old = old.as_ref();
                 old.is_some_and(|old| strategy.prepare_for_update(ctx, new, old))
@@ -379,6 +410,8 @@ impl Writes {
                 new.set_field(field, value);
                 managed::copy_managed(new, &replaced);
             }
+            // The new object is the present one with other replicas.
+            Some(kind::Writes::Replicas(_)) => {}
             Some(kind::Writes::Also(_)) | None => {
                 let fields = def.subresources.iter().filter_map(|sub| sub.writes.field());
                 for field in fields.filter(|field| !self.is_written(subresource, field)) {

@@ -8,6 +8,7 @@ use apiloom_meta::{ApiError, FieldError, Object, validation};
 use super::Writes;
 use super::draft::{Draft, HubObject, put_metadata};
 use crate::registry::objects::hooks::ErasedStrategy;
+use crate::registry::objects::scale::scale_errors;
 use crate::registry::options::RequestContext;
 
 impl Writes {
@@ -26,7 +27,7 @@ impl Writes {
             Vec::new()
         };
         let schema = self.resource.schema().validate(object.as_value());
-        let errors = VersionErrors::new(metadata, schema);
+        let errors = VersionErrors::new(metadata, schema, self.scale_errors(object));
         self.validate_draft(ctx, object, None, draft, errors)
     }
 
@@ -39,8 +40,8 @@ impl Writes {
         draft: Result<Draft, ApiError>,
     ) -> Result<Draft, ApiError> {
         let metadata = validation::validate_update(new, old);
-        let errors =
-            VersionErrors::new(metadata, validate_change(self.resource.schema(), new, old));
+        let schema = validate_change(self.resource.schema(), new, old);
+        let errors = VersionErrors::new(metadata, schema, self.scale_errors(new));
         self.validate_draft(ctx, new, Some(old), draft, errors)
     }
 
@@ -110,6 +111,12 @@ impl Writes {
         Some(StrategyInput { strategy, new, old })
     }
 
+    /// The errors of the numbers of replicas, of a kind with the subresource `scale`.
+    fn scale_errors(&self, object: &Object) -> Vec<FieldError> {
+        let paths = self.resource.def().scale_paths();
+        paths.map_or_else(Vec::new, |paths| scale_errors(paths, object))
+    }
+
     fn invalid(&self, object: &Object, errors: &[FieldError]) -> ApiError {
         ApiError::invalid(self.resource.group_kind(), object.name(), errors)
     }
@@ -145,10 +152,15 @@ struct VersionErrors {
 }
 
 impl VersionErrors {
-    /// The errors of the metadata and those of the schema.
-    fn new(mut metadata: Vec<FieldError>, schema: Vec<FieldError>) -> Self {
-        let is_schema_valid = schema.is_empty();
+    /// The errors of the metadata, those of the schema, and those of the numbers of replicas.
+    fn new(
+        mut metadata: Vec<FieldError>,
+        schema: Vec<FieldError>,
+        replicas: Vec<FieldError>,
+    ) -> Self {
+        let is_schema_valid = schema.is_empty() && replicas.is_empty();
         metadata.extend(schema);
+        metadata.extend(replicas);
         Self {
             errors: metadata,
             is_schema_valid,

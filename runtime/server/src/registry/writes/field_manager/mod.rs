@@ -210,7 +210,7 @@ impl Writes {
         match own {
             Some(kind::Writes::Nothing) => false,
             Some(kind::Writes::Only(only)) => field == only.as_str(),
-            Some(kind::Writes::Also(_)) | None => {
+            Some(kind::Writes::Also(_) | kind::Writes::Replicas(_)) | None => {
                 let own = own.and_then(kind::Writes::field);
                 let mut fields = def.subresources.iter().filter_map(|sub| sub.writes.field());
                 own == Some(field) || fields.all(|other| other != field)

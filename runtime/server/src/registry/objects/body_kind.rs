@@ -1,0 +1,42 @@
+//! Kinds of the bodies of subresources, such as Scale. They are not served themselves and have no objects in the store.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
+
+use apiloom_meta::ResourceDef;
+
+use super::kind::{Kind, KindConversion};
+use super::kind_version::KindVersion;
+use super::prepared_object::PendingWrites;
+use super::read_counts::ReadCounts;
+use super::readers::Readers;
+use super::recent_conversions::RecentConversions;
+
+impl Kind {
+    /// The kind of the bodies of a subresource of `parent`, whose scope they share. Its schema is made when it is first
+    /// needed.
+    pub(crate) fn of_bodies(def: ResourceDef, parent: &Self) -> Self {
+        let schema = def.schema.clone().lazy();
+        let def = ResourceDef { schema, ..def };
+        Self {
+            hub: 0,
+            conversion: KindConversion::InMemory,
+            has_other_versions: AtomicBool::new(false),
+            storage_version: 0,
+            resource: def.group_resource(),
+            group_kind: def.group_kind(),
+            scope: parent.scope,
+            is_own: true,
+            store: Arc::clone(&parent.store),
+            key_prefix: parent.key_prefix.clone(),
+            newest_write: AtomicU64::new(0),
+            listed: OnceLock::new(),
+            reads: ReadCounts::new(0),
+            converted: vec![RecentConversions::default()],
+            pending_writes: PendingWrites::default(),
+            // Bodies are never listed.
+            readers: Readers::new(0),
+            versions: vec![KindVersion::new(0, def, None, None)],
+        }
+    }
+}
