@@ -46,13 +46,17 @@ pub trait Layer: Send + Sync + fmt::Debug + 'static {
     async fn compact(&self, revision: Revision) -> Result<(), StorageError> {
         self.behind().compact(revision).await
     }
+    /// [`Storage::delete_if`].
+    async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
+        self.behind().delete_if(key, expected).await
+    }
     /// [`Storage::close`].
     async fn close(&self) {
         self.behind().close().await;
     }
 }
 
-/// Writes and operator calls are always delegated.
+/// Other writes and operator calls are always delegated.
 #[async_trait]
 impl<L: Layer> Storage for L {
     async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StorageError> {
@@ -82,7 +86,7 @@ impl<L: Layer> Storage for L {
         self.behind().update_if(key, expected, value, ttl).await
     }
     async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
-        self.behind().delete_if(key, expected).await
+        Layer::delete_if(self, key, expected).await
     }
     async fn watch(&self, prefix: &str, start: WatchStart) -> Result<WatchStream, StorageError> {
         Layer::watch(self, prefix, start).await
