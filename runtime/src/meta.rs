@@ -72,6 +72,7 @@ pub mod kind {
     pub use apiloom_meta::kind::Converter;
     pub use apiloom_meta::kind::DefaultFn;
     pub use apiloom_meta::kind::DeletionRule;
+    pub use apiloom_meta::kind::Dependents;
     pub use apiloom_meta::kind::GenerationRule;
     pub use apiloom_meta::kind::GroupDef;
     pub use apiloom_meta::kind::Hooks;
@@ -79,6 +80,7 @@ pub mod kind {
     pub use apiloom_meta::kind::JsonConversion;
     pub use apiloom_meta::kind::Lifecycle;
     pub use apiloom_meta::kind::NameFormat;
+    pub use apiloom_meta::kind::ObjectDeletion;
     pub use apiloom_meta::kind::Place;
     pub use apiloom_meta::kind::ProtobufField;
     pub use apiloom_meta::kind::ProtobufMessage;

@@ -1,5 +1,6 @@
 //! A kind as declared with `#[resource(..)]` on its root struct.
 
+mod deletion;
 mod naming;
 mod parse;
 mod query;
@@ -44,8 +45,8 @@ pub struct Kind {
     pub is_simple: bool,
     /// The subresources, sorted by name.
     pub subresources: Vec<Subresource>,
-    /// How objects are deleted, if they are containers.
-    pub deletion: Option<Deletion>,
+    /// How objects are deleted.
+    pub deletion: Deletion,
     /// Served verbs, sorted as discovery lists them.
     pub verbs: Vec<Verb>,
     /// Printer columns behind the name.
@@ -144,13 +145,41 @@ pub enum Writes {
     Also(String),
 }
 
-/// How objects of a container are deleted: marked until their content is gone.
+/// How objects are deleted.
 #[derive(Clone, Debug)]
-pub struct Deletion {
-    /// The list of finalizers besides `metadata.finalizers`.
-    pub finalizers: FieldRef,
-    /// The text field that is `Terminating` in a marked object.
-    pub phase: FieldRef,
+pub enum Deletion {
+    /// Removed, or marked while they have finalizers or a grace period.
+    Object(ObjectDeletion),
+    /// Marked until their content is gone.
+    Container {
+        /// The list of finalizers besides `metadata.finalizers`.
+        finalizers: FieldRef,
+        /// The text field that is `Terminating` in a marked object.
+        phase: FieldRef,
+    },
+}
+
+/// The choices of a kind for the deletion of its objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjectDeletion {
+    /// Grace period in seconds of a delete that asks for none; `None` without graceful deletion.
+    pub grace_seconds: Option<u32>,
+    /// What happens to dependents by default.
+    pub dependents: Dependents,
+    /// Whether the response to a removal is the object.
+    pub returns_object: bool,
+}
+
+/// What happens to the dependents of a deleted object by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dependents {
+    /// The garbage collector deletes them.
+    #[default]
+    Delete,
+    /// They are orphaned.
+    Orphan,
+    /// There are none; propagation policies are ignored.
+    Unsupported,
 }
 
 /// A printer column.

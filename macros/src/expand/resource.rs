@@ -1,8 +1,8 @@
 //! `impl Resource`: the declaration of a kind as data.
 
 use apiloom_model::kind::{
-    Column, ColumnSource, ColumnType, Comparison, FieldRef, Kind, Literal, NameFormat, Query,
-    QueryStep, Release, Scale, Scope, Subresource, Writes,
+    Column, ColumnSource, ColumnType, Comparison, Deletion, Dependents, FieldRef, Kind, Literal,
+    NameFormat, ObjectDeletion, Query, QueryStep, Release, Scale, Scope, Subresource, Writes,
 };
 use apiloom_model::{Name, Spanned};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -205,13 +205,40 @@ fn checked_path(kind: &Kind, field: &FieldRef, check: &str) -> TokenStream {
 }
 
 fn deletion(kind: &Kind) -> TokenStream {
-    let Some(deletion) = &kind.deletion else {
-        return variant("DeletionRule", "Object");
+    match &kind.deletion {
+        Deletion::Object(rule) => object_deletion(*rule),
+        Deletion::Container { finalizers, phase } => {
+            let (finalizers, phase) = (path_of(kind, finalizers), path_of(kind, phase));
+            quote! {
+                ::apiloom::codegen::DeletionRule::Container { finalizers: #finalizers, phase: #phase }
+            }
+        }
+    }
+}
+
+fn object_deletion(rule: ObjectDeletion) -> TokenStream {
+    if rule == ObjectDeletion::default() {
+        return quote!(<::apiloom::codegen::DeletionRule as ::core::default::Default>::default());
+    }
+    let grace_seconds = match rule.grace_seconds {
+        Some(seconds) => quote!(::core::option::Option::Some(#seconds)),
+        None => quote!(::core::option::Option::None),
     };
-    let finalizers = path_of(kind, &deletion.finalizers);
-    let phase = path_of(kind, &deletion.phase);
+    let dependents = variant(
+        "Dependents",
+        match rule.dependents {
+            Dependents::Delete => "Delete",
+            Dependents::Orphan => "Orphan",
+            Dependents::Unsupported => "Unsupported",
+        },
+    );
+    let returns_object = rule.returns_object;
     quote! {
-        ::apiloom::codegen::DeletionRule::Container { finalizers: #finalizers, phase: #phase }
+        ::apiloom::codegen::DeletionRule::Object(::apiloom::codegen::ObjectDeletion {
+            grace_seconds: #grace_seconds,
+            dependents: #dependents,
+            returns_object: #returns_object,
+        })
     }
 }
 

@@ -21,9 +21,10 @@ pub use crate::fields::{
 pub use crate::gvk::GroupVersionKind;
 pub use crate::kind::{
     ApiType, CellSource, Column, ColumnType, Conversion, ConversionMethod, DeletionRule,
-    GenerationRule, GroupDef, Hooks, InMemoryConversion, JsonConversion, Lifecycle, NameFormat,
-    Place, ProtobufField, ProtobufMessage, ProtobufPresence, ProtobufType, Release, Resource,
-    ResourceDef, ScalePaths, SchemaSource, Scope, SmolStr, SubresourceDef, Verb, Writes,
+    Dependents, GenerationRule, GroupDef, Hooks, InMemoryConversion, JsonConversion, Lifecycle,
+    NameFormat, ObjectDeletion, Place, ProtobufField, ProtobufMessage, ProtobufPresence,
+    ProtobufType, Release, Resource, ResourceDef, ScalePaths, SchemaSource, Scope, SmolStr,
+    SubresourceDef, Verb, Writes,
 };
 pub use crate::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 pub use crate::schema::Schema;

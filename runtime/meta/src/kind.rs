@@ -33,7 +33,7 @@ use crate::types::{ObjectMeta, OwnerReference};
 pub use conversion::{
     Conversion, ConversionMethod, ConvertJson, Converter, InMemoryConversion, JsonConversion,
 };
-pub use deletion::DeletionRule;
+pub use deletion::{DeletionRule, Dependents, ObjectDeletion};
 pub use name_format::NameFormat;
 pub use place::Place;
 pub use proto_files::{ProtoField, ProtoFile, ProtoFiles, ProtoMessage};

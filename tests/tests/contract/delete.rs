@@ -1,5 +1,6 @@
 //! Delete of an object and of a collection.
 
+use apiloom_meta::Time;
 use serde_json::json;
 
 use crate::*;
@@ -12,6 +13,7 @@ on_each_backend![
     c_096_a_policy_is_a_finalizer_for_the_garbage_collector,
     c_097_another_policy_replaces_the_finalizer_of_the_first,
     c_098_deleting_again_changes_nothing,
+    c_099_a_grace_period_is_only_shortened_and_zero_removes_after_an_update,
     c_100_only_an_old_option_is_answered_with_accepted,
     c_101_a_collection_is_deleted_by_selector_and_limit_and_listed,
     c_102_a_dry_delete_says_the_same_and_deletes_nothing,
@@ -161,6 +163,156 @@ async fn c_095_policies_that_contradict_or_do_not_exist_are_invalid(on: Backend)
         }
     }
     check(&client.get(&item).await, 200, &object);
+}
+
+/// The path of pods, of a kind with grace periods.
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+/// A pod that a node runs, so that it gets time to end.
+fn pod(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"nodeName": "first"}})
+}
+
+/// A pod whose deletion has begun, with this grace period.
+fn ending(pod: &Value, seconds: i64) -> Value {
+    let mut expected = pod.clone();
+    expected["metadata"]["deletionTimestamp"] = json!("$TIME");
+    expected["metadata"]["deletionGracePeriodSeconds"] = json!(seconds);
+    expected["metadata"]["generation"] = json!(2);
+    expected["metadata"]["resourceVersion"] = json!("$RV");
+    expected
+}
+
+/// Seconds from now to the deletionTimestamp of an object.
+fn seconds_left(object: &Value) -> i64 {
+    let end: Time = object["metadata"]["deletionTimestamp"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    end.unix_seconds() - Time::now().unix_seconds()
+}
+
+async fn c_099_a_grace_period_is_only_shortened_and_zero_removes_after_an_update(on: Backend) {
+    let mut cluster = Cluster::start_binary(on, "core-kinds-server");
+    let client = cluster.client();
+    let created = created(&client, PODS, &pod("a")).await;
+    let item = format!("{PODS}/a");
+    let seconds = |seconds: i64| json!({"gracePeriodSeconds": seconds});
+    // A dry run shows what would be.
+    let dry = client
+        .delete(
+            &format!("{item}?dryRun=All&gracePeriodSeconds=7"),
+            &json!(null),
+        )
+        .await;
+    let mut unwritten = ending(&created, 7);
+    unwritten["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"].clone();
+    check(&dry, 200, &unwritten);
+    check(&client.get(&item).await, 200, &created);
+    // Without a wish it is the default of the kind.
+    let first = client.delete(&item, &json!(null)).await;
+    check(&first, 200, &ending(&created, 30));
+    let first = first.json();
+    let left = seconds_left(&first);
+    assert!((20..=30).contains(&left), "{left} s are left");
+    // The same, a longer one or none change nothing, with any policy. The old option is still answered with 202.
+    for (options, code) in [
+        (json!(null), 200),
+        (seconds(30), 200),
+        (seconds(3600), 200),
+        (json!({"propagationPolicy": "Foreground"}), 200),
+        (json!({"orphanDependents": false}), 202),
+    ] {
+        check(&client.delete(&item, &options).await, code, &first);
+    }
+    // Another server, and the same one after a restart, know the deletion.
+    {
+        let (_replica, other) = another(&cluster, &client);
+        let shorter = other.delete(&item, &seconds(20)).await;
+        check(&shorter, 200, &ending(&created, 20));
+        assert!((left - 20..=left - 10).contains(&seconds_left(&shorter.json())));
+    }
+    cluster.kill();
+    cluster.start_again();
+    let client = cluster.client();
+    let shortest = client.delete(&item, &seconds(-1)).await;
+    check(&shortest, 200, &ending(&created, 1));
+    // An update can neither change nor end it.
+    let changed = json!({"metadata": {"deletionGracePeriodSeconds": 60}});
+    assert_eq!(client.merge(&item, &changed).await.code, 422);
+    let labeled = client
+        .merge(&item, &json!({"metadata": {"labels": {"a": "b"}}}))
+        .await;
+    let labeled = labeled.json();
+    assert_eq!(labeled["metadata"]["deletionGracePeriodSeconds"], 1);
+    // Only a client removes it, even when the period is over.
+    let from = revision(&labeled);
+    let mut watch = client
+        .watch(&format!("{PODS}?watch=1&resourceVersion={from}"))
+        .await;
+    let version = labeled["metadata"]["resourceVersion"].clone();
+    let stale = json!({"gracePeriodSeconds": 0, "preconditions": {"resourceVersion": "1"}});
+    assert_eq!(client.delete(&item, &stale).await.code, 409);
+    let last = json!({"gracePeriodSeconds": 0, "preconditions": {"resourceVersion": version}});
+    let last = client.delete(&item, &last).await;
+    let mut expected = ending(&labeled, 0);
+    check(&last, 200, &expected);
+    let (update, removal) = (watch.event().await, watch.event().await);
+    assert_eq!(
+        (&update["type"], &removal["type"]),
+        (&json!("MODIFIED"), &json!("DELETED"))
+    );
+    assert!(revision(&update["object"]) < revision(&removal["object"]));
+    for event in [&update, &removal] {
+        expected["metadata"]["managedFields"] = json!([]);
+        assert!(matches(&expected, &event["object"]), "{event:#}");
+    }
+    assert_eq!(last.json(), removal["object"]);
+    assert_eq!(client.get(&item).await.code, 404);
+    // A collection: what no node runs is gone at once, the other pods get their time.
+    let own = |name: &str, spec: Value| json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec});
+    for pod in [
+        own("b", json!({})),
+        own(
+            "c",
+            json!({"nodeName": "first", "terminationGracePeriodSeconds": 50}),
+        ),
+    ] {
+        assert_eq!(client.post(PODS, &pod).await.code, 201);
+    }
+    let deleted = client.delete(PODS, &json!(null)).await.json();
+    assert_eq!(deleted["items"].as_array().map(Vec::len), Some(2));
+    let left = client.get(PODS).await.json();
+    assert_eq!(left["items"].as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        left["items"][0]["metadata"]["deletionGracePeriodSeconds"],
+        50
+    );
+    assert_eq!(client.delete(PODS, &seconds(0)).await.code, 200);
+    assert_eq!(client.get(PODS).await.json()["items"], json!([]));
+    // Finalizers hold it after the grace period.
+    let mut held = pod("held");
+    held["metadata"]["finalizers"] = json!(["example.com/x"]);
+    let held = apiloom_tests::created(&client, PODS, &held).await;
+    let item = format!("{PODS}/held");
+    check(
+        &client.delete(&item, &seconds(10)).await,
+        200,
+        &ending(&held, 10),
+    );
+    let answer = client.delete(&item, &seconds(0)).await;
+    check(&answer, 200, &ending(&held, 0));
+    check(
+        &client.delete(&item, &seconds(0)).await,
+        200,
+        &answer.json(),
+    );
+    let freed = client
+        .merge(&item, &json!({"metadata": {"finalizers": null}}))
+        .await;
+    assert_eq!(freed.code, 200);
+    assert_eq!(client.get(&item).await.code, 404);
 }
 
 /// An object that was marked for deletion with these finalizers.

@@ -2,8 +2,8 @@
 
 use apiloom::meta::JsonPath;
 use apiloom::meta::kind::{
-    CellSource, ColumnType, DeletionRule, GenerationRule, Lifecycle, NameFormat, Place, Release,
-    ResourceDef, Scope, SmolStr, SubresourceDef, Verb, Writes,
+    CellSource, ColumnType, DeletionRule, Dependents, GenerationRule, Lifecycle, NameFormat,
+    ObjectDeletion, Place, Release, ResourceDef, Scope, SmolStr, SubresourceDef, Verb, Writes,
 };
 use apiloom::prelude::*;
 use serde_json::json;
@@ -209,6 +209,33 @@ fn subresources_and_deletion_are_data_of_the_definition() {
             phase: JsonPath::new(["status", "phase"]),
         }
     );
+}
+
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, graceful_delete = 30,
+    deletion(dependents = orphan, returns = object))]
+pub struct Task {
+    pub metadata: ObjectMeta,
+}
+
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, deletion(dependents = unsupported))]
+pub struct Note {
+    pub metadata: ObjectMeta,
+}
+
+#[test]
+fn the_deletion_of_objects_is_data_of_the_definition() {
+    let expected = ObjectDeletion {
+        grace_seconds: Some(30),
+        dependents: Dependents::Orphan,
+        returns_object: true,
+    };
+    assert_eq!(Task::definition().deletion, DeletionRule::Object(expected));
+    let expected = ObjectDeletion {
+        dependents: Dependents::Unsupported,
+        ..ObjectDeletion::default()
+    };
+    assert_eq!(Note::definition().deletion, DeletionRule::Object(expected));
+    assert_eq!(Gizmo::definition().deletion, DeletionRule::default());
 }
 
 #[test]

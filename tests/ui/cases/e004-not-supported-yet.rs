@@ -12,7 +12,6 @@ use apiloom::prelude::*;
     cel("true"),
     gate = "X",
     index("by-team"),
-    graceful_delete,
     strategy = S,
     rbac(aggregate_to = [view]),
     crd(name = "x"),

@@ -13,4 +13,9 @@ pub struct Part {
     pub names: Vec<String>,
 }
 
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, graceful_delete, deletion())]
+pub struct Task {
+    pub metadata: ObjectMeta,
+}
+
 fn main() {}

@@ -24,4 +24,14 @@ pub struct Call {
     pub name: String,
 }
 
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, graceful_delete = "30s")]
+pub struct Task {
+    pub metadata: ObjectMeta,
+}
+
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, graceful_delete = -1)]
+pub struct Job {
+    pub metadata: ObjectMeta,
+}
+
 fn main() {}

@@ -17,4 +17,9 @@ pub struct Part {
     pub map: BTreeMap<String, String>,
 }
 
+#[apiloom::resource(group = "example.com", version = "v1", namespaced, deletion(dependents = orphaned, returns = nothing))]
+pub struct Owner {
+    pub metadata: ObjectMeta,
+}
+
 fn main() {}

@@ -35,6 +35,17 @@ pub struct Copy {
     pub metadata: ObjectMeta,
 }
 
+#[apiloom::resource(group = "example.com", version = "v1", cluster, graceful_delete = 30,
+    deletion(finalizers = spec.finalizers, phase = status.phase, dependents = orphan, returns = status))]
+pub struct Room {
+    pub metadata: ObjectMeta,
+}
+
+#[apiloom::resource(group = "example.com", version = "v1", cluster, store = none, graceful_delete = 30)]
+pub struct Review {
+    pub metadata: ObjectMeta,
+}
+
 /// Its derives are the user's own.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema, Resource)]
 #[resource(group = "example.com", version = "v1", namespaced)]

@@ -2,6 +2,7 @@
 
 use syn::{Data, DeriveInput};
 
+use super::deletion;
 use super::naming::{bad_name, check_camel, check_group, check_label, check_store_path};
 use super::subresource::{self, Declared};
 use super::{
@@ -119,6 +120,7 @@ struct Keys {
     is_simple: bool,
     subresources: Vec<Declared>,
     deletion: Option<Deletion>,
+    grace_seconds: Option<Spanned<u32>>,
     /// False for `store = none`.
     has_store: Option<bool>,
     store_path: Option<Spanned<String>>,
@@ -195,7 +197,8 @@ impl Keys {
             "store_path" => {
                 self.store_path = arg.string(d).inspect(|path| check_store_path(path, d));
             }
-            "deletion" => self.deletion = subresource::read_deletion(arg, d),
+            "deletion" => self.deletion = deletion::read(arg, d),
+            "graceful_delete" => self.grace_seconds = deletion::read_grace(arg, d),
             "verbs" => self.verbs = Some(read_verbs(arg, d)),
             "readonly" if arg.flag(d) => {
                 self.verbs = Some(vec![Verb::Get, Verb::List, Verb::Watch]);
@@ -300,7 +303,7 @@ impl Keys {
             scope: scope?,
             is_simple: self.is_simple,
             subresources,
-            deletion: self.deletion,
+            deletion: deletion::with_grace(self.deletion, self.grace_seconds, d),
             has_store,
             store_path: self.store_path,
             verbs: self.verbs.unwrap_or_else(|| all_verbs.to_vec()),

@@ -1,10 +1,10 @@
-//! Subresources and the rule of deletion: the keys `status`, `scale(..)`, `subresource(..)` and `deletion(..)`.
+//! Subresources: the keys `status`, `scale(..)` and `subresource(..)`.
 
 use quote::quote_spanned;
 use syn::{Data, DeriveInput};
 
 use super::naming::check_label;
-use super::{Deletion, FieldRef, Scale, Subresource, Verb, Writes};
+use super::{FieldRef, Scale, Subresource, Verb, Writes};
 use crate::api::{ApiStruct, Field, Shape};
 use crate::args::Arg;
 use crate::diagnostics::DiagnosticId as Id;
@@ -216,29 +216,6 @@ fn read_writes(arg: &Arg, d: &mut Diagnostics) -> Option<(WriteRule, Name)> {
             None
         }
     }
-}
-
-/// Reads `deletion(..)`.
-pub(super) fn read_deletion(arg: &Arg, d: &mut Diagnostics) -> Option<Deletion> {
-    let args = arg.list(Target::Deletion, d)?;
-    let (mut finalizers, mut phase) = (None, None);
-    for arg in &args {
-        match arg.key {
-            "finalizers" => finalizers = arg.field_ref(d),
-            "phase" => phase = arg.field_ref(d),
-            _ => {}
-        }
-    }
-    for (key, example) in [("finalizers", "spec.finalizers"), ("phase", "status.phase")] {
-        if !args.has(key) {
-            d.error(Id::MissingKey, arg.span(), format!("`{key}` is missing"))
-                .help(format!("add `{key} = {example}`"));
-        }
-    }
-    Some(Deletion {
-        finalizers: finalizers?,
-        phase: phase?,
-    })
 }
 
 /// The subresources with their fields, sorted by name.

@@ -2,7 +2,9 @@
 
 use syn::DeriveInput;
 
-use super::{ColumnSource, FieldRef, Kind, Scope, Verb, parse_kind};
+use super::{
+    ColumnSource, Deletion, Dependents, FieldRef, Kind, ObjectDeletion, Scope, Verb, parse_kind,
+};
 use crate::Diagnostics;
 
 fn read(source: &str) -> (Option<Kind>, Vec<String>) {
@@ -320,9 +322,11 @@ fn subresources_are_sorted_and_name_the_field_that_they_write() {
             "status get+patch+update Some(Only(\"status\"))",
         ]
     );
-    let deletion = kind.deletion.unwrap();
-    assert!(matches!(deletion.finalizers, FieldRef::Typed(names) if names.len() == 2));
-    assert!(matches!(deletion.phase, FieldRef::Json(text) if text == ".status.phase"));
+    let Deletion::Container { finalizers, phase } = kind.deletion else {
+        panic!("{:?}", kind.deletion)
+    };
+    assert!(matches!(finalizers, FieldRef::Typed(names) if names.len() == 2));
+    assert!(matches!(phase, FieldRef::Json(text) if text == ".status.phase"));
     // The field that a create cannot give has a default.
     let status = kind
         .root
@@ -336,6 +340,34 @@ fn subresources_are_sorted_and_name_the_field_that_they_write() {
         .iter()
         .find(|field| field.json_name == "spec");
     assert!(spec.is_some_and(|field| field.default.is_none()));
+}
+
+#[test]
+fn the_deletion_of_an_object_has_a_grace_period_and_a_policy() {
+    let check = |keys: &str, expected: ObjectDeletion| {
+        let Deletion::Object(rule) = kind(&format!("namespaced, {keys}")).deletion else {
+            panic!("{keys}")
+        };
+        assert_eq!(rule, expected, "{keys}");
+    };
+    check("storage", ObjectDeletion::default());
+    let graceful = ObjectDeletion {
+        grace_seconds: Some(30),
+        ..ObjectDeletion::default()
+    };
+    check("graceful_delete = 30", graceful);
+    check(
+        "deletion(dependents = orphan, returns = object), graceful_delete = 0",
+        ObjectDeletion {
+            grace_seconds: Some(0),
+            dependents: Dependents::Orphan,
+            returns_object: true,
+        },
+    );
+    check(
+        "graceful_delete = 30, deletion(dependents = delete, returns = status)",
+        graceful,
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::core::v1::{self as core, EventSeries, EventSource, ObjectReference};
 /// stricter rules for writes.
 #[resource(group = "events.k8s.io", version = "v1", namespaced, crate = apiloom_meta, proto(package = "k8s.io.api.events.v1"), stored_as = core::Event,
     shortname = "ev", generation = none, create_on_update = true, strategic_merge_patch,
+    deletion(dependents = unsupported),
     selectable(regarding.kind, regarding.namespace, regarding.name, regarding.uid, regarding.api_version,
         regarding.resource_version, regarding.field_path, reason, reporting_controller, event_type),
     printcolumn(name = "Last Seen", with = |event: &Event| event.as_core()?.last_seen(), doc = "How long ago it happened last."),

@@ -127,7 +127,7 @@ pub(crate) fn flunder() -> ResourceDef {
         scope: Scope::Namespaced,
         verbs: Verb::ALL.to_vec(),
         subresources: vec![SubresourceDef::status()],
-        deletion: DeletionRule::Object,
+        deletion: DeletionRule::default(),
         storage: true,
         served: true,
         conversion: None,

@@ -3,5 +3,7 @@
 ::apiloom::codegen::allocator!();
 #[rustfmt::skip]
 fn main() -> ::std::process::ExitCode {
-    ::apiloom::codegen::serve!("core-kinds-server", 1, ::core_kinds::generated::install)
+    ::apiloom::codegen::serve!(
+        "core-kinds-server", 1, ::core_kinds::generated::install, ::core_kinds::configure
+    )
 }

@@ -56,3 +56,73 @@ pub struct NodeStatus {
     /// Where the machine is in its life.
     pub phase: Option<String>,
 }
+
+/// Pod is a program that runs on a node.
+#[apiloom::resource(group = "", version = "v1", namespaced, status, strategic_merge_patch, shortname = "po",
+    graceful_delete = 30, deletion(returns = object),
+    printcolumn(name = "Node", path = spec.node_name), printcolumn(name = "Phase", path = status.phase))]
+pub struct Pod {
+    pub metadata: ObjectMeta,
+    /// What is wanted of the program.
+    pub spec: PodSpec,
+    /// What its node reports.
+    pub status: Option<PodStatus>,
+}
+
+/// PodSpec says where a program runs, and how it ends.
+#[apiloom::api]
+pub struct PodSpec {
+    /// The node that runs it.
+    pub node_name: Option<String>,
+    /// How long the program may take to end, in seconds.
+    #[api(min = 0)]
+    pub termination_grace_period_seconds: Option<i64>,
+}
+
+/// PodStatus is the state of a program.
+#[apiloom::api]
+pub struct PodStatus {
+    /// Where the program is in its life.
+    pub phase: Option<String>,
+}
+
+/// A pod ends in the time that it asks for. One that no node runs is removed at once.
+pub struct PodRules;
+
+impl Strategy<Pod> for PodRules {
+    const HAS_DEFAULTS: bool = false;
+
+    fn grace_seconds(
+        &self,
+        _ctx: &RequestContext,
+        pod: &Pod,
+        requested: Option<i64>,
+    ) -> Option<i64> {
+        let phase = pod
+            .status
+            .as_ref()
+            .and_then(|status| status.phase.as_deref());
+        let has_ended = matches!(phase, Some("Succeeded" | "Failed"));
+        if has_ended || pod.spec.node_name.is_none() {
+            return Some(0);
+        }
+        requested.or(pod.spec.termination_grace_period_seconds)
+    }
+}
+
+/// ReplicationController keeps a number of pods running.
+#[apiloom::resource(group = "", version = "v1", namespaced, strategic_merge_patch, shortname = "rc",
+    deletion(dependents = orphan), printcolumn(name = "Desired", path = spec.replicas))]
+pub struct ReplicationController {
+    pub metadata: ObjectMeta,
+    /// What is wanted.
+    pub spec: ReplicationControllerSpec,
+}
+
+/// ReplicationControllerSpec says how many pods are wanted.
+#[apiloom::api]
+pub struct ReplicationControllerSpec {
+    /// The number of pods.
+    #[api(default = 1, min = 0)]
+    pub replicas: i32,
+}

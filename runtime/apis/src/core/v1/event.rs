@@ -8,7 +8,7 @@ use super::ObjectReference;
 /// Event reports what happened to an object. Events are kept for a limited time, and are not complete: do not rely on
 /// them for decisions.
 #[resource(group = "", version = "v1", namespaced, storage, crate = apiloom_meta, proto(package = "k8s.io.api.core.v1"), shortname = "ev", generation = none, strategic_merge_patch,
-    name_format = path_segment, create_on_update = true,
+    name_format = path_segment, create_on_update = true, deletion(dependents = unsupported),
     selectable(involved_object.kind, involved_object.namespace, involved_object.name, involved_object.uid,
         involved_object.api_version, involved_object.resource_version, involved_object.field_path, reason,
         reporting_controller, event_type),

@@ -42,7 +42,7 @@ fn kind(name: &'static str, protobuf: Option<&'static ProtobufMessage>) -> Resou
         scope: Scope::Cluster,
         verbs: Verb::ALL.to_vec(),
         subresources: Vec::new(),
-        deletion: DeletionRule::Object,
+        deletion: DeletionRule::default(),
         has_store: true,
         store_path: None,
         storage: true,

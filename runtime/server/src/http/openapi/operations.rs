@@ -3,7 +3,7 @@
 //! The deprecated prefix `/watch/` is omitted, as kube-apiserver omits it for custom resources: a list with
 //! `watch=true` is equivalent.
 
-use apiloom_meta::kind::{DeletionRule, Scope, SubresourceDef, Verb};
+use apiloom_meta::kind::{Scope, SubresourceDef, Verb};
 use apiloom_meta::{GroupVersionKind, ResourceDef};
 use serde_json::{Map, Value, json};
 
@@ -217,10 +217,10 @@ impl Operations<'_> {
 
     fn delete(&self) -> Value {
         let text = format!("Deletes a {}.", self.def.kind);
-        // The response is the object for a container, which still exists while its content is deleted.
-        let answer = match self.def.deletion {
-            DeletionRule::Object => meta("Status"),
-            DeletionRule::Container { .. } => components::name(self.def),
+        let answer = if self.def.deletion.returns_object() {
+            components::name(self.def)
+        } else {
+            meta("Status")
         };
         let answers = responses(
             &[("200", "OK"), ("202", "Accepted")],

@@ -173,7 +173,7 @@ fn definition<K: Resource>(
         scope,
         verbs: Verb::ALL.to_vec(),
         subresources: Vec::new(),
-        deletion: DeletionRule::Object,
+        deletion: DeletionRule::default(),
         storage: true,
         served: true,
         conversion: None,

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use apiloom_apis::autoscaling::v1::Scale;
 use apiloom_meta::kind::{
-    Conversion, ConversionMethod, Place, Resource, ResourceDef, SchemaSource, SmolStr, Verb,
+    Conversion, ConversionMethod, DeletionRule, ObjectDeletion, Place, Resource, ResourceDef,
+    SchemaSource, SmolStr, Verb,
 };
 use apiloom_meta::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use apiloom_storage::Storage;
@@ -254,6 +255,10 @@ impl Kinds<'_> {
                 let problem = "differ in their store path";
                 self.problems.push(two_kinds_problem(first, def, problem));
             }
+            if object_deletion(first) != object_deletion(def) {
+                let problem = "differ in how objects are deleted";
+                self.problems.push(two_kinds_problem(first, def, problem));
+            }
             if first.has_store != def.has_store {
                 let problem = "must both have a store or none";
                 self.problems.push(two_kinds_problem(first, def, problem));
@@ -403,4 +408,12 @@ fn emulated_storage_version(groups: &[Group], defs: &[ResourceDef], declared: us
     known
         .min_by_key(|&i| group.preference(&defs[i].version))
         .unwrap_or(declared)
+}
+
+/// How objects of a kind are deleted; `None` for containers, whose fields are other ones in other versions.
+fn object_deletion(def: &ResourceDef) -> Option<&ObjectDeletion> {
+    match &def.deletion {
+        DeletionRule::Object(rule) => Some(rule),
+        DeletionRule::Container { .. } => None,
+    }
 }

@@ -31,6 +31,14 @@ pub(crate) trait ErasedStrategy: Send + Sync {
         old: &Object,
     ) -> Result<Vec<FieldError>, String>;
     fn warnings(&self, ctx: &RequestContext, object: &Object) -> Vec<String>;
+    /// See [`Strategy::grace_seconds`](crate::registry::Strategy::grace_seconds). Returns `requested` if the document
+    /// cannot be decoded as the type.
+    fn grace_seconds(
+        &self,
+        ctx: &RequestContext,
+        object: &Object,
+        requested: Option<i64>,
+    ) -> Option<i64>;
 }
 
 /// A type-erased [`Handler`](crate::registry::Handler).

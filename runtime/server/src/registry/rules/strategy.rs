@@ -1,4 +1,4 @@
-//! Strategies: per-kind rules of a user, as typed hooks of create and update.
+//! Strategies: per-kind rules of a user, as typed hooks of create, update and delete.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -46,6 +46,20 @@ pub trait Strategy<K: Resource>: Send + Sync + 'static {
     /// response even if an admission plugin or the store refuses the write afterwards.
     fn warnings(&self, _ctx: &RequestContext, _object: &K) -> Vec<String> {
         Vec::new()
+    }
+    /// The grace period of an object that is deleted, in seconds, as kube-apiserver's `CheckGracefulDelete` decides it;
+    /// `None` for that of the definition. By default it is the `requested` one, if the request has one. With 0 the object
+    /// is removed at once, after an update that watches show.
+    ///
+    /// Called only for kinds with `graceful_delete`, by the delete that begins the deletion: later ones can only shorten
+    /// the period. Only the strategy of the request's version is asked, or that of the hub if the version has none.
+    fn grace_seconds(
+        &self,
+        _ctx: &RequestContext,
+        _object: &K,
+        requested: Option<i64>,
+    ) -> Option<i64> {
+        requested
     }
 }
 
@@ -111,6 +125,17 @@ impl<K: Resource, S: Strategy<K>> ErasedStrategy for TypedStrategy<K, S> {
             .typed::<K>()
             .map(|typed| self.strategy.warnings(ctx, &typed))
             .unwrap_or_default()
+    }
+    fn grace_seconds(
+        &self,
+        ctx: &RequestContext,
+        object: &Object,
+        requested: Option<i64>,
+    ) -> Option<i64> {
+        match object.typed::<K>() {
+            Ok(typed) => self.strategy.grace_seconds(ctx, &typed, requested),
+            Err(_) => requested,
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod decoded_once;
 mod delete;
 mod derived;
 mod emulation;
+mod graceful;
 mod list;
 mod listed;
 mod managed_fields;
@@ -146,7 +147,7 @@ fn definition<K: Resource>(schema: apiloom_meta::kind::SchemaFn) -> ResourceDef 
         scope: Scope::Namespaced,
         verbs: Verb::ALL.to_vec(),
         subresources: vec![SubresourceDef::status()],
-        deletion: DeletionRule::Object,
+        deletion: DeletionRule::default(),
         storage: false,
         served: true,
         conversion: None,

@@ -1,14 +1,15 @@
-//! delete: removes an object, or sets its deletionTimestamp if it has finalizers.
+//! delete: removes an object, or sets its deletionTimestamp if it has finalizers or a grace period.
 
 use std::sync::Arc;
 
-use apiloom_meta::kind::DeletionRule;
-use apiloom_meta::{ApiError, GroupResource, JsonPath, Object, ResourceDef, StatusDetails};
-use apiloom_storage::Revision;
+use apiloom_meta::kind::{DeletionRule, Dependents, ObjectDeletion};
+use apiloom_meta::{ApiError, GroupResource, JsonPath, Object, ResourceDef, StatusDetails, Time};
+use apiloom_storage::{Revision, StorageError};
 use serde_json::Value;
 
 use super::Writes;
 use super::attempt::Attempt;
+use super::graceful::{self, Grace};
 use super::results::DeleteResult;
 use super::stamp;
 use super::target::Target;
@@ -21,8 +22,18 @@ const ORPHAN: &str = "orphan";
 /// The finalizer that makes the garbage collector delete the dependents first.
 const FOREGROUND: &str = "foregroundDeletion";
 
+/// What a delete does to an object in the store.
+enum Deletion {
+    /// It stays, in this state.
+    Marked(Object),
+    /// It gets this state, which watches show, and is then removed.
+    MarkedThenRemoved(Object),
+    /// It is removed.
+    Removed,
+}
+
 impl Writes {
-    /// Deletes an object, or marks it for deletion if it has finalizers.
+    /// Deletes an object, or marks it for deletion if it has finalizers or a grace period.
     ///
     /// # Errors
     /// NotFound, Conflict if a precondition fails, and those of admission.
@@ -59,17 +70,85 @@ impl Writes {
             Ok(objects) => objects,
             Err(error) => return Ok(Attempt::Decided(Err(error))),
         };
-        let marked = match &self.resource.kind.stored_def().deletion {
-            DeletionRule::Object => marked_for_deletion(&stored, options),
+        let deletion = match &self.resource.kind.stored_def().deletion {
+            DeletionRule::Object(rule) => {
+                self.object_deletion(target, options, rule, &stored, &old)
+                    .await
+            }
             DeletionRule::Container { finalizers, phase } => {
-                marked_container(&stored, finalizers, phase)
+                Ok(container_deletion(&stored, finalizers, phase))
             }
         };
         let revision = present.revision();
-        match marked {
-            Some(marked) => self.mark(target, &stored, marked, key, revision).await,
-            None => self.remove(target, old, key, revision).await,
+        match deletion {
+            Ok(Deletion::Marked(marked)) => self.mark(target, &stored, marked, key, revision).await,
+            Ok(Deletion::MarkedThenRemoved(marked)) => {
+                self.mark_and_remove(target, marked, key, revision).await
+            }
+            Ok(Deletion::Removed) => self.remove(target, old, key, revision).await,
+            Err(error) => Ok(Attempt::Decided(Err(error))),
         }
+    }
+
+    /// The deletion of an object that is no container; `old` is the stored object in the version of the request.
+    async fn object_deletion(
+        &self,
+        target: Target<'_>,
+        options: &DeleteOptions,
+        rule: &ObjectDeletion,
+        stored: &Object,
+        old: &Object,
+    ) -> Result<Deletion, ApiError> {
+        let requested = graceful::requested(options.grace_period_seconds);
+        let now = Time::now();
+        let mut marked = stored.clone();
+        let grace = match rule.grace_seconds {
+            None => Grace::Over,
+            Some(_) if stored.is_deleting() => graceful::shorten(&mut marked, requested, now),
+            Some(default) => {
+                let seconds = self.grace_seconds(target, stored, old, requested).await?;
+                graceful::begin(&mut marked, seconds.unwrap_or_else(|| default.into()), now)
+            }
+        };
+        // Without a change of the grace period the finalizers do not change either.
+        if grace == Grace::Pending {
+            return Ok(Deletion::Marked(marked));
+        }
+        set_finalizers(
+            &mut marked,
+            finalizers_for(stored, options, rule.dependents),
+        );
+        let is_held = !marked.finalizers().is_empty();
+        Ok(match grace {
+            Grace::Over if is_held => {
+                graceful::mark_now(&mut marked, now);
+                Deletion::Marked(marked)
+            }
+            Grace::Over => Deletion::Removed,
+            Grace::Set(0) if !is_held => Deletion::MarkedThenRemoved(marked),
+            Grace::Set(_) | Grace::Pending => Deletion::Marked(marked),
+        })
+    }
+
+    /// The grace period of a first delete according to the strategy of the kind; `None` for that of the definition.
+    async fn grace_seconds(
+        &self,
+        target: Target<'_>,
+        stored: &Object,
+        old: &Object,
+        requested: Option<i64>,
+    ) -> Result<Option<i64>, ApiError> {
+        let kind = &self.resource.kind;
+        let Some((owner, strategy)) = kind.strategy(self.resource.version) else {
+            return Ok(requested);
+        };
+        if owner == self.resource.version {
+            return Ok(strategy.grace_seconds(target.ctx, old, requested));
+        }
+        let object = kind
+            .object_in(stored.clone(), kind.storage_version, owner)
+            .await?;
+        Ok(strategy.grace_seconds(target.ctx, &object, requested))
     }
 
     /// Checks preconditions and admission. Returns the object in the storage version and in that of the request.
@@ -131,7 +210,8 @@ impl Writes {
         Ok(())
     }
 
-    /// Stores an object that is marked for deletion and stays until its finalizers are removed.
+    /// Stores an object that is marked for deletion and stays until its finalizers are removed, or until a client removes
+    /// it at the end of its grace period.
     async fn mark(
         &self,
         target: Target<'_>,
@@ -159,6 +239,65 @@ impl Writes {
         }
     }
 
+    /// Stores an object with a grace period of 0, and removes it.
+    async fn mark_and_remove(
+        &self,
+        target: Target<'_>,
+        mut marked: Object,
+        key: &str,
+        revision: Revision,
+    ) -> Result<Attempt<DeleteResult>, ApiError> {
+        let (from, to) = (self.resource.kind.storage_version, self.resource.version);
+        let mut answer = match self.resource.kind.object_in(marked.clone(), from, to).await {
+            Ok(answer) => answer,
+            Err(error) => return Ok(Attempt::Decided(Err(error))),
+        };
+        if target.dry_run {
+            return Ok(Attempt::Decided(Ok(self.delete_result(answer, None))));
+        }
+        let prepared = Arc::new(self.resource.kind.encode(&mut marked)?);
+        match self.store(key, &prepared, Some(revision)).await {
+            Ok(revision) => {
+                answer.set_meta_str("resourceVersion", &revision.to_string());
+                let result = self.remove_marked(key, answer, revision).await?;
+                Ok(Attempt::Written(result))
+            }
+            Err(error) => self.conflict_or_error(error, "delete"),
+        }
+    }
+
+    /// Removes an object that was stored with a grace period of 0. Other clients may change or remove it meanwhile. After a
+    /// failure it stays in the store with that period, and the next delete removes it.
+    async fn remove_marked(
+        &self,
+        key: &str,
+        mut last: Object,
+        mut revision: Revision,
+    ) -> Result<DeleteResult, ApiError> {
+        let kind = &self.resource.kind;
+        loop {
+            let present = match self.delete_stored(key, revision).await {
+                Ok(revision) => return Ok(self.delete_result(last, Some(revision))),
+                Err(StorageError::Conflict { present, .. }) => present.map(PresentObject::Stored),
+                Err(error) => return Err(kind.error(error, "delete")),
+            };
+            let Some(present) = present else {
+                return Ok(self.delete_result(last, None));
+            };
+            let object = kind.present_in(&present, self.resource.version).await?;
+            // A new object has the name now: the old one is gone.
+            if object.uid() != last.uid() {
+                return Ok(self.delete_result(last, None));
+            }
+            // Another delete, with a propagation policy, came first.
+            if !object.finalizers().is_empty() {
+                return Ok(DeleteResult::Pending(object));
+            }
+            revision = present.revision();
+            last = object;
+        }
+    }
+
     async fn remove(
         &self,
         target: Target<'_>,
@@ -176,7 +315,7 @@ impl Writes {
     }
 
     fn delete_result(&self, mut old: Object, revision: Option<Revision>) -> DeleteResult {
-        if let DeletionRule::Container { .. } = self.resource.def().deletion {
+        if self.resource.def().deletion.returns_object() {
             if let Some(revision) = revision {
                 old.set_meta_str("resourceVersion", &revision.to_string());
             }
@@ -192,29 +331,16 @@ impl Writes {
     }
 }
 
-/// The object marked for deletion; `None` if it has no finalizers, so that it can be removed.
-fn marked_for_deletion(stored: &Object, options: &DeleteOptions) -> Option<Object> {
-    let finalizers = finalizers_for(stored, options);
+/// Sets the list of finalizers, or removes it if it is empty.
+fn set_finalizers(object: &mut Object, finalizers: Vec<String>) {
     if finalizers.is_empty() {
-        return None;
+        object.meta_mut().remove("finalizers");
+        return;
     }
-    let mut marked = stored.clone();
     let list = finalizers.into_iter().map(Value::from).collect();
-    marked
+    object
         .meta_mut()
         .insert("finalizers".to_owned(), Value::Array(list));
-    if !marked.is_deleting() {
-        marked
-            .meta_mut()
-            .insert("deletionTimestamp".to_owned(), stamp::now());
-        let generation = stamp::meta_number(&marked, "generation").filter(|g| *g > 0);
-        if let Some(generation) = generation {
-            stamp::set_meta_number(&mut marked, "generation", Some(generation + 1));
-        }
-    }
-    // No kind has graceful deletion yet.
-    stamp::set_meta_number(&mut marked, "deletionGracePeriodSeconds", Some(0));
-    Some(marked)
 }
 
 /// Whether an object has finalizers in a field of its kind besides `metadata.finalizers`, as namespaces do.
@@ -228,34 +354,35 @@ fn is_nonempty_list(object: &Object, path: &JsonPath) -> bool {
     list.is_some_and(|list| list.iter().any(Value::is_string))
 }
 
-/// A container, such as a namespace, marked for deletion; `None` if it has no finalizers, so that it can be removed.
-fn marked_container(stored: &Object, finalizers: &JsonPath, phase: &JsonPath) -> Option<Object> {
-    let held = is_nonempty_list(stored, finalizers) || !stored.finalizers().is_empty();
-    if stored.is_deleting() {
-        return held.then(|| stored.clone());
-    }
-    if !held {
-        return None;
+/// The deletion of a container, such as a namespace.
+fn container_deletion(stored: &Object, finalizers: &JsonPath, phase: &JsonPath) -> Deletion {
+    if !is_nonempty_list(stored, finalizers) && stored.finalizers().is_empty() {
+        return Deletion::Removed;
     }
     let mut marked = stored.clone();
-    marked
-        .meta_mut()
-        .insert("deletionTimestamp".to_owned(), stamp::now());
-    phase.put_in(marked.fields_mut(), DeletionRule::TERMINATING.into());
-    Some(marked)
+    if !stored.is_deleting() {
+        marked
+            .meta_mut()
+            .insert("deletionTimestamp".to_owned(), stamp::now());
+        phase.put_in(marked.fields_mut(), DeletionRule::TERMINATING.into());
+    }
+    Deletion::Marked(marked)
 }
 
 /// The finalizers of an object that is being deleted. Those of the garbage collector are replaced by the one of the
-/// propagation policy, at the end of the list. Without a policy, the one that the object has is kept.
-fn finalizers_for(stored: &Object, options: &DeleteOptions) -> Vec<String> {
+/// propagation policy, at the end of the list. Without a policy, the one that the object has is kept, or else the kind
+/// decides.
+fn finalizers_for(stored: &Object, options: &DeleteOptions, dependents: Dependents) -> Vec<String> {
     let present = stored.finalizers();
     let chosen = match (options.orphan_dependents, options.propagation_policy) {
+        _ if dependents == Dependents::Unsupported => None,
         (Some(true), _) | (None, Some(PropagationPolicy::Orphan)) => Some(ORPHAN),
         (None, Some(PropagationPolicy::Foreground)) => Some(FOREGROUND),
         (Some(false), _) | (None, Some(PropagationPolicy::Background)) => None,
         (None, None) => [ORPHAN, FOREGROUND]
             .into_iter()
-            .find(|name| present.contains(name)),
+            .find(|name| present.contains(name))
+            .or_else(|| (dependents == Dependents::Orphan).then_some(ORPHAN)),
     };
     let others = present
         .into_iter()

@@ -7,6 +7,7 @@ pub(super) mod decode;
 pub(super) mod delete;
 pub(super) mod draft;
 pub(super) mod field_manager;
+mod graceful;
 pub(super) mod managed;
 pub(super) mod patch;
 pub(super) mod results;

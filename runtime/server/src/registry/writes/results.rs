@@ -34,8 +34,9 @@ impl From<Object> for WrittenObject {
 pub enum DeleteResult {
     /// The object is removed (or would be, in a dry run). The response is a Status with these details.
     Gone(StatusDetails),
-    /// The object is removed, and the response is its last state (namespaces).
+    /// The object is removed, and the response is its last state (namespaces, kinds with `returns = object`).
     LastState(Object),
-    /// The object is marked for deletion and stays until its finalizers are removed; contains its state.
+    /// The object is marked for deletion and stays until its finalizers are removed, or until a client removes it at the
+    /// end of its grace period; contains its state.
     Pending(Object),
 }

@@ -8,5 +8,7 @@ pub fn install(mut builder: Builder) -> Builder {
     builder = registry::config_map_v1(builder);
     builder = registry::config_map_v1beta1(builder);
     builder = registry::node_v1(builder);
+    builder = registry::pod_v1(builder);
+    builder = registry::replication_controller_v1(builder);
     builder
 }

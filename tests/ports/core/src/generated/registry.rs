@@ -13,3 +13,11 @@ pub fn config_map_v1beta1(builder: Builder) -> Builder {
 pub fn node_v1(builder: Builder) -> Builder {
     builder.lazy_kind::<crate::v1::Node>()
 }
+/// Serves `pods` of `v1`.
+pub fn pod_v1(builder: Builder) -> Builder {
+    builder.lazy_kind::<crate::v1::Pod>()
+}
+/// Serves `replicationcontrollers` of `v1`.
+pub fn replication_controller_v1(builder: Builder) -> Builder {
+    builder.lazy_kind::<crate::v1::ReplicationController>()
+}

@@ -69,7 +69,7 @@ impl Resource for Pile {
             scope: Scope::Cluster,
             verbs: Verb::ALL.to_vec(),
             subresources: Vec::new(),
-            deletion: DeletionRule::Object,
+            deletion: DeletionRule::default(),
             storage: true,
             served: true,
             conversion: None,
