@@ -25,7 +25,7 @@ enum Command {
     Run(Run),
     /// Print what the generator understands of a package, as JSON
     Model(Model),
-    /// Check, export or import the folder of an embedded store
+    /// Check, export or import the folder of an embedded store, or migrate the objects of a running server
     #[command(subcommand)]
     Store(store::Store),
 }

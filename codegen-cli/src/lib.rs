@@ -12,6 +12,7 @@ mod driver;
 mod dump;
 mod flags;
 pub mod generate;
+mod migrate;
 pub mod model;
 mod numbers;
 mod outputs;

@@ -1,4 +1,5 @@
-//! `apiloom store`: checks, exports and imports the folder of an embedded store that no server has open.
+//! `apiloom store`: checks, exports and imports the folder of an embedded store that no server has open, and migrates the
+//! store of a running server.
 
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use apiloom_storage::Embedded;
 use clap::{Args, Subcommand};
 
 use crate::console::{Console, Failure};
+use crate::migrate::{self, Migrate};
 
 /// What to do with a store.
 #[derive(Debug, Subcommand)]
@@ -17,6 +19,9 @@ pub(crate) enum Store {
     Export(Folder),
     /// Fill a folder without a store from the lines of an export on standard input; revisions are kept
     Import(Folder),
+    /// Rewrite the objects of a running server that it would store differently now, such as those of a former storage
+    /// version; clients may read and write meanwhile. After an interruption, the next call continues
+    Migrate(Migrate),
 }
 
 /// Where the store is.
@@ -32,6 +37,7 @@ pub(crate) fn run(command: &Store, console: &mut Console<'_>) -> Result<(), Fail
         Store::Check(folder) => check(folder, console),
         Store::Export(folder) => export(folder, console),
         Store::Import(folder) => import(folder, console),
+        Store::Migrate(flags) => migrate::run(flags, console),
     }
 }
 

@@ -24,13 +24,14 @@ use super::negotiate::{Answer, check_route};
 use super::observe::{Observation, resource_labels};
 use super::openapi::OpenApi;
 use super::query::Query;
+use super::request_info::MIGRATION_PATH;
 use super::route::route;
 use super::shutdown_signal::ShutdownSignal;
 use super::timeout::{MUTATING_TIMEOUT, handler_timeout, out_of_time};
 use super::version::Version;
 use super::{
-    Body, RequestInfo, ServerInfo, create, delete, get, list, patch, update, warning, watch,
-    websocket,
+    Body, RequestInfo, ServerInfo, create, delete, get, list, migration, patch, update, warning,
+    watch, websocket,
 };
 use crate::auth::Authenticated;
 use crate::registry::{Catalog, Endpoint, OffThread, Registry, RequestContext};
@@ -46,6 +47,7 @@ pub(crate) struct Api {
 /// The API of one catalog. A request uses the same one from beginning to end.
 #[derive(Clone, Debug)]
 struct Inner {
+    registry: Arc<Registry>,
     catalog: Arc<Catalog>,
     info: Arc<ServerInfo>,
     discovery: Arc<OnceLock<Discovery>>,
@@ -72,6 +74,7 @@ impl Api {
     pub(crate) fn new(registry: Arc<Registry>, info: &ServerInfo, health: Health) -> Self {
         let catalog = registry.catalog();
         let inner = Inner {
+            registry: Arc::clone(&registry),
             metrics: Arc::new(Metrics::of_registry(info, Arc::clone(&registry))),
             discovery: Arc::default(),
             openapi: Arc::new(OpenApi::new(&catalog)),
@@ -178,7 +181,7 @@ impl Inner {
                 .health
                 .paths()
                 .chain(self.openapi.paths())
-                .chain(["/version".to_owned(), "/metrics".to_owned()]);
+                .chain(["/version", "/metrics", MIGRATION_PATH].map(str::to_owned));
             Discovery::new(&self.catalog, &self.info).with_paths(others)
         })
     }
@@ -344,13 +347,17 @@ impl Inner {
         answer
     }
 
-    /// Responds to discovery, version, OpenAPI, metrics and health; `None` for other paths.
+    /// Responds to discovery, version, migration, OpenAPI, metrics and health; `None` for other paths.
     async fn known_document(&self, call: &Call<'_>) -> Option<Result<Response<Body>, ApiError>> {
         let request = call.request;
         let discovery = self
             .discovery()
             .respond(request, (&call.accepts, &call.query));
         let answer = discovery.or_else(|| self.version.respond(request));
+        let answer = answer.or_else(|| {
+            let stopping = self.stopping.clone();
+            migration::respond(request, &call.query, &self.registry, stopping)
+        });
         if answer.is_some() {
             return answer;
         }

@@ -11,6 +11,7 @@ mod definitions;
 mod delete;
 mod get;
 mod list;
+mod migration;
 mod patch;
 mod update;
 mod watch;

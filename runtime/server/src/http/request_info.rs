@@ -19,6 +19,9 @@ use crate::registry::{Namespace, UserInfo};
 /// The path segment before a namespace in paths of namespaced resources; also the resource of namespaces.
 pub(super) const NAMESPACES: &str = Namespace::PLURAL;
 
+/// The path of migrations of stored objects.
+pub(super) const MIGRATION_PATH: &str = "/storage/migrate";
+
 /// The definition of Namespace, to distinguish its subresources from resources in a namespace.
 static NAMESPACE: LazyLock<ResourceDef> = LazyLock::new(Namespace::definition);
 
@@ -260,10 +263,10 @@ impl RequestInfo {
         }
     }
 
-    /// Whether the request has no deadline: watches, proxies and streaming subresources.
+    /// Whether the request has no deadline: watches, proxies, streaming subresources, migrations.
     pub fn is_long_running(&self) -> bool {
         if !self.is_resource_request {
-            return self.path.starts_with("/debug/pprof/");
+            return self.path.starts_with("/debug/pprof/") || self.path == MIGRATION_PATH;
         }
         matches!(
             self.verb,

@@ -7,6 +7,7 @@ mod doubling;
 mod initializing;
 mod kinds;
 mod large;
+mod migrating;
 mod protobuf;
 mod read;
 mod routing;

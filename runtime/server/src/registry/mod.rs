@@ -21,6 +21,7 @@ pub(crate) use catalog::builder::{DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES};
 pub use catalog::built_in::BuiltIn;
 pub use catalog::change::CatalogChange;
 pub use catalog::emulation::EmulationVersion;
+pub use catalog::migration::{Migration, MigrationOptions, MigrationReport};
 pub use catalog::report::{CacheReport, ResourceReport};
 pub use catalog::resources::Registry;
 pub use catalog::snapshot::{Catalog, ServedGroup};

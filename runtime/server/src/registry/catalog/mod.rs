@@ -7,6 +7,7 @@ pub(super) mod count;
 pub(super) mod emulation;
 mod groups;
 mod kinds;
+pub(super) mod migration;
 pub(super) mod report;
 pub(super) mod resources;
 mod runtime_config;

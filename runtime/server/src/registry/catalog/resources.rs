@@ -8,6 +8,7 @@ use apiloom_meta::{ApiError, Object, Resource as _, StatusReason};
 use apiloom_storage::StorageError;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
@@ -30,6 +31,8 @@ pub struct Registry {
     pub(super) settings: Settings,
     /// Held while the catalog is changed.
     pub(super) changing: tokio::sync::Mutex<()>,
+    /// One permit, held by a running migration.
+    pub(super) migrating: Arc<Semaphore>,
     pub(super) listers: Vec<Arc<ListerCore>>,
     /// Endpoint without admission, for namespaces that the server creates itself.
     namespaces: Option<Endpoint>,
@@ -53,6 +56,7 @@ impl Registry {
             catalog: Arc::new(ArcSwap::from_pointee(catalog)),
             settings,
             changing: tokio::sync::Mutex::default(),
+            migrating: Arc::new(Semaphore::new(1)),
             listers,
             namespaces,
             tasks: Mutex::default(),

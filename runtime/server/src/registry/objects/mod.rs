@@ -22,5 +22,6 @@ pub(super) mod readers;
 pub(super) mod recent_conversions;
 pub(super) mod scale;
 mod schema_checks;
+pub(super) mod stored_form;
 pub(super) mod version_schema;
 pub(super) mod versioned_resource;

@@ -23,42 +23,63 @@ fn spoke() -> Option<Conversion> {
         hub_resource: None,
         method: ConversionMethod::InMemory(InMemoryConversion {
             json: None,
-            to_hub: Ok,
-            from_hub: Ok,
+            to_hub: |value| Ok(with_name(value, "age", "years")),
+            from_hub: |value| Ok(with_name(value, "years", "age")),
         }),
     })
 }
 
+fn with_name(mut value: Value, from: &str, to: &str) -> Value {
+    if let Some(fields) = value.as_object_mut()
+        && let Some(age) = fields.remove(from)
+    {
+        fields.insert(to.to_owned(), age);
+    }
+    value
+}
+
 macro_rules! age {
-    ($name:ident, $version:literal, $change:expr) => {
+    ($name:ident { $field:ident $(, $default:ident)? }, $version:literal, $change:expr) => {
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         pub(super) struct $name {
             metadata: ObjectMeta,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            $field: Option<i64>,
+            $(
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                #[schemars(extend("x-apiloom-default" = "earth"))]
+                $default: Option<String>,
+            )?
         }
         impl ApiType for $name {}
         resource!($name, $version, "Age", "ages", $change);
     };
 }
 
-age!(Old, "v1alpha1", |def| ResourceDef {
+age!(Old { age }, "v1alpha1", |def| ResourceDef {
     lifecycle: lifecycle("1.0", Some("1.3")),
     conversion: spoke(),
     ..def
 });
-age!(Middle, "v1beta1", |def| ResourceDef {
+age!(Middle { age }, "v1beta1", |def| ResourceDef {
     lifecycle: lifecycle("1.1", None),
     conversion: spoke(),
     ..def
 });
-age!(New, "v1", |def| ResourceDef {
+age!(New { years, planet }, "v1", |def| ResourceDef {
     lifecycle: lifecycle("1.3", None),
     storage: true,
     ..def
 });
 
 /// A builder with three versions of a kind, at release 1.4.
-fn ages(store: &Arc<Memory>, emulated: &[&str]) -> RegistryBuilder {
-    let mut builder = Registry::builder(Arc::clone(store) as Arc<dyn Storage>);
+pub(super) fn ages(store: &Arc<Memory>, emulated: &[&str]) -> RegistryBuilder {
+    ages_over(Arc::clone(store) as Arc<dyn Storage>, emulated)
+}
+
+/// As [`ages`], over any store.
+pub(super) fn ages_over(store: Arc<dyn Storage>, emulated: &[&str]) -> RegistryBuilder {
+    let mut builder = Registry::builder(store);
     builder.group(GroupDef {
         name: GROUP.into(),
         versions: vec!["v1".into(), "v1beta1".into(), "v1alpha1".into()].into(),

@@ -21,6 +21,7 @@ mod graceful;
 mod list;
 mod listed;
 mod managed_fields;
+mod migration;
 mod namespaces;
 mod other_versions;
 mod patch;

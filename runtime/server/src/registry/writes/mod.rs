@@ -9,6 +9,7 @@ pub(super) mod draft;
 pub(super) mod field_manager;
 mod graceful;
 pub(super) mod managed;
+pub(super) mod migrate;
 pub(super) mod patch;
 pub(super) mod results;
 pub(super) mod scale;

@@ -1,0 +1,88 @@
+//! migrate: stores an object again if its stored bytes are stale, without changing it.
+//!
+//! The write has the revision of those bytes as its precondition, so it never undoes the write of a client. It runs
+//! neither admission nor validation nor the strategy: the object is what it was, so it must not be refused now.
+
+use std::sync::Arc;
+
+use apiloom_meta::ApiError;
+use apiloom_storage::{Entry, StorageError};
+
+use super::Writes;
+use crate::registry::large::OffThread;
+use crate::registry::objects::kind_version::VersionIndex;
+use crate::registry::options::RequestContext;
+
+/// The result for one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Migrated {
+    /// Its stored bytes are not stale.
+    Current(VersionIndex),
+    /// It was stored again, or would be without a dry run. Its bytes had this version.
+    Rewritten(VersionIndex),
+    /// It was deleted meanwhile.
+    Deleted,
+}
+
+/// Why an object could not be migrated.
+#[derive(Debug)]
+pub(crate) enum MigrateError {
+    /// The object is damaged, cannot be converted, or the store refuses it. Others may succeed.
+    Object(ApiError),
+    /// The store cannot be reached.
+    Store(ApiError),
+}
+
+impl Writes {
+    /// Stores an object again if its bytes are stale. After a conflict it starts again with the object that another
+    /// writer stored, which mostly is not stale. The resource must be of the storage version.
+    ///
+    /// # Errors
+    /// See [`MigrateError`].
+    pub(crate) async fn migrate(
+        &self,
+        entry: Entry,
+        dry_run: bool,
+    ) -> Result<Migrated, MigrateError> {
+        let ctx = RequestContext::default();
+        self.resource.reserve(&ctx, entry.value.len()).await;
+        let migrate = Box::pin(self.migrate_off_thread(entry, dry_run));
+        OffThread::new(&ctx, migrate).await
+    }
+
+    async fn migrate_off_thread(
+        &self,
+        mut entry: Entry,
+        dry_run: bool,
+    ) -> Result<Migrated, MigrateError> {
+        let kind = &self.resource.kind;
+        loop {
+            let form = kind.stored_form(&entry).await;
+            let (prepared, version) = form.map_err(MigrateError::Object)?;
+            if prepared.stored == entry.value {
+                return Ok(Migrated::Current(version));
+            }
+            if dry_run {
+                return Ok(Migrated::Rewritten(version));
+            }
+            let prepared = Arc::new(prepared);
+            let expected = Some(entry.revision);
+            entry = match self.store(&entry.key, &prepared, expected).await {
+                Ok(_) => return Ok(Migrated::Rewritten(version)),
+                Err(StorageError::Conflict { present, .. }) => match present {
+                    Some(present) => *present,
+                    None => return Ok(Migrated::Deleted),
+                },
+                Err(error) => {
+                    let is_of_store = matches!(error, StorageError::Unavailable(_));
+                    let error = kind.error(error, "update");
+                    return Err(if is_of_store {
+                        MigrateError::Store(error)
+                    } else {
+                        MigrateError::Object(error)
+                    });
+                }
+            };
+        }
+    }
+}
