@@ -94,11 +94,19 @@ impl<'a> Accepts<'a> {
     pub(crate) fn clauses(&self) -> &[Clause<'a>] {
         self.clauses.get_or_init(|| accepted(self.headers))
     }
+
+    /// The media type that is preferred among the offered ones: by clause first. Parameters of clauses are ignored.
+    pub(crate) fn choose<'o>(&self, offered: &[&'o str]) -> Option<&'o str> {
+        self.clauses()
+            .iter()
+            .find_map(|clause| offered.iter().find(|offered| clause.matches(offered)))
+            .copied()
+    }
 }
 
 /// Parses the clauses of a request, in order of preference; equal ones stay in the order sent. Without the header,
 /// `*/*` is accepted.
-pub(crate) fn accepted(headers: &HeaderMap) -> Vec<Clause<'_>> {
+fn accepted(headers: &HeaderMap) -> Vec<Clause<'_>> {
     let values = headers.get_all(ACCEPT);
     let given = || values.iter().filter_map(|value| value.to_str().ok());
     let says_nothing = given().all(|value| value.trim().is_empty());

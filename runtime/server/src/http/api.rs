@@ -362,18 +362,21 @@ impl Inner {
             return answer;
         }
         if request.uri.path().starts_with("/openapi/") {
-            return self.openapi(request).await.transpose();
+            return self.openapi(call).await.transpose();
         }
-        match self.metrics.respond(request) {
+        match self.metrics.respond(request, &call.accepts) {
             Some(answer) => Some(Ok(answer)),
             None => self.health.respond(request).await.map(Ok),
         }
     }
 
     /// The first request builds the document, which is slow for many kinds, so it runs in a blocking thread.
-    async fn openapi(&self, request: &Parts) -> Result<Option<Response<Body>>, ApiError> {
-        let (openapi, request) = (Arc::clone(&self.openapi), request.clone());
-        tokio::task::spawn_blocking(move || openapi.respond(&request))
+    async fn openapi(&self, call: &Call<'_>) -> Result<Option<Response<Body>>, ApiError> {
+        let chosen = call
+            .accepts
+            .choose(OpenApi::media_types(call.request.uri.path()));
+        let (openapi, request) = (Arc::clone(&self.openapi), call.request.clone());
+        tokio::task::spawn_blocking(move || openapi.respond(&request, chosen))
             .await
             .map_err(|error| ApiError::internal(error.to_string()))
     }

@@ -4,9 +4,12 @@
 //! All documents are built once per catalog; equal catalogs give equal bytes.
 
 mod documents;
+mod messages;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use apiloom_meta::kind::ProtobufMessage;
 use apiloom_meta::{ApiError, codec};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, VARY};
@@ -15,7 +18,7 @@ use http::{HeaderValue, Response};
 
 use super::accept::{Accepts, Clause};
 use super::error::only_get;
-use super::format::Writer;
+use super::format::{Sink, Writer};
 use super::negotiate::{choose, not_acceptable};
 use super::query::Query;
 use super::response::{ok, ok_as};
@@ -24,11 +27,14 @@ use super::static_doc::{StaticDoc, conditional};
 use super::{Body, ServerInfo};
 use crate::registry::Catalog;
 
+use documents::Document;
+use messages::{GROUP_DISCOVERY_LIST, json_of_message};
+
 /// The discovery documents of a server.
 #[derive(Debug)]
 pub struct Discovery {
     /// Legacy documents by path, without trailing slash.
-    legacy: BTreeMap<String, Bytes>,
+    legacy: BTreeMap<String, Document>,
     /// Aggregated documents; only for `/api` and `/apis`.
     aggregated: BTreeMap<&'static str, StaticDoc>,
     /// Paths in the list at `/` in addition to those of `legacy`.
@@ -84,7 +90,7 @@ impl Discovery {
     /// Responds to a request for a discovery document or the list of paths; `None` for other paths.
     ///
     /// # Errors
-    /// MethodNotAllowed for other methods than GET; NotAcceptable if `Accept` contains neither JSON nor YAML.
+    /// MethodNotAllowed for other methods than GET; NotAcceptable if `Accept` contains no format.
     pub(super) fn respond(
         &self,
         request: &Parts,
@@ -134,18 +140,19 @@ fn varying(mut response: Response<Body>) -> Response<Body> {
 fn document(
     request: &Parts,
     wanted: DocumentRequest,
-    legacy: &Bytes,
+    legacy: &Document,
     aggregated: Option<&StaticDoc>,
 ) -> Response<Body> {
     let content_type = wanted.content_type();
+    let legacy = || encode(&legacy.json, legacy.message, wanted.format);
     match aggregated {
         Some(doc) if wanted.aggregated => {
-            let body = || encode(doc.bytes(), wanted.format);
+            let body = || encode(doc.bytes(), &GROUP_DISCOVERY_LIST, wanted.format);
             conditional(&request.headers, doc.hash(), content_type, "public", body)
         }
         // The path has two documents, so caches must distinguish by Accept.
-        Some(_) => varying(ok_as(content_type, encode(legacy, wanted.format))),
-        None => ok_as(content_type, encode(legacy, wanted.format)),
+        Some(_) => varying(ok_as(content_type, legacy())),
+        None => ok_as(content_type, legacy()),
     }
 }
 
@@ -155,9 +162,7 @@ fn negotiate(
     query: &Query,
     has_aggregated: bool,
 ) -> Result<DocumentRequest, ApiError> {
-    let fits = |clause: &Clause<'_>, writer: &dyn Writer| {
-        asks_for_aggregated(clause, has_aggregated).filter(|_| !writer.needs_message())
-    };
+    let fits = |clause: &Clause<'_>, _: &dyn Writer| asks_for_aggregated(clause, has_aggregated);
     let (format, aggregated) = choose(accepts, query, fits).ok_or_else(not_acceptable)?;
     Ok(DocumentRequest { aggregated, format })
 }
@@ -176,11 +181,19 @@ fn asks_for_aggregated(clause: &Clause<'_>, has_aggregated: bool) -> Option<bool
 }
 
 /// Encodes a document, which is kept as compact JSON with a newline.
-fn encode(json: &Bytes, format: &dyn Writer) -> Bytes {
+fn encode(json: &Bytes, message: &'static ProtobufMessage, format: &dyn Writer) -> Bytes {
     if format.end_of_json().is_some() {
         return json.clone();
     }
-    format.document(&|out| out.json(json.trim_ascii_end()), json.len())
+    let mut text = Cow::Borrowed(json.trim_ascii_end());
+    if format.needs_message() {
+        text = json_of_message(json.trim_ascii_end(), message);
+    }
+    let show = |out: &mut dyn Sink| {
+        out.describe(message);
+        out.json(&text);
+    };
+    format.document(&show, json.len())
 }
 
 #[cfg(test)]

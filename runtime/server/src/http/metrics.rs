@@ -22,7 +22,7 @@ use prometheus_client::registry::Registry;
 use self::series::Requests;
 pub(super) use self::series::verb_label;
 pub use self::series::{RequestLabels, RequestOutcome};
-use super::accept::accepted;
+use super::accept::Accepts;
 use super::response::ok;
 use super::{Body, ServerInfo};
 
@@ -265,21 +265,13 @@ impl Metrics {
     }
 
     /// Responds to `/metrics`; `None` for other paths.
-    pub fn respond(&self, request: &Parts) -> Option<Response<Body>> {
+    pub(crate) fn respond(&self, request: &Parts, accepts: &Accepts<'_>) -> Option<Response<Body>> {
         if request.uri.path() != "/metrics" {
             return None;
         }
-        let open_metrics = accepted(&request.headers).iter().find_map(|clause| {
-            match (
-                clause.matches("application/openmetrics-text"),
-                clause.matches("text/plain"),
-            ) {
-                (_, true) => Some(false),
-                (open_metrics, false) => open_metrics.then_some(true),
-            }
-        });
-        Some(match open_metrics {
-            Some(true) => ok(
+        const OPEN_METRICS: &str = "application/openmetrics-text";
+        Some(match accepts.choose(&["text/plain", OPEN_METRICS]) {
+            Some(OPEN_METRICS) => ok(
                 exposition::OPEN_METRICS,
                 exposition::open_metrics(&self.registry),
             ),

@@ -8,6 +8,7 @@ use apiloom_meta::kind::{
 };
 use apiloom_meta::schema::{CrdSchema, Metadata};
 use apiloom_meta::{ApiError, GroupVersionKind, JsonPath, Resource as _, ResourceDef};
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::BodyExt;
@@ -17,7 +18,8 @@ use tokio::time::Instant;
 use super::accept::Accepts;
 use super::discovery::Discovery;
 use super::error::respond;
-use super::openapi::{KindSource, Source};
+use super::metrics::Metrics;
+use super::openapi::{KindSource, OpenApi, Source};
 use super::served::{Group, Kind, Version};
 use super::{Api, Arrival, Body, Call, Query, RequestInfo};
 use crate::auth::{
@@ -97,12 +99,33 @@ pub(crate) fn discover(
     discovery.respond(request, (&accepts, &query))
 }
 
+impl OpenApi {
+    /// The response to a request that is not parsed yet.
+    pub(crate) fn respond_to(&self, request: &Parts) -> Option<Response<Body>> {
+        let accepts = Accepts::new(&request.headers);
+        self.respond(
+            request,
+            accepts.choose(Self::media_types(request.uri.path())),
+        )
+    }
+}
+
+impl Metrics {
+    /// The response to a request that is not parsed yet.
+    pub(crate) fn respond_to(&self, request: &Parts) -> Option<Response<Body>> {
+        self.respond(request, &Accepts::new(&request.headers))
+    }
+}
+
 /// The whole body as text.
 pub(crate) fn body(response: Response<Body>) -> String {
-    let collected = futures_util::FutureExt::now_or_never(response.into_body().collect())
-        .unwrap()
-        .unwrap();
-    String::from_utf8(collected.to_bytes().to_vec()).unwrap()
+    String::from_utf8(bytes(response).to_vec()).unwrap()
+}
+
+/// The whole body of a response.
+pub(crate) fn bytes(response: Response<Body>) -> Bytes {
+    let collected = futures_util::FutureExt::now_or_never(response.into_body().collect());
+    collected.unwrap().unwrap().to_bytes()
 }
 
 /// The value of a header.

@@ -66,7 +66,7 @@ mod tests {
     async fn wait_for(metrics: &Metrics, line: &str) {
         loop {
             let (request, ()) = Request::get("/metrics").body(()).unwrap().into_parts();
-            let response = metrics.respond(&request).unwrap();
+            let response = metrics.respond_to(&request).unwrap();
             let text = response.into_body().collect().await.unwrap().to_bytes();
             if String::from_utf8_lossy(&text)
                 .lines()

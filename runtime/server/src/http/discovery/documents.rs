@@ -3,14 +3,33 @@
 use std::collections::BTreeMap;
 
 use apiloom_meta::ResourceDef;
-use apiloom_meta::kind::{Scope, SmolStr, SubresourceDef, Verb};
+use apiloom_meta::kind::{ProtobufMessage, Scope, SmolStr, SubresourceDef, Verb};
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde::Serialize;
 
+use super::messages::{API_VERSIONS, GROUP, GROUP_LIST, RESOURCE_LIST};
 use crate::http::served::{Group, Kind, Version, sorted_verbs};
+
+/// A legacy document.
+#[derive(Clone, Debug)]
+pub(super) struct Document {
+    /// Compact JSON with a newline.
+    pub(super) json: Bytes,
+    /// Its message in Protobuf.
+    pub(super) message: &'static ProtobufMessage,
+}
+
+impl Document {
+    fn new(document: &impl Serialize, message: &'static ProtobufMessage) -> Self {
+        Self {
+            json: json(document),
+            message,
+        }
+    }
+}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -147,43 +166,42 @@ struct ResponseKind<'a> {
 }
 
 /// All legacy documents by path.
-pub(super) fn legacy(groups: &[Group<'_>], server_address: &str) -> BTreeMap<String, Bytes> {
+pub(super) fn legacy(groups: &[Group<'_>], server_address: &str) -> BTreeMap<String, Document> {
     let mut documents = BTreeMap::new();
     let (core, named): (Vec<_>, Vec<_>) = groups.iter().partition(|group| group.name.is_empty());
     let core_versions: Vec<&str> = core
         .iter()
         .flat_map(|group| group.versions.iter().map(|v| v.name))
         .collect();
-    documents.insert(
-        "/api".to_owned(),
-        json(&api_versions(core_versions, server_address)),
-    );
+    let versions = api_versions(core_versions, server_address);
+    documents.insert("/api".to_owned(), Document::new(&versions, &API_VERSIONS));
     for version in core.iter().flat_map(|group| &group.versions) {
         documents.insert(
             format!("/api/{}", version.name),
-            json(&resource_list("", version)),
+            Document::new(&resource_list("", version), &RESOURCE_LIST),
         );
     }
     let list = named
         .iter()
         .filter_map(|group| api_group(group, false))
         .collect();
-    documents.insert(
-        "/apis".to_owned(),
-        json(&ApiGroupList {
-            kind: "APIGroupList",
-            api_version: "v1",
-            groups: list,
-        }),
-    );
+    let list = ApiGroupList {
+        kind: "APIGroupList",
+        api_version: "v1",
+        groups: list,
+    };
+    documents.insert("/apis".to_owned(), Document::new(&list, &GROUP_LIST));
     for group in named {
         if let Some(document) = api_group(group, true) {
-            documents.insert(format!("/apis/{}", group.name), json(&document));
+            documents.insert(
+                format!("/apis/{}", group.name),
+                Document::new(&document, &GROUP),
+            );
         }
         for version in &group.versions {
             documents.insert(
                 format!("/apis/{}/{}", group.name, version.name),
-                json(&resource_list(group.name, version)),
+                Document::new(&resource_list(group.name, version), &RESOURCE_LIST),
             );
         }
     }

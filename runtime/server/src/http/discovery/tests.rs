@@ -65,7 +65,7 @@ fn a_subresource_of_another_kind_says_which() {
     defs[1].subresources = vec![scale()];
     let groups = wardle(&defs);
     let legacy = documents::legacy(&groups, "");
-    let text = std::str::from_utf8(&legacy["/apis/wardle.example.com/v1alpha1"]).unwrap();
+    let text = std::str::from_utf8(&legacy["/apis/wardle.example.com/v1alpha1"].json).unwrap();
     let expected = r#"{"name":"fischers/scale","singularName":"","namespaced":false,"group":"autoscaling","version":"v1","kind":"Scale","verbs":["get","update"]}"#;
     assert!(text.contains(expected), "{text}");
     let [_, (_, rest)] = documents::aggregated(&groups);
@@ -78,7 +78,7 @@ fn a_subresource_of_another_kind_says_which() {
 fn a_version_that_is_not_stored_has_the_hash_of_the_one_that_is() {
     let documents = documents::legacy(&wardle(&wardle_defs()), "");
     assert!(
-        std::str::from_utf8(&documents["/apis/wardle.example.com/v1beta1"])
+        std::str::from_utf8(&documents["/apis/wardle.example.com/v1beta1"].json)
             .unwrap()
             .contains("UHqNx5H3K7A=")
     );
@@ -125,8 +125,12 @@ fn a_registry_is_discovered() {
     let text = |path: &str| body(discover(&discovery, &get(path, &[])).unwrap().unwrap());
     assert_eq!(
         text("/api/v1"),
-        String::from_utf8(documents::legacy(&wardle(&wardle_defs()), "")["/api/v1"].to_vec())
-            .unwrap()
+        String::from_utf8(
+            documents::legacy(&wardle(&wardle_defs()), "")["/api/v1"]
+                .json
+                .to_vec()
+        )
+        .unwrap()
     );
     assert_eq!(
         text("/apis"),
@@ -156,6 +160,79 @@ fn documents_are_printed_for_people_and_as_yaml() {
     assert!(text("application/yaml").starts_with(
         "apiVersion: v1\nkind: APIGroup\nname: wardle.example.com\npreferredVersion:\n"
     ));
+}
+
+/// The content of a message as `number:text`, and of messages in it as `number{..}`, in the order in which they were sent.
+fn told(mut bytes: &[u8]) -> Option<String> {
+    let mut fields = Vec::new();
+    while let [key, rest @ ..] = bytes {
+        let number = key >> 3;
+        let (field, rest) = match (key & 7, rest) {
+            (0, [value, rest @ ..]) => (format!("{number}={value}"), rest),
+            // Up to 16,383 bytes.
+            (2, [low, high, rest @ ..]) if low & 0x80 != 0 => {
+                let length = usize::from(low & 0x7f) | usize::from(*high) << 7;
+                (part(number, rest.get(..length)?), &rest[length..])
+            }
+            (2, [length, rest @ ..]) => {
+                let length = usize::from(*length);
+                (part(number, rest.get(..length)?), &rest[length..])
+            }
+            _ => return None,
+        };
+        fields.push(field);
+        bytes = rest;
+    }
+    Some(fields.join(" "))
+}
+
+fn part(number: u8, bytes: &[u8]) -> String {
+    let is_text = |byte: &u8| (b' '..=b'~').contains(byte);
+    match told(bytes) {
+        _ if bytes.is_empty() => format!("{number}:"),
+        Some(message) if !bytes.iter().all(is_text) => format!("{number}{{{message}}}"),
+        _ => format!("{number}:{}", String::from_utf8_lossy(bytes)),
+    }
+}
+
+#[test]
+fn documents_are_messages_with_the_numbers_of_kubernetes() {
+    const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+    let check = |path: &str, accept: &str, expected: &str| {
+        let response = discover(&discovery(), &get(path, &[("accept", accept)]));
+        let response = response.unwrap().unwrap();
+        assert_eq!(header(&response, "content-type"), accept);
+        let body = crate::http::testing::bytes(response);
+        let envelope = body.strip_prefix(b"k8s\0").expect("the prefix");
+        assert_eq!(told(envelope).as_deref(), Some(expected), "{path}");
+    };
+    check(
+        "/api",
+        PROTOBUF,
+        "1{1: 2:APIVersions} 2{1:v1 2{1:0.0.0.0/0 2:127.0.0.1:6443}} 3: 4:",
+    );
+    let group = "1:wardle.example.com 2{1:wardle.example.com/v1beta1 2:v1beta1} 2{1:wardle.example.com/v1alpha1 2:v1alpha1} 3{1:wardle.example.com/v1beta1 2:v1beta1}";
+    check(
+        "/apis",
+        PROTOBUF,
+        &format!("1{{1:v1 2:APIGroupList}} 2{{1{{{group}}}}} 3: 4:"),
+    );
+    check(
+        "/apis/wardle.example.com",
+        PROTOBUF,
+        &format!("1{{1:v1 2:APIGroup}} 2{{{group}}} 3: 4:"),
+    );
+    // The verbs are a message of their own.
+    check(
+        "/api/v1",
+        PROTOBUF,
+        "1{1: 2:APIResourceList} 2{1:v1 2{1:namespaces 2=0 3:Namespace 4{1:create 1:delete 1:get 1:list 1:patch 1:update 1:watch} 5:ns 6:namespace 10:Q3oi5N2YM8M=} 2{1:namespaces/finalize 2=0 3:Namespace 4{1:update} 6:} 2{1:namespaces/status 2=0 3:Namespace 4{1:get 1:patch 1:update} 6:}} 3: 4:",
+    );
+    check(
+        "/api",
+        &format!("{PROTOBUF};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"),
+        "1{1:apidiscovery.k8s.io/v2 2:APIGroupDiscoveryList} 2{1: 2{1: 2{1:v1 2{1:namespaces 2{1: 2: 3:Namespace} 3:Cluster 4:namespace 5:create 5:delete 5:get 5:list 5:patch 5:update 5:watch 6:ns 8{1:finalize 2{1: 2: 3:Namespace} 4:update} 8{1:status 2{1: 2: 3:Namespace} 4:get 4:patch 4:update}} 3:Current}}} 3: 4:",
+    );
 }
 
 #[test]
@@ -195,12 +272,20 @@ fn accept_chooses_the_form() {
     check("/apis", &format!("{v2beta1},application/json"), json);
     check("/apis", v2beta1, None);
     check("/apis", "*/*", json);
+    let protobuf = "application/vnd.kubernetes.protobuf";
     check(
         "/apis",
-        "application/vnd.kubernetes.protobuf,application/json",
-        json,
+        &format!("{protobuf},application/json"),
+        Some(protobuf),
     );
-    check("/apis", "application/vnd.kubernetes.protobuf", None);
+    check("/apis", "application/json;q=0.5,*/*;q=0.1", json);
+    let v2_protobuf = format!("{protobuf};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+    check("/apis", &format!("{v2_protobuf},{V2}"), Some(&v2_protobuf));
+    check(
+        "/apis/wardle.example.com",
+        &format!("{v2_protobuf},{protobuf}"),
+        Some(protobuf),
+    );
     check("/apis/wardle.example.com", V2, None);
     check(
         "/apis/wardle.example.com",

@@ -31,7 +31,7 @@ fn outcome(code: u16) -> RequestOutcome {
 }
 
 fn text(metrics: &Metrics) -> String {
-    body(metrics.respond(&get("/metrics", &[])).unwrap())
+    body(metrics.respond_to(&get("/metrics", &[])).unwrap())
 }
 
 fn check(metrics: &Metrics, lines: &[&str]) {
@@ -206,7 +206,7 @@ fn scrapers_get_the_format_they_ask_for() {
         let metrics = metrics();
         metrics.request(labels(), &outcome(200));
         let response = metrics
-            .respond(&get("/metrics", &[("accept", accept)]))
+            .respond_to(&get("/metrics", &[("accept", accept)]))
             .unwrap();
         assert_eq!(header(&response, "content-type"), content_type, "{accept}");
         let open = content_type == exposition::OPEN_METRICS;
@@ -221,7 +221,7 @@ fn scrapers_get_the_format_they_ask_for() {
     check("text/plain;version=0.0.4", exposition::TEXT);
     check("*/*", exposition::TEXT);
     check("", exposition::TEXT);
-    assert!(metrics().respond(&get("/metrics/", &[])).is_none());
+    assert!(metrics().respond_to(&get("/metrics/", &[])).is_none());
 }
 
 #[test]

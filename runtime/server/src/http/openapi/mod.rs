@@ -29,7 +29,6 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::Body;
-use super::accept::accepted;
 use super::query::Query;
 use super::response::{ok, status};
 use super::served::served;
@@ -184,9 +183,10 @@ struct V3 {
 }
 
 const JSON: &str = "application/json";
-/// Media type of v2 as protobuf. Clients accept it in two spellings, of which the older one is not a valid media type.
+/// Media type of v2 as protobuf. Clients accept it in two spellings, of which the one with `@` is not a valid media type.
 const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-const PROTOBUF_ASKED: [&str; 2] = [
+const V2_TYPES: &[&str] = &[
+    JSON,
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
     PROTOBUF,
 ];
@@ -219,18 +219,34 @@ impl OpenApi {
             .chain(documents)
     }
 
-    /// Responds to `/openapi/v2`, `/openapi/v3` and below; `None` for other paths.
-    pub fn respond(&self, request: &Parts) -> Option<Response<Body>> {
-        match request.uri.path().strip_prefix("/openapi/")? {
-            "v2" => Some(self.respond_v2(request)),
-            "v3" | "v3/" => Some(ok(JSON, self.v3().index.clone())),
-            path => Some(self.respond_v3(request, path.strip_prefix("v3/")?)),
+    /// The media types in which a document is offered, as clients spell them.
+    pub(crate) fn media_types(path: &str) -> &'static [&'static str] {
+        if path == "/openapi/v2" {
+            V2_TYPES
+        } else {
+            &[JSON]
         }
     }
 
-    fn respond_v2(&self, request: &Parts) -> Response<Body> {
-        let Some((document, content_type)) = self.v2_as_accepted(request) else {
-            return status(StatusCode::NOT_ACCEPTABLE);
+    /// Responds to `/openapi/v2`, `/openapi/v3` and below, in the media type which was chosen among
+    /// [`OpenApi::media_types`]; `None` for other paths.
+    pub(crate) fn respond(
+        &self,
+        request: &Parts,
+        chosen: Option<&'static str>,
+    ) -> Option<Response<Body>> {
+        match request.uri.path().strip_prefix("/openapi/")? {
+            "v2" => Some(self.respond_v2(request, chosen)),
+            "v3" | "v3/" => Some(ok(JSON, self.v3().index.clone())),
+            path => Some(self.respond_v3(request, chosen, path.strip_prefix("v3/")?)),
+        }
+    }
+
+    fn respond_v2(&self, request: &Parts, chosen: Option<&'static str>) -> Response<Body> {
+        let (document, content_type) = match chosen {
+            None => return status(StatusCode::NOT_ACCEPTABLE),
+            Some(JSON) => (self.v2_json(), JSON),
+            Some(_) => (self.v2_protobuf(), PROTOBUF),
         };
         let fresh = is_fresh(&request.headers, document.hash()) || self.is_unmodified(request);
         let mut response = if fresh {
@@ -249,24 +265,15 @@ impl OpenApi {
         response
     }
 
-    /// The document in the first accepted format, and its media type.
-    fn v2_as_accepted(&self, request: &Parts) -> Option<(&PackedDoc, &'static str)> {
-        let build = || Source::v2(self.sources.iter());
-        accepted(&request.headers).iter().find_map(|clause| {
-            if clause.matches(JSON) {
-                let document = self
-                    .v2
-                    .get_or_init(|| PackedDoc::new(build().to_string().as_bytes()));
-                return Some((document, JSON));
-            }
-            PROTOBUF_ASKED
-                .iter()
-                .any(|form| clause.matches(form))
-                .then(|| {
-                    let pack = || PackedDoc::new(&protobuf::document(&build()));
-                    (self.v2_protobuf.get_or_init(pack), PROTOBUF)
-                })
-        })
+    fn v2_json(&self) -> &PackedDoc {
+        let document = || Source::v2(self.sources.iter()).to_string();
+        self.v2
+            .get_or_init(|| PackedDoc::new(document().as_bytes()))
+    }
+
+    fn v2_protobuf(&self) -> &PackedDoc {
+        let document = || protobuf::document(&Source::v2(self.sources.iter()));
+        self.v2_protobuf.get_or_init(|| PackedDoc::new(&document()))
     }
 
     /// Evaluates `If-Modified-Since`, which is ignored if there is an `If-None-Match`.
@@ -284,11 +291,16 @@ impl OpenApi {
             && asked.is_some_and(|asked| seconds(asked) >= seconds(self.since))
     }
 
-    fn respond_v3(&self, request: &Parts, path: &str) -> Response<Body> {
+    fn respond_v3(
+        &self,
+        request: &Parts,
+        chosen: Option<&'static str>,
+        path: &str,
+    ) -> Response<Body> {
         let Some(document) = self.v3().documents.get(path) else {
             return status(StatusCode::NOT_FOUND);
         };
-        if !takes_json(request) {
+        if chosen.is_none() {
             return status(StatusCode::NOT_ACCEPTABLE);
         }
         let query = Query::of(&request.uri);
@@ -356,12 +368,6 @@ impl OpenApi {
 
 fn location(path: &str, document: &PackedDoc) -> String {
     format!("/openapi/v3/{path}?hash={}", document.hash())
-}
-
-fn takes_json(request: &Parts) -> bool {
-    accepted(&request.headers)
-        .iter()
-        .any(|clause| clause.matches(JSON))
 }
 
 /// Inserts a header whose value is a path or date of the server, which is always valid.

@@ -26,14 +26,20 @@ fn patches(def: &ResourceDef, sub: Option<&SubresourceDef>) -> Vec<&'static str>
     .collect()
 }
 
-/// The formats that documents list: JSON and YAML.
-fn writers() -> impl Iterator<Item = &'static dyn Writer> {
-    format::writers().filter(|writer| !writer.needs_message())
+/// The formats of the objects of a kind.
+fn writers(def: &ResourceDef) -> impl Iterator<Item = &'static dyn Writer> {
+    let has_message = def.protobuf.is_some();
+    format::writers().filter(move |writer| has_message || !writer.needs_message())
 }
 
-/// The media types of objects.
-fn formats() -> Vec<&'static str> {
-    writers().map(|writer| writer.media_type()).collect()
+/// The media types of the objects of a kind.
+fn formats(def: &ResourceDef) -> Vec<&'static str> {
+    writers(def).map(|writer| writer.media_type()).collect()
+}
+
+/// The media types of the documents that are no objects of a kind.
+fn all_formats() -> Vec<&'static str> {
+    format::media_types().collect()
 }
 
 /// Adds the operations of a kind and its subresources.
@@ -95,7 +101,7 @@ pub(super) fn add_discovery(group: &str, version: &str, paths: &mut Map<String, 
         "operationId": format!("get{}APIResources", operation_infix(group, version)),
         "tags": [tag(group, version)],
         "description": "Lists the resources of this group and version.",
-        "responses": responses(&[("200", "OK")], &reference(&meta("APIResourceList")), &formats()),
+        "responses": responses(&[("200", "OK")], &reference(&meta("APIResourceList")), &all_formats()),
     });
     paths.insert(path, json!({ "get": get }));
 }
@@ -183,7 +189,7 @@ impl Operations<'_> {
         let id = format!("delete{infix}Collection{namespaced}{}", self.def.kind);
         let text = format!("Deletes the {} that match.", self.objects());
         let status = reference(&meta("Status"));
-        let answers = responses(&[("200", "OK")], &status, &formats());
+        let answers = responses(&[("200", "OK")], &status, &formats(self.def));
         delete_body(self.operation("deletecollection", &id, &text, answers))
     }
 
@@ -225,7 +231,7 @@ impl Operations<'_> {
         let answers = responses(
             &[("200", "OK"), ("202", "Accepted")],
             &reference(&answer),
-            &formats(),
+            &formats(self.def),
         );
         delete_body(self.operation("delete", &self.id("delete", None), &text, answers))
     }
@@ -285,13 +291,13 @@ impl Operations<'_> {
 
     fn with_body(&self, mut operation: Value, sub: Option<&SubresourceDef>) -> Value {
         let component = self.component(sub.and_then(|sub| sub.input.as_ref()));
-        operation["requestBody"] = body(&reference(&component), &formats(), true);
+        operation["requestBody"] = body(&reference(&component), &formats(self.def), true);
         operation
     }
 
     fn objects_as(&self, answers: &[(&str, &str)], sub: Option<&SubresourceDef>) -> Value {
         let component = self.component(sub.and_then(|sub| sub.output.as_ref()));
-        responses(answers, &reference(&component), &formats())
+        responses(answers, &reference(&component), &formats(self.def))
     }
 
     /// The component of a kind; of the object's own kind for `None`.
@@ -306,10 +312,10 @@ impl Operations<'_> {
         let mut all = responses(
             &[("200", "OK")],
             &reference(&components::list_name(self.def)),
-            &formats(),
+            &formats(self.def),
         );
         if self.def.has_verb(Verb::Watch) {
-            for stream in writers().filter_map(|writer| writer.stream()) {
+            for stream in writers(self.def).filter_map(|writer| writer.stream()) {
                 let schema = json!({ "schema": reference(&meta("WatchEvent")) });
                 all["200"]["content"][stream.listed_type()] = schema;
             }
@@ -323,7 +329,7 @@ fn name_of(sub: Option<&SubresourceDef>) -> &str {
 }
 
 fn delete_body(mut operation: Value) -> Value {
-    operation["requestBody"] = body(&reference(&meta("DeleteOptions")), &formats(), false);
+    operation["requestBody"] = body(&reference(&meta("DeleteOptions")), &all_formats(), false);
     operation
 }
 

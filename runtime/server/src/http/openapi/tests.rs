@@ -299,7 +299,7 @@ fn v2_says_what_it_can() {
 fn the_index_leads_to_documents_that_never_change() {
     let openapi = openapi();
     let index: Value =
-        serde_json::from_str(&body(openapi.respond(&get("/openapi/v3", &[])).unwrap())).unwrap();
+        serde_json::from_str(&body(openapi.respond_to(&get("/openapi/v3", &[])).unwrap())).unwrap();
     assert_eq!(
         keys(&index["paths"]),
         [
@@ -311,7 +311,7 @@ fn the_index_leads_to_documents_that_never_change() {
     let url = index["paths"]["apis/wardle.example.com/v1alpha1"]["serverRelativeURL"]
         .as_str()
         .unwrap();
-    let response = openapi.respond(&get(url, &[])).unwrap();
+    let response = openapi.respond_to(&get(url, &[])).unwrap();
     assert_eq!(header(&response, "cache-control"), "public, immutable");
     assert!(header(&response, "expires").ends_with(" GMT"));
     let text = body(response);
@@ -325,7 +325,7 @@ fn the_index_leads_to_documents_that_never_change() {
 #[test]
 fn a_wrong_hash_leads_to_the_right_one() {
     let response = openapi()
-        .respond(&get("/openapi/v3/api/v1?hash=AB&timeout=32s", &[]))
+        .respond_to(&get("/openapi/v3/api/v1?hash=AB&timeout=32s", &[]))
         .unwrap();
     assert_eq!(response.status(), StatusCode::MOVED_PERMANENTLY);
     assert!(header(&response, "location").starts_with("/openapi/v3/api/v1?hash="));
@@ -336,23 +336,23 @@ fn documents_are_sent_once() {
     let openapi = openapi();
     for path in ["/openapi/v3/api/v1", "/openapi/v2"] {
         let first = openapi
-            .respond(&get(path, &[("accept-encoding", "gzip")]))
+            .respond_to(&get(path, &[("accept-encoding", "gzip")]))
             .unwrap();
         assert_eq!(header(&first, "content-encoding"), "gzip");
         let etag = header(&first, "etag").to_owned();
         let second = openapi
-            .respond(&get(path, &[("if-none-match", &etag)]))
+            .respond_to(&get(path, &[("if-none-match", &etag)]))
             .unwrap();
         assert_eq!(second.status(), StatusCode::NOT_MODIFIED);
         assert_eq!(body(second), "");
     }
     let since = header(
-        &openapi.respond(&get("/openapi/v2", &[])).unwrap(),
+        &openapi.respond_to(&get("/openapi/v2", &[])).unwrap(),
         "last-modified",
     )
     .to_owned();
     let unmodified = openapi
-        .respond(&get("/openapi/v2", &[("if-modified-since", &since)]))
+        .respond_to(&get("/openapi/v2", &[("if-modified-since", &since)]))
         .unwrap();
     assert_eq!(unmodified.status(), StatusCode::NOT_MODIFIED);
     let other = [
@@ -361,7 +361,7 @@ fn documents_are_sent_once() {
     ];
     assert_eq!(
         openapi
-            .respond(&get("/openapi/v2", &other))
+            .respond_to(&get("/openapi/v2", &other))
             .unwrap()
             .status(),
         StatusCode::OK
@@ -372,7 +372,7 @@ fn documents_are_sent_once() {
 fn codes_without_a_body() {
     let check = |path: &str, accept: &str, code: StatusCode| {
         let response = openapi()
-            .respond(&request(Method::GET, path, &[("accept", accept)]))
+            .respond_to(&request(Method::GET, path, &[("accept", accept)]))
             .unwrap();
         assert_eq!(response.status(), code, "{path} {accept}");
         assert!(
@@ -398,8 +398,8 @@ fn codes_without_a_body() {
         "application/x+protobuf, application/json",
         StatusCode::OK,
     );
-    assert!(openapi().respond(&get("/openapi/v4", &[])).is_none());
-    assert!(openapi().respond(&get("/openapi", &[])).is_none());
+    assert!(openapi().respond_to(&get("/openapi/v4", &[])).is_none());
+    assert!(openapi().respond_to(&get("/openapi", &[])).is_none());
 }
 
 #[test]
@@ -407,12 +407,12 @@ fn client_go_gets_v2_as_protobuf() {
     let asked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     let openapi = openapi();
     let response = openapi
-        .respond(&get("/openapi/v2", &[("accept", asked)]))
+        .respond_to(&get("/openapi/v2", &[("accept", asked)]))
         .unwrap();
     assert_eq!(header(&response, "content-type"), PROTOBUF);
     let etag = header(&response, "etag").to_owned();
     let json = openapi
-        .respond(&get(
+        .respond_to(&get(
             "/openapi/v2",
             &[("accept", &format!("application/json,{asked}"))],
         ))
@@ -425,7 +425,7 @@ fn client_go_gets_v2_as_protobuf() {
 fn a_registry_documents_its_namespaces() {
     let openapi = OpenApi::new(&super::super::testing::bare_registry().catalog());
     let document: Value = serde_json::from_str(&body(
-        openapi.respond(&get("/openapi/v3/api/v1", &[])).unwrap(),
+        openapi.respond_to(&get("/openapi/v3/api/v1", &[])).unwrap(),
     ))
     .unwrap();
     let namespace = &document["components"]["schemas"]["io.k8s.api.core.v1.Namespace"];
