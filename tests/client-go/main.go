@@ -1,6 +1,7 @@
-// Drives a server of core kinds (tests/ports/core) with client-go: typed, dynamic and metadata clients, discovery,
-// pages, watches and informers. The argument is a kubeconfig. Each check has a line of output; when one failed, the
-// program ends with 1.
+// Drives a server with client-go: typed, dynamic and metadata clients, discovery, pages, watches and informers. The
+// arguments are a kubeconfig and what the server serves: `core-kinds`, the kinds of tests/ports/core, by which typed clients
+// speak JSON, or `built-in`, the built-in kinds and those of wardle, by which they speak Protobuf. Each check has a line of
+// output; when one failed, the program ends with 1.
 package main
 
 import (
@@ -24,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -38,11 +40,14 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 
 // suite is what every check has: the clients of one server.
 type suite struct {
-	config    *rest.Config
-	core      typed.CoreV1Interface
-	dynamic   dynamic.Interface
-	metadata  metadata.Interface
-	discovery *discovery.DiscoveryClient
+	config       *rest.Config
+	core         typed.CoreV1Interface
+	coordination coordination.CoordinationV1Interface
+	dynamic      dynamic.Interface
+	metadata     metadata.Interface
+	discovery    *discovery.DiscoveryClient
+	// What was sent and received by the typed clients and by the metadata client.
+	traffic *traffic
 }
 
 // check is one check: its name, and what it does in a namespace of its own.
@@ -51,23 +56,31 @@ type check struct {
 	run  func(ctx context.Context, s *suite, namespace string) error
 }
 
-var checks = []check{
-	{"discovery", discover},
+// Those that need no other kind than ConfigMap.
+var common = []check{
 	{"errors", refusals},
 	{"conflicts", conflicts},
 	{"patches", patches},
 	{"pages", pages},
 	{"watch", watches},
 	{"informers", informers},
-	{"versions", versions},
 	{"metadata", partial},
-	{"status", status},
 	{"deletion", deletion},
+}
+
+var coreKinds = []check{
+	{"discovery", discover},
+	{"versions", versions},
+	{"status", status},
 }
 
 func main() {
 	failed := false
-	s, err := connect(os.Args[1])
+	checks, contentType := append(coreKinds, common...), runtime.ContentTypeJSON
+	if os.Args[2] == "built-in" {
+		checks, contentType = append(builtIn, common...), runtime.ContentTypeProtobuf
+	}
+	s, err := connect(os.Args[1], contentType)
 	if err != nil {
 		fmt.Println("connect:", err)
 		os.Exit(1)
@@ -81,6 +94,9 @@ func main() {
 			err = check.run(ctx, s, namespace.Name)
 		}
 		cancel()
+		if err == nil {
+			err = s.traffic.only(contentType)
+		}
 		if err != nil {
 			fmt.Printf("%s: %v\n", check.name, err)
 			failed = true
@@ -93,21 +109,34 @@ func main() {
 	}
 }
 
-func connect(kubeconfig string) (*suite, error) {
+func connect(kubeconfig, contentType string) (*suite, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.QPS = -1
-	config.ContentType = runtime.ContentTypeJSON
-	s := &suite{config: config}
-	if s.core, err = typed.NewForConfig(config); err != nil {
+	s := &suite{config: config, traffic: &traffic{}}
+	// As controllers are configured, and as newer releases do by themselves.
+	ofTyped := rest.CopyConfig(config)
+	ofTyped.Wrap(s.traffic.record)
+	ofTyped.ContentType = contentType
+	if contentType != runtime.ContentTypeJSON {
+		ofTyped.AcceptContentTypes = contentType + "," + runtime.ContentTypeJSON
+	}
+	if s.core, err = typed.NewForConfig(ofTyped); err != nil {
+		return nil, err
+	}
+	if s.coordination, err = coordination.NewForConfig(ofTyped); err != nil {
 		return nil, err
 	}
 	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	if s.metadata, err = metadata.NewForConfig(config); err != nil {
+	ofMetadata := rest.CopyConfig(config)
+	if contentType != runtime.ContentTypeJSON {
+		ofMetadata.Wrap(s.traffic.record)
+	}
+	if s.metadata, err = metadata.NewForConfig(ofMetadata); err != nil {
 		return nil, err
 	}
 	s.discovery, err = discovery.NewDiscoveryClientForConfig(config)
@@ -181,7 +210,7 @@ func refusals(ctx context.Context, s *suite, namespace string) error {
 	if !errors.IsNotFound(err) {
 		return fmt.Errorf("create in a namespace that is not there: %v", err)
 	}
-	_, err = s.core.Secrets(namespace).List(ctx, meta.ListOptions{})
+	_, err = s.core.Pods(namespace).List(ctx, meta.ListOptions{})
 	if !errors.IsNotFound(err) {
 		return fmt.Errorf("list of a kind that is not served: %v", err)
 	}

@@ -1,4 +1,5 @@
-//! A program of client-go (`tests/client-go`), built with what `tests/tools` obtains, against a server of core kinds.
+//! A program of client-go (`tests/client-go`), built with what `tests/tools` obtains, against a server of core kinds and one of
+//! the built-in kinds.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,11 +8,17 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use apiloom_tests::{Server, build, repository};
 
-/// Builds the program; Go's own cache makes this fast after the first time.
-fn program() -> PathBuf {
+/// Builds the program once; Go's own cache makes this fast after the first time.
+fn program() -> &'static PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(build_program)
+}
+
+fn build_program() -> PathBuf {
     let tools = repository().join("target/tools/client-go");
     let go = tools.join("usr/lib/go-1.24");
     assert!(go.exists(), "{} is missing: run tests/tools", go.display());
@@ -21,7 +28,9 @@ fn program() -> PathBuf {
     let output = Command::new(go.join("bin/go"))
         .args(["build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o"])
         .arg(&binary)
-        .arg(repository().join("tests/client-go/main.go"))
+        .args(
+            ["main.go", "built_in.go"].map(|file| repository().join("tests/client-go").join(file)),
+        )
         .env_clear()
         .env("GOROOT", &go)
         .env("GOPATH", tools.join("usr/share/gocode"))
@@ -42,14 +51,13 @@ fn program() -> PathBuf {
     binary
 }
 
-#[test]
-fn client_go_works_with_core_kinds() {
+/// Runs the checks of what a server serves. Reflectors list and watch, or watch with initial events instead of the list.
+fn check(server: &Server, served: &str) {
     let program = program();
-    let server = Server::start_binary(&build("core-kinds-server"), &[]);
-    // Reflectors list and watch, or watch with initial events instead of the list.
     for watch_list in ["false", "true"] {
-        let output = Command::new(&program)
+        let output = Command::new(program)
             .arg(server.kubeconfig())
+            .arg(served)
             .env("KUBE_FEATURE_WatchListClient", watch_list)
             .output()
             .unwrap();
@@ -60,4 +68,15 @@ fn client_go_works_with_core_kinds() {
             String::from_utf8_lossy(&output.stderr)
         );
     }
+}
+
+#[test]
+fn client_go_works_with_core_kinds() {
+    let server = Server::start_binary(&build("core-kinds-server"), &[]);
+    check(&server, "core-kinds");
+}
+
+#[test]
+fn client_go_works_with_built_in_kinds_in_protobuf() {
+    check(&Server::start(&[]), "built-in");
 }
