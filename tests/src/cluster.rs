@@ -104,6 +104,18 @@ impl Cluster {
         None
     }
 
+    /// Another server over the same store with another last argument, if the store can be shared.
+    pub fn replica_with(&self, last: &str) -> Option<Server> {
+        #[cfg(feature = "etcd")]
+        if self.etcd.is_some() {
+            let args = self.args.iter().map(String::as_str);
+            let args = args.take(self.args.len() - 1).chain([last]);
+            return Some(Server::start(&args.collect::<Vec<_>>()));
+        }
+        let _ = last;
+        None
+    }
+
     /// Asks the server to stop, and waits for its end.
     pub fn stop(&mut self) {
         self.server.take().expect("the server runs").stop();
@@ -128,6 +140,13 @@ impl Cluster {
             &data_dir,
             &args,
         ));
+    }
+
+    /// Kills the server and starts one over the same store, with another last argument.
+    pub fn restart_with(&mut self, last: &str) {
+        self.kill();
+        last.clone_into(self.args.last_mut().expect("it has arguments"));
+        self.start_again();
     }
 
     /// The part of every key before `/registry`.

@@ -15,7 +15,7 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
 
 use self::problems::Problems;
 use crate::http::timeout::parse_duration;
-use crate::registry::{DEFAULT_MAX_OBJECT_BYTES, EmulationVersion};
+use crate::registry::{DEFAULT_MAX_OBJECT_BYTES, EmulationVersion, StorageMediaType};
 use crate::server::{
     Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, TlsFiles, WatchCacheSize,
 };
@@ -53,7 +53,7 @@ struct GenericFlags {
     /// limit.
     #[arg(long, value_name = "NUMBER", default_value_t = 200)]
     max_mutating_requests_inflight: usize,
-    /// Maximum size of a stored object in bytes; larger writes are rejected with 413. 0 for no limit.
+    /// Maximum size of an object in bytes of JSON; larger writes are rejected with 413. 0 for no limit.
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_OBJECT_BYTES)]
     max_object_bytes: usize,
     /// Time for which events are kept after their last write. 0 for ever. Only servers that serve events use it.
@@ -124,6 +124,11 @@ struct StorageFlags {
     /// changes are compacted, even if they are younger than 5 minutes or among the last 10000.
     #[arg(long, value_name = "BYTES", default_value_t = Retention::default().max_bytes)]
     embedded_history_bytes: u64,
+    /// Media type in which objects are stored: application/json or application/vnd.kubernetes.protobuf. Kinds whose fields
+    /// have no numbers, and objects that Protobuf cannot express exactly, are stored as JSON. Stored objects of both media
+    /// types are read, so it can be changed; an object gets the new one with its next write.
+    #[arg(long, value_name = "TYPE", default_value = StorageMediaType::Json.as_str())]
+    storage_media_type: String,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -319,6 +324,10 @@ impl Options {
         let backend = self.etcd.backend(storage_backend, problems);
         let tls_files = self.serving.tls_files(problems);
         self.etcd.check(problems);
+        let media_type = self.storage.storage_media_type.parse();
+        let media_type = media_type
+            .map_err(|problem: String| problems.add(problem))
+            .ok();
         let data_dir = self
             .storage
             .data_dir
@@ -335,6 +344,7 @@ impl Options {
             backend: backend?,
             embedded_history_bytes: self.storage.embedded_history_bytes,
             storage_prefix: self.etcd.prefix(),
+            storage_media_type: media_type?,
             etcd: self.etcd.into_options(),
             data_dir,
             watch_cache_history_bytes: Some(self.watch_cache.watch_cache_history_bytes)
@@ -602,6 +612,21 @@ mod tests {
             "--max-mutating-requests-inflight=0",
         ];
         assert_eq!(limits(&flags), (7, 0));
+    }
+
+    #[test]
+    fn the_storage_media_type_is_json_or_protobuf() {
+        let media_type = |args: &[&str]| config(args).map(|config| config.storage_media_type);
+        assert_eq!(media_type(&[]), Ok(StorageMediaType::Json));
+        let protobuf = "--storage-media-type=application/vnd.kubernetes.protobuf";
+        assert_eq!(media_type(&[protobuf]), Ok(StorageMediaType::Protobuf));
+        for refused in ["application/yaml", "protobuf", ""] {
+            let problem = format!(
+                "--storage-media-type {refused:?} invalid, allowed values: application/json, application/vnd.kubernetes.protobuf"
+            );
+            let flag = format!("--storage-media-type={refused}");
+            assert_eq!(media_type(&[&flag]), Err(problem));
+        }
     }
 
     #[test]

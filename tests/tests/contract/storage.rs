@@ -1,5 +1,9 @@
 //! Keys and values in the store. The tests read the store itself, after the server has ended.
 
+use std::collections::BTreeMap;
+
+use apiloom::meta::kind::Resource as _;
+use apiloom_meta::codec::{InvalidText, ProtobufBody};
 use apiloom_storage::ListRequest;
 use serde_json::json;
 
@@ -8,7 +12,50 @@ use crate::*;
 on_each_backend![
     c_141_keys_are_registry_resource_namespace_name,
     c_142_stored_bytes_hold_no_resource_version_which_is_the_revision_of_the_write,
+    c_142_values_are_stored_in_the_storage_media_type_and_read_by_their_prefix,
+    c_142_replicas_with_different_storage_media_types_read_and_watch_each_other,
 ];
+
+/// The flags for the two media types.
+const MEDIA_TYPES: [&str; 2] = [
+    "--storage-media-type=application/json",
+    "--storage-media-type=application/vnd.kubernetes.protobuf",
+];
+
+/// The first bytes of a value in Protobuf: the envelope with the type of a stored flunder.
+const PROTOBUF: &[u8] = b"k8s\0\x0a\x26\x0a\x1bwardle.example.com/v1alpha1\x12\x07Flunder\x12";
+
+/// The JSON of a stored value of wardle.
+fn json_of(value: &[u8]) -> Value {
+    if let Ok(json) = serde_json::from_slice(value) {
+        return json;
+    }
+    let body = ProtobufBody::parse(value).unwrap();
+    let def = match (&*body.api_version, &*body.kind) {
+        ("wardle.example.com/v1alpha1", "Flunder") => wardle::v1alpha1::Flunder::definition(),
+        ("wardle.example.com/v1alpha1", "Fischer") => wardle::v1alpha1::Fischer::definition(),
+        ("v1", "Namespace") => apiloom::apis::core::v1::Namespace::definition(),
+        other => panic!("{other:?} was not stored"),
+    };
+    let json = body.to_json(def.protobuf.unwrap(), InvalidText::Refuse, 1 << 20);
+    serde_json::from_slice(&json.unwrap()).unwrap()
+}
+
+/// The stored values below a prefix, by the last part of their keys.
+async fn values(cluster: &Cluster, prefix: &str) -> BTreeMap<String, Vec<u8>> {
+    let store = cluster.store().await;
+    let request = ListRequest {
+        prefix: prefix.to_owned(),
+        ..ListRequest::default()
+    };
+    let page = store.list(request).await.unwrap();
+    store.close().await;
+    let entries = page.entries.iter();
+    let name = |key: &str| key.rsplit('/').next().unwrap().to_owned();
+    entries
+        .map(|entry| (name(&entry.key), entry.value.to_vec()))
+        .collect()
+}
 
 /// Runs a server with its own store, writes objects, stops it, and returns every stored key with its value.
 async fn stored(on: Backend) -> (Vec<Value>, Vec<(String, u64, Value)>) {
@@ -27,13 +74,7 @@ async fn stored(on: Backend) -> (Vec<Value>, Vec<(String, u64, Value)>) {
     let page = store.list(request).await.unwrap();
     let entries = page.entries.iter();
     let found = entries
-        .map(|entry| {
-            (
-                entry.key.clone(),
-                entry.revision.0,
-                serde_json::from_slice(&entry.value).unwrap(),
-            )
-        })
+        .map(|entry| (entry.key.clone(), entry.revision.0, json_of(&entry.value)))
         .collect();
     store.close().await;
     (objects, found)
@@ -92,5 +133,128 @@ async fn c_142_stored_bytes_hold_no_resource_version_which_is_the_revision_of_th
             "stored in the storage version"
         );
         assert_eq!(value["metadata"]["uid"], object["metadata"]["uid"]);
+    }
+}
+
+async fn c_142_values_are_stored_in_the_storage_media_type_and_read_by_their_prefix(on: Backend) {
+    const STORED: &str = "/registry/wardle.example.com/flunders/";
+    let [json_type, protobuf_type] = MEDIA_TYPES;
+    let mut cluster = Cluster::start_alone(on, &[json_type]);
+    let mut of_red = flunder("a");
+    of_red["metadata"]["labels"] = json!({"color": "red"});
+    of_red["spec"] = json!({"reference": "b", "referenceType": "Fischer"});
+    let mut expected = BTreeMap::new();
+    // The name of an object says in which format it was written. Each server creates one, and reads all.
+    let rounds = [
+        (json_type, "a"),
+        (protobuf_type, "b"),
+        (json_type, "c"),
+        (protobuf_type, "d"),
+    ];
+    for (round, (media_type, name)) in rounds.into_iter().enumerate() {
+        if round > 0 {
+            cluster.restart_with(media_type);
+        }
+        let client = cluster.client();
+        let listed = revision(&client.get(FLUNDERS).await.json());
+        of_red["metadata"]["name"] = name.into();
+        expected.insert(name, created(&client, FLUNDERS, &of_red).await);
+        let all: Vec<Value> = expected.values().cloned().collect();
+        let without_type = all.iter().map(|object| {
+            let mut item = object.clone();
+            item.as_object_mut().unwrap().remove("kind");
+            item.as_object_mut().unwrap().remove("apiVersion");
+            item
+        });
+        let items = Value::Array(without_type.collect());
+        for query in ["", "?labelSelector=color%3Dred", "?resourceVersion=0"] {
+            let answer = client.get(&format!("{FLUNDERS}{query}")).await;
+            assert_eq!(answer.json()["items"], items, "{round} {query}");
+        }
+        for object in &all {
+            let name = object["metadata"]["name"].as_str().unwrap();
+            assert_eq!(
+                client.get(&format!("{FLUNDERS}/{name}")).await.json(),
+                *object
+            );
+            let beta = client.get(&format!("{FLUNDERS_BETA}/{name}")).await.json();
+            assert_eq!(beta["spec"]["fischerReference"], "b", "{beta}");
+        }
+        let selected = format!("{FLUNDERS}?watch=1&resourceVersion={listed}&labelSelector=color");
+        let mut watch = client.watch(&selected).await;
+        assert_eq!(watch.event().await["object"], expected[name]);
+        cluster.kill();
+        for (name, value) in values(&cluster, STORED).await {
+            let is_protobuf = matches!(&*name, "b" | "d");
+            assert_eq!(
+                value.starts_with(PROTOBUF),
+                is_protobuf,
+                "{name}: {value:?}"
+            );
+            let mut object = expected[&*name].clone();
+            object["metadata"]
+                .as_object_mut()
+                .unwrap()
+                .remove("resourceVersion");
+            assert_eq!(json_of(&value), object);
+        }
+        cluster.start_again();
+    }
+    // A write without a change stores the object in the format of the server, as kube-apiserver does.
+    let client = cluster.client();
+    for name in ["a", "b"] {
+        let path = format!("{FLUNDERS}/{name}");
+        let answer = client.put(&path, &expected[name]).await;
+        assert_eq!(answer.code, 200, "{}", answer.text());
+        let is_rewritten = revision(&answer.json()) > revision(&expected[name]);
+        assert_eq!(is_rewritten, name == "a", "{name}");
+    }
+    let deleted = client.delete(&format!("{FLUNDERS}/c"), &Value::Null).await;
+    assert_eq!(deleted.code, 200, "{}", deleted.text());
+    cluster.stop();
+    let values = values(&cluster, STORED).await;
+    assert_eq!(values.keys().collect::<Vec<_>>(), ["a", "b", "d"]);
+    for (name, value) in values {
+        assert!(value.starts_with(PROTOBUF), "{name}: {value:?}");
+    }
+}
+
+async fn c_142_replicas_with_different_storage_media_types_read_and_watch_each_other(on: Backend) {
+    let [json_type, protobuf_type] = MEDIA_TYPES;
+    let mut cluster = Cluster::start_alone(on, &[json_type]);
+    let one = cluster.client();
+    let Some(replica) = cluster.replica_with(protobuf_type) else {
+        // An embedded store has one server at a time: the next one has the other setting.
+        let written = created(&one, FLUNDERS, &flunder("a")).await;
+        cluster.restart_with(protobuf_type);
+        let other = cluster.client();
+        assert_eq!(other.get(&format!("{FLUNDERS}/a")).await.json(), written);
+        return;
+    };
+    let other = replica.client();
+    let listed = revision(&one.get(FLUNDERS).await.json());
+    let watched = format!("{FLUNDERS}?watch=1&resourceVersion={listed}");
+    let mut watches = [one.watch(&watched).await, other.watch(&watched).await];
+    for (name, writer) in [("a", &one), ("b", &other)] {
+        let path = format!("{FLUNDERS}/{name}");
+        let written = created(writer, FLUNDERS, &flunder(name)).await;
+        let patch = json!({"metadata": {"labels": {"name": name}}});
+        for reader in [&one, &other] {
+            assert_eq!(reader.get(&path).await.json(), written);
+        }
+        let patched = one.merge(&path, &patch).await.json();
+        for watch in &mut watches {
+            for expected in [&written, &patched] {
+                assert_eq!(watch.event().await["object"], *expected);
+            }
+        }
+        let patched_again = other
+            .merge(&path, &json!({"spec": {"reference": name}}))
+            .await;
+        let patched_again = patched_again.json();
+        assert_eq!(one.get(&path).await.json(), patched_again);
+        for watch in &mut watches {
+            assert_eq!(watch.event().await["object"], patched_again);
+        }
     }
 }

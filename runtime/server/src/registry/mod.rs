@@ -32,6 +32,7 @@ pub use objects::document::{Document, EncodedObject};
 pub use objects::items::Items;
 pub use objects::json::Json;
 pub use objects::read_counts::ListCounts;
+pub use objects::stored_value::StorageMediaType;
 pub(crate) use objects::version_schema::VersionSchema;
 pub use options::{
     CreateOptions, DeleteOptions, FieldValidation, GetOptions, ListOptions, PatchOptions,

@@ -181,6 +181,7 @@ impl Builder {
         for own in &config.watch_cache_sizes {
             registry.watch_cache_size(&own.resource, own.changes);
         }
+        registry.storage_media_type(config.storage_media_type);
         registry.max_object_bytes(config.max_object_bytes);
         registry.disable_admission(&config.disabled_admission);
         registry.runtime_config(&config.runtime_config);

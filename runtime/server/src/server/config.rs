@@ -10,7 +10,9 @@ use apiloom_storage::Retention;
 use apiloom_storage::cache::Budget;
 
 use crate::http::timeout::REQUEST_TIMEOUT;
-use crate::registry::{DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES, EmulationVersion};
+use crate::registry::{
+    DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES, EmulationVersion, StorageMediaType,
+};
 
 /// Storage backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,6 +214,8 @@ pub struct Config {
     pub storage_prefix: String,
     /// Options for [`Backend::Etcd`].
     pub etcd: EtcdOptions,
+    /// Format in which objects are stored (`--storage-media-type`); JSON by default.
+    pub storage_media_type: StorageMediaType,
     /// Directory of the embedded store, the token and `admin.kubeconfig`.
     pub data_dir: PathBuf,
     /// Memory limit for the history of all watch caches together, in bytes; `None` for no caches, so that all reads go
@@ -224,7 +228,7 @@ pub struct Config {
     pub max_requests_inflight: usize,
     /// Maximum number of mutating requests in flight. Default 200.
     pub max_mutating_requests_inflight: usize,
-    /// Maximum size of a stored object in bytes; larger writes are rejected with 413. 0 for no limit. Default 3 MiB.
+    /// Maximum size of an object in bytes of JSON; larger writes are rejected with 413. 0 for no limit. Default 3 MiB.
     pub max_object_bytes: usize,
     /// How long events are kept after their last write (`--event-ttl`); one hour by default, zero for ever.
     pub event_ttl: Duration,
@@ -260,6 +264,7 @@ impl Config {
             tls_files: None,
             backend: Backend::Embedded,
             storage_prefix: "/registry".to_owned(),
+            storage_media_type: StorageMediaType::default(),
             etcd: EtcdOptions::default(),
             data_dir,
             embedded_history_bytes: Retention::default().max_bytes,

@@ -20,6 +20,7 @@ use super::runtime_config::RuntimeConfig;
 use super::snapshot::{Catalog, Parts, Settings};
 use crate::registry::endpoint::{Endpoint, EndpointContext};
 use crate::registry::objects::kind::Kind;
+use crate::registry::objects::stored_value::StorageMediaType;
 use crate::registry::problems::kind_problem;
 use crate::registry::reads::lister::{Lister, Listers};
 use crate::registry::rules::admission::{Admission, AdmissionContext, Chain};
@@ -42,6 +43,7 @@ pub struct RegistryBuilder {
     store: Arc<dyn Storage>,
     stores: Vec<(GroupResource, Arc<dyn Storage>)>,
     key_prefix: String,
+    media_type: StorageMediaType,
     groups: Vec<GroupDef>,
     /// Definitions of the server's own kinds: Namespace, and the built-in kinds that were asked for.
     pub(super) own: Vec<ResourceDef>,
@@ -95,6 +97,7 @@ impl RegistryBuilder {
             store,
             stores: Vec::new(),
             key_prefix: "/registry".to_owned(),
+            media_type: StorageMediaType::default(),
             groups: Vec::new(),
             own: Vec::new(),
             defs: Vec::new(),
@@ -124,6 +127,11 @@ impl RegistryBuilder {
     /// Sets the prefix of all keys in the store, without a slash at its end; `/registry` by default.
     pub fn key_prefix(&mut self, prefix: &str) {
         prefix.clone_into(&mut self.key_prefix);
+    }
+    /// Sets the format in which objects are stored, for kinds with a Protobuf form; JSON by default. Stored objects are read
+    /// in either format.
+    pub fn storage_media_type(&mut self, media_type: StorageMediaType) {
+        self.media_type = media_type;
     }
     /// Declares a group: its versions in order of preference, and its release. A group without a declaration has the
     /// versions of its kinds in order of registration, and no release. The core group always has v1, the version of
@@ -237,6 +245,7 @@ impl RegistryBuilder {
             stores: &self.stores,
             key_prefix: &self.key_prefix,
             groups: &groups,
+            media_type: self.media_type,
             strategies: self.strategies,
             handlers: self.handlers,
             readers_bytes,
@@ -269,6 +278,7 @@ impl RegistryBuilder {
             store: self.store,
             stores: self.stores,
             key_prefix: self.key_prefix,
+            media_type: self.media_type,
             budget: self.history_bytes.map(Budget::new),
             readers_bytes,
             cache_sizes: self.cache_sizes,

@@ -135,6 +135,7 @@ impl Registry {
             stores: &settings.stores,
             key_prefix: &settings.key_prefix,
             groups: &groups,
+            media_type: settings.media_type,
             strategies: change.strategies,
             handlers: change.handlers,
             readers_bytes: settings.readers_bytes,

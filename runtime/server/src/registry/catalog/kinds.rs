@@ -20,6 +20,7 @@ use crate::registry::objects::prepared_object::PendingWrites;
 use crate::registry::objects::read_counts::ReadCounts;
 use crate::registry::objects::readers::Readers;
 use crate::registry::objects::recent_conversions::RecentConversions;
+use crate::registry::objects::stored_value::StorageMediaType;
 use crate::registry::problems::{kind_problem, label, two_kinds_problem, with_places};
 use crate::registry::rules::handler::{Handler, TypedHandler};
 use crate::registry::rules::strategy::{Strategy, TypedStrategy};
@@ -86,6 +87,8 @@ pub(super) struct Kinds<'a> {
     pub(super) key_prefix: &'a str,
     /// The groups, with the releases that they emulate.
     pub(super) groups: &'a [Group],
+    /// Format of the objects that are written.
+    pub(super) media_type: StorageMediaType,
     pub(super) strategies: Vec<VersionStrategy>,
     pub(super) handlers: Vec<VersionHandler>,
     /// Memory limit for slow readers of a kind, in bytes: as for its history.
@@ -201,6 +204,7 @@ impl Kinds<'_> {
             is_own,
             store: self.store(id),
             key_prefix: self.key_prefix.to_owned(),
+            media_type: self.media_type,
             newest_write: AtomicU64::new(0),
             listed: OnceLock::new(),
             reads,

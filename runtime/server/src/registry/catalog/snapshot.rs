@@ -19,6 +19,7 @@ use crate::registry::endpoint::{Endpoint, EndpointContext};
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::kind_cache::KindCache;
 use crate::registry::objects::normalizer::CacheNormalizer;
+use crate::registry::objects::stored_value::StorageMediaType;
 
 /// Everything that is served, derived from kinds, groups and settings. Immutable: for a change, the registry publishes
 /// a new one.
@@ -65,6 +66,8 @@ pub(crate) struct Settings {
     pub(super) stores: Vec<(GroupResource, Arc<dyn Storage>)>,
     /// Common prefix of the keys of all kinds.
     pub(super) key_prefix: String,
+    /// Format of the objects that are written.
+    pub(super) media_type: StorageMediaType,
     /// Memory budget for the history of all watch caches; `None` for no caches.
     pub(super) budget: Option<Arc<Budget>>,
     /// Memory limit for the slow readers of a kind, in bytes.

@@ -11,6 +11,7 @@ use super::prepared_object::PendingWrites;
 use super::read_counts::ReadCounts;
 use super::readers::Readers;
 use super::recent_conversions::RecentConversions;
+use super::stored_value::StorageMediaType;
 
 impl Kind {
     /// The kind of the bodies of a subresource of `parent`, whose scope they share. Its schema is made when it is first
@@ -29,6 +30,7 @@ impl Kind {
             is_own: true,
             store: Arc::clone(&parent.store),
             key_prefix: parent.key_prefix.clone(),
+            media_type: StorageMediaType::default(),
             newest_write: AtomicU64::new(0),
             listed: OnceLock::new(),
             reads: ReadCounts::new(0),

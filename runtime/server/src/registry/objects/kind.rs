@@ -4,12 +4,13 @@
 //! decoding. Invariant: stored bytes are in the storage version, without resourceVersion; every read prunes and
 //! defaults them by the current schema, however old they are.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use apiloom_meta::codec::decode_stored;
 use apiloom_meta::field::go_quote;
-use apiloom_meta::kind::{Converter, Scope};
+use apiloom_meta::kind::{Converter, ProtobufMessage, Scope};
 use apiloom_meta::schema::merge_difference;
 use apiloom_meta::{ApiError, GroupKind, GroupResource, Object, ResourceDef};
 use apiloom_storage::{Entry, Revision, Storage, StorageError};
@@ -24,6 +25,7 @@ use super::prepared_object::{PendingWrites, PreparedObject};
 use super::read_counts::ReadCounts;
 use super::readers::Readers;
 use super::recent_conversions::RecentConversions;
+use super::stored_value::{self, StorageMediaType};
 use crate::registry::error::from_storage;
 
 /// A kind in all its versions, with its store.
@@ -47,6 +49,8 @@ pub(crate) struct Kind {
     pub(crate) store: Arc<dyn Storage>,
     /// Common prefix of the keys of all kinds.
     pub(crate) key_prefix: String,
+    /// Format of the objects that are written. Those that are read may have any.
+    pub(crate) media_type: StorageMediaType,
     /// Newest revision of an acknowledged write of this kind; listers wait until the cache has it.
     pub(crate) newest_write: AtomicU64,
     /// Set if the kind has listers.
@@ -269,9 +273,13 @@ impl Kind {
         if defaults.is_some_and(|(owner, _)| owner != version.index) {
             return None;
         }
-        let known = PreparedObject::recognize(stored, version)?;
+        let json = match self.stored_json(stored).ok()? {
+            Cow::Borrowed(_) => stored.clone(),
+            Cow::Owned(json) => json.into(),
+        };
+        let known = PreparedObject::recognize(stored, json, version)?;
         defaults
-            .is_none_or(|(_, strategy)| strategy.is_defaulted(stored, version.schema()))
+            .is_none_or(|(_, strategy)| strategy.is_defaulted(&known.json, version.schema()))
             .then_some(known)
     }
 
@@ -370,6 +378,25 @@ impl Kind {
         self.convert(object, self.storage_version, version)
     }
 
+    /// The JSON of a stored value, which may be Protobuf.
+    ///
+    /// # Errors
+    /// If the value is malformed Protobuf, or Protobuf of another kind.
+    pub(crate) fn stored_json<'s>(&self, stored: &'s [u8]) -> Result<Cow<'s, [u8]>, String> {
+        stored_value::json(stored, |api_version, kind| {
+            let version = &self.versions[self.version_of(api_version)?];
+            version.def.protobuf.filter(|_| version.def.kind == kind)
+        })
+    }
+
+    /// The message by which objects are stored as Protobuf; `None` if they are stored as JSON.
+    fn stored_message(&self) -> Option<&'static ProtobufMessage> {
+        match self.media_type {
+            StorageMediaType::Json => None,
+            StorageMediaType::Protobuf => self.stored_def().protobuf,
+        }
+    }
+
     /// Decodes stored bytes in the version that they have; the resourceVersion is the revision.
     ///
     /// # Errors
@@ -386,7 +413,8 @@ impl Kind {
                 go_quote(key)
             ))
         };
-        let value = decode_stored(bytes).map_err(|error| damaged(&error.to_string()))?;
+        let json = self.stored_json(bytes).map_err(|why| damaged(&why))?;
+        let value = decode_stored(&json).map_err(|error| damaged(&error.to_string()))?;
         let mut object =
             Object::from_value(value).ok_or_else(|| damaged("it is not a JSON object"))?;
         let stored = self
@@ -421,7 +449,8 @@ impl Kind {
 
     /// Encodes an object of the storage version for the store.
     pub(crate) fn encode(&self, object: &mut Object) -> Result<PreparedObject, ApiError> {
-        PreparedObject::new(object, &self.versions[self.storage_version])
+        let version = &self.versions[self.storage_version];
+        PreparedObject::new(object, version, self.stored_message())
     }
 
     /// Reads the stored value under a key; `operation` is for error messages.

@@ -23,5 +23,6 @@ pub(super) mod recent_conversions;
 pub(super) mod scale;
 mod schema_checks;
 pub(super) mod stored_form;
+pub(super) mod stored_value;
 pub(super) mod version_schema;
 pub(super) mod versioned_resource;

@@ -1,13 +1,15 @@
 //! An object of the storage version, encoded once for the store, the response and the watch cache.
 //!
-//! The stored bytes are the served bytes without the resourceVersion, which the store assigns later. A reader inserts
-//! the number at its place. Stored bytes are checked, and decoded only if the current schema would serve other bytes.
+//! The JSON is the served bytes without the resourceVersion, which the store assigns later. A reader inserts the number at
+//! its place. Stored bytes are this JSON, or the same in Protobuf. They are checked, and decoded only if the current schema
+//! would serve other bytes.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use apiloom_meta::codec::{VersionPlace, encode_object, verbatim, version_place};
+use apiloom_meta::kind::ProtobufMessage;
 use apiloom_meta::{ApiError, Object};
 use apiloom_storage::Revision;
 use bytes::Bytes;
@@ -15,6 +17,7 @@ use parking_lot::Mutex;
 
 use super::json::Json;
 use super::kind_version::KindVersion;
+use super::stored_value;
 
 /// The text before and after the digits of a resourceVersion.
 const MEMBER: (&str, &str) = ("\"resourceVersion\":\"", "\"");
@@ -27,6 +30,8 @@ const MAX_PENDING_WRITES: usize = 4096;
 pub(crate) struct PreparedObject {
     /// The bytes for the store.
     pub(crate) stored: Bytes,
+    /// The JSON without resourceVersion; the same bytes, if JSON is stored.
+    pub(crate) json: Bytes,
     /// Where the resourceVersion is inserted.
     place: VersionPlace,
 }
@@ -41,24 +46,32 @@ impl fmt::Debug for PreparedObject {
 }
 
 impl PreparedObject {
-    /// Encodes an object of the storage version.
+    /// Encodes an object of the storage version, as Protobuf if a `message` is given.
     ///
     /// # Errors
     /// InternalError for an object without metadata.
-    pub(crate) fn new(object: &mut Object, version: &KindVersion) -> Result<Self, ApiError> {
+    pub(crate) fn new(
+        object: &mut Object,
+        version: &KindVersion,
+        message: Option<&ProtobufMessage>,
+    ) -> Result<Self, ApiError> {
         // Removed from requests, and here once more in case a hook sets it.
         object.meta_mut().remove("selfLink");
         object.set_meta_str("resourceVersion", "");
-        let stored = encode_object(object, version.schema());
-        let place = version_place(&stored, version.schema())
+        let json = encode_object(object, version.schema());
+        let place = version_place(&json, version.schema())
             .ok_or_else(|| ApiError::internal("an object without metadata cannot be stored"))?;
-        Ok(Self { stored, place })
+        Ok(Self {
+            stored: stored_value::encode(&json, message),
+            json,
+            place,
+        })
     }
 
-    /// Recognizes stored bytes that reading and writing the object would not change; `None` if they differ, or if that
-    /// cannot be decided without decoding.
-    pub(crate) fn recognize(stored: &Bytes, version: &KindVersion) -> Option<Self> {
-        let metadata = stored.strip_prefix(version.head.as_slice())?;
+    /// Recognizes stored bytes with this `json`, which reading and writing the object would not change; `None` if they
+    /// differ, or if that cannot be decided without decoding.
+    pub(crate) fn recognize(stored: &Bytes, json: Bytes, version: &KindVersion) -> Option<Self> {
+        let metadata = json.strip_prefix(version.head.as_slice())?;
         // Without a name it is not an object.
         let name = metadata.strip_prefix(b"{\"name\":\"")?.first()?;
         if *name == b'"' {
@@ -66,20 +79,21 @@ impl PreparedObject {
         }
         Some(Self {
             stored: stored.clone(),
-            place: verbatim(stored, version.schema())?,
+            place: verbatim(&json, version.schema())?,
+            json,
         })
     }
 
     /// Whether the served bytes at a revision are equal to this object.
     pub(crate) fn shows(&self, json: &[u8], revision: Revision) -> bool {
-        let (before, behind) = self.stored.split_at(self.place.at);
+        let (before, behind) = self.json.split_at(self.place.at);
         json.starts_with(before) && json.ends_with(behind) && json == self.served(revision).whole()
     }
 
     /// The served document: the stored bytes with this revision as the resourceVersion.
     pub(crate) fn served(&self, revision: Revision) -> Json<'static> {
         let digits = revision.to_string();
-        let (before, behind) = self.stored.split_at(self.place.at);
+        let (before, behind) = self.json.split_at(self.place.at);
         let comma = |is_there: bool| if is_there { &b","[..] } else { b"" };
         let parts = [
             before,
@@ -92,7 +106,7 @@ impl PreparedObject {
         ];
         let json = parts.concat();
         let (begin, end) = self.place.metadata;
-        let put_in = json.len() - self.stored.len();
+        let put_in = json.len() - self.json.len();
         Json::with_metadata(json, (begin, end + put_in))
     }
 }

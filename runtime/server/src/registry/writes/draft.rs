@@ -69,7 +69,7 @@ impl Kind {
 }
 
 impl Writes {
-    /// Checks the stored size of an object against the limit. A stored object above the limit, written when that was
+    /// Checks the size of an object, as JSON without its resourceVersion, against the limit. A stored object above the limit, written when that was
     /// higher, may still be made smaller.
     ///
     /// # Errors
@@ -79,13 +79,18 @@ impl Writes {
         prepared: &PreparedObject,
         present: Option<&PresentObject>,
     ) -> Result<(), ApiError> {
-        let (limit, len) = (self.settings.max_object_bytes, prepared.stored.len());
+        let (limit, len) = (self.settings.max_object_bytes, prepared.json.len());
         // The cached object may be outdated; after a refusal the attempt is repeated with the stored one.
-        let shrinks = present.is_some_and(|present| match present {
-            PresentObject::Stored(entry) => len < entry.value.len(),
-            PresentObject::Cached(_) => false,
-        });
-        if len <= limit || shrinks {
+        let shrinks = || {
+            present.is_some_and(|present| match present {
+                PresentObject::Stored(entry) => {
+                    let stored = self.resource.kind.stored_json(&entry.value);
+                    stored.is_ok_and(|json| len < json.len())
+                }
+                PresentObject::Cached(_) => false,
+            })
+        };
+        if len <= limit || shrinks() {
             Ok(())
         } else {
             Err(ApiError::too_large(limit))

@@ -64,9 +64,7 @@ impl Writes {
             return Ok(WrittenObject { object, json });
         }
         let (kind, version) = (&self.resource.kind, self.resource.version);
-        let object = kind
-            .read_in(key, &prepared.stored, revision, version)
-            .await?;
+        let object = kind.read_in(key, &prepared.json, revision, version).await?;
         Ok(object.into())
     }
 }
