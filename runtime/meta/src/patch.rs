@@ -179,8 +179,8 @@ impl Patch {
     /// says.
     ///
     /// # Errors
-    /// [`PatchError::NotApplicable`]; of a strategic merge patch also [`PatchError::BadFormat`] and
-    /// [`PatchError::Unmergeable`].
+    /// [`PatchError::NotApplicable`]; of a strategic merge patch also [`PatchError::BadFormat`],
+    /// [`PatchError::Unmergeable`] and [`PatchError::UnknownDirective`].
     pub fn apply(&self, schema: &Schema, target: &mut Value) -> Result<(), PatchError> {
         match &self.change {
             Change::Json(patch) => {

@@ -60,6 +60,13 @@ async fn c_086_a_json_patch_that_does_not_apply_is_invalid_and_a_malformed_one_i
     check(&client.get(&item).await, 200, &object);
 }
 
+/// Asserts the answer to a patch that cannot be applied.
+#[track_caller]
+fn check_rejected(answer: &Answer) {
+    let message = "the server rejected our request due to an error in our request";
+    check_failure(answer, 422, "Invalid", message, json!({}));
+}
+
 async fn c_086_a_kind_that_declares_no_strategic_patches_refuses_them(on: Backend) {
     let (_server, client) = server(on);
     let (object, item) = with_a(&client).await;
@@ -113,20 +120,31 @@ async fn c_086_a_strategic_patch_merges_lists_and_refuses_what_cannot_be_merged(
         expected["status"]["conditions"] = conditions;
         check(&client.strategic(&status, &patch).await, 200, &expected);
     }
-    let internal = |message: &str| json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, "code": 500});
-    for (patch, message) in [
+    // An unknown directive is an error of the server, here as there.
+    for (patch, map) in [
+        (json!({"$patch": "bogus"}), "map[$patch:bogus]"),
         (
-            json!({"$patch": "bogus"}),
-            "unknown patch type: bogus in map: map[$patch:bogus]",
-        ),
-        (
-            json!({"conditions": [{"status": "True"}]}),
-            "map: map[status:True] does not contain declared merge key: type",
+            json!({"conditions": [{"type": "A", "$patch": "bogus"}]}),
+            "map[$patch:bogus type:A]",
         ),
     ] {
         let answer = client.strategic(&status, &json!({"status": patch})).await;
-        check(&answer, 500, &internal(message));
+        let message = format!("unknown patch type: bogus in map: {map}");
+        check_failure(&answer, 500, "", &message, json!(null));
     }
+    // A patch that cannot be merged is invalid, without the reason.
+    for patch in [
+        json!([{"status": "True"}]),
+        json!([{"status": "True", "$patch": "delete"}]),
+        json!([{"type": "A", "$patch": "merge"}]),
+    ] {
+        let patch = json!({"status": {"conditions": patch}});
+        check_rejected(&client.strategic(&status, &patch).await);
+    }
+    let unordered = json!({"$setElementOrder/conditions": [{"type": "A"}, {"type": "B"}],
+        "conditions": [condition("B", "True"), condition("A", "True")]});
+    let unordered = json!({"status": unordered});
+    check_rejected(&client.strategic(&status, &unordered).await);
     for (patch, message) in [
         (
             json!({"$retainKeys": "phase"}),

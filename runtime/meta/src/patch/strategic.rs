@@ -29,7 +29,8 @@ type Fields = Map<String, Value>;
 /// The document with the changes of a patch. `root` is the schema of the document.
 ///
 /// # Errors
-/// [`PatchError::BadFormat`], [`PatchError::Unmergeable`], [`PatchError::NotApplicable`].
+/// [`PatchError::BadFormat`], [`PatchError::Unmergeable`], [`PatchError::UnknownDirective`],
+/// [`PatchError::NotApplicable`] if it takes too many steps.
 pub(super) fn merge(root: &Node, document: Fields, patch: &Fields) -> Result<Fields, PatchError> {
     let mut document = document;
     Merge::default().fields(Some(root), &mut document, patch)?;
@@ -331,7 +332,7 @@ fn element_type(old: &[Value], patch: &[Value]) -> Result<Option<ElementType>, P
     };
     if first.is_array() {
         let why = "lists of lists are not supported";
-        return Err(PatchError::NotApplicable(why.to_owned()));
+        return Err(PatchError::Unmergeable(why.to_owned()));
     }
     let first_type = std::mem::discriminant(first);
     if first.is_null() || !items.all(|item| std::mem::discriminant(item) == first_type) {
@@ -505,7 +506,7 @@ fn unknown_directive(directive: &Value, fields: &Fields) -> PatchError {
     let mut shown = String::new();
     go_value(&mut shown, directive);
     let fields = go_fields(fields);
-    PatchError::Unmergeable(format!("unknown patch type: {shown} in map: {fields}"))
+    PatchError::UnknownDirective(format!("unknown patch type: {shown} in map: {fields}"))
 }
 
 fn bad_format(why: &str) -> PatchError {

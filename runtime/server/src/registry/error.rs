@@ -114,14 +114,14 @@ pub(crate) fn refused_patch(error: &PatchError) -> ApiError {
         PatchError::Malformed(_) | PatchError::BadFormat(_) => {
             ApiError::bad_request(error.to_string())
         }
-        // kube-apiserver has no table entry for these, so they are errors of the server there.
-        PatchError::Unmergeable(_) => ApiError::internal_text(error.to_string()),
+        // kube-apiserver has no table entry for it, so it is an error of the server there.
+        PatchError::UnknownDirective(_) => ApiError::internal_text(error.to_string()),
         PatchError::TooManyOperations(_) => ApiError::new(
             StatusReason::RequestEntityTooLarge,
             format!("Request entity too large: {error}"),
         ),
-        // The reason of a failed operation is not in the message: kube-apiserver's is as general.
-        PatchError::NotApplicable(_) => ApiError::new(
+        // The reason of a failure is not in the message: kube-apiserver's is as general.
+        PatchError::NotApplicable(_) | PatchError::Unmergeable(_) => ApiError::new(
             StatusReason::Invalid,
             "the server rejected our request due to an error in our request",
         )
