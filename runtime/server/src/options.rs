@@ -6,6 +6,7 @@ mod problems;
 
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,7 +16,9 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser};
 
 use self::problems::Problems;
 use crate::http::timeout::parse_duration;
-use crate::registry::{DEFAULT_MAX_OBJECT_BYTES, EmulationVersion, StorageMediaType};
+use crate::registry::{
+    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_MAX_OBJECT_BYTES, EmulationVersion, StorageMediaType,
+};
 use crate::server::{
     Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, TlsFiles, WatchCacheSize,
 };
@@ -56,6 +59,9 @@ struct GenericFlags {
     /// Maximum size of an object in bytes of JSON; larger writes are rejected with 413. 0 for no limit.
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_OBJECT_BYTES)]
     max_object_bytes: usize,
+    /// Number of objects that a deletecollection request deletes at the same time.
+    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_DELETE_COLLECTION_WORKERS)]
+    delete_collection_workers: NonZeroUsize,
     /// Time for which events are kept after their last write. 0 for ever. Only servers that serve events use it.
     #[arg(long, value_name = "DURATION", default_value = "1h0m0s", value_parser = interval)]
     event_ttl: Duration,
@@ -353,6 +359,7 @@ impl Options {
             max_requests_inflight: self.generic.max_requests_inflight,
             max_mutating_requests_inflight: self.generic.max_mutating_requests_inflight,
             max_object_bytes: self.generic.max_object_bytes,
+            delete_collection_workers: self.generic.delete_collection_workers,
             event_ttl: self.generic.event_ttl,
             request_timeout: self.generic.request_timeout,
             shutdown_delay: self.generic.shutdown_delay_duration,
@@ -635,6 +642,18 @@ mod tests {
         assert_eq!(limit(&[]), 3 * 1024 * 1024);
         assert_eq!(limit(&["--max-object-bytes=1500000"]), 1_500_000);
         assert_eq!(limit(&["--max-object-bytes=0"]), 0);
+    }
+
+    #[test]
+    fn a_collection_is_deleted_by_at_least_one_worker() {
+        let workers = |args: &[&str]| {
+            let workers = config(args)?.delete_collection_workers.get();
+            Ok::<usize, String>(workers)
+        };
+        assert_eq!(workers(&[]), Ok(16));
+        assert_eq!(workers(&["--delete-collection-workers=1"]), Ok(1));
+        let refused = workers(&["--delete-collection-workers=0"]).unwrap_err();
+        assert!(refused.contains("number would be zero"), "{refused}");
     }
 
     #[test]

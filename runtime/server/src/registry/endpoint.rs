@@ -3,6 +3,7 @@
 mod delete_collection;
 mod first_encodings;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -37,6 +38,8 @@ pub struct Endpoint {
     scale: Option<Arc<Self>>,
     deprecation_warning: Option<String>,
     first_encodings: FirstEncodings,
+    /// Number of concurrent deletes of a deletecollection.
+    delete_collection_workers: NonZeroUsize,
     /// Unique id of the endpoint in this process.
     pub(crate) id: EndpointId,
     /// Keeps the task of the cache running.
@@ -62,13 +65,15 @@ pub(super) struct EndpointContext {
     pub(super) writes: Arc<WriteSettings>,
     /// Capacity for large documents.
     pub(super) large: LargeDocuments,
+    delete_collection_workers: NonZeroUsize,
 }
 
 impl EndpointContext {
-    pub(super) fn new(writes: WriteSettings) -> Self {
+    pub(super) fn new(writes: WriteSettings, delete_collection_workers: NonZeroUsize) -> Self {
         Self {
             writes: Arc::new(writes),
             large: LargeDocuments::new(),
+            delete_collection_workers,
         }
     }
 }
@@ -105,6 +110,7 @@ impl Endpoint {
             scale,
             deprecation_warning,
             first_encodings: FirstEncodings::default(),
+            delete_collection_workers: shared.delete_collection_workers,
             id: EndpointId::next(),
             _cache_task: task,
             ended: watch::Sender::new(false),
@@ -131,6 +137,7 @@ impl Endpoint {
             scale: None,
             deprecation_warning: None,
             first_encodings: FirstEncodings::default(),
+            delete_collection_workers: shared.delete_collection_workers,
             id: EndpointId::next(),
             _cache_task: None,
             ended: watch::Sender::new(false),

@@ -17,7 +17,9 @@ mod writes;
 
 pub use apiloom_apis::core::v1::{Namespace, NamespaceCondition, NamespaceSpec, NamespaceStatus};
 pub use catalog::builder::RegistryBuilder;
-pub(crate) use catalog::builder::{DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES};
+pub(crate) use catalog::builder::{
+    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES,
+};
 pub use catalog::built_in::BuiltIn;
 pub use catalog::change::CatalogChange;
 pub use catalog::emulation::EmulationVersion;

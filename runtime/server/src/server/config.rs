@@ -1,6 +1,7 @@
 //! Configuration of a server, as plain data, and the errors of its start.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -11,7 +12,8 @@ use apiloom_storage::cache::Budget;
 
 use crate::http::timeout::REQUEST_TIMEOUT;
 use crate::registry::{
-    DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES, EmulationVersion, StorageMediaType,
+    DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES,
+    EmulationVersion, StorageMediaType,
 };
 
 /// Storage backend.
@@ -230,6 +232,8 @@ pub struct Config {
     pub max_mutating_requests_inflight: usize,
     /// Maximum size of an object in bytes of JSON; larger writes are rejected with 413. 0 for no limit. Default 3 MiB.
     pub max_object_bytes: usize,
+    /// How many objects a deletecollection deletes at the same time. Default 16.
+    pub delete_collection_workers: NonZeroUsize,
     /// How long events are kept after their last write (`--event-ttl`); one hour by default, zero for ever.
     pub event_ttl: Duration,
     /// Longest time of requests that are not long-running, such as watches; a `timeout` in the query can only shorten it.
@@ -273,6 +277,7 @@ impl Config {
             max_requests_inflight: 400,
             max_mutating_requests_inflight: 200,
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
+            delete_collection_workers: DEFAULT_DELETE_COLLECTION_WORKERS,
             event_ttl: DEFAULT_EVENT_TTL,
             request_timeout: REQUEST_TIMEOUT,
             shutdown_delay: Duration::ZERO,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,13 @@ use crate::registry::writes::{WriteSettings, stamp};
 
 /// Default limit for a stored object, in bytes; equal to the limit for request bodies.
 pub(crate) const DEFAULT_MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
+
+/// Default number of concurrent deletes of a deletecollection: enough to share a disk sync, not enough to delay other requests.
+/// kube-apiserver's is 1.
+pub(crate) const DEFAULT_DELETE_COLLECTION_WORKERS: NonZeroUsize = match NonZeroUsize::new(16) {
+    Some(workers) => workers,
+    None => NonZeroUsize::MIN,
+};
 
 /// Default time for which events are kept, as in kube-apiserver.
 pub(crate) const DEFAULT_EVENT_TTL: Duration = Duration::from_secs(60 * 60);
@@ -63,6 +71,7 @@ pub struct RegistryBuilder {
     cache_sizes: Vec<(GroupResource, usize)>,
     /// Limit for a stored object, in bytes.
     max_object_bytes: usize,
+    delete_collection_workers: NonZeroUsize,
     /// How long events are kept; `None` for ever.
     pub(super) event_ttl: Option<Duration>,
     /// Whether schemas that are otherwise made when first needed are checked by [`RegistryBuilder::build`].
@@ -112,6 +121,7 @@ impl RegistryBuilder {
             history_bytes: Some(Budget::DEFAULT_BYTES),
             cache_sizes: Vec::new(),
             max_object_bytes: DEFAULT_MAX_OBJECT_BYTES,
+            delete_collection_workers: DEFAULT_DELETE_COLLECTION_WORKERS,
             event_ttl: Some(DEFAULT_EVENT_TTL),
             checks_lazy_types: false,
         };
@@ -213,6 +223,10 @@ impl RegistryBuilder {
     pub fn max_object_bytes(&mut self, bytes: usize) {
         self.max_object_bytes = if bytes == 0 { usize::MAX } else { bytes };
     }
+    /// Sets how many objects a deletecollection deletes at the same time; 16 by default.
+    pub fn delete_collection_workers(&mut self, workers: NonZeroUsize) {
+        self.delete_collection_workers = workers;
+    }
     /// Sets for how long events are kept after their last write; one hour by default, zero for ever. Applies to events that
     /// are registered afterwards.
     pub fn event_ttl(&mut self, ttl: Duration) {
@@ -268,12 +282,13 @@ impl RegistryBuilder {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let shared = EndpointContext::new(WriteSettings {
+        let writes = WriteSettings {
             chain,
             names: self.names,
             max_object_bytes: self.max_object_bytes,
             registered: ArcSwap::default(),
-        });
+        };
+        let shared = EndpointContext::new(writes, self.delete_collection_workers);
         let settings = Settings {
             store: self.store,
             stores: self.stores,
@@ -315,12 +330,13 @@ pub(super) fn own_kind(def: ResourceDef) -> ResourceDef {
 
 /// An endpoint for the namespaces that the server itself creates, without admission and cache.
 fn own_namespaces(kind: &Arc<Kind>) -> Endpoint {
-    let shared = EndpointContext::new(WriteSettings {
+    let writes = WriteSettings {
         chain: Chain::default(),
         names: Box::new(stamp::random_suffix),
         max_object_bytes: usize::MAX,
         registered: ArcSwap::default(),
-    });
+    };
+    let shared = EndpointContext::new(writes, DEFAULT_DELETE_COLLECTION_WORKERS);
     Endpoint::new(Arc::clone(kind), kind.hub, &shared, None, None)
 }
 

@@ -8,9 +8,6 @@ use super::Endpoint;
 use crate::registry::options::{DeleteOptions, ListOptions, RequestContext};
 use crate::registry::reads::list::ListResult;
 
-/// Number of concurrent deletes: enough to share a disk sync, not enough to delay other requests.
-const WORKERS: usize = 16;
-
 impl Endpoint {
     /// Deletes all selected objects; returns the list from before.
     ///
@@ -35,7 +32,7 @@ impl Endpoint {
                     other => other.map(|_| ()),
                 }
             })
-            .buffer_unordered(WORKERS)
+            .buffer_unordered(self.delete_collection_workers.get())
             .try_collect::<()>()
             .await?;
         Ok(listed)

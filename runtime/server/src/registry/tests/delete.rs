@@ -1,5 +1,10 @@
 //! delete and deletecollection.
 
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use apiloom_storage::{Layer, Revision, StorageError};
+
 use super::*;
 
 fn pending(deleted: DeleteResult) -> Object {
@@ -262,4 +267,54 @@ async fn a_collection_is_judged_object_by_object() {
         .await
         .unwrap_err();
     assert_eq!(error.reason, Some(StatusReason::Forbidden));
+}
+
+/// A store that counts deletes in flight.
+#[derive(Debug)]
+struct Counting {
+    store: Arc<Memory>,
+    now: AtomicUsize,
+    most: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl Layer for Counting {
+    fn behind(&self) -> &dyn Storage {
+        &*self.store
+    }
+    async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
+        let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        // Others get their turn before this one ends.
+        tokio::task::yield_now().await;
+        let deleted = self.store.delete_if(key, expected).await;
+        self.now.fetch_sub(1, Ordering::SeqCst);
+        deleted
+    }
+}
+
+#[tokio::test]
+async fn a_collection_is_deleted_by_so_many_workers() {
+    let check = async |workers: usize, expected: usize| {
+        let (store, most) = (Memory::new(), Arc::new(AtomicUsize::new(0)));
+        let mut builder = builder_over(Arc::new(Counting {
+            store: Arc::clone(&store),
+            now: AtomicUsize::new(0),
+            most: Arc::clone(&most),
+        }));
+        builder.delete_collection_workers(NonZeroUsize::new(workers).unwrap());
+        let f = started(builder, store).await;
+        for i in 0..7 {
+            f.create(widget(&format!("w{i}"), json!({}))).await.unwrap();
+        }
+        let all = ListOptions::default();
+        let options = DeleteOptions::default();
+        let deleted = f.widgets.delete_collection(&f.ctx, NS, &all, &options);
+        assert_eq!(names(&deleted.await.unwrap()).len(), 7);
+        assert_eq!(names(&f.list(&all).await.unwrap()), [""; 0]);
+        assert_eq!(most.load(Ordering::SeqCst), expected, "{workers} workers");
+    };
+    check(1, 1).await;
+    check(3, 3).await;
+    check(100, 7).await;
 }
