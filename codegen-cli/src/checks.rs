@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use apiloom_model::{Code, Group, Kind, SourceSpan, Spanned};
 
-use self::assembly::{Assembly, Hubs, gone, is_removed, rust_type};
+use self::assembly::{Assembly, Hubs, gone, is_on, is_removed, rust_type};
 use crate::collect::{Declarations, Declared, location};
 use crate::model;
 use crate::problem::{Location, Problem};
@@ -373,7 +373,7 @@ impl<'a> Checker<'a> {
                 }
                 self.problems.push(problem);
             }
-            [_] => {}
+            [stored] => self.stored_version_is_on(stored, versions),
             [first, others @ ..] => {
                 for other in others {
                     self.problems.push(
@@ -385,6 +385,24 @@ impl<'a> Checker<'a> {
                 }
             }
         }
+    }
+
+    /// Reports a storage version that is off by default while others are on: an alpha version, say, should not hold the
+    /// objects of a beta version.
+    fn stored_version_is_on(&mut self, stored: &Declared<Kind>, versions: &[&Declared<Kind>]) {
+        let on = versions.iter().find(|other| is_on(&other.value));
+        let Some(on) = on.filter(|_| stored.value.disabled_by_default) else {
+            return;
+        };
+        let name = &stored.value.kind.value;
+        self.problems.push(
+            Problem::error(format!(
+                "`{name}` is stored in a version that is disabled by default"
+            ))
+            .at(self.kind_at(stored))
+            .related(self.kind_at(on), "this version is enabled")
+            .help("move `storage` to an enabled version, or remove `disabled_by_default`"),
+        );
     }
 
     /// The hub's version, if every other version names it.

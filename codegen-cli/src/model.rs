@@ -62,7 +62,7 @@ pub struct Kind {
     pub verbs: Vec<String>,
     /// The subresources with a verb, by name.
     pub subresources: Vec<Subresource>,
-    /// Whether the version is served.
+    /// Whether the version is served, without other settings of the server.
     pub served: bool,
     /// Whether objects are stored in this version.
     pub storage: bool,

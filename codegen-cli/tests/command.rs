@@ -332,6 +332,38 @@ fn kinds_of_private_modules_are_named_where_they_are_public() {
     assert!(install.contains("crate::v1::GROUP"), "{install}");
 }
 
+#[test]
+fn manifests_leave_out_what_is_disabled_by_default() {
+    let package = Package::new();
+    let check = |key: &str, is_named: bool| {
+        let root = format!(
+            "pub mod generated;\n\
+             use apiloom::prelude::*;\n\
+             apiloom::group! {{ name = \"solo.example.com\", versions = [v1, v2alpha1] }}\n\
+             #[apiloom::resource(group = \"solo.example.com\", version = \"v1\", namespaced)]\n\
+             pub struct Thing {{ pub metadata: ObjectMeta }}\n\
+             #[apiloom::resource(group = \"solo.example.com\", version = \"v2alpha1\", namespaced{key})]\n\
+             pub struct Trial {{ pub metadata: ObjectMeta }}\n"
+        );
+        fs::write(package.path("src/lib.rs"), root).expect("the root");
+        let output = package.apiloom("generate", &["--fast"]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{told}");
+        let has = |file: &str, name: &str| {
+            let text = fs::read_to_string(package.path(file)).expect("a file");
+            text.contains(name)
+        };
+        assert!(has("generated/manifests/rbac.yaml", "things"));
+        assert_eq!(has("generated/manifests/rbac.yaml", "trials"), is_named);
+        let services = "generated/manifests/apiservice.yaml";
+        assert_eq!(has(services, "v2alpha1"), is_named);
+        // It is registered, so that a flag can enable it.
+        assert!(has("src/generated/registry.rs", "Trial"));
+    };
+    check("", true);
+    check(", disabled_by_default", false);
+}
+
 // Cargo takes two packages of one name and version for the same one.
 #[test]
 fn packages_of_one_name_share_a_folder() {

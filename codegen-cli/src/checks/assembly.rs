@@ -88,7 +88,7 @@ impl Assembly<'_> {
             namespaced: kind.scope == Scope::Namespaced,
             verbs: verbs(&kind.verbs),
             subresources: subresources(kind),
-            served: kind.served && !gone(kind, release),
+            served: is_on(kind) && !gone(kind, release),
             storage: kind.has_store && (kind.storage || self.is_alone(kind)),
             hub: self.hubs.get(&key).unwrap_or(&kind.version.value).clone(),
             fields: kind
@@ -114,6 +114,11 @@ fn subresources(kind: &Kind) -> Vec<model::Subresource> {
         for_editors: sub.scale.is_some(),
     });
     all.filter(|sub| !sub.verbs.is_empty()).collect()
+}
+
+/// Whether this version of the kind is served if a server has no other settings.
+pub(super) fn is_on(kind: &Kind) -> bool {
+    kind.served && !kind.disabled_by_default
 }
 
 /// Whether this version of the kind is removed in the release.

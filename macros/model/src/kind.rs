@@ -67,6 +67,8 @@ pub struct Kind {
     pub storage: bool,
     /// Whether the version is served.
     pub served: bool,
+    /// Whether the version is served only if `--runtime-config` enables it.
+    pub disabled_by_default: bool,
     /// The releases that introduce, deprecate and remove the kind.
     pub lifecycle: Option<Lifecycle>,
     /// How names are checked.

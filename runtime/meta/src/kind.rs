@@ -253,6 +253,9 @@ pub struct ResourceDef {
     pub storage: bool,
     /// Whether the version is served.
     pub served: bool,
+    /// Whether the version is served only if `--runtime-config` enables it, as alpha versions of kube-apiserver. Default
+    /// false.
+    pub disabled_by_default: bool,
     /// Conversion to and from the hub; `None` for the hub itself.
     pub conversion: Option<Conversion>,
     /// Printer columns after the name.

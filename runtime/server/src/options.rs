@@ -239,7 +239,9 @@ struct AdmissionFlags {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "API enablement flags")]
 struct ApiEnablementFlags {
-    /// Versions and resources to enable or disable: GROUP/VERSION=false, GROUP/VERSION/RESOURCE=false, api/all=false.
+    /// Versions and resources to enable or disable: GROUP/VERSION=true, GROUP/VERSION/RESOURCE=false, and api/all, api/ga,
+    /// api/beta or api/alpha for all versions, or those of one stability. The more specific setting wins. Without one, a
+    /// version is enabled unless its kind says otherwise.
     #[arg(long, value_name = "KEY=BOOL,..", value_delimiter = ',', value_parser = runtime_setting)]
     runtime_config: Vec<(String, bool)>,
     /// Earlier release that the server behaves as, for an upgrade that can be rolled back: MAJOR.MINOR for all groups with a

@@ -129,6 +129,22 @@ impl Gizmo {
     }
 }
 
+#[apiloom::resource(
+    group = "example.com",
+    version = "v2alpha1",
+    namespaced,
+    disabled_by_default
+)]
+pub struct Trial {
+    pub metadata: ObjectMeta,
+}
+
+#[test]
+fn a_kind_may_be_off_until_it_is_enabled() {
+    assert!(Trial::definition().disabled_by_default);
+    assert!(!Gizmo::definition().disabled_by_default);
+}
+
 #[test]
 fn a_declared_kind_is_what_it_says() {
     let def = Gizmo::definition();

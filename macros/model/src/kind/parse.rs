@@ -132,6 +132,7 @@ struct Keys {
     stored_as: Option<Code>,
     storage: bool,
     served: Option<bool>,
+    disabled_by_default: bool,
     lifecycle: Option<Lifecycle>,
     name_format: NameFormat,
     generation: Option<bool>,
@@ -210,6 +211,7 @@ impl Keys {
             "stored_as" => self.stored_as = arg.code(d),
             "storage" => self.storage = arg.flag(d),
             "served" => self.served = arg.boolean(d),
+            "disabled_by_default" => self.disabled_by_default = arg.flag(d),
             "lifecycle" => self.lifecycle = read_lifecycle(arg, d),
             "name_format" => self.name_format = read_name_format(arg, d).unwrap_or_default(),
             "generation" => {
@@ -314,6 +316,7 @@ impl Keys {
             stored_as: self.stored_as,
             storage: self.storage,
             served: self.served.unwrap_or(true),
+            disabled_by_default: self.disabled_by_default,
             lifecycle: self.lifecycle,
             name_format: self.name_format,
             generation: self.generation.unwrap_or(true),

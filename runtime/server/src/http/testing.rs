@@ -153,6 +153,7 @@ pub(crate) fn flunder() -> ResourceDef {
         deletion: DeletionRule::default(),
         storage: true,
         served: true,
+        disabled_by_default: false,
         conversion: None,
         columns: vec![Column {
             name: "Type".into(),

@@ -47,6 +47,7 @@ fn kind(name: &'static str, protobuf: Option<&'static ProtobufMessage>) -> Resou
         store_path: None,
         storage: true,
         served: true,
+        disabled_by_default: false,
         conversion: None,
         columns: Vec::new(),
         selectable: Vec::new(),

@@ -176,6 +176,7 @@ fn definition<K: Resource>(
         deletion: DeletionRule::default(),
         storage: true,
         served: true,
+        disabled_by_default: false,
         conversion: None,
         columns: Vec::new(),
         selectable: Vec::new(),

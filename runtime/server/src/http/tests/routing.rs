@@ -1,6 +1,9 @@
 //! Served paths, and the errors for others.
 
+use apiloom_meta::{Resource as _, ResourceDef};
+
 use super::*;
+use crate::registry::CatalogChange;
 
 async fn check(method: &str, url: &str, code: u16, body: &str) {
     let answer = send(&api().await, method, url, &[], "").await;
@@ -179,4 +182,39 @@ async fn documents_are_served_beside_resources() {
     ] {
         assert!(paths.contains(&path), "{path} is not in {paths:?}");
     }
+}
+
+/// No document names a kind that is disabled by default, and its paths are unknown.
+#[tokio::test]
+async fn a_disabled_kind_is_in_no_document() {
+    let check = async |disabled_by_default: bool| {
+        let (api, registry) = api_and_registry(|registry| registry.kind::<Flunder>()).await;
+        let trial = ResourceDef {
+            kind: "Trial".into(),
+            list_kind: "TrialList".into(),
+            plural: "trials".into(),
+            singular: "trial".into(),
+            short_names: Vec::new(),
+            disabled_by_default,
+            ..Flunder::definition()
+        };
+        let change = CatalogChange::new().definition(trial);
+        registry.change(change).await.unwrap();
+        let mut texts = Vec::new();
+        for path in [
+            "/apis/wardle.example.com/v1alpha1",
+            "/openapi/v2",
+            "/openapi/v3/apis/wardle.example.com/v1alpha1",
+            "/metrics",
+        ] {
+            texts.push(get(&api, path).await.expect(200).body);
+        }
+        let crds = crate::http::crd::dump(&registry.catalog()).unwrap();
+        texts.push(crds.to_string());
+        let named = texts.iter().filter(|text| text.contains("trials"));
+        let path = "/apis/wardle.example.com/v1alpha1/trials";
+        (named.count(), get(&api, path).await.code.as_u16())
+    };
+    assert_eq!(check(false).await, (5, 200));
+    assert_eq!(check(true).await, (0, 404));
 }

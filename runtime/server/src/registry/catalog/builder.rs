@@ -195,7 +195,7 @@ impl RegistryBuilder {
     pub fn disable_admission(&mut self, names: &[String]) {
         self.disabled.extend(names.iter().cloned());
     }
-    /// Turns versions or resources off, as `--runtime-config` does (`group/version=false`,
+    /// Enables or disables versions or resources, as `--runtime-config` does (`group/version=true`,
     /// `group/version/resource=false`, `api/all=false`). The more specific setting wins.
     pub fn runtime_config(&mut self, settings: &[(String, bool)]) {
         self.runtime_config.extend(settings.iter().cloned());

@@ -58,7 +58,8 @@ impl RuntimeConfig {
         }
     }
 
-    /// Whether a version of a kind is served. The server's own kinds are turned off only by their own names.
+    /// Whether a version of a kind is served: by the settings, or by its default. The server's own kinds are turned off
+    /// only by their own names.
     pub(crate) fn allows(&self, def: &ResourceDef, is_own: bool) -> bool {
         let version = def.group_version().to_string();
         let mut keys = vec![resource_key(def), version];
@@ -70,7 +71,7 @@ impl RuntimeConfig {
         }
         keys.iter()
             .find_map(|key| self.settings.get(key).copied())
-            .unwrap_or(true)
+            .unwrap_or(!def.disabled_by_default)
     }
 }
 

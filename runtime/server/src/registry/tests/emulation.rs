@@ -232,6 +232,89 @@ async fn a_version_that_the_release_does_not_have_cannot_be_enabled() {
     );
 }
 
+age!(Trial { age }, "v2alpha1", |def| ResourceDef {
+    conversion: spoke(),
+    disabled_by_default: true,
+    ..def
+});
+
+#[tokio::test]
+async fn a_version_that_is_disabled_by_default_is_enabled_by_settings() {
+    let check = |settings: &[(&str, bool)], expected: &[&str]| {
+        let mut builder = Registry::builder(Memory::new());
+        builder.kind::<New>();
+        builder.kind::<Trial>();
+        let owned = settings.iter().map(|(key, on)| ((*key).to_owned(), *on));
+        builder.runtime_config(&owned.collect::<Vec<_>>());
+        let registry = builder.build().unwrap();
+        let catalog = registry.catalog();
+        let served = catalog.endpoints().iter().skip(1);
+        let served: Vec<&str> = served.map(|endpoint| &*endpoint.def().version).collect();
+        assert_eq!(served, expected, "{settings:?}");
+        let groups = catalog.groups().iter().filter(|group| group.name == GROUP);
+        let versions: Vec<&String> = groups.flat_map(|group| &group.versions).collect();
+        assert_eq!(versions, expected, "{settings:?}");
+    };
+    let both = ["v1", "v2alpha1"];
+    check(&[], &["v1"]);
+    check(&[("test.example.com/v2alpha1", true)], &both);
+    check(&[("test.example.com/v2alpha1/ages", true)], &both);
+    check(&[("api/alpha", true)], &both);
+    check(&[("api/all", true)], &both);
+    check(&[("api/beta", true)], &["v1"]);
+    check(
+        &[("api/all", true), ("test.example.com/v2alpha1", false)],
+        &["v1"],
+    );
+    check(
+        &[("api/ga", false), ("test.example.com/v2alpha1", true)],
+        &["v2alpha1"],
+    );
+}
+
+/// A kind without an enabled version has no watch cache, and its objects stay in the store until it has one.
+#[tokio::test]
+async fn a_kind_without_an_enabled_version_is_nowhere() {
+    let store = Memory::new();
+    let started = async |key: &str, is_on| {
+        let mut builder = Registry::builder(Arc::clone(&store) as Arc<dyn Storage>);
+        builder.kind::<New>();
+        builder.kind::<Trial>();
+        builder.runtime_config(&[(key.to_owned(), is_on)]);
+        let registry = builder.build().unwrap();
+        registry.start().await.unwrap();
+        registry
+    };
+    let is_cached = |registry: &Registry| {
+        let catalog = registry.catalog();
+        catalog
+            .caches()
+            .any(|(resource, _)| resource.resource == "ages")
+    };
+    let ctx = RequestContext::default();
+    let on = started("api/alpha", true).await;
+    let endpoint = on.endpoint(GROUP, "v2alpha1", "ages").unwrap();
+    let document = object(json!({"metadata": {"name": "a"}, "age": 3}));
+    let options = CreateOptions::default();
+    let writes = endpoint.writes();
+    writes.create(&ctx, NS, document, &options).await.unwrap();
+    assert!(is_cached(&on));
+
+    let off = started("test.example.com/v1", false).await;
+    assert!(
+        off.catalog()
+            .groups()
+            .iter()
+            .all(|group| group.name != GROUP)
+    );
+    assert!(!is_cached(&off));
+    let on = started("test.example.com/v1", true).await;
+    let endpoint = on.endpoint(GROUP, "v1", "ages").unwrap();
+    let options = GetOptions::default();
+    let read = endpoint.reads().get(&ctx, NS, "a", &options).await;
+    assert_eq!(at(&decoded(&read.unwrap()), "/years"), 3);
+}
+
 /// A kind that is added while the server runs is stored by the emulated release too.
 #[tokio::test]
 async fn kinds_that_are_added_later_are_emulated_too() {

@@ -151,6 +151,7 @@ fn definition<K: Resource>(schema: apiloom_meta::kind::SchemaFn) -> ResourceDef 
         deletion: DeletionRule::default(),
         storage: false,
         served: true,
+        disabled_by_default: false,
         conversion: None,
         columns: Vec::<Column>::new(),
         selectable: Vec::new(),

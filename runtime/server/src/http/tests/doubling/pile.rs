@@ -72,6 +72,7 @@ impl Resource for Pile {
             deletion: DeletionRule::default(),
             storage: true,
             served: true,
+            disabled_by_default: false,
             conversion: None,
             columns: Vec::new(),
             selectable: Vec::new(),
