@@ -1,1 +1,2 @@
 s/Reference: second/Reference: third/
+s/app: web/app: edited/
