@@ -25,6 +25,9 @@
 //! and, with the feature `server`, `storage` (bytes with revisions) and `server` (registry, HTTP, options). It exports the
 //! names that programs need, one a line; a name that is missing is added there. What one writes
 //! by hand beside the types (conversion, rules of a kind, admission, users and permissions) is explained in the [`guide`].
+//!
+//! The features `server` and `mimalloc` are on by default. A package that has kinds and no server needs neither
+//! (`default-features = false`).
 
 #[cfg(feature = "server")]
 pub mod apis;
