@@ -15,6 +15,9 @@ import (
 	"sync"
 	"time"
 
+	openapiv2 "github.com/google/gnostic-models/openapiv2"
+	openapiv3 "github.com/google/gnostic-models/openapiv3"
+	"google.golang.org/protobuf/proto"
 	aggregated "k8s.io/api/apidiscovery/v2"
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -36,12 +39,14 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/yaml"
 )
 
 var flunders = schema.GroupVersionResource{Group: "wardle.example.com", Version: "v1alpha1", Resource: "flunders"}
 
 var builtIn = []check{
 	{"documents", documents},
+	{"openapi", openAPI},
 	{"kinds", kinds},
 	{"apply", applies},
 	{"metadata-informers", metadataInformers},
@@ -156,6 +161,75 @@ func documents(ctx context.Context, s *suite, _ string) error {
 	}
 	// The traffic of discovery is not recorded.
 	_, err := s.core.Namespaces().List(ctx, meta.ListOptions{})
+	return err
+}
+
+// The documents of OpenAPI in Protobuf are those that are made of their JSON.
+func openAPI(ctx context.Context, s *suite, _ string) error {
+	type document interface {
+		proto.Message
+		YAMLValue(comment string) ([]byte, error)
+	}
+	compare := func(path, mediaType string, empty document, parse func([]byte) (document, error)) error {
+		fetch := func(accept string) ([]byte, error) {
+			return s.discovery.RESTClient().Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx).Raw()
+		}
+		body, err := fetch("application/" + mediaType)
+		if err != nil {
+			return err
+		}
+		if err := proto.Unmarshal(body, empty); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		json, err := fetch(runtime.ContentTypeJSON)
+		if err != nil {
+			return err
+		}
+		parsed, err := parse(json)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		texts := [2]string{}
+		for i, document := range []document{parsed, empty} {
+			text, err := document.YAMLValue("")
+			if err != nil {
+				return err
+			}
+			// The spelling of extensions differs.
+			text, err = yaml.YAMLToJSON(text)
+			if err != nil {
+				return err
+			}
+			texts[i] = strings.ReplaceAll(string(text), "},", "},\n")
+		}
+		if texts[0] != texts[1] {
+			lines := [2][]string{strings.Split(texts[0], "\n"), strings.Split(texts[1], "\n")}
+			for i := range min(len(lines[0]), len(lines[1])) {
+				if lines[0][i] != lines[1][i] {
+					return fmt.Errorf("%s in JSON has\n%s\nand in Protobuf\n%s", path, lines[0][i], lines[1][i])
+				}
+			}
+			return fmt.Errorf("%s has %d parts in JSON and %d in Protobuf", path, len(lines[0]), len(lines[1]))
+		}
+		if len(texts[0]) < 10_000 {
+			return fmt.Errorf("%s has %d bytes", path, len(texts[0]))
+		}
+		return nil
+	}
+	err := compare("/openapi/v2", "com.github.proto-openapi.spec.v2@v1.0+protobuf", &openapiv2.Document{},
+		func(json []byte) (document, error) { return openapiv2.ParseDocument(json) })
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{"api/v1", "apis/coordination.k8s.io/v1", "apis/wardle.example.com/v1beta1"} {
+		err := compare("/openapi/v3/"+path, "com.github.proto-openapi.spec.v3@v1.0+protobuf", &openapiv3.Document{},
+			func(json []byte) (document, error) { return openapiv3.ParseDocument(json) })
+		if err != nil {
+			return err
+		}
+	}
+	// The traffic of discovery is not recorded.
+	_, err = s.core.Namespaces().List(ctx, meta.ListOptions{})
 	return err
 }
 

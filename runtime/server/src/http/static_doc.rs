@@ -74,10 +74,15 @@ impl PackedDoc {
                 .insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             return response;
         }
+        ok(content_type, self.unpacked())
+    }
+
+    /// The document.
+    pub(crate) fn unpacked(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         // The bytes were compressed here, so decompression cannot fail.
         let _ = GzDecoder::new(&*self.gzip).read_to_end(&mut bytes);
-        ok(content_type, bytes)
+        bytes
     }
 }
 

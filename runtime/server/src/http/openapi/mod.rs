@@ -179,7 +179,39 @@ impl fmt::Debug for OpenApi {
 
 struct V3 {
     index: Bytes,
-    documents: BTreeMap<String, PackedDoc>,
+    documents: BTreeMap<String, V3Document>,
+}
+
+/// A document of v3. Its hash is that of the JSON, in both formats.
+struct V3Document {
+    json: PackedDoc,
+    protobuf: OnceLock<PackedDoc>,
+}
+
+impl V3Document {
+    fn new(document: &Value) -> Self {
+        Self {
+            json: PackedDoc::new(document.to_string().as_bytes()),
+            protobuf: OnceLock::new(),
+        }
+    }
+
+    fn hash(&self) -> &str {
+        self.json.hash()
+    }
+
+    /// A 200 response in a media type.
+    fn answer(&self, request: &Parts, chosen: &'static str) -> Response<Body> {
+        if chosen == JSON {
+            return self.json.answer(&request.headers, JSON);
+        }
+        let protobuf = self.protobuf.get_or_init(|| {
+            let document = serde_json::from_slice(&self.json.unpacked());
+            let document = protobuf::v3::document(&document.unwrap_or_default());
+            PackedDoc::new(&document)
+        });
+        protobuf.answer(&request.headers, V3_PROTOBUF)
+    }
 }
 
 const JSON: &str = "application/json";
@@ -189,6 +221,14 @@ const V2_TYPES: &[&str] = &[
     JSON,
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
     PROTOBUF,
+];
+/// Media type of v3 as protobuf, which has two spellings too.
+const V3_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+/// The media types in which v3 is offered, as clients spell them.
+const V3_TYPES: &[&str] = &[
+    JSON,
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+    V3_PROTOBUF,
 ];
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -224,7 +264,7 @@ impl OpenApi {
         if path == "/openapi/v2" {
             V2_TYPES
         } else {
-            &[JSON]
+            V3_TYPES
         }
     }
 
@@ -300,13 +340,13 @@ impl OpenApi {
         let Some(document) = self.v3().documents.get(path) else {
             return status(StatusCode::NOT_FOUND);
         };
-        if chosen.is_none() {
+        let Some(chosen) = chosen else {
             return status(StatusCode::NOT_ACCEPTABLE);
-        }
+        };
         let query = Query::of(&request.uri);
         let mut response = match query.first("hash").filter(|hash| !hash.is_empty()) {
             Some(hash) if hash == document.hash() => {
-                let mut response = document.answer(&request.headers, JSON);
+                let mut response = document.answer(request, chosen);
                 response
                     .headers_mut()
                     .insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
@@ -327,7 +367,7 @@ impl OpenApi {
                 let mut response = if fresh {
                     status(StatusCode::NOT_MODIFIED)
                 } else {
-                    document.answer(&request.headers, JSON)
+                    document.answer(request, chosen)
                 };
                 response
                     .headers_mut()
@@ -344,14 +384,9 @@ impl OpenApi {
 
     fn v3(&self) -> &V3 {
         self.v3.get_or_init(|| {
-            let packed = |source: &Source| {
-                (
-                    source.key(),
-                    PackedDoc::new(source.v3().to_string().as_bytes()),
-                )
-            };
-            let documents: BTreeMap<String, PackedDoc> = self.sources.iter().map(packed).collect();
-            let entry = |(path, document): (&String, &PackedDoc)| {
+            let packed = |source: &Source| (source.key(), V3Document::new(&source.v3()));
+            let documents: BTreeMap<_, _> = self.sources.iter().map(packed).collect();
+            let entry = |(path, document): (&String, &V3Document)| {
                 (
                     path.clone(),
                     json!({ "serverRelativeURL": location(path, document) }),
@@ -366,7 +401,7 @@ impl OpenApi {
     }
 }
 
-fn location(path: &str, document: &PackedDoc) -> String {
+fn location(path: &str, document: &V3Document) -> String {
     format!("/openapi/v3/{path}?hash={}", document.hash())
 }
 

@@ -1,7 +1,9 @@
-//! The OpenAPI 2.0 document as protobuf (`openapi.v2.Document` of gnostic), the only format that client-go requests.
+//! The OpenAPI 2.0 document as protobuf (`openapi.v2.Document` of gnostic), the only format in which client-go requests it.
 //!
 //! kubectl falls back to it to validate objects of kinds that cannot be patched. Only the fields in our documents are
 //! supported: a table for each message, and functions for messages that wrap others.
+
+pub(super) mod v3;
 
 use serde_json::Value;
 

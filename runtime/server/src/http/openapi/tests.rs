@@ -422,6 +422,26 @@ fn client_go_gets_v2_as_protobuf() {
 }
 
 #[test]
+fn v3_is_protobuf_with_the_hash_of_its_json() {
+    let openapi = openapi();
+    let get = |accept: &str| {
+        let request = get("/openapi/v3/api/v1", &[("accept", accept)]);
+        openapi.respond_to(&request).unwrap()
+    };
+    let json = get("application/json");
+    for spelling in ["@v1.0", ".v1.0"] {
+        let asked = format!("application/com.github.proto-openapi.spec.v3{spelling}+protobuf");
+        let response = get(&asked);
+        assert_eq!(header(&response, "content-type"), V3_PROTOBUF);
+        assert_eq!(header(&response, "etag"), header(&json, "etag"));
+        let bytes = super::super::testing::bytes(response);
+        assert!(bytes.starts_with(b"\x0a\x053.0.0"), "{bytes:?}");
+    }
+    let both = get("application/json,application/com.github.proto-openapi.spec.v3@v1.0+protobuf");
+    assert_eq!(header(&both, "content-type"), JSON);
+}
+
+#[test]
 fn a_registry_documents_its_namespaces() {
     let openapi = OpenApi::new(&super::super::testing::bare_registry().catalog());
     let document: Value = serde_json::from_str(&body(
