@@ -19,6 +19,8 @@ on_each_backend![
     c_030_every_kind_takes_delete_options_in_protobuf,
     c_135_an_event_in_protobuf_begins_with_its_length,
     an_event_in_protobuf_is_a_binary_message_of_a_websocket,
+    an_error_is_in_protobuf_wherever_it_arises,
+    all_options_of_a_deletion_are_read_in_protobuf,
 ];
 
 /// The kind of hello, which has no numbers of fields.
@@ -397,5 +399,76 @@ async fn an_event_in_protobuf_is_a_binary_message_of_a_websocket(on: Backend) {
         };
         // The message has a length already, so there is no other one.
         assert_eq!(event(&message), of("ADDED", "ConfigMap", name));
+    }
+}
+
+async fn an_error_is_in_protobuf_wherever_it_arises(on: Backend) {
+    let (_server, client) = server(on);
+    let anonymous = client.clone().anonymous();
+    let unknown = client.clone().with_token("unknown");
+    let far = format!("{CONFIG_MAPS}?limit=x");
+    let accept = format!("{PROTOBUF}, application/json");
+    for (client, method, path, expected) in [
+        (&unknown, "GET", CONFIG_MAPS, ("Unauthorized", 401)),
+        (&anonymous, "GET", CONFIG_MAPS, ("Forbidden", 403)),
+        (&anonymous, "GET", "/nothing", ("Forbidden", 403)),
+        (&client, "GET", "/api/v1/nothing", ("NotFound", 404)),
+        (&client, "POST", "/api", ("MethodNotAllowed", 405)),
+        (&client, "OPTIONS", CONFIG_MAPS, ("MethodNotAllowed", 405)),
+        (&client, "GET", &far, ("BadRequest", 400)),
+        (&client, "POST", CONFIG_MAPS, ("BadRequest", 400)),
+    ] {
+        let headers = [("accept", &*accept)];
+        let answer = client.call(method, path, &headers, "").await;
+        let (reason, code) = failure(&answer);
+        let got = (&*reason, code);
+        assert_eq!(got, expected, "{method} {path}");
+        assert_eq!(u64::from(answer.code), code, "{method} {path}");
+    }
+    // No patch is in Protobuf.
+    created(&client, CONFIG_MAPS, &config_map("a")).await;
+    let headers = [("accept", &*accept), ("content-type", PROTOBUF)];
+    let item = format!("{CONFIG_MAPS}/a");
+    let patched = client.call("PATCH", &item, &headers, body("v1", "ConfigMap", &[]));
+    let refused = failure(&patched.await);
+    assert_eq!(refused, ("UnsupportedMediaType".to_owned(), 415));
+}
+
+async fn all_options_of_a_deletion_are_read_in_protobuf(on: Backend) {
+    let (_server, client) = server(on);
+    let item = format!("{CONFIG_MAPS}/a");
+    let object = created(&client, CONFIG_MAPS, &config_map("a")).await;
+    let delete = async |path: &str, options: &[(u32, &[u8])]| {
+        let headers = [("content-type", PROTOBUF)];
+        let options = body("v1", "DeleteOptions", options);
+        client.call("DELETE", path, &headers, options).await
+    };
+    // `dryRun` is field 5, `propagationPolicy` field 4.
+    assert_eq!(delete(&item, &[(5, b"All")]).await.code, 200);
+    check(&client.get(&item).await, 200, &object);
+    for wrong in [(5, &b"Some"[..]), (4, b"Somehow")] {
+        let refused = delete(&item, &[wrong]).await;
+        let reason = refused.json()["reason"].clone();
+        assert_eq!((refused.code, reason), (422, json!("Invalid")));
+    }
+    let kept = delete(&item, &[(4, b"Foreground")]).await;
+    assert_eq!(kept.code, 200);
+    let finalizers = client.get(&item).await.json()["metadata"]["finalizers"].clone();
+    assert_eq!(finalizers, json!(["foregroundDeletion"]));
+    // Those of a collection.
+    created(&client, CONFIG_MAPS, &config_map("b")).await;
+    assert_eq!(delete(CONFIG_MAPS, &[(5, b"All")]).await.code, 200);
+    assert_eq!(names(&client.get(CONFIG_MAPS).await.json()), ["a", "b"]);
+    assert_eq!(delete(CONFIG_MAPS, &[]).await.code, 200);
+    assert_eq!(names(&client.get(CONFIG_MAPS).await.json()), ["a"]);
+    // What is no such message is refused.
+    let headers = [("content-type", PROTOBUF)];
+    for wrong in [
+        body("v1", "ConfigMap", &[]),
+        body("v2", "DeleteOptions", &[]),
+        b"k8s\0\x12\x7f".to_vec(),
+    ] {
+        let refused = client.call("DELETE", &item, &headers, wrong).await;
+        assert_eq!(refused.code, 400, "{}", refused.text());
     }
 }
