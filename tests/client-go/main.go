@@ -210,7 +210,7 @@ func refusals(ctx context.Context, s *suite, namespace string) error {
 	if !errors.IsNotFound(err) {
 		return fmt.Errorf("create in a namespace that is not there: %v", err)
 	}
-	_, err = s.core.Pods(namespace).List(ctx, meta.ListOptions{})
+	_, err = s.core.PodTemplates(namespace).List(ctx, meta.ListOptions{})
 	if !errors.IsNotFound(err) {
 		return fmt.Errorf("list of a kind that is not served: %v", err)
 	}
