@@ -249,6 +249,66 @@ async fn an_interrupted_migration_over_etcd_continues() {
     an_interrupted_migration_continues(Backend::Etcd).await;
 }
 
+/// A changed `--storage-media-type` makes all objects stale that it stores in another format.
+async fn a_migration_changes_the_storage_media_type(backend: Backend) {
+    let [json_type, protobuf_type] = ["json", "vnd.kubernetes.protobuf"]
+        .map(|of| format!("--storage-media-type=application/{of}"));
+    let mut cluster = Cluster::start_alone(backend, &[&json_type]);
+    for number in 0..3 {
+        let flunder = json!({"metadata": {"name": name(number)}, "spec": {"reference": "x"}});
+        assert_eq!(cluster.client().post(FLUNDERS, &flunder).await.code, 201);
+    }
+    let before = cluster.client().get(ALL_FLUNDERS).await.json();
+    for (media_type, is_protobuf) in [(&protobuf_type, true), (&json_type, false)] {
+        cluster.restart_with(media_type);
+        let kubeconfig = cluster.server().kubeconfig().to_owned();
+        for rewritten in [3, 0] {
+            let shown = migrated(&kubeconfig, &["--resource=flunders.wardle.example.com"]);
+            let line = format!(
+                "{rewritten} of 3 objects rewritten as v1alpha1; they were stored as v1alpha1 (3)"
+            );
+            assert!(shown.contains(&line), "{shown}");
+        }
+        let after = cluster.client().get(ALL_FLUNDERS).await.json();
+        let items = |list: &Value| {
+            let mut items = list["items"].clone();
+            for item in items.as_array_mut().unwrap() {
+                item["metadata"]["resourceVersion"] = Value::Null;
+            }
+            items
+        };
+        assert_eq!(items(&before), items(&after));
+        cluster.stop();
+        let store = cluster.store().await;
+        let request = ListRequest {
+            prefix: format!("{}/registry/wardle.example.com/flunders/", cluster.prefix()),
+            ..ListRequest::default()
+        };
+        for entry in store.list(request).await.unwrap().entries {
+            assert_eq!(
+                entry.value.starts_with(b"k8s\0"),
+                is_protobuf,
+                "{:?}",
+                entry.value
+            );
+        }
+        store.close().await;
+        drop(store);
+        cluster.start_again();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_changes_the_storage_media_type_of_the_embedded_store() {
+    a_migration_changes_the_storage_media_type(Backend::Embedded).await;
+}
+
+#[cfg(feature = "etcd")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_changes_the_storage_media_type_in_etcd() {
+    a_migration_changes_the_storage_media_type(Backend::Etcd).await;
+}
+
 #[tokio::test]
 async fn only_who_may_post_there_migrates() {
     let server = Server::start(&["--storage-backend=memory"]);
