@@ -16,6 +16,7 @@ on_each_backend![
     c_099_a_grace_period_is_only_shortened_and_zero_removes_after_an_update,
     c_100_only_an_old_option_is_answered_with_accepted,
     c_101_a_collection_is_deleted_by_selector_and_limit_and_listed,
+    c_101_the_options_of_a_list_select_what_is_deleted,
     c_102_a_dry_delete_says_the_same_and_deletes_nothing,
     c_103_a_namespace_terminates_until_it_is_finalized,
     c_104_three_namespaces_cannot_be_deleted,
@@ -355,6 +356,23 @@ async fn c_096_a_policy_is_a_finalizer_for_the_garbage_collector(on: Backend) {
             &answer.json(),
         );
     }
+    // Events have no dependents, so policies have no effect on them, in both of their groups.
+    let events = "/api/v1/namespaces/default/events";
+    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"},
+        "involvedObject": {"namespace": "default"}});
+    for path in [events, "/apis/events.k8s.io/v1/namespaces/default/events"] {
+        for policy in ["Foreground", "Orphan"] {
+            created(&client, events, &event).await;
+            let options = json!({"propagationPolicy": policy});
+            let answer = client.delete(&format!("{path}/e"), &options).await;
+            assert_eq!(
+                (answer.code, &answer.json()["kind"]),
+                (200, &json!("Status")),
+                "{path}"
+            );
+            assert_eq!(client.get(&format!("{path}/e")).await.code, 404);
+        }
+    }
 }
 
 async fn c_097_another_policy_replaces_the_finalizer_of_the_first(on: Backend) {
@@ -541,4 +559,78 @@ async fn c_102_a_dry_delete_says_the_same_and_deletes_nothing(on: Backend) {
         &expected,
     );
     check(&client.get(&item).await, 200, &object);
+}
+
+async fn c_101_the_options_of_a_list_select_what_is_deleted(on: Backend) {
+    let (_server, client) = server(on);
+    let names = ["a", "b", "c", "d", "e"];
+    for name in names {
+        created(&client, FLUNDERS, &flunder(name)).await;
+    }
+    // What a list refuses is refused, in the same words.
+    for query in [
+        "labelSelector=a%3D%3D%3Db",
+        "fieldSelector=spec.nothing%3Dx",
+        "fieldSelector=a",
+        "limit=x",
+        "resourceVersion=x",
+        "resourceVersionMatch=Exact",
+        "resourceVersion=1&resourceVersionMatch=Some",
+        "continue=x",
+        "sendInitialEvents=true",
+    ] {
+        let path = format!("{FLUNDERS}?{query}");
+        let (listed, deleted) = (
+            client.get(&path).await,
+            client.delete(&path, &json!(null)).await,
+        );
+        assert!(
+            matches!(listed.code, 400 | 422),
+            "{query}: {}",
+            listed.text()
+        );
+        assert_eq!(
+            (deleted.code, deleted.json()),
+            (listed.code, listed.json()),
+            "{query}"
+        );
+    }
+    let listed = async |query: &str| {
+        let list = client.get(&format!("{FLUNDERS}?{query}")).await.json();
+        let items = list["items"].as_array().unwrap().iter();
+        let names = items.map(|item| item["metadata"]["name"].as_str().unwrap().to_owned());
+        (
+            names.collect::<Vec<_>>(),
+            list["metadata"]["continue"].as_str().map(str::to_owned),
+        )
+    };
+    assert_eq!(listed("").await.0, names);
+    let delete = async |query: &str, options: Value| {
+        let answer = client
+            .delete(&format!("{FLUNDERS}?{query}"), &options)
+            .await;
+        assert_eq!(answer.code, 200, "{query}: {}", answer.text());
+    };
+    // A dry run, and a precondition that holds for one object at most, with the options in the body.
+    delete(
+        "fieldSelector=metadata.name%3Da",
+        json!({"dryRun": ["All"]}),
+    )
+    .await;
+    assert_eq!(listed("").await.0, names);
+    let other = json!({"preconditions": {"uid": "another"}});
+    let refused = client.delete(&format!("{FLUNDERS}?limit=1"), &other).await;
+    assert_eq!(refused.code, 409, "{}", refused.text());
+    // A delete watches nothing.
+    delete(
+        "fieldSelector=metadata.name%3Da&watch=1&resourceVersion=0",
+        json!(null),
+    )
+    .await;
+    assert_eq!(listed("").await.0, names[1..]);
+    // The second page.
+    let (first, token) = listed("limit=2").await;
+    assert_eq!(first, ["b", "c"]);
+    delete(&format!("limit=1&continue={}", token.unwrap()), json!(null)).await;
+    assert_eq!(listed("").await.0, ["b", "c", "e"]);
 }

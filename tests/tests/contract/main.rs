@@ -33,6 +33,7 @@ mod delete;
 mod discovery;
 mod errors;
 mod formats;
+mod isolation;
 mod lifecycle;
 mod list;
 mod patch;
