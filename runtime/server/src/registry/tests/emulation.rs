@@ -57,7 +57,10 @@ macro_rules! age {
 }
 
 age!(Old { age }, "v1alpha1", |def| ResourceDef {
-    lifecycle: lifecycle("1.0", Some("1.3")),
+    lifecycle: lifecycle("1.0", Some("1.3")).map(|lifecycle| Lifecycle {
+        deprecated: Some(release("1.2")),
+        ..lifecycle
+    }),
     conversion: spoke(),
     ..def
 });
@@ -117,6 +120,19 @@ async fn an_emulated_release_decides_what_is_served_and_stored() {
     check(&["1.0"], &["v1alpha1"], "v1alpha1");
     // The group's own release wins.
     check(&["1.0", "test.example.com=1.3"], &["v1", "v1beta1"], "v1");
+}
+
+#[tokio::test]
+async fn an_emulated_release_decides_what_is_deprecated() {
+    let warning = |emulated: &str| {
+        let registry = ages(&Memory::new(), &[emulated]).build().unwrap();
+        let endpoint = registry.endpoint(GROUP, "v1alpha1", "ages")?;
+        Some(endpoint.deprecation_warning().map(str::to_owned))
+    };
+    let text = "test.example.com/v1alpha1 Age is deprecated in v1.2+, unavailable in v1.3+";
+    assert_eq!(warning("1.1"), Some(None));
+    assert_eq!(warning("1.2"), Some(Some(text.to_owned())));
+    assert_eq!(warning("1.3"), None);
 }
 
 #[tokio::test]
