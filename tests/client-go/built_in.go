@@ -44,6 +44,11 @@ import (
 
 var flunders = schema.GroupVersionResource{Group: "wardle.example.com", Version: "v1alpha1", Resource: "flunders"}
 
+// Those of any server.
+var schemas = []check{
+	{"openapi", openAPI},
+}
+
 var builtIn = []check{
 	{"documents", documents},
 	{"openapi", openAPI},
@@ -221,7 +226,11 @@ func openAPI(ctx context.Context, s *suite, _ string) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range []string{"api/v1", "apis/coordination.k8s.io/v1", "apis/wardle.example.com/v1beta1"} {
+	paths, err := s.discovery.OpenAPIV3().Paths()
+	if err != nil {
+		return err
+	}
+	for path := range paths {
 		err := compare("/openapi/v3/"+path, "com.github.proto-openapi.spec.v3@v1.0+protobuf", &openapiv3.Document{},
 			func(json []byte) (document, error) { return openapiv3.ParseDocument(json) })
 		if err != nil {

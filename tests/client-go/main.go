@@ -1,7 +1,7 @@
 // Drives a server with client-go: typed, dynamic and metadata clients, discovery, pages, watches and informers. The
 // arguments are a kubeconfig and what the server serves: `core-kinds`, the kinds of tests/ports/core, by which typed clients
-// speak JSON, or `built-in`, the built-in kinds and those of wardle, by which they speak Protobuf. Each check has a line of
-// output; when one failed, the program ends with 1.
+// speak JSON, `built-in`, the built-in kinds and those of wardle, by which they speak Protobuf, or `schemas`, any kinds, whose
+// documents are read. Each check has a line of output; when one failed, the program ends with 1.
 package main
 
 import (
@@ -77,8 +77,11 @@ var coreKinds = []check{
 func main() {
 	failed := false
 	checks, contentType := append(coreKinds, common...), runtime.ContentTypeJSON
-	if os.Args[2] == "built-in" {
+	switch os.Args[2] {
+	case "built-in":
 		checks, contentType = append(builtIn, common...), runtime.ContentTypeProtobuf
+	case "schemas":
+		checks, contentType = schemas, runtime.ContentTypeProtobuf
 	}
 	s, err := connect(os.Args[1], contentType)
 	if err != nil {

@@ -53,21 +53,24 @@ fn build_program() -> PathBuf {
 
 /// Runs the checks of what a server serves. Reflectors list and watch, or watch with initial events instead of the list.
 fn check(server: &Server, served: &str) {
-    let program = program();
     for watch_list in ["false", "true"] {
-        let output = Command::new(program)
-            .arg(server.kubeconfig())
-            .arg(served)
-            .env("KUBE_FEATURE_WatchListClient", watch_list)
-            .output()
-            .unwrap();
-        assert!(
-            output.status.success(),
-            "with WatchListClient={watch_list}:\n{}{}",
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        );
+        run(server, served, watch_list);
     }
+}
+
+fn run(server: &Server, served: &str, watch_list: &str) {
+    let output = Command::new(program())
+        .arg(server.kubeconfig())
+        .arg(served)
+        .env("KUBE_FEATURE_WatchListClient", watch_list)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "with WatchListClient={watch_list}:\n{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
@@ -79,4 +82,16 @@ fn client_go_works_with_core_kinds() {
 #[test]
 fn client_go_works_with_built_in_kinds_in_protobuf() {
     check(&Server::start(&[]), "built-in");
+}
+
+#[test]
+fn client_go_reads_documents_of_openapi_in_protobuf() {
+    // Kinds with every keyword of schemas.
+    for binary in ["shapes-kinds-server", "certificate-kinds-server"] {
+        run(
+            &Server::start_binary(&build(binary), &[]),
+            "schemas",
+            "false",
+        );
+    }
 }
