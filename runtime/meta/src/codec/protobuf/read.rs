@@ -160,6 +160,44 @@ fn is_merged(value: ProtobufType) -> bool {
     }
 }
 
+/// Checks the wire type of a field, also of one that a later field replaces: decoders of Kubernetes refuse the message.
+/// Numbers of a list may be packed.
+fn check_sent(of: ProtobufType, sent: WireValue<'_>) -> Result<(), String> {
+    match of {
+        ProtobufType::Boolean
+        | ProtobufType::Int32
+        | ProtobufType::Int64
+        | ProtobufType::Uint32
+        | ProtobufType::Uint64 => sent.varint().map(|_| ()),
+        ProtobufType::Float => sent.fixed32().map(|_| ()),
+        ProtobufType::Double => sent.fixed64().map(|_| ()),
+        ProtobufType::List(
+            of @ (ProtobufType::Boolean
+            | ProtobufType::Int32
+            | ProtobufType::Int64
+            | ProtobufType::Uint32
+            | ProtobufType::Uint64
+            | ProtobufType::Float
+            | ProtobufType::Double),
+        ) => match sent {
+            WireValue::Bytes(_) => Ok(()),
+            single => check_sent(*of, single),
+        },
+        ProtobufType::Text
+        | ProtobufType::Bytes
+        | ProtobufType::Time
+        | ProtobufType::MicroTime
+        | ProtobufType::Duration
+        | ProtobufType::Quantity
+        | ProtobufType::IntOrString
+        | ProtobufType::FieldsV1
+        | ProtobufType::RawExtension
+        | ProtobufType::Message(_)
+        | ProtobufType::List(_)
+        | ProtobufType::Map(_) => sent.bytes().map(|_| ()),
+    }
+}
+
 impl Reader {
     /// Writes the members of an object.
     fn fields(
@@ -191,11 +229,13 @@ impl Reader {
         let mut last = None;
         let mut count = 0;
         let mut in_order = true;
-        while let Some((number, _)) = wire.next_field()? {
+        while let Some((number, sent)) = wire.next_field()? {
             let Some(place) = place_of(message, number, last.unwrap_or(0)) else {
                 continue;
             };
             let value = message.fields[place].value;
+            check_sent(value, sent)
+                .map_err(|why| Fault::from(why).within(message, &message.fields[place]))?;
             let repeats = matches!(value, ProtobufType::List(_) | ProtobufType::Map(_));
             in_order &= last.is_none_or(|last| last < place || (repeats && last == place));
             last = Some(place);
@@ -412,7 +452,10 @@ impl Reader {
         while let Some((number, sent)) = wire.next_field()? {
             match number {
                 1 => key = sent.bytes()?,
-                2 => value = Some(sent),
+                2 => {
+                    check_sent(of, sent)?;
+                    value = Some(sent);
+                }
                 _ => {}
             }
         }
@@ -569,10 +612,10 @@ impl Reader {
 
     fn int_or_string(&mut self, message: &[u8]) -> Result<bool, Fault> {
         let [kind, number] = varints(message, [1, 2])?.map(|value| value.unwrap_or(0));
+        let text = last_bytes(message, 3)?.unwrap_or_default();
         if kind == 0 {
             return Ok(self.number(number as i32));
         }
-        let text = last_bytes(message, 3)?.unwrap_or_default();
         self.text(text)?;
         Ok(text.is_empty())
     }

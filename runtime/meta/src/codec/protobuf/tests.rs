@@ -440,6 +440,46 @@ fn malformed_messages_are_refused() {
 }
 
 #[test]
+fn a_wrong_wire_type_is_refused_also_if_a_right_one_follows() {
+    for (wrong, right, expected) in [
+        (
+            integer(1, 1),
+            text(1, "n"),
+            "ObjectMeta.name: expected bytes with a length, found a number",
+        ),
+        (
+            text(7, "1"),
+            integer(7, 1),
+            "ObjectMeta.generation: expected a number, found bytes with a length",
+        ),
+        (
+            double(8, 1.0),
+            message(8, [integer(1, 1)]),
+            "ObjectMeta.creationTimestamp: expected bytes with a length, found 64 bits",
+        ),
+        (
+            message(11, [text(1, "a"), integer(2, 1), text(2, "b")]),
+            message(11, [text(1, "a"), text(2, "b")]),
+            "ObjectMeta.labels: expected bytes with a length, found a number",
+        ),
+        (
+            integer(14, 1),
+            text(14, "f"),
+            "ObjectMeta.finalizers: expected bytes with a length, found a number",
+        ),
+    ] {
+        let expected = format!("Namespace.metadata: {expected}");
+        for fields in [[wrong.clone(), right.clone()], [right, wrong]] {
+            check_refused(&message(1, fields), &expected);
+        }
+    }
+    check_refused(
+        &[integer(2, 1), message(2, [text(1, "f")])].concat(),
+        "Namespace.spec: expected bytes with a length, found a number",
+    );
+}
+
+#[test]
 fn text_that_is_not_utf_8_is_replaced_in_stored_values() {
     let raw = bytes(1, &[text(1, "n"), bytes(2, b"a\xffb")].concat());
     let body = ProtobufBody {
