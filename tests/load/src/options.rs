@@ -72,6 +72,9 @@ pub(crate) struct Run {
     /// Version of HTTP
     #[arg(long, value_enum, default_value_t = Http::H2)]
     pub(crate) http: Http,
+    /// Media type of the scenarios list and consistent-list, such as application/vnd.kubernetes.protobuf
+    #[arg(long, value_name = "TYPE", default_value = "application/json")]
+    pub(crate) accept: String,
     /// How long each scenario of requests runs
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     pub(crate) seconds: u64,

@@ -231,7 +231,7 @@ pub(crate) struct Call<'a> {
     /// `Content-Type`, of a body.
     pub(crate) content_type: &'static str,
     /// `Accept`.
-    pub(crate) accept: &'static str,
+    pub(crate) accept: &'a str,
     /// Body.
     pub(crate) body: Bytes,
 }

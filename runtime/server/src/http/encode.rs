@@ -204,20 +204,28 @@ impl Reply {
         Ok(self.respond(StatusCode::OK, body))
     }
 
-    /// The size of the items of a list, if the format begins a list with it: each is encoded once for that. Yields to
-    /// other requests.
+    /// The size of the items of a list, if the format begins a list with it. An item is encoded once for that, and an object
+    /// of the cache only for the first list that has it. Yields to other requests.
     async fn items_bytes(&self, items: &Items) -> Result<u64, ApiError> {
         let form = self.form();
         let (mut sum, mut looked_at) = (0, 0);
         for item in items.iter() {
             let item = item?;
-            let json = item.json(self.endpoint.schema());
-            let show: Show<'_> = &|out| form.write_item(&json, out);
-            let Some(bytes) = self.answer.format.item_bytes(show) else {
+            let mut measure = || {
+                let json = item.json(self.endpoint.schema());
+                let show: Show<'_> = &|out| form.write_item(&json, out);
+                looked_at += json.whole().len();
+                self.answer.format.item_bytes(show)
+            };
+            let bytes = match (&form, &*item) {
+                (FormWriter::Object(_), Document::Encoded(encoded)) => encoded.item_bytes(measure),
+                _ => measure(),
+            };
+            let Some(bytes) = bytes else {
                 return Ok(0);
             };
             sum += bytes;
-            looked_at += json.whole().len();
+            looked_at += size_of::<u64>();
             if looked_at >= LOOKED_AT_BYTES {
                 looked_at = 0;
                 tokio::task::yield_now().await;

@@ -29,6 +29,8 @@ struct Worker {
     until: Instant,
     /// Requests of all workers together, in place of `until`.
     requests: Option<usize>,
+    /// Media type of lists.
+    accept: String,
 }
 
 pub(super) async fn measure(bench: &Bench, scenario: Scenario) -> Result<Figures> {
@@ -58,6 +60,7 @@ pub(super) async fn measure(bench: &Bench, scenario: Scenario) -> Result<Figures
             workers,
             until,
             requests: run.requests,
+            accept: run.accept.clone(),
         };
         worker.work()
     });
@@ -125,8 +128,14 @@ impl Worker {
                     .call(Call::merge_patch(&path, patch))
                     .await?;
             }
-            Scenario::List => self.list("?resourceVersion=0", "application/json").await?,
-            Scenario::ConsistentList => self.list("", "application/json").await?,
+            Scenario::List => {
+                let accept = self.accept.clone();
+                self.list("?resourceVersion=0", &accept).await?;
+            }
+            Scenario::ConsistentList => {
+                let accept = self.accept.clone();
+                self.list("", &accept).await?;
+            }
             Scenario::Table => self.list("?resourceVersion=0", TABLE).await?,
             Scenario::Pages => self.pages().await?,
             Scenario::Delete => {
@@ -140,7 +149,7 @@ impl Worker {
         Ok(())
     }
 
-    async fn list(&mut self, query: &str, accept: &'static str) -> Result<()> {
+    async fn list(&mut self, query: &str, accept: &str) -> Result<()> {
         let path = format!("{}{query}", self.objects.base());
         let call = Call {
             accept,

@@ -199,6 +199,16 @@ async fn lists_have_the_length_of_all_their_items() {
         let mut expected = get(&api, &url).await.expect(200).json();
         assert_eq!(list, expected.take(), "{query}");
     }
+    // The size of an object is that of its present state.
+    let patch = json!({"metadata": {"annotations": {"long": null}}});
+    let url = format!("{NAMESPACES}/n03");
+    let headers = [("content-type", "application/merge-patch+json")];
+    let patch = patch.to_string().into_bytes();
+    let patched = send_bytes(&api, ("PATCH", &url), &headers, patch).await;
+    assert_eq!(patched.code, 200);
+    let list = get_protobuf(&api, NAMESPACES).await;
+    let mut expected = get(&api, NAMESPACES).await.expect(200).json();
+    assert_eq!(list.read(200, &NAMESPACE_LIST), expected.take());
     let none = format!("{NAMESPACES}?labelSelector=none");
     let none = get_protobuf(&api, &none).await;
     let raw = ProtobufBody::parse(&none.body)

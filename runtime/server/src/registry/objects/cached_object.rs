@@ -28,6 +28,8 @@ pub(crate) struct CachedObject {
     pub(crate) version: (u32, u32),
     /// Bitmap of the versions to which the object was converted before, so that the conversion is known to succeed.
     convertible: AtomicU32,
+    /// Size of the object in lists of a format that begins them with the size of all items; 0 if it is not known yet.
+    item_bytes: AtomicU32,
     /// Index of the version of `json`: the storage version, or, for kinds that are converted asynchronously, the
     /// version in which the object was written.
     version_index: u16,
@@ -66,6 +68,7 @@ impl CachedObject {
             metadata: (offset(metadata.0)?, offset(metadata.1)?),
             version: (offset(digits.start)?, offset(digits.end)?),
             convertible: AtomicU32::new(0),
+            item_bytes: AtomicU32::new(0),
             version_index,
             labels: labels(&json[metadata.0..metadata.1]),
             fields: fields.map(field_text).collect(),
@@ -105,6 +108,19 @@ impl CachedObject {
             size_of_val(&*self.labels) + size_of_val(&*self.fields) + size_of_val(&*self.typed);
         let parts = json + labels.sum::<usize>() + fields.sum::<usize>() + typed.sum::<usize>();
         parts + slices + 2 * ALLOCATION
+    }
+
+    /// Size of the object as an item of a list, which `measure` finds once. Only one format has such sizes.
+    pub(crate) fn item_bytes(&self, measure: impl FnOnce() -> Option<u64>) -> Option<u64> {
+        let known = self.item_bytes.load(Ordering::Relaxed);
+        if known > 0 {
+            return Some(known.into());
+        }
+        let bytes = measure()?;
+        // A larger one is measured again.
+        let known = u32::try_from(bytes).unwrap_or(0);
+        self.item_bytes.store(known, Ordering::Relaxed);
+        Some(bytes)
     }
 
     /// Adds what listers read.

@@ -86,6 +86,14 @@ impl EncodedObject {
         object.map_or(0, |object| object.json.len())
     }
 
+    /// See [`CachedObject::item_bytes`].
+    pub(crate) fn item_bytes(&self, measure: impl FnOnce() -> Option<u64>) -> Option<u64> {
+        match &self.item.object {
+            Ok(object) if self.shown.is_none() => object.item_bytes(measure),
+            _ => measure(),
+        }
+    }
+
     /// The document as JSON.
     pub fn json(&self) -> Json<'_> {
         let Ok(object) = &self.item.object else {
