@@ -123,6 +123,29 @@ fn documents_of_kinds_with_problems_are_not_written() {
     }
 }
 
+// The traits of handlers need the server, which packages of the UI tests do not have.
+#[test]
+fn a_handler_that_does_not_answer_its_verbs_does_not_compile() {
+    let package = Package::new();
+    package.fill("unhandled_verbs");
+    let output = package.run(Command::new(build("apiloom")).args(["generate", "refused"]));
+    let said = failure(&output);
+    let error = |message: &str, at: &str| {
+        let found = said.split("\n\n").find(|error| error.contains(message));
+        let found = found.unwrap_or_else(|| panic!("{message}\n{said}"));
+        assert!(found.contains(at), "{found}");
+        assert!(found.contains("= note: write `"), "{found}");
+    };
+    let verb = |ty: &str, verb: &str| {
+        format!("`{ty}` does not answer the verb `{verb}` of a subresource of `Machine`")
+    };
+    error(&verb("Restarter", "get"), "lib.rs:16:");
+    error(
+        "`Power` is not the code of a subresource of `Machine`",
+        "lib.rs:17:",
+    );
+}
+
 /// A package called `refused` in a temporary folder.
 struct Package {
     dir: tempfile::TempDir,

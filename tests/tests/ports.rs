@@ -44,6 +44,11 @@ fn cronjob() {
 }
 
 #[test]
+fn machine() {
+    check("machine", "machine-kinds-server");
+}
+
+#[test]
 fn route() {
     upstream::check("route");
     check("route", "route-kinds-server");
@@ -73,6 +78,7 @@ fn every_port_is_driven() {
             "certificate",
             "core",
             "cronjob",
+            "machine",
             "route",
             "shapes",
             "workload"

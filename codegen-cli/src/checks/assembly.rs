@@ -106,12 +106,16 @@ fn verbs<'a>(verbs: impl IntoIterator<Item = &'a Verb>) -> Vec<String> {
     verbs.map(|verb| verb.as_str().to_owned()).collect()
 }
 
-/// The subresources that have a verb: a verb that the kind skips is skipped below its objects too.
+/// The subresources that have a verb: a verb that the kind skips is skipped below its objects too, except by a handler.
 fn subresources(kind: &Kind) -> Vec<model::Subresource> {
     let all = kind.subresources.iter().map(|sub| model::Subresource {
         name: sub.name.value.clone(),
-        verbs: verbs(sub.verbs.iter().filter(|verb| kind.verbs.contains(verb))),
-        for_editors: sub.scale.is_some(),
+        verbs: verbs(
+            sub.verbs
+                .iter()
+                .filter(|verb| sub.handler.is_some() || kind.verbs.contains(verb)),
+        ),
+        for_editors: sub.scale.is_some() || sub.handler.is_some(),
     });
     all.filter(|sub| !sub.verbs.is_empty()).collect()
 }

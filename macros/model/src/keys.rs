@@ -170,6 +170,7 @@ const KEYS: &[Key] = &[
     key("omit_empty", &[ProtoField]),
     key("name", &[Column, Group, Subresource, ProtoType]),
     key("writes", &[Subresource]),
+    key("handler", &[Subresource]),
     key("finalizers", &[Deletion]),
     key("phase", &[Deletion]),
     key("spec", &[Scale]),
@@ -314,6 +315,8 @@ const CONTRADICTIONS: &[(&[Target], &str, &str)] = &[
     (&[Resource], "simple", "unconditional_update"),
     (&[Resource], "simple", "create_on_update"),
     (&[Resource], "simple", "strategic_merge_patch"),
+    // A handler writes what it wants to.
+    (&[Subresource], "handler", "writes"),
     (&[Resource], "hub", "spoke_of"),
     // Its objects are those of the other kind.
     (&[Resource], "stored_as", "hub"),

@@ -125,6 +125,8 @@ pub struct Subresource {
     pub writes: Option<Writes>,
     /// The fields that its Scale shows; `None` for another subresource than `scale`.
     pub scale: Option<Scale>,
+    /// The type with the code of its requests.
+    pub handler: Option<Code>,
 }
 
 /// The fields of an object that its Scale shows.

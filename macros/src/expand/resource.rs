@@ -169,7 +169,18 @@ fn subresource(kind: &Kind, sub: &Subresource) -> TokenStream {
             quote!(::apiloom::codegen::Writes::Also(#field))
         }
     };
-    quote!(::apiloom::codegen::SubresourceDef::new(#name, &[#(#verbs),*], #writes))
+    let def = quote!(::apiloom::codegen::SubresourceDef::new(#name, &[#(#verbs),*], #writes));
+    let Some(handler) = &sub.handler else {
+        return def;
+    };
+    // Each verb is a trait of the type, whose absence rustc reports at its name.
+    let verbs = sub.verbs.iter().map(|verb| {
+        let verb = Ident::new(verb.key(), handler.span().start);
+        quote_spanned!(handler.span().start=> .#verb())
+    });
+    quote_spanned! {handler.span().start=>
+        ::apiloom::codegen::subresource_verbs::<Self, #handler>() #(#verbs)* .of(#def)
+    }
 }
 
 fn scale(kind: &Kind, scale: &Scale) -> TokenStream {

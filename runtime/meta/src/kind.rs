@@ -12,6 +12,7 @@ mod proto_files;
 mod schema_source;
 mod scope;
 mod subresource;
+mod subresource_output;
 mod verb;
 
 use std::borrow::Cow;
@@ -41,7 +42,8 @@ pub use schema_source::{SchemaFn, SchemaSource};
 pub use scope::Scope;
 /// Text of definitions: static in a compiled type, shared if it is from a document. Cloning does not allocate.
 pub use smol_str::SmolStr;
-pub use subresource::{ScalePaths, SubresourceDef, Writes};
+pub use subresource::{ScalePaths, SubresourceDef, SubresourceHandler, Writes};
+pub use subresource_output::SubresourceOutput;
 pub use verb::Verb;
 
 /// One version of a kind, as a Rust type. Implemented by `#[apiloom::resource]` or `#[derive(Resource)]`.
@@ -348,10 +350,11 @@ impl ResourceDef {
             .iter()
             .find_map(SubresourceDef::scale_paths)
     }
-    /// The verbs of a subresource, sorted, without those that the kind itself does not serve.
+    /// The verbs of a subresource, sorted, without those that the kind itself does not serve; those of a handler do not
+    /// depend on it.
     pub fn verbs_of<'a>(&'a self, sub: &'a SubresourceDef) -> impl Iterator<Item = Verb> + 'a {
         let verbs = sub.verbs.iter().copied();
-        verbs.filter(|verb| self.has_verb(*verb))
+        verbs.filter(|verb| sub.handler.is_some() || self.has_verb(*verb))
     }
     /// The subresources with at least one verb, sorted by name.
     pub fn served_subresources(&self) -> impl Iterator<Item = &SubresourceDef> {

@@ -14,8 +14,9 @@ pub mod server;
 /// The attribute for impls of [`Admission`] and [`Handler`], whose methods are asynchronous.
 pub use async_trait::async_trait;
 pub use registry::{
-    Admission, AdmissionContext, AdmissionRequest, AdmittedObject, CreateOptions, Handler, Lister,
-    Operation, RequestContext, Strategy,
+    Admission, AdmissionContext, AdmissionRequest, AdmittedObject, CreateOptions,
+    CreateSubresource, GetSubresource, Handler, Lister, Operation, RequestContext, Strategy,
+    Subresource, SubresourceRequest, UpdateSubresource,
 };
 pub use server::{
     Backend, BoundServer, Builder, Config, InProcess, Loopback, Server, ServerError, main,

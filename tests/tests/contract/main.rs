@@ -42,6 +42,7 @@ mod protobuf;
 mod requests;
 mod scale;
 mod storage;
+mod subresources;
 mod update;
 mod watch;
 

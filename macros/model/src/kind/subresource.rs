@@ -25,6 +25,7 @@ pub(super) struct Declared {
     verbs: Vec<Verb>,
     writes: Option<(WriteRule, Name)>,
     scale: Option<Scale>,
+    handler: Option<Code>,
     /// Whether the short form `status` declares it.
     is_short: bool,
 }
@@ -37,6 +38,9 @@ enum WriteRule {
 
 /// The verbs that a subresource can have.
 const VERBS: [Verb; 3] = [Verb::Get, Verb::Patch, Verb::Update];
+
+/// The verbs that a handler can have.
+const HANDLED: [Verb; 3] = [Verb::Create, Verb::Get, Verb::Update];
 
 impl Declared {
     /// `status`.
@@ -51,6 +55,7 @@ impl Declared {
             verbs: VERBS.to_vec(),
             writes: Some((WriteRule::Only, field)),
             scale: None,
+            handler: None,
             is_short: true,
         }
     }
@@ -62,6 +67,7 @@ impl Declared {
             verbs: VERBS.to_vec(),
             writes: None,
             scale: Some(scale),
+            handler: None,
             is_short: false,
         }
     }
@@ -93,7 +99,12 @@ fn read(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
     if args.iter().next().is_none() && d.errors().len() > before {
         return None;
     }
-    let (mut name, mut verbs, mut writes) = (None, None, None);
+    let (mut name, mut verbs, mut writes, mut handler) = (None, None, None, None);
+    let known = if args.has("handler") {
+        &HANDLED
+    } else {
+        &VERBS
+    };
     for arg in &args {
         match arg.key {
             "name" => {
@@ -101,8 +112,9 @@ fn read(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
                     .string(d)
                     .inspect(|name| check_label("subresource", name, d));
             }
-            "verbs" => verbs = Some(read_verbs(arg, d)),
+            "verbs" => verbs = Some(read_verbs(arg, known, d)),
             "writes" => writes = read_writes(arg, d),
+            "handler" => handler = arg.code(d),
             _ => {}
         }
     }
@@ -110,11 +122,16 @@ fn read(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
         d.error(Id::MissingKey, arg.span(), "`name` is missing")
             .help("add `name = \"approval\"`, the last part of the path");
     }
+    let has_handler = args.has("handler");
+    if has_handler && !args.has("verbs") {
+        d.error(Id::MissingKey, arg.span(), "`verbs` is missing")
+            .help("add the verbs that the handler answers, for example `verbs = [create]`");
+    }
     let verbs = verbs.unwrap_or_else(|| VERBS.to_vec());
     let is_written = verbs.iter().any(|verb| *verb != Verb::Get);
-    if is_written && !args.has("writes") {
+    if is_written && !has_handler && !args.has("writes") {
         d.error(Id::MissingKey, arg.span(), "`writes` is missing").help(
-            "add `writes = only(field)` or `writes = also(field)`; without a field it is only read: `verbs = [get]`",
+            "add `writes = only(field)` or `writes = also(field)`, or code: `handler = Type`; without a field it is only read: `verbs = [get]`",
         );
     }
     Some(Declared {
@@ -122,6 +139,7 @@ fn read(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
         verbs,
         writes,
         scale: None,
+        handler,
         is_short: false,
     })
 }
@@ -175,11 +193,11 @@ fn scale_field(arg: &Arg, roots: &[&str], d: &mut Diagnostics) -> Option<FieldRe
     None
 }
 
-fn read_verbs(arg: &Arg, d: &mut Diagnostics) -> Vec<Verb> {
+fn read_verbs(arg: &Arg, known: &[Verb], d: &mut Diagnostics) -> Vec<Verb> {
     let before = d.errors().len();
     let mut verbs = Vec::new();
     for word in arg.words(d) {
-        let Some(verb) = look_up_verb(&word, "verb of a subresource", &VERBS, d) else {
+        let Some(verb) = look_up_verb(&word, "verb of a subresource", known, d) else {
             continue;
         };
         if verbs.contains(&verb) {
@@ -241,6 +259,7 @@ pub(super) fn settle(
                 verbs: declared.verbs,
                 writes,
                 scale: declared.scale,
+                handler: declared.handler,
             }
         })
         .collect();

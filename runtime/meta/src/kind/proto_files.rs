@@ -81,6 +81,10 @@ impl ProtoFiles {
         if let Some(message) = self.file(&path).messages.get_mut(&root) {
             message.description = lines(schema);
         }
+        if def.verbs.is_empty() {
+            // The body of a subresource is in no list.
+            return;
+        }
         let items = ProtobufType::Message(|| &LIST_META);
         let metadata = format!(
             "optional {}",

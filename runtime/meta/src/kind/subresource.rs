@@ -1,5 +1,9 @@
 //! Subresources: paths below an object, with their own verbs.
 
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::Arc;
+
 use smol_str::SmolStr;
 
 use super::verb::Verb;
@@ -19,6 +23,51 @@ pub struct SubresourceDef {
     pub input: Option<GroupVersionKind>,
     /// The kind of responses; `None` for the object itself.
     pub output: Option<GroupVersionKind>,
+    /// A program's own code for its requests. Its verbs do not depend on those of the kind.
+    pub handler: Option<SubresourceHandler>,
+}
+
+/// A program's own code for the requests of a subresource. Its type is known to the server only, which serves the kind.
+#[derive(Clone)]
+pub struct SubresourceHandler {
+    /// The type that the declaration of the subresource names.
+    type_id: TypeId,
+    type_name: &'static str,
+    code: Arc<dyn Any + Send + Sync>,
+}
+
+impl SubresourceHandler {
+    /// The handler of the type `H`, with its code in the server's terms.
+    pub fn new<H: 'static>(code: Arc<dyn Any + Send + Sync>) -> Self {
+        Self {
+            type_id: TypeId::of::<H>(),
+            type_name: std::any::type_name::<H>(),
+            code,
+        }
+    }
+    /// The type that the declaration of the subresource names.
+    pub fn type_id(&self) -> TypeId {
+        self.type_id
+    }
+    /// The code; `None` if it is that of another server.
+    pub fn code<C: 'static>(&self) -> Option<&C> {
+        self.code.downcast_ref()
+    }
+}
+
+/// Handlers of the same type are equal.
+impl PartialEq for SubresourceHandler {
+    fn eq(&self, other: &Self) -> bool {
+        self.type_id == other.type_id
+    }
+}
+
+impl Eq for SubresourceHandler {}
+
+impl fmt::Debug for SubresourceHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SubresourceHandler({})", self.type_name)
+    }
 }
 
 /// The part of an object that a subresource writes. A field named here is not written by updates of the object itself,
@@ -70,6 +119,7 @@ impl SubresourceDef {
             writes,
             input: None,
             output: None,
+            handler: None,
         }
     }
 
@@ -94,6 +144,11 @@ impl SubresourceDef {
                 Writes::Replicas(paths),
             )
         }
+    }
+
+    /// The kind of requests for discovery and OpenAPI: that of bodies, else that of responses; `None` for the object itself.
+    pub fn listed_kind(&self) -> Option<&GroupVersionKind> {
+        self.input.as_ref().or(self.output.as_ref())
     }
 
     /// The fields that its Scale shows, of the subresource `scale`.

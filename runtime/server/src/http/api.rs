@@ -30,8 +30,8 @@ use super::shutdown_signal::ShutdownSignal;
 use super::timeout::{MUTATING_TIMEOUT, handler_timeout, out_of_time};
 use super::version::Version;
 use super::{
-    Body, RequestInfo, ServerInfo, create, delete, get, list, migration, patch, update, warning,
-    watch, websocket,
+    Body, RequestInfo, ServerInfo, create, delete, get, list, migration, patch, subresource,
+    update, warning, watch, websocket,
 };
 use crate::auth::Authenticated;
 use crate::registry::{Catalog, Endpoint, OffThread, Registry, RequestContext};
@@ -197,8 +197,8 @@ impl Inner {
         let observed = self.observe((endpoint, verb), call, &ctx, &body);
         let part = |index: usize| info.parts.get(index).map_or("", String::as_str);
         let has_tables = endpoint.def().has_store;
-        let bodies = endpoint.bodies(part(2));
-        let message = bodies.def().protobuf;
+        let output = endpoint.output(part(2));
+        let message = output.def().protobuf;
         let resource_call = |answer| ResourceCall {
             catalog: &self.catalog,
             endpoint,
@@ -206,7 +206,7 @@ impl Inner {
             request,
             query: &call.query,
             reply: Reply {
-                endpoint: Arc::clone(bodies),
+                endpoint: Arc::clone(output),
                 answer,
                 message,
             },
@@ -421,6 +421,9 @@ impl Inner {
 async fn perform(verb: Verb, call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
     let ctx = call.ctx;
     let write: BoxFuture<'_, _> = match verb {
+        _ if call.endpoint.has_handler(call.subresource) => {
+            Box::pin(subresource::subresource(verb, call))
+        }
         Verb::Get => return get::get(call).await,
         Verb::List => return Box::pin(list::list(call)).await,
         Verb::Watch => return Box::pin(watch::watch(call)).await,

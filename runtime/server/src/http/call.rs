@@ -117,7 +117,7 @@ impl ResourceCall<'_> {
         format: &dyn Format,
         body: Bytes,
     ) -> Result<(Bytes, codec::Format), ApiError> {
-        let own = self.endpoint.bodies(self.subresource).def().protobuf;
+        let own = self.endpoint.input(self.subresource).def().protobuf;
         let (bytes, format) = body::document(format, body, self.catalog, own)?;
         let resource = self.endpoint.resource();
         resource.reserve(self.ctx, bytes.len()).await;

@@ -41,10 +41,18 @@ pub fn dump(catalog: &Catalog) -> Result<Value, Vec<String>> {
     }
 }
 
-/// The `.proto` files of the program's kinds.
+/// The `.proto` files of the program's kinds, and of the bodies of their subresources in the same groups.
 fn proto_files(sources: &[Source]) -> Result<BTreeMap<String, ProtoFile>, Vec<String>> {
     let mut files = ProtoFiles::default();
+    let own_groups: Vec<&str> = sources
+        .iter()
+        .filter(|source| source.kinds.iter().any(|kind| !kind.is_own))
+        .map(|source| &*source.group)
+        .collect();
+    let bodies = sources.iter().flat_map(|source| &source.bodies);
+    let bodies = bodies.filter(|kind| own_groups.contains(&&*kind.def.group));
     let kinds = sources.iter().flat_map(|source| &source.kinds);
+    let kinds = kinds.chain(bodies);
     for kind in kinds.filter(|kind| !kind.is_own && kind.def.protobuf.is_some()) {
         files.add(&kind.def, &(kind.in_crd)().schema);
     }

@@ -128,8 +128,20 @@ impl Reply {
             details: Some(details),
             code: None,
         };
-        let json = encode_json(&status);
-        self.whole(StatusCode::OK, json.len(), &|out| {
+        self.status_document(StatusCode::OK, &status)
+    }
+
+    /// A Status with its code, which is this one if it has none; always a Status, in any form.
+    pub(super) fn status(&self, code: StatusCode, mut status: Status) -> Response<Body> {
+        let own = status.code.and_then(|own| StatusCode::from_u16(own).ok());
+        let code = own.unwrap_or(code);
+        status.code = Some(code.as_u16());
+        self.status_document(code, &status)
+    }
+
+    fn status_document(&self, code: StatusCode, status: &Status) -> Response<Body> {
+        let json = encode_json(status);
+        self.whole(code, json.len(), &|out| {
             out.describe(&STATUS);
             out.json(&json);
         })

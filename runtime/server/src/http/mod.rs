@@ -13,6 +13,7 @@ mod get;
 mod list;
 mod migration;
 mod patch;
+mod subresource;
 mod update;
 mod watch;
 mod websocket;

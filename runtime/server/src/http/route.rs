@@ -76,7 +76,10 @@ fn is_served(def: &ResourceDef, shape: Shape<'_>, verb: Verb) -> bool {
         }
         (Shape::Collection, Verb::Create | Verb::DeleteCollection) => has(verb),
         (Shape::Item, Verb::Get | Verb::Update | Verb::Patch | Verb::Delete) => has(verb),
-        (Shape::Subresource(name), Verb::Get | Verb::Update | Verb::Patch | Verb::Delete) => {
+        (
+            Shape::Subresource(name),
+            Verb::Create | Verb::Get | Verb::Update | Verb::Patch | Verb::Delete,
+        ) => {
             let subresource = def.subresource(name);
             subresource.is_some_and(|found| def.verbs_of(found).any(|served| served == verb))
         }

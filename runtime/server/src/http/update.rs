@@ -15,7 +15,7 @@ pub(super) async fn update(mut call: ResourceCall<'_>) -> Result<Response<Body>,
     let format = body::format(&call.request.headers)?;
     let validation = format.validation(options.field_validation);
     let (bytes, format) = call.document(format, bytes).await?;
-    let bodies = call.endpoint.bodies(call.subresource);
+    let bodies = call.endpoint.input(call.subresource);
     let object = bodies
         .writes()
         .decode(call.ctx, &bytes, format, validation)?;

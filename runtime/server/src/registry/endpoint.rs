@@ -1,7 +1,9 @@
 //! One served resource in one version: its reads, its writes, and the signal that ends its watches.
 
+mod bodies;
 mod delete_collection;
 mod first_encodings;
+mod subresource;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -9,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use apiloom_apis::autoscaling::v1::Scale;
+use apiloom_meta::kind::{SmolStr, SubresourceDef};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, Resource as _, ResourceDef};
 use apiloom_storage::cache::EncodingKey;
@@ -16,6 +19,12 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use self::first_encodings::FirstEncodings;
+use self::subresource::Handler;
+pub use self::subresource::{
+    CreateSubresource, GetSubresource, Subresource, SubresourceRequest, SubresourceVerbs,
+    UpdateSubresource, subresource_verbs,
+};
+pub(crate) use self::subresource::{GivenHandlers, SubresourceAnswer};
 
 use crate::registry::large::LargeDocuments;
 use crate::registry::objects::document::Document;
@@ -34,8 +43,8 @@ pub struct Endpoint {
     resource: Arc<VersionedResource>,
     reads: Arc<Reads>,
     writes: Arc<Writes>,
-    /// The bodies of the subresource `scale`, if there is one.
-    scale: Option<Arc<Self>>,
+    /// The subresources with bodies of another kind, or with code of their own.
+    bodies: Vec<Bodies>,
     deprecation_warning: Option<String>,
     first_encodings: FirstEncodings,
     /// Number of concurrent deletes of a deletecollection.
@@ -46,6 +55,17 @@ pub struct Endpoint {
     _cache_task: Option<Arc<CacheTask>>,
     /// True once the endpoint is no longer served.
     ended: watch::Sender<bool>,
+}
+
+/// A subresource with bodies of its own: a Scale, or what a handler takes and gives.
+#[derive(Debug)]
+struct Bodies {
+    subresource: SmolStr,
+    /// `None` for the object itself.
+    input: Option<Arc<Endpoint>>,
+    /// `None` for the object itself, and for a Status.
+    output: Option<Arc<Endpoint>>,
+    handler: Option<Handler>,
 }
 
 /// Id of an endpoint; unique in the process.
@@ -66,14 +86,21 @@ pub(super) struct EndpointContext {
     /// Capacity for large documents.
     pub(super) large: LargeDocuments,
     delete_collection_workers: NonZeroUsize,
+    /// The program's handlers of subresources.
+    pub(super) handlers: Arc<GivenHandlers>,
 }
 
 impl EndpointContext {
-    pub(super) fn new(writes: WriteSettings, delete_collection_workers: NonZeroUsize) -> Self {
+    pub(super) fn new(
+        writes: WriteSettings,
+        delete_collection_workers: NonZeroUsize,
+        handlers: GivenHandlers,
+    ) -> Self {
         Self {
             writes: Arc::new(writes),
             large: LargeDocuments::new(),
             delete_collection_workers,
+            handlers: Arc::new(handlers),
         }
     }
 }
@@ -94,11 +121,14 @@ impl Endpoint {
             cache,
             large: shared.large.clone(),
         });
-        let scale = resource.def().scale_paths().map(|_| {
-            let kind = Kind::of_bodies(Scale::definition(), &resource.kind);
-            Arc::new(Self::of_bodies(kind, &resource, shared))
-        });
-        let writes = scale.as_ref().map(|scale| Arc::clone(&scale.writes));
+        let bodies: Vec<Bodies> = resource
+            .def()
+            .subresources
+            .iter()
+            .filter_map(|sub| Self::bodies_of_subresource(sub, &resource, shared))
+            .collect();
+        let mut scales = bodies.iter().filter(|bodies| bodies.handler.is_none());
+        let writes = scales.find_map(|scale| Some(Arc::clone(&scale.input.as_ref()?.writes)));
         Self {
             reads: Arc::new(Reads::new(Arc::clone(&resource))),
             writes: Arc::new(Writes::new(
@@ -107,7 +137,7 @@ impl Endpoint {
                 writes,
             )),
             resource,
-            scale,
+            bodies,
             deprecation_warning,
             first_encodings: FirstEncodings::default(),
             delete_collection_workers: shared.delete_collection_workers,
@@ -115,6 +145,44 @@ impl Endpoint {
             _cache_task: task,
             ended: watch::Sender::new(false),
         }
+    }
+
+    /// The bodies and the code of a subresource; `None` if requests for it send and receive the object itself, without
+    /// code.
+    fn bodies_of_subresource(
+        sub: &SubresourceDef,
+        parent: &Arc<VersionedResource>,
+        shared: &EndpointContext,
+    ) -> Option<Bodies> {
+        let endpoint = |def: ResourceDef| {
+            let is_other = def.gvk() != parent.def().gvk();
+            is_other.then(|| {
+                let kind = Kind::of_bodies(def, &parent.kind);
+                Arc::new(Self::of_bodies(kind, parent, shared))
+            })
+        };
+        if sub.scale_paths().is_some() {
+            let scale = endpoint(Scale::definition());
+            return Some(Bodies {
+                subresource: sub.name.clone(),
+                input: scale.clone(),
+                output: scale,
+                handler: None,
+            });
+        }
+        let handler = Handler::of(sub, &shared.handlers)?;
+        let input = endpoint(handler.input());
+        let output = if sub.input == sub.output {
+            input.clone()
+        } else {
+            handler.output().and_then(endpoint)
+        };
+        Some(Bodies {
+            subresource: sub.name.clone(),
+            input,
+            output,
+            handler: Some(handler),
+        })
     }
 
     /// The bodies of a subresource of `parent`, which are decoded and shown like objects, but not served.
@@ -134,7 +202,7 @@ impl Endpoint {
                 settings,
             )),
             resource,
-            scale: None,
+            bodies: Vec::new(),
             deprecation_warning: None,
             first_encodings: FirstEncodings::default(),
             delete_collection_workers: shared.delete_collection_workers,
@@ -142,19 +210,6 @@ impl Endpoint {
             _cache_task: None,
             ended: watch::Sender::new(false),
         }
-    }
-
-    /// What requests for a subresource send and receive: objects of this endpoint, or those of another one.
-    pub(crate) fn bodies<'a>(self: &'a Arc<Self>, subresource: &str) -> &'a Arc<Self> {
-        match &self.scale {
-            Some(scale) if self.writes.is_scale(subresource) => scale,
-            _ => self,
-        }
-    }
-
-    /// All kinds of bodies of the subresources, besides the kind itself.
-    pub(crate) fn other_bodies(&self) -> impl Iterator<Item = &Arc<Self>> {
-        self.scale.iter()
     }
 
     /// Whether a subresource, or the object itself, accepts strategic merge patches. A Scale of any kind does.

@@ -23,7 +23,7 @@ use crate::auth::{
 };
 use crate::registry::{
     Admission, AdmissionContext, BuiltIn, Handler, Lister, Listers, Registry, RegistryBuilder,
-    Strategy,
+    Strategy, Subresource,
 };
 
 /// A registration, applied once the store is open.
@@ -105,6 +105,13 @@ impl Builder {
     #[must_use]
     pub fn handler<K: Resource>(self, handler: impl Handler<K>) -> Self {
         self.step(move |registry| registry.handler::<K>(handler))
+    }
+
+    /// Uses this handler for the subresources of a kind that name its type, in place of one made by [`Default`]: it has
+    /// what the program gave it, such as a key or a client.
+    #[must_use]
+    pub fn subresource<K: Resource>(self, handler: impl Subresource<K>) -> Self {
+        self.step(move |registry| registry.subresource::<K, _>(handler))
     }
 
     /// Adds an admission plugin, constructed with a context that provides listers. Plugins run in the order they are

@@ -353,7 +353,7 @@ fn resource_discovery<'a>(kind: &Kind<'a>) -> ResourceDiscovery<'a> {
 
 /// The kind of responses; group and version are left empty for the resource's own kind.
 fn response_kind<'a>(def: &'a ResourceDef, sub: Option<&'a SubresourceDef>) -> ResponseKind<'a> {
-    match sub.and_then(|sub| sub.output.as_ref()) {
+    match sub.and_then(SubresourceDef::listed_kind) {
         Some(output) => ResponseKind {
             group: &output.group,
             version: &output.version,

@@ -3,7 +3,8 @@
 //! The deprecated prefix `/watch/` is omitted, as kube-apiserver omits it for custom resources: a list with
 //! `watch=true` is equivalent.
 
-use apiloom_meta::kind::{Scope, SubresourceDef, Verb};
+use apiloom_meta::Status;
+use apiloom_meta::kind::{Scope, SubresourceDef, SubresourceOutput as _, Verb};
 use apiloom_meta::{GroupVersionKind, ResourceDef};
 use serde_json::{Map, Value, json};
 
@@ -63,7 +64,7 @@ pub(super) fn add(def: &ResourceDef, paths: &mut Map<String, Value>) {
     }
     let on_collection = [
         (Verb::List, ops.list()),
-        (Verb::Create, ops.create()),
+        (Verb::Create, ops.create(None)),
         (Verb::DeleteCollection, ops.delete_collection()),
     ];
     insert(paths, collection, def, on_collection);
@@ -76,6 +77,7 @@ pub(super) fn add(def: &ResourceDef, paths: &mut Map<String, Value>) {
     insert(paths, item.clone(), def, on_item);
     for sub in def.served_subresources() {
         let all = [
+            (Verb::Create, ops.create(Some(sub))),
             (Verb::Get, ops.get(Some(sub))),
             (Verb::Update, ops.replace(Some(sub))),
             (Verb::Patch, ops.patch(Some(sub))),
@@ -172,15 +174,17 @@ impl Operations<'_> {
         self.operation("list", &id, &text, self.list_responses())
     }
 
-    fn create(&self) -> Value {
+    fn create(&self, sub: Option<&SubresourceDef>) -> Value {
         let answers = [("200", "OK"), ("201", "Created"), ("202", "Accepted")];
-        let created = self.operation(
-            "post",
-            &self.id("create", None),
-            &format!("Creates a {}.", self.def.kind),
-            self.objects_as(&answers, None),
-        );
-        self.with_body(created, None)
+        let text = match sub {
+            Some(sub) => format!("Creates the {} of a {}.", sub.name, self.def.kind),
+            None => format!("Creates a {}.", self.def.kind),
+        };
+        let answers = self.objects_as(&answers, sub);
+        self.with_body(
+            self.operation_of("post", &self.id("create", sub), &text, answers, sub),
+            sub,
+        )
     }
 
     fn delete_collection(&self) -> Value {
@@ -259,7 +263,7 @@ impl Operations<'_> {
         sub: Option<&SubresourceDef>,
     ) -> Value {
         let mut operation = self.operation(action, id, description, responses);
-        if let Some(kind) = sub.and_then(|sub| sub.output.as_ref()) {
+        if let Some(kind) = sub.and_then(SubresourceDef::listed_kind) {
             operation["x-kubernetes-group-version-kind"] =
                 gvk(&kind.group, &kind.version, &kind.kind);
         }
@@ -302,10 +306,11 @@ impl Operations<'_> {
 
     /// The component of a kind; of the object's own kind for `None`.
     fn component(&self, kind: Option<&GroupVersionKind>) -> String {
-        kind.map_or_else(
-            || components::name(self.def),
-            |kind| names::component(&kind.group, &kind.version, &kind.kind),
-        )
+        match kind {
+            None => components::name(self.def),
+            Some(kind) if *kind == Status::gvk() => meta("Status"),
+            Some(kind) => names::component(&kind.group, &kind.version, &kind.kind),
+        }
     }
 
     fn list_responses(&self) -> Value {

@@ -19,7 +19,7 @@ use super::kinds::{Kinds, VersionHandler, VersionStrategy};
 use super::resources::Registry;
 use super::runtime_config::RuntimeConfig;
 use super::snapshot::{Catalog, Parts, Settings};
-use crate::registry::endpoint::{Endpoint, EndpointContext};
+use crate::registry::endpoint::{Endpoint, EndpointContext, GivenHandlers, Subresource};
 use crate::registry::objects::kind::Kind;
 use crate::registry::objects::stored_value::StorageMediaType;
 use crate::registry::problems::kind_problem;
@@ -59,6 +59,8 @@ pub struct RegistryBuilder {
     defs: Vec<ResourceDef>,
     strategies: Vec<VersionStrategy>,
     handlers: Vec<VersionHandler>,
+    /// The program's handlers of subresources.
+    subresources: GivenHandlers,
     admission: Vec<MakeAdmission>,
     listers: Listers,
     disabled: Vec<String>,
@@ -112,6 +114,7 @@ impl RegistryBuilder {
             defs: Vec::new(),
             strategies: Vec::new(),
             handlers: Vec::new(),
+            subresources: GivenHandlers::default(),
             admission: Vec::new(),
             listers: Listers::default(),
             disabled: Vec::new(),
@@ -173,6 +176,11 @@ impl RegistryBuilder {
     /// Registers the handler of creates for one version of a kind without a store.
     pub fn handler<K: Resource>(&mut self, handler: impl Handler<K>) {
         self.handlers.push(VersionHandler::new::<K>(handler));
+    }
+    /// Uses this handler for the subresources of a kind that name its type, in place of a default one. A handler that no
+    /// subresource names is an error of [`RegistryBuilder::build`].
+    pub fn subresource<K: Resource, H: Subresource<K>>(&mut self, handler: H) {
+        self.subresources.insert(handler);
     }
     /// Registers an admission plugin; plugins run in order of registration, after NamespaceLifecycle.
     pub fn admission(
@@ -276,6 +284,7 @@ impl RegistryBuilder {
             .collect();
         problems.extend(unused_cache_sizes(&self.cache_sizes, &order, &self.defs));
         problems.extend(self.listers.problems(&kinds));
+        problems.extend(self.subresources.problems(&self.defs));
         let chain = Chain::new(enabled_plugins(plugins, &self.disabled, &mut problems));
         let runtime_config =
             RuntimeConfig::new(&self.runtime_config, &kinds, &groups, &mut problems);
@@ -288,7 +297,8 @@ impl RegistryBuilder {
             max_object_bytes: self.max_object_bytes,
             registered: ArcSwap::default(),
         };
-        let shared = EndpointContext::new(writes, self.delete_collection_workers);
+        let shared =
+            EndpointContext::new(writes, self.delete_collection_workers, self.subresources);
         let settings = Settings {
             store: self.store,
             stores: self.stores,
@@ -336,7 +346,11 @@ fn own_namespaces(kind: &Arc<Kind>) -> Endpoint {
         max_object_bytes: usize::MAX,
         registered: ArcSwap::default(),
     };
-    let shared = EndpointContext::new(writes, DEFAULT_DELETE_COLLECTION_WORKERS);
+    let shared = EndpointContext::new(
+        writes,
+        DEFAULT_DELETE_COLLECTION_WORKERS,
+        GivenHandlers::default(),
+    );
     Endpoint::new(Arc::clone(kind), kind.hub, &shared, None, None)
 }
 

@@ -213,13 +213,17 @@ impl Kinds<'_> {
         })
     }
 
-    /// Reports subresources whose bodies are of another kind than their rule says: only a Scale is known.
+    /// Reports subresources whose bodies are of another kind than their rule says: a Scale is known, and what a handler
+    /// takes and gives.
     fn check_subresources(&mut self, defs: &[ResourceDef]) {
         for def in defs {
             for sub in &def.subresources {
                 let is_scale = |kind: &GroupVersionKind| {
                     sub.scale_paths().is_some() && *kind == Scale::definition().gvk()
                 };
+                if sub.handler.is_some() {
+                    continue;
+                }
                 let mut others = sub.input.iter().chain(&sub.output);
                 if let Some(other) = others.find(|other| !is_scale(other)) {
                     let problem = format!(

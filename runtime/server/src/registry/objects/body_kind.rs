@@ -18,7 +18,11 @@ impl Kind {
     /// needed.
     pub(crate) fn of_bodies(def: ResourceDef, parent: &Self) -> Self {
         let schema = def.schema.clone().lazy();
-        let def = ResourceDef { schema, ..def };
+        let def = ResourceDef {
+            schema,
+            has_store: false,
+            ..def
+        };
         Self {
             hub: 0,
             conversion: KindConversion::InMemory,

@@ -44,7 +44,7 @@ pub struct AdmissionRequest<'a> {
     pub has_store: bool,
     /// The new object; `None` on delete.
     pub object: Option<AdmittedObject<'a>>,
-    /// The existing object; `None` on create.
+    /// The existing object; `None` on create, and for the body of a subresource with a handler.
     pub old_object: Option<&'a Object>,
     /// User and warnings of the request.
     pub ctx: &'a RequestContext,

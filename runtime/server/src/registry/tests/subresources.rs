@@ -148,3 +148,25 @@ async fn objects_of_other_kinds_need_a_handler() {
     let expected = "Scaled of test.example.com/v1: the subresource scale has objects of the kind Scale, which no handler makes";
     assert_eq!(builder.build().err().unwrap(), [expected]);
 }
+
+#[tokio::test]
+async fn a_given_handler_without_a_subresource_is_refused() {
+    #[derive(Default)]
+    struct Unnamed;
+    impl crate::Subresource<Project> for Unnamed {
+        type Input = Project;
+        type Output = Project;
+    }
+    let mut builder = builder(&Memory::new());
+    builder.kind::<Project>();
+    builder.subresource::<Project, _>(Unnamed);
+    let problems = builder.build().expect_err("refused");
+    let [problem] = problems.as_slice() else {
+        panic!("{problems:?}");
+    };
+    assert!(
+        problem.starts_with("a handler ")
+            && problem.ends_with("Unnamed, which no subresource names"),
+        "{problem}"
+    );
+}

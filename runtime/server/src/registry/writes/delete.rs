@@ -52,6 +52,7 @@ impl Writes {
             subresource: "",
             manager: "",
             dry_run: options.dry_run,
+            operation: None,
         };
         let attempt = |present| self.attempt_delete(target, options, &key, present);
         self.retry_on_conflict(&key, "delete", attempt).await

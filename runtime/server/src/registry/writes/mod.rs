@@ -2,6 +2,7 @@
 
 pub(super) mod apply;
 pub(super) mod attempt;
+pub(super) mod body;
 pub(super) mod create;
 pub(super) mod decode;
 pub(super) mod delete;

@@ -91,6 +91,10 @@ impl Writes {
                 scales.patched(target, &live, patch, *validation)?
             }
             Change::Apply(applied) => scales.applied(target, applied, Some(&live)).await?,
+            Change::Edit(_) => {
+                let text = "a handler changes the number of replicas in the object itself";
+                return Err(ApiError::internal_text(text));
+            }
         };
         scales.default_input(target, &mut new)?;
         if !matches!(change, Change::Apply(_)) {

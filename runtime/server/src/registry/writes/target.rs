@@ -19,6 +19,8 @@ pub(crate) struct Target<'a> {
     /// The name of the field manager, which owns the fields that the write changes.
     pub(crate) manager: &'a str,
     pub(crate) dry_run: bool,
+    /// The operation for admission, if the objects of the request do not tell it.
+    pub(crate) operation: Option<Operation>,
 }
 
 impl<'a> Target<'a> {
@@ -37,6 +39,7 @@ impl<'a> Target<'a> {
             subresource,
             manager: options.manager(),
             dry_run: options.dry_run,
+            operation: None,
         }
     }
 }
@@ -99,11 +102,11 @@ impl Writes {
     ) -> AdmissionRequest<'a> {
         let resource = self.parent.as_ref().unwrap_or(&self.resource);
         AdmissionRequest {
-            operation: match (&object, old_object) {
+            operation: target.operation.unwrap_or(match (&object, old_object) {
                 (None, _) => Operation::Delete,
                 (Some(_), None) => Operation::Create,
                 (Some(_), Some(_)) => Operation::Update,
-            },
+            }),
             resource: resource.group_resource(),
             version: &resource.def().version,
             kind: self.resource.group_kind(),

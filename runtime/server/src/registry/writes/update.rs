@@ -33,7 +33,13 @@ pub(crate) enum Change<'a> {
     Patch(&'a Patch, FieldValidation),
     /// Applies the fields of a manager to it, or creates it with them.
     Apply(Applied<'a>),
+    /// Changes it by code of the program, which handles a subresource.
+    Edit(EditFn<'a>),
 }
+
+/// A change of an object by code; fails if the object cannot be decoded.
+pub(crate) type EditFn<'a> =
+    &'a (dyn Fn(&mut Object) -> Result<(), serde_json::Error> + Send + Sync);
 
 /// The operation of the store for a change.
 enum StoreAction {
@@ -69,6 +75,21 @@ impl Writes {
         bodies.match_namespace(&mut object, namespace)?;
         let target = Target::of_write(ctx, namespace, name, subresource, options);
         self.write(target, &Change::Replace(object)).await
+    }
+
+    /// Changes the present object by code, as an update would.
+    pub(crate) async fn change(
+        &self,
+        ctx: &RequestContext,
+        namespace: Option<&str>,
+        name: &str,
+        subresource: &str,
+        options: &UpdateOptions,
+        change: EditFn<'_>,
+    ) -> Result<WrittenObject, ApiError> {
+        let target = Target::of_write(ctx, namespace, name, subresource, options);
+        let written = self.write(target, &Change::Edit(change)).await?;
+        Ok(written.0)
     }
 
     /// Update and patch. Returns `true` if the object was created.
@@ -115,7 +136,7 @@ impl Writes {
                 object.clone()
             }
             Change::Apply(applied) => self.created_by_apply(target, applied).await?,
-            Change::Replace(_) | Change::Patch(..) => return not_found(),
+            Change::Replace(_) | Change::Patch(..) | Change::Edit(_) => return not_found(),
         };
         stamp::wipe_for_create(&mut object);
         object.set_meta_str("resourceVersion", "");
@@ -262,6 +283,11 @@ impl Writes {
             }
             Change::Patch(patch, validation) => self.patched(target, old, patch, *validation)?,
             Change::Apply(applied) => self.applied(target, applied, Some(old)).await?,
+            Change::Edit(change) => {
+                let mut new = old.clone();
+                change(&mut new).map_err(|error| ApiError::internal_text(error.to_string()))?;
+                new
+            }
         };
         let sent = before.is_converted().then(|| new.clone());
         target.ctx.pause().await;

@@ -1,0 +1,85 @@
+//! Subresources with bodies of another kind or with a handler: what their requests send and receive, and the call of the
+//! handler.
+
+use std::sync::Arc;
+
+use apiloom_meta::kind::Verb;
+use apiloom_meta::{ApiError, Object};
+
+use super::subresource::{SubresourceAnswer, SubresourceCall};
+use super::{Bodies, Endpoint};
+use crate::registry::options::{CreateOptions, GetOptions, RequestContext};
+
+impl Endpoint {
+    fn bodies_of(&self, subresource: &str) -> Option<&Bodies> {
+        let mut all = self.bodies.iter();
+        all.find(|bodies| bodies.subresource == subresource)
+    }
+
+    /// Whether a subresource has code of its own.
+    pub(crate) fn has_handler(&self, subresource: &str) -> bool {
+        let bodies = self.bodies_of(subresource);
+        bodies.is_some_and(|bodies| bodies.handler.is_some())
+    }
+
+    /// What requests for a subresource send: objects of this endpoint, or those of another one.
+    pub(crate) fn input<'a>(self: &'a Arc<Self>, subresource: &str) -> &'a Arc<Self> {
+        let bodies = self.bodies_of(subresource);
+        bodies.and_then(|of| of.input.as_ref()).unwrap_or(self)
+    }
+
+    /// What requests for a subresource receive: objects of this endpoint, or those of another one.
+    pub(crate) fn output<'a>(self: &'a Arc<Self>, subresource: &str) -> &'a Arc<Self> {
+        let bodies = self.bodies_of(subresource);
+        bodies.and_then(|of| of.output.as_ref()).unwrap_or(self)
+    }
+
+    /// All kinds of bodies of the subresources, besides the kind itself.
+    pub(crate) fn other_bodies(&self) -> impl Iterator<Item = &Arc<Self>> {
+        let all = self.bodies.iter();
+        all.flat_map(|bodies| bodies.input.iter().chain(&bodies.output))
+    }
+
+    /// Calls the code of a subresource: checks and admits the body, reads the object, and returns the response.
+    ///
+    /// # Errors
+    /// Those of the body and of the handler; NotFound if there is no object.
+    pub(crate) async fn call_subresource(
+        &self,
+        (verb, mut body): (Verb, Option<Object>),
+        (ctx, namespace, name): (&RequestContext, Option<&str>, &str),
+        subresource: &str,
+        options: &CreateOptions,
+    ) -> Result<SubresourceAnswer, ApiError> {
+        let bodies = self.bodies_of(subresource);
+        let handler = bodies.and_then(|bodies| Some((bodies, bodies.handler.as_ref()?)));
+        let (bodies, handler) = handler.ok_or_else(ApiError::no_such_resource)?;
+        if !handler.has(verb) {
+            return Err(ApiError::no_such_resource());
+        }
+        if let Some(body) = &mut body {
+            let input = bodies.input.as_deref().unwrap_or(self);
+            let target = (ctx, namespace, name);
+            input
+                .writes
+                .admit_body(verb, target, subresource, body, options)
+                .await?;
+        }
+        let present = GetOptions::default();
+        let object = self.reads.get(ctx, namespace, name, &present).await?;
+        let object = object.object()?;
+        let target = SubresourceCall {
+            writes: &self.writes,
+            ctx,
+            namespace,
+            name,
+            options,
+        };
+        let mut answer = handler.call(verb, target, &object, body.as_ref()).await?;
+        if let SubresourceAnswer::Object(object) = &mut answer {
+            let output = bodies.output.as_deref().unwrap_or(self);
+            output.writes.set_type(object);
+        }
+        Ok(answer)
+    }
+}

@@ -1,0 +1,449 @@
+//! Subresources with code of their own: the traits that a program implements, and the calls of them.
+//!
+//! The body is decoded, defaulted, validated and admitted like an object of its kind; nothing is stored but by the code.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use apiloom_meta::kind::{
+    Resource, ResourceDef, SubresourceDef, SubresourceHandler, SubresourceOutput, Verb,
+};
+use apiloom_meta::{ApiError, GroupVersionKind, Object, Status};
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use crate::registry::options::{CreateOptions, DeleteOptions, RequestContext, UpdateOptions};
+use crate::registry::writes::Writes;
+
+/// The code of a subresource of the kind `K`, which the key `handler` of the subresource names: the kinds of its bodies.
+/// Each verb of the declaration is a trait of its own: [`CreateSubresource`], [`GetSubresource`], [`UpdateSubresource`].
+///
+/// The server makes it with [`Default`], once for each served version. A program that gives it more, such as a key or a
+/// client, gives a value to [`Builder::subresource`](crate::Builder::subresource).
+///
+/// ```no_run
+/// # use apiloom_meta::{ApiError, Resource, Status};
+/// # use apiloom_server::registry::{CreateSubresource, Subresource, SubresourceRequest};
+/// # fn example<Workload: Resource, Restart: Resource>() {
+/// #[derive(Default)]
+/// struct Restarter<W, R>(std::marker::PhantomData<fn() -> (W, R)>);
+///
+/// impl<Workload: Resource, Restart: Resource> Subresource<Workload> for Restarter<Workload, Restart> {
+///     type Input = Restart;
+///     type Output = Status;
+/// }
+///
+/// #[apiloom_server::async_trait]
+/// impl<Workload: Resource, Restart: Resource> CreateSubresource<Workload> for Restarter<Workload, Restart> {
+///     async fn create(&self, request: &SubresourceRequest<'_, Workload>, _: Restart) -> Result<Status, ApiError> {
+///         request.ctx.warn(format!("{} restarts slowly", request.name));
+///         Ok(Status::success())
+///     }
+/// }
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the code of a subresource of `{K}`",
+    label = "the handler of a subresource",
+    note = "write `impl Subresource<{K}> for {Self}` with the kinds of its bodies, and implement the trait of each verb"
+)]
+pub trait Subresource<K: Resource>: Default + Send + Sync + 'static {
+    /// The kind of request bodies; for a subresource that is only read, that of its responses.
+    type Input: Resource;
+    /// What it responds with: an object of a kind, or a [`Status`].
+    type Output: SubresourceOutput;
+}
+
+/// The verb create of a subresource: POST.
+#[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not answer the verb `create` of a subresource of `{K}`",
+    label = "the handler of a subresource",
+    note = "write `#[async_trait] impl CreateSubresource<{K}> for {Self}`, or remove `create` from its verbs"
+)]
+pub trait CreateSubresource<K: Resource>: Subresource<K> {
+    /// Handles a POST. The response has the code 201. With `request.options.dry_run` it must be the same, but nothing
+    /// may be changed outside of the server.
+    ///
+    /// # Errors
+    /// The error for the client.
+    async fn create(
+        &self,
+        request: &SubresourceRequest<'_, K>,
+        body: Self::Input,
+    ) -> Result<Self::Output, ApiError>;
+}
+
+/// The verb get of a subresource.
+#[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not answer the verb `get` of a subresource of `{K}`",
+    label = "the handler of a subresource",
+    note = "write `#[async_trait] impl GetSubresource<{K}> for {Self}`, or remove `get` from its verbs"
+)]
+pub trait GetSubresource<K: Resource>: Subresource<K> {
+    /// Handles a GET.
+    ///
+    /// # Errors
+    /// The error for the client.
+    async fn get(&self, request: &SubresourceRequest<'_, K>) -> Result<Self::Output, ApiError>;
+}
+
+/// The verb update of a subresource: PUT.
+#[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not answer the verb `update` of a subresource of `{K}`",
+    label = "the handler of a subresource",
+    note = "write `#[async_trait] impl UpdateSubresource<{K}> for {Self}`, or remove `update` from its verbs"
+)]
+pub trait UpdateSubresource<K: Resource>: Subresource<K> {
+    /// Handles a PUT. With `request.options.dry_run` the response must be the same, but nothing may be changed outside of
+    /// the server.
+    ///
+    /// # Errors
+    /// The error for the client.
+    async fn update(
+        &self,
+        request: &SubresourceRequest<'_, K>,
+        body: Self::Input,
+    ) -> Result<Self::Output, ApiError>;
+}
+
+/// A request for a subresource of an object of the kind `K`, which exists.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SubresourceRequest<'a, K> {
+    /// The user, and the warnings for the client.
+    pub ctx: &'a RequestContext,
+    /// The namespace of the object; empty for cluster-scoped kinds.
+    pub namespace: &'a str,
+    /// The name of the object.
+    pub name: &'a str,
+    /// The object, when the request began.
+    pub object: Arc<K>,
+    /// The options of a write; the defaults for a get.
+    pub options: &'a CreateOptions,
+    call: SubresourceCall<'a>,
+}
+
+impl<K: Resource> SubresourceRequest<'_, K> {
+    /// Changes the object as a PUT would, or as a PUT on one of its subresources, such as `status`: with the rules, the
+    /// validation and the admission of the kind, in the name of the user, without asking whether the user may do that.
+    /// After a conflict the change is made again, from the new present object. Nothing is stored in a dry run.
+    ///
+    /// # Errors
+    /// Those of an update.
+    pub async fn update(
+        &self,
+        subresource: &str,
+        change: impl Fn(&mut K) + Send + Sync,
+    ) -> Result<K, ApiError> {
+        let change = |object: &mut Object| object.edit(|typed: &mut K| change(typed)).map(drop);
+        let SubresourceCall {
+            writes,
+            ctx,
+            namespace,
+            name,
+            options,
+            ..
+        } = self.call;
+        let written = writes
+            .change(ctx, namespace, name, subresource, options, &change)
+            .await?;
+        let typed = written.object.to_typed();
+        typed.map_err(|error| ApiError::internal_text(error.to_string()))
+    }
+
+    /// Deletes the object, in the name of the user. Nothing is deleted in a dry run.
+    ///
+    /// # Errors
+    /// Those of a delete.
+    pub async fn delete(&self, options: &DeleteOptions) -> Result<(), ApiError> {
+        let SubresourceCall {
+            writes,
+            ctx,
+            namespace,
+            name,
+            ..
+        } = self.call;
+        let options = DeleteOptions {
+            dry_run: options.dry_run || self.options.dry_run,
+            ..options.clone()
+        };
+        let deleted = writes.delete(ctx, namespace, name, &options).await;
+        deleted.map(drop)
+    }
+}
+
+/// A request for a subresource, before its object is decoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SubresourceCall<'a> {
+    pub(super) writes: &'a Writes,
+    pub(super) ctx: &'a RequestContext,
+    pub(super) namespace: Option<&'a str>,
+    pub(super) name: &'a str,
+    pub(super) options: &'a UpdateOptions,
+}
+
+/// What the code of a subresource responded with.
+#[derive(Debug)]
+pub(crate) enum SubresourceAnswer {
+    /// An object of the subresource's output.
+    Object(Object),
+    Status(Box<Status>),
+}
+
+/// A function that decodes a request for a handler, calls it, and encodes its result.
+type CallFn = for<'a> fn(
+    &'a (dyn Any + Send + Sync),
+    SubresourceCall<'a>,
+    &'a Object,
+    Option<&'a Object>,
+) -> BoxFuture<'a, Result<SubresourceAnswer, ApiError>>;
+
+/// The code of a subresource in the server's terms.
+#[derive(Clone, Copy)]
+struct SubresourceCode {
+    make: fn() -> Arc<dyn Any + Send + Sync>,
+    input: fn() -> ResourceDef,
+    output: fn() -> Option<ResourceDef>,
+    create: Option<CallFn>,
+    get: Option<CallFn>,
+    update: Option<CallFn>,
+}
+
+/// The handler `H` of a subresource of the kind `K`, for the expansion of `subresource(..)`: each verb needs its trait.
+pub struct SubresourceVerbs<K, H> {
+    code: SubresourceCode,
+    types: PhantomData<fn() -> (K, H)>,
+}
+
+impl<K, H> fmt::Debug for SubresourceVerbs<K, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubresourceVerbs").finish_non_exhaustive()
+    }
+}
+
+/// A handler without verbs.
+pub fn subresource_verbs<K: Resource, H: Subresource<K>>() -> SubresourceVerbs<K, H> {
+    SubresourceVerbs {
+        code: SubresourceCode {
+            make: || Arc::new(H::default()),
+            input: H::Input::definition,
+            output: H::Output::body_definition,
+            create: None,
+            get: None,
+            update: None,
+        },
+        types: PhantomData,
+    }
+}
+
+impl<K: Resource, H: Subresource<K>> SubresourceVerbs<K, H> {
+    /// Adds the verb create.
+    #[must_use]
+    pub fn create(mut self) -> Self
+    where
+        H: CreateSubresource<K>,
+    {
+        self.code.create = Some(|handler, call, object, body| {
+            Box::pin(async move {
+                let (handler, request) = request::<K, H>(handler, call, object)?;
+                let body = input::<K, H>(body)?;
+                answer(handler.create(&request, body).await?)
+            })
+        });
+        self
+    }
+
+    /// Adds the verb get.
+    #[must_use]
+    pub fn get(mut self) -> Self
+    where
+        H: GetSubresource<K>,
+    {
+        self.code.get = Some(|handler, call, object, _| {
+            Box::pin(async move {
+                let (handler, request) = request::<K, H>(handler, call, object)?;
+                answer(handler.get(&request).await?)
+            })
+        });
+        self
+    }
+
+    /// Adds the verb update.
+    #[must_use]
+    pub fn update(mut self) -> Self
+    where
+        H: UpdateSubresource<K>,
+    {
+        self.code.update = Some(|handler, call, object, body| {
+            Box::pin(async move {
+                let (handler, request) = request::<K, H>(handler, call, object)?;
+                let body = input::<K, H>(body)?;
+                answer(handler.update(&request, body).await?)
+            })
+        });
+        self
+    }
+
+    /// The subresource with this code.
+    #[must_use]
+    pub fn of(self, def: SubresourceDef) -> SubresourceDef {
+        // The kind itself is not named; its definition has this one inside.
+        let own = GroupVersionKind::new(K::GROUP, K::VERSION, K::KIND);
+        let other = |kind: GroupVersionKind| (kind != own).then_some(kind);
+        SubresourceDef {
+            input: other(H::Input::gvk()),
+            output: other(H::Output::gvk()),
+            handler: Some(SubresourceHandler::new::<H>(Arc::new(self.code))),
+            ..def
+        }
+    }
+}
+
+/// The typed handler and request of a call.
+fn request<'a, K: Resource, H: Subresource<K>>(
+    handler: &'a (dyn Any + Send + Sync),
+    call: SubresourceCall<'a>,
+    object: &Object,
+) -> Result<(&'a H, SubresourceRequest<'a, K>), ApiError> {
+    let handler = handler.downcast_ref();
+    let handler = handler
+        .ok_or_else(|| ApiError::internal_text("a handler has another type than its name"))?;
+    let object = object
+        .typed()
+        .map_err(|error| ApiError::internal_text(error.to_string()))?;
+    let request = SubresourceRequest {
+        ctx: call.ctx,
+        namespace: call.namespace.unwrap_or_default(),
+        name: call.name,
+        object,
+        options: call.options,
+        call,
+    };
+    Ok((handler, request))
+}
+
+/// The typed body of a call.
+fn input<K: Resource, H: Subresource<K>>(body: Option<&Object>) -> Result<H::Input, ApiError> {
+    let body = body.map(Object::to_typed).transpose();
+    let body = body.map_err(|error| ApiError::bad_request(error.to_string()))?;
+    body.ok_or_else(|| ApiError::bad_request("the request has no body"))
+}
+
+fn answer<T: SubresourceOutput>(output: T) -> Result<SubresourceAnswer, ApiError> {
+    let json = |value: serde_json::Result<Value>| {
+        value.map_err(|error| ApiError::internal_text(error.to_string()))
+    };
+    let value = json(serde_json::to_value(&output))?;
+    if T::body_definition().is_none() {
+        let status = serde_json::from_value(value);
+        let status = status.map_err(|error| ApiError::internal_text(error.to_string()))?;
+        return Ok(SubresourceAnswer::Status(Box::new(status)));
+    }
+    let object = Object::from_value(value);
+    let object = object
+        .ok_or_else(|| ApiError::internal_text("the answer of a handler is not an object"))?;
+    Ok(SubresourceAnswer::Object(object))
+}
+
+/// The handlers that the program gave to the builder, by type.
+#[derive(Clone, Default)]
+pub(crate) struct GivenHandlers(HashMap<TypeId, (&'static str, Arc<dyn Any + Send + Sync>)>);
+
+impl fmt::Debug for GivenHandlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.0.values().map(|(name, _)| name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+impl GivenHandlers {
+    pub(crate) fn insert<H: Send + Sync + 'static>(&mut self, handler: H) {
+        let given = (std::any::type_name::<H>(), Arc::new(handler) as Arc<_>);
+        self.0.insert(TypeId::of::<H>(), given);
+    }
+
+    /// The problems of handlers that no subresource names.
+    pub(crate) fn problems(&self, defs: &[ResourceDef]) -> Vec<String> {
+        let named = |id: TypeId| {
+            let mut all = defs.iter().flat_map(|def| &def.subresources);
+            all.any(|sub| sub.handler.as_ref().is_some_and(|of| of.type_id() == id))
+        };
+        let unnamed = self.0.iter().filter(|(id, _)| !named(**id));
+        let mut problems: Vec<String> = unnamed
+            .map(|(_, (name, _))| format!("a handler {name}, which no subresource names"))
+            .collect();
+        problems.sort();
+        problems
+    }
+
+    fn get(&self, id: TypeId) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.0.get(&id).map(|(_, handler)| Arc::clone(handler))
+    }
+}
+
+/// A handler and its code.
+pub(super) struct Handler {
+    value: Arc<dyn Any + Send + Sync>,
+    code: SubresourceCode,
+}
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handler").finish_non_exhaustive()
+    }
+}
+
+impl Handler {
+    /// The handler of a subresource; `None` if it has none. A given one is used in place of the default.
+    pub(super) fn of(def: &SubresourceDef, given: &GivenHandlers) -> Option<Self> {
+        let handler = def.handler.as_ref()?;
+        let code: SubresourceCode = *handler.code()?;
+        let value = given.get(handler.type_id());
+        Some(Self {
+            value: value.unwrap_or_else(|| (code.make)()),
+            code,
+        })
+    }
+    /// The function of a verb; `None` for a verb that it does not have.
+    fn call_of(&self, verb: Verb) -> Option<CallFn> {
+        match verb {
+            Verb::Create => self.code.create,
+            Verb::Update => self.code.update,
+            Verb::Get => self.code.get,
+            Verb::List | Verb::Watch | Verb::Patch | Verb::Delete | Verb::DeleteCollection => None,
+        }
+    }
+    /// Whether it has a verb.
+    pub(super) fn has(&self, verb: Verb) -> bool {
+        self.call_of(verb).is_some()
+    }
+    /// Calls the code of a verb.
+    ///
+    /// # Errors
+    /// Those of the code; NotFound for a verb that it does not have.
+    pub(super) async fn call(
+        &self,
+        verb: Verb,
+        call: SubresourceCall<'_>,
+        object: &Object,
+        body: Option<&Object>,
+    ) -> Result<SubresourceAnswer, ApiError> {
+        let function = self.call_of(verb).ok_or_else(ApiError::no_such_resource)?;
+        function(&*self.value, call, object, body).await
+    }
+    /// The definition of request bodies.
+    pub(super) fn input(&self) -> ResourceDef {
+        (self.code.input)()
+    }
+    /// The definition of responses; `None` for a Status.
+    pub(super) fn output(&self) -> Option<ResourceDef> {
+        (self.code.output)()
+    }
+}

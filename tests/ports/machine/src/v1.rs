@@ -1,0 +1,79 @@
+//! The kind, and the kinds of the bodies of its subresources.
+
+mod issuer;
+mod power;
+mod restarter;
+
+pub use issuer::Issuer;
+pub use power::Power;
+pub use restarter::Restarter;
+
+use apiloom::prelude::*;
+
+/// Machine runs an image.
+#[apiloom::resource(group = "machine.example.com", version = "v1", namespaced, status,
+    verbs(skip = [delete_collection]), unconditional_update,
+    subresource(name = "power", verbs = [get, update], handler = Power),
+    subresource(name = "restart", verbs = [create], handler = Restarter),
+    subresource(name = "token", verbs = [create], handler = Issuer),
+    printcolumn(name = "On", path = spec.on), printcolumn(name = "Restarts", path = status.restarts))]
+pub struct Machine {
+    pub metadata: ObjectMeta,
+    pub spec: MachineSpec,
+    pub status: Option<MachineStatus>,
+}
+
+/// MachineSpec is what is run.
+#[apiloom::api]
+pub struct MachineSpec {
+    /// The program.
+    #[api(len = 1..=60)]
+    pub image: String,
+    /// Whether it is switched on.
+    #[api(default = false)]
+    pub on: bool,
+}
+
+/// MachineStatus is what runs.
+#[apiloom::api]
+#[derive(Default)]
+pub struct MachineStatus {
+    /// How often it was restarted.
+    #[api(default = 0)]
+    pub restarts: i32,
+}
+
+/// Restart asks for a restart.
+#[apiloom::resource(group = "machine.example.com", version = "v1", simple)]
+pub struct Restart {
+    pub metadata: ObjectMeta,
+    /// Why it is restarted.
+    #[api(len = 1..=60)]
+    pub reason: String,
+}
+
+/// PowerState is whether a machine is switched on.
+#[apiloom::resource(
+    group = "machine.example.com",
+    version = "v1",
+    simple,
+    proto(package = "machine.example.com.v1")
+)]
+pub struct PowerState {
+    #[api(proto = 1)]
+    pub metadata: ObjectMeta,
+    /// Whether it is switched on.
+    #[api(proto = 2)]
+    pub on: bool,
+}
+
+/// TokenRequest asks for a token by which a machine identifies itself.
+#[apiloom::resource(group = "machine.example.com", version = "v1", simple)]
+pub struct TokenRequest {
+    pub metadata: ObjectMeta,
+    /// Who may read the token.
+    #[api(items = 1..=4)]
+    pub audiences: Vec<String>,
+    /// The token, in the response.
+    pub token: Option<String>,
+}
