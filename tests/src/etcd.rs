@@ -238,9 +238,21 @@ impl Etcd {
         pairs.iter().map(entry).collect()
     }
 
+    /// The value of a key, which must have one.
+    pub fn value(&self, key: &str) -> Vec<u8> {
+        let answer = self.gateway("/v3/kv/range", &json!({"key": STANDARD.encode(key)}));
+        let value = answer["kvs"][0]["value"].as_str();
+        STANDARD.decode(value.unwrap()).unwrap()
+    }
+
     /// Puts a document, as another tool would.
     pub fn put(&self, key: &str, document: &Value) {
-        let value = STANDARD.encode(document.to_string());
+        self.put_bytes(key, document.to_string().as_bytes());
+    }
+
+    /// Puts any bytes.
+    pub fn put_bytes(&self, key: &str, value: &[u8]) {
+        let value = STANDARD.encode(value);
         let request = json!({"key": STANDARD.encode(key), "value": value});
         self.gateway("/v3/kv/put", &request);
     }

@@ -10,6 +10,8 @@ mod coder;
 mod kinds;
 mod reference;
 mod served;
+#[cfg(feature = "etcd")]
+mod stored;
 
 use std::collections::BTreeMap;
 

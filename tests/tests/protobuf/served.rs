@@ -37,7 +37,7 @@ async fn send(server: &InProcess, request: Request<Full<Bytes>>) -> Value {
 }
 
 /// The message in the envelope of all bodies.
-fn envelope(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
+pub fn envelope(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
     let field = |number, content: &[u8]| {
         let mut out = Vec::new();
         encoding::bytes::encode(number, &content.to_vec(), &mut out);

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use apiloom_meta::codec::decode_stored;
+use apiloom_meta::codec::{decode_stored, encode_object};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::kind::{Converter, ProtobufMessage, Scope};
 use apiloom_meta::schema::merge_difference;
@@ -447,10 +447,25 @@ impl Kind {
         Ok(object)
     }
 
+    /// Whether a read of a stored value of the storage version gives the object with this JSON, which has no
+    /// resourceVersion.
+    fn is_read_from(&self, stored: &[u8], json: &[u8]) -> bool {
+        let Ok((mut object, version)) = self.decode("", stored, Revision(0)) else {
+            return false;
+        };
+        object.set_meta_str("resourceVersion", "");
+        version == self.storage_version
+            && encode_object(&object, self.versions[version].schema()) == json
+    }
+
     /// Encodes an object of the storage version for the store.
     pub(crate) fn encode(&self, object: &mut Object) -> Result<PreparedObject, ApiError> {
         let version = &self.versions[self.storage_version];
-        PreparedObject::new(object, version, self.stored_message())
+        PreparedObject::new(object, version, |json| {
+            stored_value::encode(json, self.stored_message(), |stored| {
+                self.is_read_from(stored, json)
+            })
+        })
     }
 
     /// Reads the stored value under a key; `operation` is for error messages.

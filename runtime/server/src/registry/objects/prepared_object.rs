@@ -9,7 +9,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use apiloom_meta::codec::{VersionPlace, encode_object, verbatim, version_place};
-use apiloom_meta::kind::ProtobufMessage;
 use apiloom_meta::{ApiError, Object};
 use apiloom_storage::Revision;
 use bytes::Bytes;
@@ -17,7 +16,6 @@ use parking_lot::Mutex;
 
 use super::json::Json;
 use super::kind_version::KindVersion;
-use super::stored_value;
 
 /// The text before and after the digits of a resourceVersion.
 const MEMBER: (&str, &str) = ("\"resourceVersion\":\"", "\"");
@@ -46,14 +44,14 @@ impl fmt::Debug for PreparedObject {
 }
 
 impl PreparedObject {
-    /// Encodes an object of the storage version, as Protobuf if a `message` is given.
+    /// Encodes an object of the storage version; `store` makes the stored bytes of its JSON.
     ///
     /// # Errors
     /// InternalError for an object without metadata.
     pub(crate) fn new(
         object: &mut Object,
         version: &KindVersion,
-        message: Option<&ProtobufMessage>,
+        store: impl FnOnce(&Bytes) -> Bytes,
     ) -> Result<Self, ApiError> {
         // Removed from requests, and here once more in case a hook sets it.
         object.meta_mut().remove("selfLink");
@@ -62,7 +60,7 @@ impl PreparedObject {
         let place = version_place(&json, version.schema())
             .ok_or_else(|| ApiError::internal("an object without metadata cannot be stored"))?;
         Ok(Self {
-            stored: stored_value::encode(&json, message),
+            stored: store(&json),
             json,
             place,
         })

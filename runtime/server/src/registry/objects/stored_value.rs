@@ -59,15 +59,22 @@ fn max_json_bytes(len: usize) -> usize {
     len.saturating_mul(MAX_EXPANSION).max(MIN_JSON_BYTES)
 }
 
-/// The JSON of an object as the value to store: Protobuf, if it has exactly the same content, else the JSON itself.
-pub(super) fn encode(json: &Bytes, message: Option<&ProtobufMessage>) -> Bytes {
+/// The JSON of an object as the value to store: Protobuf, if the object is read from it unchanged, else the JSON itself.
+/// `is_read_back` decides that where the JSON of the Protobuf differs, such as by a null that a read drops.
+pub(super) fn encode(
+    json: &Bytes,
+    message: Option<&ProtobufMessage>,
+    is_read_back: impl FnOnce(&[u8]) -> bool,
+) -> Bytes {
     let Some(message) = message else {
         return json.clone();
     };
     // The message is usually shorter than the JSON.
     let mut stored = Vec::with_capacity(json.len());
-    let is_exact = append_protobuf_body(json, message, &mut stored) == Ok(true);
-    if is_exact && json.len() <= max_json_bytes(stored.len()) {
+    let Ok(is_exact) = append_protobuf_body(json, message, &mut stored) else {
+        return json.clone();
+    };
+    if json.len() <= max_json_bytes(stored.len()) && (is_exact || is_read_back(&stored)) {
         stored.into()
     } else {
         json.clone()
@@ -116,7 +123,11 @@ mod tests {
 
     #[test]
     fn an_object_is_stored_as_protobuf_and_read_as_the_same_json() {
-        let stored = encode(&Bytes::from_static(NAMED), Some(&PARTIAL_OBJECT_METADATA));
+        let stored = encode(
+            &Bytes::from_static(NAMED),
+            Some(&PARTIAL_OBJECT_METADATA),
+            |_| false,
+        );
         assert!(stored.starts_with(b"k8s\0"), "{stored:?}");
         assert_eq!(read(&stored).as_deref(), Ok(NAMED));
     }
@@ -124,15 +135,18 @@ mod tests {
     #[test]
     fn json_is_stored_for_kinds_without_a_message_and_for_what_protobuf_cannot_express() {
         let named = Bytes::from_static(NAMED);
-        assert_eq!(encode(&named, None), named);
+        assert_eq!(encode(&named, None, |_| true), named);
         let texts = [
             r#"{"kind":"Flunder","apiVersion":"wardle.example.com/v1","metadata":{"labels":{}}}"#,
             r#"{"kind":"Flunder","apiVersion":"wardle.example.com/v1","metadata":{},"spec":1}"#,
         ];
         for text in texts {
             let inexact = Bytes::from_static(text.as_bytes());
-            let stored = encode(&inexact, Some(&PARTIAL_OBJECT_METADATA));
+            let stored = encode(&inexact, Some(&PARTIAL_OBJECT_METADATA), |_| false);
             assert_eq!(stored, inexact);
+            let stored = encode(&inexact, Some(&PARTIAL_OBJECT_METADATA), |_| true);
+            assert!(stored.starts_with(b"k8s\0"), "{stored:?}");
+            let stored = encode(&inexact, None, |_| true);
             assert_eq!(read(&stored).as_deref(), Ok(text.as_bytes()));
         }
     }
@@ -140,7 +154,11 @@ mod tests {
     #[test]
     fn protobuf_of_an_unknown_kind_and_malformed_protobuf_are_errors() {
         let other = br#"{"kind":"Fischer","apiVersion":"v1","metadata":{"name":"a"}}"#;
-        let stored = encode(&Bytes::from_static(other), Some(&PARTIAL_OBJECT_METADATA));
+        let stored = encode(
+            &Bytes::from_static(other),
+            Some(&PARTIAL_OBJECT_METADATA),
+            |_| false,
+        );
         assert_eq!(
             read(&stored).unwrap_err(),
             r#"it is a "Fischer" of "v1" in Protobuf, for which this server has no message"#
