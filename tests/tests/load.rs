@@ -11,11 +11,13 @@ use std::process::Command;
 use apiloom_tests::{Server, build};
 use serde_json::Value;
 
-const SCENARIOS: [&str; 11] = [
+const SCENARIOS: [&str; 13] = [
     "create",
     "get",
     "update",
     "patch",
+    "apply",
+    "apply-change",
     "list",
     "consistent-list",
     "pages",
@@ -27,7 +29,7 @@ const SCENARIOS: [&str; 11] = [
 
 #[test]
 fn every_scenario_runs_against_a_server_and_the_floor() {
-    for http in ["1", "2"] {
+    for (http, managed) in [("1", "none"), ("2", "two")] {
         let server = Server::start(&["--storage-backend=memory"]);
         let json = server.kubeconfig().with_file_name("figures.json");
         let output = Command::new(build("apiloom-load"))
@@ -40,6 +42,8 @@ fn every_scenario_runs_against_a_server_and_the_floor() {
                 "--selective-watchers=10",
                 "--http",
                 http,
+                "--managed",
+                managed,
             ])
             .arg(format!("--kubeconfig={}", server.kubeconfig().display()))
             .arg(format!("--json={}", json.display()))
@@ -54,7 +58,7 @@ fn every_scenario_runs_against_a_server_and_the_floor() {
             .map(|row| row["scenario"].as_str().unwrap())
             .collect();
         assert_eq!(names, SCENARIOS);
-        let watched = &rows[8];
+        let watched = &rows[10];
         assert_eq!(watched["count"], 20, "4 watchers saw 5 updates each");
         assert!(rows.iter().all(|row| row["count"].as_u64().unwrap() >= 4));
         assert!(

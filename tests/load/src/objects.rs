@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::options::Run;
+use crate::options::{Managed, Run};
 use crate::target::{Call, Connection, Target, each_worker};
 
 /// The annotation that pads an object to its size.
@@ -13,6 +13,9 @@ const PADDING: &str = "load/padding";
 
 /// The annotation that says when an update was sent, in nanoseconds of the load generator's clock.
 pub(crate) const SENT: &str = "load/sent";
+
+/// The annotation that applies change.
+const APPLIED: &str = "load/applied";
 
 /// Objects of one kind in one namespace.
 #[derive(Clone)]
@@ -52,7 +55,8 @@ impl Objects {
             count: run.objects,
             padding: String::new(),
         };
-        // The fields that the server adds (uid, timestamps, resourceVersion) are part of the size: about 200 bytes.
+        // The fields that the server adds (uid, timestamps, resourceVersion) are part of the size: about 200 bytes. Its
+        // managedFields are not.
         let bare = objects.body("object-00000").len() + 200;
         objects.padding = "p".repeat(run.size.saturating_sub(bare));
         Ok(objects)
@@ -81,7 +85,28 @@ impl Objects {
             "metadata": {
                 "name": name,
                 "namespace": self.namespace,
-                "annotations": {PADDING: self.padding},
+                "annotations": {PADDING: self.padding, APPLIED: "0"},
+                "labels": labels(),
+            },
+        });
+        object.to_string().into()
+    }
+
+    /// The path of applies to an object, which take fields that other managers have changed.
+    pub(crate) fn apply_path(&self, name: &str) -> String {
+        format!("{}?fieldManager=load-apply&force=true", self.path(name))
+    }
+
+    /// The document of an apply: labels, and an annotation with this value.
+    pub(crate) fn applied(&self, name: &str, value: impl std::fmt::Display) -> Bytes {
+        let object = json!({
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "metadata": {
+                "name": name,
+                "namespace": self.namespace,
+                "annotations": {APPLIED: value.to_string()},
+                "labels": labels(),
             },
         });
         object.to_string().into()
@@ -101,7 +126,7 @@ impl Objects {
         Ok(object.to_string().into())
     }
 
-    /// Creates the namespace and every missing object.
+    /// Creates the namespace and every missing object, with its managedFields.
     pub(crate) async fn fill(&self, target: &Target, run: &Run) -> Result<()> {
         let mut connection = target.connect().await?;
         let namespace =
@@ -111,14 +136,19 @@ impl Objects {
         let workers = target
             .connect_workers(run.concurrency, run.connections)
             .await?;
-        let step = workers.len();
+        let (step, managed) = (workers.len(), run.managed);
         each_worker(workers, |worker, mut connection| {
             let objects = self.clone();
             async move {
                 for number in (worker..objects.count).step_by(step) {
-                    let body = objects.body(&objects.name(number));
-                    let call = Call::new(Method::POST, objects.base(), body);
+                    let name = objects.name(number);
+                    let call = Call::new(Method::POST, objects.base(), objects.body(&name));
                     accept_existing(&mut connection, call).await?;
+                    match managed {
+                        Managed::None => objects.clear(&mut connection, &name).await?,
+                        Managed::One => {}
+                        Managed::Two => objects.apply(&mut connection, &name).await?,
+                    }
                 }
                 Ok(())
             }
@@ -126,6 +156,29 @@ impl Objects {
         .await?;
         Ok(())
     }
+}
+
+impl Objects {
+    /// Removes the managedFields of an object.
+    async fn clear(&self, connection: &mut Connection, name: &str) -> Result<()> {
+        let path = self.path(name);
+        let patch = json!({"metadata": {"managedFields": [{}]}}).to_string();
+        connection.call(Call::merge_patch(&path, patch)).await?;
+        Ok(())
+    }
+
+    /// Applies the fields that a scenario of applies begins with.
+    pub(crate) async fn apply(&self, connection: &mut Connection, name: &str) -> Result<()> {
+        let path = self.apply_path(name);
+        connection
+            .call(Call::apply(&path, self.applied(name, 0)))
+            .await?;
+        Ok(())
+    }
+}
+
+fn labels() -> Value {
+    json!({"load/tier": "backend", "load/zone": "a"})
 }
 
 async fn accept_existing(connection: &mut Connection, call: Call<'_>) -> Result<()> {

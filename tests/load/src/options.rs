@@ -60,6 +60,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "BYTES", default_value_t = 1500)]
     pub(crate) size: usize,
 
+    /// Which managedFields the objects have before a scenario begins
+    #[arg(long, value_enum, default_value_t = Managed::One)]
+    pub(crate) managed: Managed,
+
     /// Requests under way at a time
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub(crate) concurrency: usize,
@@ -116,6 +120,10 @@ pub(crate) enum Scenario {
     ReadUpdate,
     /// Merge PATCH of one object
     Patch,
+    /// Server-side apply that changes nothing
+    Apply,
+    /// Server-side apply that changes an annotation
+    ApplyChange,
     /// LIST of all objects, however old (resourceVersion=0)
     List,
     /// LIST of all objects as they are now
@@ -139,6 +147,17 @@ impl Scenario {
             .map(|value| value.get_name().to_owned())
             .unwrap_or_default()
     }
+}
+
+/// Which managedFields the objects have before a scenario begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Managed {
+    /// None: they are cleared, and the server adds none at an update
+    None,
+    /// One entry, of the manager who created the object
+    One,
+    /// Two entries: a second manager applies labels and an annotation that the object has already
+    Two,
 }
 
 /// Version of HTTP.

@@ -260,6 +260,14 @@ impl<'a> Call<'a> {
             ..Self::new(Method::PATCH, path, body)
         }
     }
+
+    /// A server-side apply; the path names its manager.
+    pub(crate) fn apply(path: &'a str, body: impl Into<Bytes>) -> Self {
+        Self {
+            content_type: "application/apply-patch+yaml",
+            ..Self::new(Method::PATCH, path, body)
+        }
+    }
 }
 
 impl Connection {

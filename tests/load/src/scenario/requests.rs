@@ -45,8 +45,11 @@ pub(super) async fn measure(bench: &Bench, scenario: Scenario) -> Result<Figures
         .target
         .connect_workers(workers, run.connections)
         .await?;
-    if scenario == Scenario::Delete {
-        make_temporary(bench).await?;
+    match scenario {
+        Scenario::Delete => make_temporary(bench).await?,
+        // The first apply of a manager adds its entry.
+        Scenario::Apply | Scenario::ApplyChange => apply_all(bench).await?,
+        _ => {}
     }
     let before = bench.cpu()?;
     let started = Instant::now();
@@ -128,6 +131,9 @@ impl Worker {
                     .call(Call::merge_patch(&path, patch))
                     .await?;
             }
+            Scenario::Apply => self.apply(mine, 0).await?,
+            // Not the value that the annotation has before.
+            Scenario::ApplyChange => self.apply(mine, round + 1).await?,
             Scenario::List => {
                 let accept = self.accept.clone();
                 self.list("?resourceVersion=0", &accept).await?;
@@ -146,6 +152,14 @@ impl Worker {
             }
             Scenario::Watch | Scenario::SelectiveWatch => {}
         }
+        Ok(())
+    }
+
+    async fn apply(&mut self, mine: usize, value: usize) -> Result<()> {
+        let name = self.objects.name(mine);
+        let path = self.objects.apply_path(&name);
+        let call = Call::apply(&path, self.objects.applied(&name, value));
+        self.connection.call(call).await?;
         Ok(())
     }
 
@@ -216,6 +230,27 @@ async fn make_temporary(bench: &Bench) -> Result<()> {
                 let body = objects.body(&temporary(number));
                 let call = Call::new(Method::POST, objects.base(), body);
                 connection.call(call).await?;
+            }
+            Ok(())
+        }
+    })
+    .await?;
+    Ok(())
+}
+
+async fn apply_all(bench: &Bench) -> Result<()> {
+    let run = &bench.run;
+    let connections = bench
+        .target
+        .connect_workers(run.concurrency, run.connections)
+        .await?;
+    let step = connections.len();
+    each_worker(connections, |worker, mut connection| {
+        let objects = bench.objects.clone();
+        async move {
+            for number in (worker..objects.count).step_by(step) {
+                let name = objects.name(number);
+                objects.apply(&mut connection, &name).await?;
             }
             Ok(())
         }
