@@ -1,5 +1,9 @@
 //! Server-side apply.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use apiloom_storage::Revision;
+
 use super::managed_fields::{by, owners};
 use super::*;
 
@@ -246,6 +250,54 @@ async fn kubectl_takes_over_what_it_applied_on_the_client() {
         .await
         .unwrap_err();
     assert_eq!(error.reason, Some(StatusReason::Conflict));
+}
+
+/// Counts the writes that it admits.
+struct Counter(Arc<AtomicUsize>);
+
+#[async_trait]
+impl Admission for Counter {
+    fn name(&self) -> &'static str {
+        "Counter"
+    }
+    async fn validate(&self, _request: &AdmissionRequest<'_>) -> Result<(), ApiError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// An attempt with the cached object is not repeated if the store has the same object.
+#[tokio::test]
+async fn an_apply_that_changes_nothing_is_admitted_once() {
+    let admitted = Arc::new(AtomicUsize::new(0));
+    let store = Memory::new();
+    let mut builder = builder(&store);
+    let counter = Arc::clone(&admitted);
+    builder.admission(move |_| Box::new(Counter(counter)));
+    let f = started(builder, store).await;
+    let written = f.apply_widget("one", json!({"color": "red"})).await;
+    f.cached().await;
+    admitted.store(0, Ordering::SeqCst);
+    let again = f.apply_widget("one", json!({"color": "red"})).await;
+    assert_eq!(again.unwrap(), written.unwrap());
+    assert_eq!(admitted.swap(0, Ordering::SeqCst), 1);
+    // Another server has written other bytes of the same object, which are to be replaced.
+    let key = "/registry/test.example.com/widgets/default/a";
+    let (mut stored, revision) = f.stored(key).await.unwrap();
+    stored["metadata"]["bogus"] = json!(1);
+    let bytes = stored.to_string().into_bytes().into();
+    let written = f
+        .store
+        .update_if(key, Revision(revision), bytes, None)
+        .await;
+    written.unwrap();
+    f.cached().await;
+    let again = f.apply_widget("one", json!({"color": "red"})).await;
+    again.unwrap();
+    assert_eq!(
+        f.stored(key).await.unwrap().0["metadata"]["bogus"],
+        Value::Null
+    );
 }
 
 #[tokio::test]

@@ -1,14 +1,17 @@
 //! The retry loop of writes.
 //!
 //! A first attempt may start from the cached object, because the store writes only if the object is still at that
-//! revision. A refusal, a write without change and a dry run are not decided by a cached object, which may be outdated:
-//! the attempt is repeated with the stored one.
+//! revision. A refusal and a dry run are not decided by a cached object, which may be outdated: the attempt is repeated
+//! with the stored one. So is a write without change, unless the stored object is what the attempt would have stored.
+
+use std::sync::Arc;
 
 use apiloom_meta::ApiError;
 use apiloom_storage::StorageError;
 
 use super::Writes;
 use crate::registry::objects::document::EncodedObject;
+use crate::registry::objects::prepared_object::PreparedObject;
 use crate::registry::objects::present_object::PresentObject;
 
 /// The result of one attempt to write.
@@ -17,7 +20,9 @@ pub(crate) enum Attempt<T> {
     Written(T),
     /// Another write came first; contains the object that it stored, if any.
     Conflict(Option<PresentObject>),
-    /// The write is refused, or needs no change of the store. Final only if the attempt started from the stored object.
+    /// The write changes nothing; contains what it would have stored.
+    Unchanged(T, Arc<PreparedObject>),
+    /// The write is refused, or is a dry run. Final only if the attempt started from the stored object.
     Decided(Result<T, ApiError>),
 }
 
@@ -41,9 +46,21 @@ impl Writes {
         loop {
             // An absent object was looked up in the store: `present` does not trust the cache for it.
             let is_stored = present.as_ref().is_none_or(PresentObject::is_stored);
+            let revision = present.as_ref().map(PresentObject::revision);
             present = match attempt(present).await? {
                 Attempt::Written(result) => return Ok(result),
                 Attempt::Conflict(present) => present,
+                Attempt::Unchanged(result, _) if is_stored => return Ok(result),
+                Attempt::Unchanged(result, prepared) => {
+                    let stored = self.stored(key, operation).await?;
+                    let is_confirmed = |stored: &PresentObject| {
+                        Some(stored.revision()) == revision && stored.is_unchanged_by(&prepared)
+                    };
+                    if stored.as_ref().is_some_and(is_confirmed) {
+                        return Ok(result);
+                    }
+                    stored
+                }
                 Attempt::Decided(result) if is_stored => return result,
                 Attempt::Decided(_) => self.stored(key, operation).await?,
             };

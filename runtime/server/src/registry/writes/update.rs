@@ -187,7 +187,7 @@ impl Writes {
                             .await?;
                     }
                     object.set_meta_str("resourceVersion", &revision.to_string());
-                    return Ok(Attempt::Decided(Ok(object.into())));
+                    return Ok(Attempt::Unchanged(object.into(), prepared));
                 }
                 if let Err(error) = self.check_size(&prepared, Some(&present)) {
                     return Ok(Attempt::Decided(Err(error)));
