@@ -256,6 +256,40 @@ fn yaml_is_read_as_kubernetes_reads_it() {
 }
 
 #[test]
+fn json_that_is_sent_as_yaml_is_read_as_yaml() {
+    for text in [
+        r#"{"a":1.0,"b":1e3,"c":1.5,"d":-0,"e":-0.0,"f":18446744073709551615,"g":1e400}"#,
+        r#"{"a":123456789012345678901,"b":0.1,"c":-1e21,"d":1e21}"#,
+        r#"{"yes":"on","014":"014","~":null,"<<":{"x":1},"1":true,"":""}"#,
+        r#"{"a":"\u003c\/\n\ud83d\ude00","b":"\ud800","c":"2026-11-21","d":"0x1f"}"#,
+        "{\"a\":[[],{},[{\"b\":[null]}]],\n\t\"c\": \"---\"\r\n}\n",
+        r#"{"a":1,"a":2}"#,
+        r#"{"a":1} x"#,
+        r#"{"a":1"#,
+        "{\"a\":1}\n---\n{\"a\":2}",
+        "{a: 1, b: [c]}",
+        r#"{"spec":{"replicas":1.0,"bogus":1,"ports":[{"name":null,"port":"x"}]}}"#,
+        r#"{"spec":{"replicas":1,"ports":[{"name":"a","port":1e1}]},"data":{"a":null}}"#,
+    ] {
+        // A document that does not begin with a brace is never read as JSON.
+        let yaml = format!(" {text}");
+        let shown = |body: &str, schema: Option<&Schema>| {
+            let decoded = match schema {
+                Some(schema) => decode(body.as_bytes(), Format::Yaml, schema),
+                None => decode_freely(body.as_bytes(), Format::Yaml),
+            };
+            match decoded {
+                Ok(decoded) => format!("{} {:?}", decoded.value, decoded.strict),
+                Err(error) => error.to_string(),
+            }
+        };
+        for schema in [None, Some(&schema())] {
+            assert_eq!(shown(text, schema), shown(&yaml, schema), "{text}");
+        }
+    }
+}
+
+#[test]
 fn yaml_tells_unknown_fields_by_path_and_duplicates_by_line() {
     let text = "spec:\n  replicas: 1\n  bogus: 2\n  replicas: 3\ndata:\n  k: a\n  k: b\n";
     let DecodedDocument { value, strict } =
