@@ -30,14 +30,21 @@ impl Finder {
     /// assert_eq!(found, [None, Some(&b"\"red\""[..])]);
     /// ```
     pub fn find<'a>(&self, json: &'a [u8]) -> Vec<Option<&'a [u8]>> {
+        self.find_beside(json, (0, 0))
+    }
+
+    /// As [`Finder::find`], in JSON one of whose values has a known start and end: no more of it is read than the paths
+    /// into it need.
+    pub fn find_beside<'a>(&self, json: &'a [u8], known: (usize, usize)) -> Vec<Option<&'a [u8]>> {
         let mut found = vec![None; self.0.len()];
         for (paths, found) in self.0.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
             let all = (0..paths.len()).fold(0, |all, number| all | 1 << number);
             let mut walk = Walk {
                 json,
+                known,
                 paths,
                 found,
-                left: paths.len(),
+                left: all,
             };
             walk.object(0, 0, all);
         }
@@ -47,17 +54,19 @@ impl Finder {
 
 struct Walk<'p, 'f, 'a> {
     json: &'a [u8],
+    /// Start and end of a value; (0, 0) if none is known.
+    known: (usize, usize),
     paths: &'p [JsonPath],
     found: &'f mut [Option<&'a [u8]>],
-    /// Number of paths without a value so far.
-    left: usize,
+    /// The set of paths without a value so far.
+    left: u64,
 }
 
 impl Walk<'_, '_, '_> {
-    /// Searches the object at a position, to which the paths in `set` lead in `depth` steps. `None` once nothing is
-    /// left to search for.
+    /// Searches the object at a position, to which the paths in `set` lead in `depth` steps.
     fn object(&mut self, at: usize, depth: usize, set: u64) -> Option<()> {
-        for member in members(self.json, at) {
+        let known = self.known;
+        for member in members_beside(self.json, at, known) {
             let (mut here, mut below) = (0, 0);
             for number in ones(set) {
                 let names = self.paths[number].names();
@@ -70,19 +79,19 @@ impl Walk<'_, '_, '_> {
                 }
             }
             if below != 0 && self.json.get(member.value) == Some(&b'{') {
-                self.object(member.value, depth + 1, below)?;
+                self.object(member.value, depth + 1, below);
             }
             if here != 0 {
                 let value = self
                     .json
-                    .get(member.value..value_end(self.json, member.value)?);
+                    .get(member.value..end_beside(self.json, member.value, known)?);
                 for number in ones(here) {
                     self.found[number] = value;
-                    self.left -= 1;
                 }
+                self.left &= !here;
             }
-            if self.left == 0 {
-                return None;
+            if self.left & set == 0 {
+                break;
             }
         }
         Some(())
@@ -110,11 +119,20 @@ pub(super) struct Member<'a> {
 
 /// The members of the object at a position. A value is skipped only if the next member is requested.
 pub(super) fn members(json: &[u8], at: usize) -> impl Iterator<Item = Member<'_>> {
+    members_beside(json, at, (0, 0))
+}
+
+/// As [`members`], in JSON one of whose values has a known start and end.
+fn members_beside(
+    json: &[u8],
+    at: usize,
+    known: (usize, usize),
+) -> impl Iterator<Item = Member<'_>> {
     let mut value: Option<usize> = None;
     std::iter::from_fn(move || {
         let (separator, end) = match value {
             None => (b'{', at),
-            Some(value) => (b',', value_end(json, value)?),
+            Some(value) => (b',', end_beside(json, value, known)?),
         };
         let member = (json.get(end) == Some(&separator)).then(|| member(json, end + 1))??;
         value = Some(member.value);
@@ -144,6 +162,15 @@ fn unquoted(quoted: &[u8]) -> Option<Cow<'_, str>> {
     } else {
         Cow::Borrowed(std::str::from_utf8(quoted.get(1..quoted.len() - 1)?).ok()?)
     })
+}
+
+/// As [`value_end`], in JSON one of whose values has a known start and end. No value starts at 0 but the whole.
+fn end_beside(json: &[u8], at: usize, known: (usize, usize)) -> Option<usize> {
+    if at > 0 && at == known.0 {
+        Some(known.1)
+    } else {
+        value_end(json, at)
+    }
 }
 
 /// End of the value at `at`; `None` if it is malformed.
@@ -219,6 +246,11 @@ mod tests {
             .map(|path| path.get(document).cloned())
             .collect();
         assert_eq!(found, expected, "{document}");
+        let finder = Finder::new(paths);
+        for member in members(&json, 0).filter(|member| member.value > 0) {
+            let known = (member.value, value_end(&json, member.value).unwrap());
+            assert_eq!(finder.find_beside(&json, known), finder.find(&json));
+        }
     }
 
     #[test]

@@ -142,8 +142,9 @@ fn finder(columns: &[Column]) -> Finder {
     Finder::new(known.into_iter().chain(declared))
 }
 
-fn cells(columns: &[Column], finder: &Finder, json: &[u8], now: i64) -> Vec<Value> {
-    let found = finder.find(json);
+fn cells(columns: &[Column], finder: &Finder, json: &Json<'_>, now: i64) -> Vec<Value> {
+    let found = json.find(finder);
+    let json = json.whole();
     let value = |json: Option<&[u8]>| json.and_then(|json| serde_json::from_slice(json).ok());
     let mut found = found.into_iter();
     let name = found.next().and_then(value);
@@ -277,7 +278,7 @@ impl Tables {
         out.begin_map();
         out.key("cells");
         out.begin_list();
-        for cell in cells(columns, &self.finder, json.whole(), now) {
+        for cell in cells(columns, &self.finder, json, now) {
             out.value(&cell);
         }
         out.end_list();

@@ -21,7 +21,7 @@ fn column(name: &'static str, column_type: ColumnType, path: &str) -> Column {
 }
 
 fn check(columns: &[Column], value: Value, expected: &Value) {
-    let json = encode_json(&value);
+    let json = Json::new(encode_json(&value).to_vec().into());
     let cells = cells(columns, &finder(columns), &json, NOW);
     assert_eq!(&Value::from(cells), expected);
 }

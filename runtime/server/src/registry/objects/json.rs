@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use apiloom_meta::codec::{decode_stored, encode_object, value_end};
+use apiloom_meta::codec::{Finder, decode_stored, encode_object, value_end};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, Object};
 
@@ -70,6 +70,11 @@ impl<'a> Json<'a> {
             (0, _) => b"{}",
             (start, end) => &self.bytes[start..end],
         }
+    }
+
+    /// The JSON at the paths of a finder. The metadata, which may be most of the document, is read as far as needed.
+    pub fn find(&self, finder: &Finder) -> Vec<Option<&[u8]>> {
+        finder.find_beside(&self.bytes, self.metadata)
     }
 
     /// Range of the resourceVersion's digits, without the quotes.
