@@ -9,10 +9,13 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+    Deserialize as _, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess,
+    Visitor,
 };
+use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
+use super::canonical::is_text;
 use super::decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};
 use super::json_text::JsonText;
 use super::keys::{Key, shortest};
@@ -132,6 +135,7 @@ fn json_here<'k>(
     walk: &mut Walk<'k>,
 ) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
+    walk.is_parsed_json = true;
     let value = Seed::root(node, walk).deserialize(&mut deserializer);
     value.and_then(|value| deserializer.end().map(|()| value))
 }
@@ -139,8 +143,8 @@ fn json_here<'k>(
 /// Parses YAML. Deeply nested YAML is parsed in a thread with a large stack, which most documents do not need. Only
 /// the parser knows the nesting, so a document that exceeds the small limit is parsed again from its start.
 ///
-/// Most clients send JSON as YAML, for which the parser of JSON needs a tenth of the time. Whatever it finds wrong has the
-/// texts of YAML, so it is parsed again then.
+/// Most clients send JSON as YAML, for which the parser of JSON needs a tenth of the time. Errors have the texts of YAML,
+/// so a document with any is parsed again.
 fn yaml<'k>(text: &str, node: Option<&'k Node>, walk: &mut Walk<'k>) -> Result<Value, String> {
     let text = super::yaml::first_document(text);
     if text.starts_with('{') {
@@ -213,6 +217,8 @@ struct Walk<'a> {
     owner: &'a str,
     is_yaml: bool,
     has_schema: bool,
+    /// Whether JSON is parsed, so that a part of it can be taken as it is.
+    is_parsed_json: bool,
     /// For YAML, the approximate size of the document as JSON so far, in bytes, never more than the real size.
     expanded: usize,
 }
@@ -232,6 +238,7 @@ impl<'a> Walk<'a> {
             owner: owner.unwrap_or_default(),
             is_yaml: format == Format::Yaml,
             has_schema,
+            is_parsed_json: false,
             expanded: 0,
         }
     }
@@ -394,6 +401,15 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         Ok(Value::String(text))
     }
 
+    /// Decodes JSON of a node that keeps it as text. Most of it was written by a server and stays as it is.
+    fn raw<E: serde::de::Error>(self, json: &str) -> Result<Value, E> {
+        if json.starts_with('{') && is_text(json) {
+            return Ok(Value::String(json.to_owned()));
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(json);
+        deserializer.deserialize_any(self).map_err(E::custom)
+    }
+
     fn integer(self, number: Number) -> Value {
         let Some(node) = self.node else {
             return Value::Number(number);
@@ -428,6 +444,9 @@ impl<'de> DeserializeSeed<'de> for Seed<'_, '_, '_> {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         if self.depth > MAX_DEPTH {
             return Err(D::Error::custom(TOO_DEEP));
+        }
+        if self.walk.is_parsed_json && self.node.is_some_and(|node| node.is_json_text) {
+            return self.raw(<&RawValue>::deserialize(deserializer)?.get());
         }
         deserializer.deserialize_any(self)
     }

@@ -1,5 +1,6 @@
 //! JSON and YAML: strict decoding against a schema, and encoding as Kubernetes does.
 
+mod canonical;
 mod decode;
 mod decoded;
 mod encode;
