@@ -673,7 +673,10 @@ fn new_object_meta() -> Node {
             property.node_mut().twins_allowed = true;
         }
     }
-    let entries = meta.property_mut("managedFields");
+    let mut entries = meta.property_mut("managedFields");
+    if let Some(entries) = &mut entries {
+        entries.node_mut().is_checked_apart = true;
+    }
     let entry = entries.and_then(|entries| entries.node_mut().items.as_deref_mut());
     let fields = entry.and_then(|entry| entry.property_mut("fieldsV1"));
     if let Some(fields) = fields {

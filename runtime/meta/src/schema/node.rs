@@ -352,6 +352,9 @@ pub(crate) struct Node {
     /// Whether documents in memory hold the object as a string with its JSON: `fieldsV1` of the object's metadata, which
     /// as a tree would need a multiple of the memory.
     pub(crate) is_json_text: bool,
+    /// Whether the value is not validated with the schema: `managedFields` of the object's metadata, which the server
+    /// writes itself and `managed_fields` checks.
+    pub(crate) is_checked_apart: bool,
 
     pub(crate) list_type: Option<ListType>,
     /// Whether duplicates in a list of type set or map are allowed; only in ObjectMeta, as in Kubernetes.

@@ -24,7 +24,7 @@ pub(crate) fn validate(node: &Node, value: &Value, old: Option<&Value>) -> Vec<F
 
 impl Walk {
     fn node(&mut self, node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) {
-        if old == Some(value) || (self.probing && self.found > 0) {
+        if node.is_checked_apart || old == Some(value) || (self.probing && self.found > 0) {
             return;
         }
         let before = self.found;
