@@ -1,6 +1,6 @@
 //! The fields that differ between two documents.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -104,9 +104,11 @@ impl Changes {
         let new = after.map(|value| Shape::of(value, node));
         match (old, new) {
             (Some(Shape::Fields(old)), Some(Shape::Fields(new))) => {
-                let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-                for name in names {
-                    self.compare_field(name, old.get(name), new.get(name), node);
+                for (name, before) in old {
+                    self.compare_field(name, Some(before), new.get(name), node);
+                }
+                for (name, after) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
+                    self.compare_field(name, None, Some(after), node);
                 }
             }
             (Some(Shape::Items(old, keys)), Some(Shape::Items(new, _))) => {
@@ -160,12 +162,11 @@ impl Changes {
         after: Option<&Value>,
         node: Option<&Node>,
     ) {
-        if before == after {
-            return;
-        }
         let mut changes = Self::default();
         changes.compare(before, after, field(node, name).0);
-        self.add(PathElement::field(name), changes);
+        if changes.own.is_some() || !changes.below.is_empty() {
+            self.add(PathElement::field(name), changes);
+        }
     }
 
     fn compare_items(&mut self, keys: ItemKeys<'_>, before: &[Value], after: &[Value]) {

@@ -1,6 +1,7 @@
 //! The entries of `metadata.managedFields`.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
@@ -277,12 +278,13 @@ impl ManagedFields {
     pub fn write(mut self, object: &mut Object) {
         self.entries.retain(|entry| !entry.is_empty());
         self.entries.sort_by(|a, b| {
-            let (a, b) = ((seconds(a), &a.manager), (seconds(b), &b.manager));
-            (a.1.operation.cmp(&b.1.operation))
-                .then_with(|| a.0.cmp(&b.0))
-                .then_with(|| a.1.name.cmp(&b.1.name))
-                .then_with(|| a.1.api_version.cmp(&b.1.api_version))
-                .then_with(|| a.1.subresource.cmp(&b.1.subresource))
+            let by_time = compare_times(a, b);
+            let (a, b) = (&a.manager, &b.manager);
+            (a.operation.cmp(&b.operation))
+                .then(by_time)
+                .then_with(|| a.name.cmp(&b.name))
+                .then_with(|| a.api_version.cmp(&b.api_version))
+                .then_with(|| a.subresource.cmp(&b.subresource))
         });
         let entries: Vec<Value> = self.entries.into_iter().map(to_value).collect();
         if entries.is_empty() {
@@ -311,9 +313,8 @@ impl ManagedFields {
             return Ok(());
         }
         let (mut oldest, others): (Vec<_>, Vec<_>) = self.entries.drain(..).partition(is_update);
-        oldest.sort_by(|a, b| {
-            (seconds(a).cmp(&seconds(b))).then_with(|| a.manager.name.cmp(&b.manager.name))
-        });
+        oldest
+            .sort_by(|a, b| compare_times(a, b).then_with(|| a.manager.name.cmp(&b.manager.name)));
         let mut kept: Vec<ManagedEntry> = others;
         let mut oldest = oldest.into_iter();
         // The first entry of each version stays its own until a second one of this version is merged with it.
@@ -363,6 +364,14 @@ impl ManagedFields {
         pairs().any(|(a, b)| a.time != b.time)
             && pairs().all(|(a, b)| a.manager == b.manager && a.has_same_fields(b))
     }
+}
+
+/// Compares the times of entries, in seconds.
+fn compare_times(a: &ManagedEntry, b: &ManagedEntry) -> Ordering {
+    if a.time == b.time {
+        return Ordering::Equal;
+    }
+    seconds(a).cmp(&seconds(b))
 }
 
 /// The time as seconds, 0 for none, since that is the precision in which entries are sorted.

@@ -169,10 +169,11 @@ impl FieldSet {
 
     /// Removes members, and changes the members below a field, without a copy of the set.
     pub(super) fn remove(&mut self, name: &str, change: impl FnOnce(&mut Self)) {
-        let element = PathElement::field(name);
-        let found = self
-            .nodes
-            .binary_search_by(|node| node.element.cmp(&element));
+        // Fields come before all other elements.
+        let found = self.nodes.binary_search_by(|node| match &node.element {
+            PathElement::Field(other) => (**other).cmp(name),
+            _ => Ordering::Greater,
+        });
         if let Ok(found) = found {
             let node = &mut self.nodes[found];
             node.is_member = false;
