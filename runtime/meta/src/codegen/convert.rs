@@ -229,13 +229,17 @@ const ENVELOPE: [&str; 3] = ["apiVersion", "kind", "metadata"];
 pub fn convert_document<A: DeserializeOwned, B: ConvertFrom<A> + Serialize>(
     mut document: Value,
 ) -> Result<Value, String> {
-    let envelope: Vec<(&str, Value)> = ENVELOPE
+    // They are large, and stay as they are.
+    let managed = match document.get_mut("metadata") {
+        Some(Value::Object(metadata)) => metadata.remove_entry("managedFields"),
+        _ => None,
+    };
+    let mut envelope: Vec<(&str, Value)> = ENVELOPE
         .into_iter()
         .filter_map(|name| document.get(name).map(|value| (name, value.clone())))
         .collect();
-    if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
-        // They are large, and stay as they are.
-        metadata.remove("managedFields");
+    if let Some((_, Value::Object(metadata))) = envelope.last_mut() {
+        metadata.extend(managed);
     }
     let typed: A = serde_json::from_value(document).map_err(|error| error.to_string())?;
     let converted = B::convert_from(typed).map_err(|error| error.to_string())?;

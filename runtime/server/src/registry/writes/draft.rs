@@ -4,6 +4,8 @@
 //! present and the new object are both converted, and the difference between them, which is the client's change, is
 //! applied to the present object in the other version.
 
+use std::sync::Arc;
+
 use apiloom_meta::schema::merge_difference;
 use apiloom_meta::{ApiError, Object};
 
@@ -20,7 +22,7 @@ pub(crate) struct PresentVersions {
     pub(crate) object: Object,
     /// In the hub, if that is another version, with the hub's defaults. Also `None` if the object is stored in the
     /// version of the request and cannot be converted, so that an update can repair it.
-    hub: Option<Object>,
+    hub: Option<Arc<Object>>,
     /// In the storage version, if that is not the version of the request.
     stored: Option<Object>,
 }
@@ -36,7 +38,7 @@ impl PresentVersions {
 pub(crate) struct HubObject {
     pub(crate) new: Object,
     /// The present object, if it exists and can be converted.
-    pub(crate) old: Option<Object>,
+    pub(crate) old: Option<Arc<Object>>,
 }
 
 /// The object of a write, in the versions besides that of the request.
@@ -117,6 +119,7 @@ impl Writes {
             let in_hub = || {
                 kind.convert_with_defaults(stored.clone(), stored_version, kind.hub)
                     .ok()
+                    .map(Arc::new)
             };
             let hub = if self.is_hub() { None } else { in_hub() };
             return Ok(PresentVersions {
@@ -131,7 +134,8 @@ impl Writes {
         let hub = if self.is_hub() {
             None
         } else {
-            Some(kind.convert_with_defaults(stored.clone(), stored_version, kind.hub)?)
+            let in_hub = kind.convert_with_defaults(stored.clone(), stored_version, kind.hub)?;
+            Some(Arc::new(in_hub))
         };
         Ok(PresentVersions {
             object,
@@ -205,7 +209,7 @@ impl Writes {
         if let (Some(old), Some(comparable)) = (&in_hub.old, comparable) {
             let comparable =
                 kind.convert_with_defaults(comparable.clone(), self.resource.version, hub)?;
-            in_hub.new = kind.apply_update(hub, old.clone(), &comparable, in_hub.new);
+            in_hub.new = kind.apply_update(hub, (**old).clone(), &comparable, in_hub.new);
             self.restore_unwritten_fields(subresource, &mut in_hub.new, old);
         }
         Ok(Some(in_hub))
@@ -235,7 +239,7 @@ impl Writes {
     ) -> Result<Option<Object>, ApiError> {
         let (from, to) = (self.resource.kind.hub, self.resource.kind.storage_version);
         let (old_in_hub, new_in_hub) = match hub {
-            Some(hub) => (hub.old.as_ref(), &hub.new),
+            Some(hub) => (hub.old.as_deref(), &hub.new),
             None => (comparable, new),
         };
         let (Some(stored), Some(old_in_hub)) = (&before.stored, old_in_hub) else {
@@ -384,6 +388,7 @@ impl Draft {
 /// Copies the metadata of the object in another version.
 pub(crate) fn put_metadata(object: &mut Object, other: &Object) {
     match other.meta() {
+        metadata if metadata == object.meta() => {}
         Some(metadata) => object.meta_mut().clone_from(metadata),
         None => object.set_field("metadata", None),
     }

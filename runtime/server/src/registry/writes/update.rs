@@ -187,7 +187,9 @@ impl Writes {
                             .await?;
                     }
                     object.set_meta_str("resourceVersion", &revision.to_string());
-                    return Ok(Attempt::Unchanged(object.into(), prepared));
+                    let json = (!is_converted).then(|| prepared.served(revision));
+                    let unchanged = WrittenObject { object, json };
+                    return Ok(Attempt::Unchanged(unchanged, prepared));
                 }
                 if let Err(error) = self.check_size(&prepared, Some(&present)) {
                     return Ok(Attempt::Decided(Err(error)));
@@ -408,7 +410,7 @@ impl Writes {
         let mut hub = self.changed_in_hub(subresource, new, before, comparable)?;
         if let Some(hub) = hub.as_mut().filter(|_| is_update) {
             self.prepare_in_hub(new, hub, |strategy, HubObject { new, old }| {
-                let old = old.as_ref();
+                let old = old.as_deref();
                 old.is_some_and(|old| strategy.prepare_for_update(ctx, new, old))
             })?;
         }

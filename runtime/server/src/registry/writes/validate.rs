@@ -105,7 +105,7 @@ impl Writes {
     ) -> Option<StrategyInput<'a>> {
         let (version, strategy) = self.resource.kind.strategy(self.resource.version)?;
         let (new, old) = match hub.filter(|_| version != self.resource.version) {
-            Some(hub) => (&hub.new, hub.old.as_ref()),
+            Some(hub) => (&hub.new, hub.old.as_deref()),
             None => (new, old),
         };
         Some(StrategyInput { strategy, new, old })
