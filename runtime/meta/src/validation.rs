@@ -279,39 +279,44 @@ fn managed_fields_errors(object: &Object, path: &FieldPath) -> Vec<FieldError> {
         .flatten();
     let errors = entries
         .enumerate()
-        .flat_map(|(i, entry)| managed_entry_errors(entry, &path.index(i)));
+        .flat_map(|(i, entry)| managed_entry_errors(entry, |field| path.index(i).child(field)));
     errors.take(MAX_ERRORS).collect()
 }
 
-fn managed_entry_errors(entry: &Value, path: &FieldPath) -> Vec<FieldError> {
+fn managed_entry_errors(entry: &Value, path: impl Fn(&str) -> FieldPath) -> Vec<FieldError> {
     let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
     let mut errors = Vec::new();
     let (operation, fields_type) = (text("operation"), text("fieldsType"));
     if !matches!(operation, "Apply" | "Update") {
         errors.push(FieldError::invalid(
-            &path.child("operation"),
+            &path("operation"),
             operation,
             "must be `Apply` or `Update`",
         ));
     }
     if !matches!(fields_type, "" | "FieldsV1") {
         errors.push(FieldError::invalid(
-            &path.child("fieldsType"),
+            &path("fieldsType"),
             fields_type,
             "must be `FieldsV1`",
         ));
     }
-    errors.extend(field_manager_errors(
-        text("manager"),
-        &path.child("manager"),
-    ));
+    let manager = text("manager");
+    if !is_field_manager(manager) {
+        errors.extend(field_manager_errors(manager, &path("manager")));
+    }
     if text("subresource").len() > SUBRESOURCE_MAX_BYTES {
         errors.push(FieldError::too_long(
-            &path.child("subresource"),
+            &path("subresource"),
             SUBRESOURCE_MAX_BYTES,
         ));
     }
     errors
+}
+
+/// Whether [`field_manager_errors`] finds nothing.
+fn is_field_manager(manager: &str) -> bool {
+    manager.len() <= FIELD_MANAGER_MAX_BYTES && manager.chars().all(is_printable)
 }
 
 /// Validates the name of a field manager: at most 128 bytes of printable characters. An empty name means absent.
