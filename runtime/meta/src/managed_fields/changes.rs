@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::SYSTEM_METADATA;
 use super::field_set::FieldSet;
 use super::path_element::{PathElement, is_same};
 use super::shape::{ItemKeys, Shape, field, is_empty};
@@ -26,16 +27,6 @@ impl FieldChanges {
     /// Whether no field differs.
     pub fn is_empty(&self) -> bool {
         self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
-    }
-
-    /// As [`FieldSet::without_system_fields`].
-    #[must_use]
-    pub fn without_system_fields(self) -> Self {
-        Self {
-            removed: self.removed.without_system_fields(),
-            modified: self.modified.without_system_fields(),
-            added: self.added.without_system_fields(),
-        }
     }
 
     /// The fields with a new value.
@@ -65,10 +56,21 @@ impl FieldChanges {
 }
 
 impl Schema {
-    /// The fields that differ between two documents.
+    /// The fields that differ between two documents of objects, but those that have no owner, see
+    /// [`FieldSet::without_system_fields`].
     pub fn changed_fields(&self, before: &Value, after: &Value) -> FieldChanges {
+        let (node, none) = (Some(self.root()), Map::new());
+        let [before, after] = [before, after].map(|document| document.as_object().unwrap_or(&none));
         let mut changes = Changes::default();
-        changes.compare(Some(before), Some(after), Some(self.root()));
+        changes.compare_fields(before, after, node, &["apiVersion", "kind", "metadata"]);
+        let metadata = [before, after].map(|fields| {
+            let metadata = fields.get("metadata").and_then(Value::as_object);
+            metadata.unwrap_or(&none)
+        });
+        let mut below = Changes::default();
+        let node = field(node, "metadata").0;
+        below.compare_fields(metadata[0], metadata[1], node, &SYSTEM_METADATA);
+        changes.add_field("metadata", below);
         changes.below
     }
 }
@@ -104,12 +106,7 @@ impl Changes {
         let new = after.map(|value| Shape::of(value, node));
         match (old, new) {
             (Some(Shape::Fields(old)), Some(Shape::Fields(new))) => {
-                for (name, before) in old {
-                    self.compare_field(name, Some(before), new.get(name), node);
-                }
-                for (name, after) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
-                    self.compare_field(name, None, Some(after), node);
-                }
+                self.compare_fields(old, new, node, &[]);
             }
             (Some(Shape::Items(old, keys)), Some(Shape::Items(new, _))) => {
                 self.compare_items(keys, old, new);
@@ -155,6 +152,24 @@ impl Changes {
         };
     }
 
+    /// Compares the fields of two structs or maps, but those with the names of `skipped`.
+    fn compare_fields(
+        &mut self,
+        old: &Map<String, Value>,
+        new: &Map<String, Value>,
+        node: Option<&Node>,
+        skipped: &[&str],
+    ) {
+        let is_compared = |name: &String| !skipped.contains(&name.as_str());
+        for (name, before) in old.iter().filter(|(name, _)| is_compared(name)) {
+            self.compare_field(name, Some(before), new.get(name), node);
+        }
+        let is_new = |name: &String| !old.contains_key(name) && is_compared(name);
+        for (name, after) in new.iter().filter(|(name, _)| is_new(name)) {
+            self.compare_field(name, None, Some(after), node);
+        }
+    }
+
     fn compare_field(
         &mut self,
         name: &str,
@@ -164,9 +179,7 @@ impl Changes {
     ) {
         let mut changes = Self::default();
         changes.compare(before, after, field(node, name).0);
-        if changes.own.is_some() || !changes.below.is_empty() {
-            self.add(PathElement::field(name), changes);
-        }
+        self.add_field(name, changes);
     }
 
     fn compare_items(&mut self, keys: ItemKeys<'_>, before: &[Value], after: &[Value]) {
@@ -220,6 +233,12 @@ impl Changes {
                 }
             }
             self.add(element, changes);
+        }
+    }
+
+    fn add_field(&mut self, name: &str, changes: Self) {
+        if changes.own.is_some() || !changes.below.is_empty() {
+            self.add(PathElement::field(name), changes);
         }
     }
 

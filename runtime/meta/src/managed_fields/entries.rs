@@ -437,18 +437,19 @@ fn to_value(entry: ManagedEntry) -> Value {
         api_version,
         subresource,
     } = entry.manager;
-    let mut value = Map::new();
-    let mut put = |field: &str, text: String| {
-        if !text.is_empty() {
-            value.insert(field.to_owned(), Value::String(text));
-        }
-    };
-    put("manager", name);
-    put("operation", operation.as_str().to_owned());
-    put("apiVersion", api_version);
-    put("time", entry.time.unwrap_or_default());
-    put("fieldsType", "FieldsV1".to_owned());
-    put("subresource", subresource);
-    value.insert("fieldsV1".to_owned(), Value::String(fields));
+    // Sorted, so that the map is built at once.
+    let texts = [
+        ("apiVersion", api_version),
+        ("fieldsType", "FieldsV1".to_owned()),
+        ("fieldsV1", fields),
+        ("manager", name),
+        ("operation", operation.as_str().to_owned()),
+        ("subresource", subresource),
+        ("time", entry.time.unwrap_or_default()),
+    ];
+    let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
+    let value: Map<String, Value> = texts
+        .map(|(field, text)| (field.to_owned(), Value::String(text)))
+        .collect();
     Value::Object(value)
 }

@@ -114,10 +114,13 @@ impl Writes {
     ) -> Result<(), ApiError> {
         let mut overlaps = self.overlaps(managed, None, changes, difference).await?;
         for (entry, overlap) in managed.entries().iter().zip(&mut overlaps) {
-            if let Overlap::Some { set, .. } = overlap
+            if let Overlap::Some { set, removed } = overlap
                 && entry.manager.is_same(manager)
             {
                 *set = FieldSet::default();
+                if removed.is_empty() {
+                    *overlap = Overlap::None;
+                }
             }
         }
         drop_overlaps(managed, overlaps)
@@ -172,14 +175,12 @@ impl Writes {
         Ok(overlaps)
     }
 
-    /// The changes in the version of the request, without the fields that its path does not write.
+    /// The changes in the version of the request, of the fields that its path writes.
     fn changes(&self, subresource: &str, difference: Difference<'_>) -> FieldChanges {
         let Difference { live, new } = difference;
         let schema = self.resource.schema();
         let changes = schema.changed_fields(live.as_value(), new.as_value());
-        changes
-            .filter_root(|field| self.is_written(subresource, field))
-            .without_system_fields()
+        changes.filter_root(|field| self.is_written(subresource, field))
     }
 
     async fn changes_in(
