@@ -20,7 +20,7 @@ const MAX_ANSWER: usize = 256 * 1024;
 
 /// Maximum temporary memory for a document: its bytes, its tree with some dozen bytes per byte, its stored form, and the
 /// owner of each of its fields.
-const MEMORY_MIB: u64 = 320;
+const MEMORY_MIB: u64 = 256;
 
 /// The attacks of this file: each sends one document.
 struct Documents {
