@@ -82,4 +82,7 @@ pub struct Subresource {
     /// Whether editors may write it, and not only admins: it is made for users, not for controllers.
     #[serde(rename = "forEditors", skip_serializing_if = "std::ops::Not::not")]
     pub for_editors: bool,
+    /// Whether a get can do more than read, so that viewers may not send it.
+    #[serde(rename = "isInteractive", skip_serializing_if = "std::ops::Not::not")]
+    pub is_interactive: bool,
 }

@@ -337,13 +337,17 @@ impl ApiServiceView {
 /// The verbs of a role: of all verbs of a kind, or of one of its subresources.
 type Verbs = for<'a> fn(verbs: &'a [String], sub: Option<&Subresource>) -> Vec<&'a str>;
 
-fn view_verbs<'a>(verbs: &'a [String], _sub: Option<&Subresource>) -> Vec<&'a str> {
-    filtered(verbs, |verb| READ.contains(&verb))
+fn view_verbs<'a>(verbs: &'a [String], sub: Option<&Subresource>) -> Vec<&'a str> {
+    let may_read = sub.is_none_or(|sub| !sub.is_interactive);
+    filtered(verbs, |verb| may_read && READ.contains(&verb))
 }
 
 fn edit_verbs<'a>(verbs: &'a [String], sub: Option<&Subresource>) -> Vec<&'a str> {
     let may_write = sub.is_none_or(|sub| sub.for_editors);
-    filtered(verbs, |verb| may_write && !READ.contains(&verb))
+    let is_interactive = sub.is_some_and(|sub| sub.is_interactive);
+    filtered(verbs, |verb| {
+        may_write && (is_interactive || !READ.contains(&verb))
+    })
 }
 
 /// Controllers write most subresources, the status first of all, so only admins get their verbs.
@@ -539,12 +543,14 @@ mod tests {
         let subresource = |name: &str, verbs: &[&str]| Subresource {
             name: name.to_owned(),
             verbs: texts(verbs),
-            for_editors: name == "scale",
+            for_editors: ["console", "scale"].contains(&name),
+            is_interactive: name == "console",
         };
         let kind = Kind {
             plural: "things".to_owned(),
             verbs: texts(&["get", "list", "update"]),
             subresources: vec![
+                subresource("console", &["create", "get"]),
                 subresource("finalize", &["update"]),
                 subresource("scale", &["get", "update"]),
                 subresource("status", &["get", "update"]),
@@ -574,7 +580,11 @@ mod tests {
         );
         check(
             edit_verbs,
-            &[("things", "update"), ("things/scale", "update")],
+            &[
+                ("things", "update"),
+                ("things/console", "create, get"),
+                ("things/scale", "update"),
+            ],
         );
         check(
             admin_verbs,

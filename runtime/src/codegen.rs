@@ -16,6 +16,8 @@ pub use crate::__serve as serve;
 #[cfg(feature = "server")]
 pub use allocator::{ALLOCATOR, Allocator};
 #[cfg(feature = "server")]
+pub use apiloom_server::http::connect_subresource;
+#[cfg(feature = "server")]
 pub use apiloom_server::registry::subresource_verbs;
 #[cfg(feature = "server")]
 pub use serving::{HAS_BUILT_IN, main};

@@ -49,7 +49,14 @@ pub mod auth {
 /// Requests and responses of a server in the same process.
 pub mod http {
     pub use apiloom_server::http::Body;
+    pub use apiloom_server::http::ConnectBody;
+    pub use apiloom_server::http::ConnectRequest;
+    pub use apiloom_server::http::ConnectResponse;
+    pub use apiloom_server::http::ConnectSocket;
+    pub use apiloom_server::http::ConnectSubresource;
     pub use apiloom_server::http::CutOff;
+    pub use apiloom_server::http::SocketClosed;
+    pub use apiloom_server::http::SocketMessage;
 }
 
 /// What is served: kinds at run time, and their objects by code.

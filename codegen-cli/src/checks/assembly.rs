@@ -116,6 +116,8 @@ fn subresources(kind: &Kind) -> Vec<model::Subresource> {
                 .filter(|verb| sub.handler.is_some() || kind.verbs.contains(verb)),
         ),
         for_editors: sub.scale.is_some() || sub.handler.is_some(),
+        // A stream that takes input, such as a console, is no reading.
+        is_interactive: sub.connects && sub.verbs.iter().any(|verb| *verb != Verb::Get),
     });
     all.filter(|sub| !sub.verbs.is_empty()).collect()
 }

@@ -25,6 +25,7 @@ fn full() -> (Model, Settings) {
             name: "status".to_owned(),
             verbs: vec!["get".to_owned()],
             for_editors: false,
+            is_interactive: false,
         }],
         served: true,
         storage: true,

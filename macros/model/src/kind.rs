@@ -127,6 +127,8 @@ pub struct Subresource {
     pub scale: Option<Scale>,
     /// The type with the code of its requests.
     pub handler: Option<Code>,
+    /// Whether its requests open streams.
+    pub connects: bool,
 }
 
 /// The fields of an object that its Scale shows.

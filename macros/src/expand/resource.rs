@@ -173,6 +173,12 @@ fn subresource(kind: &Kind, sub: &Subresource) -> TokenStream {
     let Some(handler) = &sub.handler else {
         return def;
     };
+    if sub.connects {
+        let verbs = sub.verbs.iter().map(|verb| variant("Verb", verb.variant()));
+        return quote_spanned! {handler.span().start=>
+            ::apiloom::codegen::connect_subresource::<Self, #handler>(#name, &[#(#verbs),*])
+        };
+    }
     // Each verb is a trait of the type, whose absence rustc reports at its name.
     let verbs = sub.verbs.iter().map(|verb| {
         let verb = Ident::new(verb.key(), handler.span().start);

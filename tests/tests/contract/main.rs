@@ -27,6 +27,7 @@ macro_rules! on_each_backend {
 
 mod apply;
 mod cache;
+mod connect;
 mod create;
 mod damage;
 mod delete;

@@ -6,7 +6,6 @@ use apiloom::prelude::*;
     group = "example.com",
     version = "v1",
     namespaced,
-    connect("exec"),
     method(rollback),
     no_client,
     cel("true"),

@@ -193,7 +193,9 @@ impl Keys {
             "namespaced" if arg.flag(d) => self.scope = Some(Scope::Namespaced),
             "cluster" if arg.flag(d) => self.scope = Some(Scope::Cluster),
             "simple" => self.is_simple = arg.flag(d),
-            "status" | "scale" | "subresource" => subresource::add(&mut self.subresources, arg, d),
+            "status" | "scale" | "subresource" | "connect" => {
+                subresource::add(&mut self.subresources, arg, d);
+            }
             "store" => self.has_store = one_of(arg, "store", &[("none", false)], d),
             "store_path" => {
                 self.store_path = arg.string(d).inspect(|path| check_store_path(path, d));

@@ -19,6 +19,9 @@ const STATUS: &str = "status";
 /// The name of the subresource with objects of the kind Scale.
 const SCALE: &str = "scale";
 
+/// The key of a subresource that opens streams.
+const CONNECT: &str = "connect";
+
 /// A subresource as it is written, before its field is looked up in the struct.
 pub(super) struct Declared {
     name: Spanned<String>,
@@ -26,6 +29,7 @@ pub(super) struct Declared {
     writes: Option<(WriteRule, Name)>,
     scale: Option<Scale>,
     handler: Option<Code>,
+    connects: bool,
     /// Whether the short form `status` declares it.
     is_short: bool,
 }
@@ -38,6 +42,15 @@ enum WriteRule {
 
 /// The verbs that a subresource can have.
 const VERBS: [Verb; 3] = [Verb::Get, Verb::Patch, Verb::Update];
+
+/// The verbs by which streams can be opened.
+const CONNECTING: [Verb; 5] = [
+    Verb::Create,
+    Verb::Delete,
+    Verb::Get,
+    Verb::Patch,
+    Verb::Update,
+];
 
 /// The verbs that a handler can have.
 const HANDLED: [Verb; 3] = [Verb::Create, Verb::Get, Verb::Update];
@@ -56,6 +69,7 @@ impl Declared {
             writes: Some((WriteRule::Only, field)),
             scale: None,
             handler: None,
+            connects: false,
             is_short: true,
         }
     }
@@ -68,6 +82,7 @@ impl Declared {
             writes: None,
             scale: Some(scale),
             handler: None,
+            connects: false,
             is_short: false,
         }
     }
@@ -77,6 +92,7 @@ impl Declared {
 pub(super) fn add(subresources: &mut Vec<Declared>, arg: &Arg, d: &mut Diagnostics) {
     let read = match arg.key {
         STATUS => arg.flag(d).then(|| Declared::status(arg.span())),
+        CONNECT => read_connect(arg, d),
         SCALE => read_scale(arg, d).map(|scale| Declared::scale(arg.span(), scale)),
         _ => read(arg, d),
     };
@@ -140,6 +156,47 @@ fn read(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
         writes,
         scale: None,
         handler,
+        connects: false,
+        is_short: false,
+    })
+}
+
+/// `connect(name = "log", verbs = [get], handler = Logs)`.
+fn read_connect(arg: &Arg, d: &mut Diagnostics) -> Option<Declared> {
+    let args = arg.list(Target::Connect, d)?;
+    let (mut name, mut verbs, mut handler) = (None, None, None);
+    for arg in &args {
+        match arg.key {
+            "name" => {
+                name = arg
+                    .string(d)
+                    .inspect(|name| check_label("subresource", name, d));
+            }
+            "verbs" => verbs = Some(read_verbs(arg, &CONNECTING, d)),
+            "handler" => handler = arg.code(d),
+            _ => {}
+        }
+    }
+    for (key, example) in [
+        ("name", "name = \"log\"`, the part of the path"),
+        ("verbs", "verbs = [get]`: a GET has `get`, a POST `create`"),
+        (
+            "handler",
+            "handler = Logs`, a type that implements `ConnectSubresource`",
+        ),
+    ] {
+        if !args.has(key) {
+            d.error(Id::MissingKey, arg.span(), format!("`{key}` is missing"))
+                .help(format!("add `{example}"));
+        }
+    }
+    Some(Declared {
+        name: name?,
+        verbs: verbs?,
+        writes: None,
+        scale: None,
+        handler: Some(handler?),
+        connects: true,
         is_short: false,
     })
 }
@@ -260,6 +317,7 @@ pub(super) fn settle(
                 writes,
                 scale: declared.scale,
                 handler: declared.handler,
+                connects: declared.connects,
             }
         })
         .collect();

@@ -25,6 +25,9 @@ pub struct SubresourceDef {
     pub output: Option<GroupVersionKind>,
     /// A program's own code for its requests. Its verbs do not depend on those of the kind.
     pub handler: Option<SubresourceHandler>,
+    /// Whether its requests open streams of any form, with further path segments and without a deadline (`connect`). It
+    /// has a handler then.
+    pub connects: bool,
 }
 
 /// A program's own code for the requests of a subresource. Its type is known to the server only, which serves the kind.
@@ -33,21 +36,30 @@ pub struct SubresourceHandler {
     /// The type that the declaration of the subresource names.
     type_id: TypeId,
     type_name: &'static str,
+    make: MakeHandler,
     code: Arc<dyn Any + Send + Sync>,
 }
 
+/// Makes the value of a handler.
+type MakeHandler = fn() -> Arc<dyn Any + Send + Sync>;
+
 impl SubresourceHandler {
     /// The handler of the type `H`, with its code in the server's terms.
-    pub fn new<H: 'static>(code: Arc<dyn Any + Send + Sync>) -> Self {
+    pub fn new<H: Default + Send + Sync + 'static>(code: Arc<dyn Any + Send + Sync>) -> Self {
         Self {
             type_id: TypeId::of::<H>(),
             type_name: std::any::type_name::<H>(),
+            make: || Arc::new(H::default()),
             code,
         }
     }
     /// The type that the declaration of the subresource names.
     pub fn type_id(&self) -> TypeId {
         self.type_id
+    }
+    /// A new value of the type.
+    pub fn make(&self) -> Arc<dyn Any + Send + Sync> {
+        (self.make)()
     }
     /// The code; `None` if it is that of another server.
     pub fn code<C: 'static>(&self) -> Option<&C> {
@@ -120,6 +132,7 @@ impl SubresourceDef {
             input: None,
             output: None,
             handler: None,
+            connects: false,
         }
     }
 

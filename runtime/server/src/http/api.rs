@@ -25,13 +25,13 @@ use super::observe::{Observation, resource_labels};
 use super::openapi::OpenApi;
 use super::query::Query;
 use super::request_info::MIGRATION_PATH;
-use super::route::route;
+use super::route::{connects, route};
 use super::shutdown_signal::ShutdownSignal;
 use super::timeout::{MUTATING_TIMEOUT, handler_timeout, out_of_time};
 use super::version::Version;
 use super::{
-    Body, RequestInfo, ServerInfo, create, delete, get, list, migration, patch, subresource,
-    update, warning, watch, websocket,
+    Body, RequestInfo, ServerInfo, connect, create, delete, get, list, migration, patch,
+    subresource, update, warning, watch, websocket,
 };
 use crate::auth::Authenticated;
 use crate::registry::{Catalog, Endpoint, OffThread, Registry, RequestContext};
@@ -131,6 +131,9 @@ impl Api {
             query
         };
         let query = self.registry.read_query(bytes, read).await;
+        let catalog = self.registry.catalog();
+        let endpoint = catalog.endpoint(&info.api_group, &info.api_version, &info.resource);
+        info.connects = endpoint.is_some_and(|endpoint| connects(endpoint.def(), &info));
         Call::new(arrival, request, info, query, user)
     }
 
@@ -217,8 +220,15 @@ impl Inner {
             stopping: self.stopping.clone(),
             metrics: &self.metrics,
         };
-        let answered = Answer::negotiate(&call.accepts, &call.query, has_tables, message.is_some());
+        let is_stream = connects(endpoint.def(), info);
+        // A stream has the form that its handler gives it.
+        let answered = if is_stream {
+            Ok(Answer::default())
+        } else {
+            Answer::negotiate(&call.accepts, &call.query, has_tables, message.is_some())
+        };
         let answer = match answered {
+            Ok(answer) if is_stream => connect::connect(resource_call(answer)).await,
             Ok(answer) => perform(verb, resource_call(answer)).await,
             // Protobuf is accepted for errors of every kind, but not if it is the reason of this one.
             Err(error) if error.reason == Some(StatusReason::NotAcceptable) => {
@@ -228,10 +238,10 @@ impl Inner {
         };
         let mut response = answer.unwrap_or_else(|error| call.respond(&error));
         warning::add(response.headers_mut(), &ctx.take_warnings());
-        websocket::upgrade(
-            request,
-            observed.answer(compress(&request.headers, response)),
-        )
+        if !is_stream {
+            response = compress(&request.headers, response);
+        }
+        websocket::upgrade(request, observed.answer(response))
     }
 
     /// Finds the target of a request.
@@ -275,6 +285,7 @@ impl Inner {
                 .requested_deprecated(&labels, &removed.unwrap_or_default());
         }
         let running = match verb {
+            _ if connects(endpoint.def(), &call.info) => self.metrics.begin_long_running(&labels),
             Verb::Watch => self.metrics.begin_long_running(&labels),
             Verb::Get | Verb::List => self.metrics.begin(RequestKind::ReadOnly),
             Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => {
@@ -407,11 +418,13 @@ impl Inner {
             .ok_or_else(ApiError::no_such_resource)?;
         let verb = route(endpoint.def(), &request.method, info)?;
         endpoint.check_schema()?;
-        if verb == Verb::Patch {
+        if verb == Verb::Patch && !connects(endpoint.def(), info) {
             let takes_strategic = endpoint.accepts_strategic_merge_patch(&info.subresource);
             body::patch_format(&request.headers, takes_strategic)?;
         }
-        check_route(&call.accepts)?;
+        if !connects(endpoint.def(), info) {
+            check_route(&call.accepts)?;
+        }
         Ok((endpoint, verb))
     }
 }

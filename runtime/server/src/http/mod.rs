@@ -6,6 +6,7 @@ mod api;
 mod call;
 mod route;
 
+mod connect;
 mod create;
 mod definitions;
 mod delete;
@@ -43,6 +44,7 @@ mod request_info;
 mod response;
 mod served;
 mod shutdown_signal;
+mod socket;
 mod static_doc;
 mod table;
 #[cfg(test)]
@@ -56,11 +58,15 @@ mod warning;
 pub(crate) use api::Api;
 pub(crate) use body::RequestBody;
 pub(crate) use call::{Arrival, Call};
+pub use connect::{
+    ConnectBody, ConnectRequest, ConnectResponse, ConnectSubresource, connect_subresource,
+};
 pub use query::Query;
 pub use request_info::{RequestInfo, RequestInfoError, RequestVerb};
 pub use response::{Body, CutOff};
 pub(crate) use response::{full, plain};
 pub use shutdown_signal::ShutdownSignal;
+pub use socket::{ConnectSocket, SocketClosed, SocketMessage};
 
 /// Properties of the server in its responses.
 #[derive(Clone, Debug, Default)]

@@ -20,6 +20,16 @@ pub(super) struct Answer {
     pub(super) format: &'static dyn Writer,
 }
 
+impl Default for Answer {
+    /// An object as indented JSON.
+    fn default() -> Self {
+        Self {
+            form: Form::Object,
+            format: &format::INDENTED,
+        }
+    }
+}
+
 impl Answer {
     /// Negotiates the response for objects. Kinds without a store have no Tables, as in kube-apiserver, and those without
     /// a Protobuf message only their metadata in Protobuf.

@@ -49,14 +49,19 @@ pub(super) fn resource_labels(
         Verb::Delete => "DELETE",
         Verb::DeleteCollection => "DELETECOLLECTION",
     };
+    let mut known = def.served_subresources();
+    let subresource = known.find(|subresource| subresource.name == info.subresource);
+    let label = if subresource.is_some_and(|sub| sub.connects) {
+        "CONNECT"
+    } else {
+        label
+    };
     let scope = match verb {
         Verb::Create => "resource",
         _ if !info.name.is_empty() => "resource",
         _ if info.in_namespace => "namespace",
         _ => "cluster",
     };
-    let mut known = def.served_subresources();
-    let subresource = known.find(|subresource| subresource.name == info.subresource);
     RequestLabels {
         verb: label,
         group: def.group.clone(),

@@ -50,6 +50,8 @@ pub struct RequestInfo {
     pub name: String,
     /// The path segments from the resource on.
     pub parts: Vec<String>,
+    /// Whether the subresource opens streams (`connect`); known when the query is read.
+    pub connects: bool,
     /// The field selector as sent, for verbs with selectors.
     pub field_selector: String,
     /// The label selector as sent, for verbs with selectors.
@@ -268,13 +270,15 @@ impl RequestInfo {
         if !self.is_resource_request {
             return self.path.starts_with("/debug/pprof/") || self.path == MIGRATION_PATH;
         }
-        matches!(
-            self.verb,
-            RequestVerb::Api(Verb::Watch) | RequestVerb::Proxy
-        ) || matches!(
-            self.subresource.as_str(),
-            "attach" | "exec" | "proxy" | "log" | "portforward"
-        )
+        self.connects
+            || matches!(
+                self.verb,
+                RequestVerb::Api(Verb::Watch) | RequestVerb::Proxy
+            )
+            || matches!(
+                self.subresource.as_str(),
+                "attach" | "exec" | "proxy" | "log" | "portforward"
+            )
     }
 }
 

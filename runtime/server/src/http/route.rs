@@ -35,7 +35,7 @@ pub(super) fn route(
         // The prefix `proxy/` is parsed for authorization only; Kubernetes no longer serves it.
         return Err(ApiError::no_such_resource());
     }
-    let shape = shape(def.scope, info).ok_or_else(ApiError::no_such_resource)?;
+    let shape = shape(def, info).ok_or_else(ApiError::no_such_resource)?;
     let is_served = |verb: Verb| {
         if info.watch_prefix {
             is_watched(def, shape, verb)
@@ -53,7 +53,14 @@ pub(super) fn route(
     }
 }
 
-fn shape(scope: Scope, info: &RequestInfo) -> Option<Shape<'_>> {
+fn shape<'a>(def: &ResourceDef, info: &'a RequestInfo) -> Option<Shape<'a>> {
+    let scope = def.scope;
+    if connects(def, info) {
+        let is_named = info.parts.iter().take(3).all(|part| !part.is_empty());
+        let in_scope = info.in_namespace == (scope == Scope::Namespaced);
+        return (is_named && in_scope && !(info.in_namespace && info.namespace.is_empty()))
+            .then_some(Shape::Subresource(&info.parts[2]));
+    }
     if info.parts.iter().any(String::is_empty) || (info.in_namespace && info.namespace.is_empty()) {
         return None;
     }
@@ -65,6 +72,12 @@ fn shape(scope: Scope, info: &RequestInfo) -> Option<Shape<'_>> {
         ([_, _, subresource], true) => Some(Shape::Subresource(subresource)),
         _ => None,
     }
+}
+
+/// Whether the path is that of a subresource with `connect`, or below it.
+pub(super) fn connects(def: &ResourceDef, info: &RequestInfo) -> bool {
+    let subresource = info.parts.get(2).and_then(|name| def.subresource(name));
+    subresource.is_some_and(|subresource| subresource.connects)
 }
 
 fn is_served(def: &ResourceDef, shape: Shape<'_>, verb: Verb) -> bool {

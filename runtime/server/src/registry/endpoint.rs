@@ -5,6 +5,8 @@ mod delete_collection;
 mod first_encodings;
 mod subresource;
 
+use std::any::Any;
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,13 +40,14 @@ use crate::registry::reads::event::WatchEvent;
 use crate::registry::writes::{WriteSettings, Writes};
 
 /// One served resource in one version.
-#[derive(Debug)]
 pub struct Endpoint {
     resource: Arc<VersionedResource>,
     reads: Arc<Reads>,
     writes: Arc<Writes>,
     /// The subresources with bodies of another kind, or with code of their own.
     bodies: Vec<Bodies>,
+    /// The values of the handlers of subresources with `connect`.
+    connecters: Vec<(SmolStr, Arc<dyn Any + Send + Sync>)>,
     deprecation_warning: Option<String>,
     first_encodings: FirstEncodings,
     /// Number of concurrent deletes of a deletecollection.
@@ -55,6 +58,16 @@ pub struct Endpoint {
     _cache_task: Option<Arc<CacheTask>>,
     /// True once the endpoint is no longer served.
     ended: watch::Sender<bool>,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("resource", &self.resource)
+            .field("bodies", &self.bodies)
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A subresource with bodies of its own: a Scale, or what a handler takes and gives.
@@ -127,6 +140,14 @@ impl Endpoint {
             .iter()
             .filter_map(|sub| Self::bodies_of_subresource(sub, &resource, shared))
             .collect();
+        let connecters = resource.def().subresources.iter();
+        let connecters = connecters.filter(|sub| sub.connects);
+        let connecters = connecters
+            .filter_map(|sub| {
+                let value = shared.handlers.value_of(sub.handler.as_ref()?);
+                Some((sub.name.clone(), value))
+            })
+            .collect();
         let mut scales = bodies.iter().filter(|bodies| bodies.handler.is_none());
         let writes = scales.find_map(|scale| Some(Arc::clone(&scale.input.as_ref()?.writes)));
         Self {
@@ -138,6 +159,7 @@ impl Endpoint {
             )),
             resource,
             bodies,
+            connecters,
             deprecation_warning,
             first_encodings: FirstEncodings::default(),
             delete_collection_workers: shared.delete_collection_workers,
@@ -203,6 +225,7 @@ impl Endpoint {
             )),
             resource,
             bodies: Vec::new(),
+            connecters: Vec::new(),
             deprecation_warning: None,
             first_encodings: FirstEncodings::default(),
             delete_collection_workers: shared.delete_collection_workers,

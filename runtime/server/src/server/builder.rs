@@ -21,6 +21,7 @@ use crate::auth::{
     Authenticator, Authenticators, Authorizer, Authorizers, PrivilegedGroup, PublicInfo,
     StaticToken,
 };
+use crate::http::ConnectSubresource;
 use crate::registry::{
     Admission, AdmissionContext, BuiltIn, Handler, Lister, Listers, Registry, RegistryBuilder,
     Strategy, Subresource,
@@ -112,6 +113,12 @@ impl Builder {
     #[must_use]
     pub fn subresource<K: Resource>(self, handler: impl Subresource<K>) -> Self {
         self.step(move |registry| registry.subresource::<K, _>(handler))
+    }
+
+    /// As [`Builder::subresource`], for a subresource with `connect`.
+    #[must_use]
+    pub fn connecter<K: Resource>(self, handler: impl ConnectSubresource<K>) -> Self {
+        self.step(move |registry| registry.connecter(handler))
     }
 
     /// Adds an admission plugin, constructed with a context that provides listers. Plugins run in the order they are

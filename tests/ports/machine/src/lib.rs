@@ -1,4 +1,5 @@
-//! Machines, whose subresources have code of their own: a restart, the power, and a token signed by a key of the program.
+//! Machines, whose subresources have code of their own: a restart, the power, a token signed by a key of the program, and
+//! streams: the log, the console, and a proxy to its HTTP server.
 
 #[rustfmt::skip]
 pub mod generated;

@@ -1,11 +1,17 @@
 //! The kind, and the kinds of the bodies of its subresources.
 
+mod console;
 mod issuer;
+mod logs;
 mod power;
+mod proxy;
 mod restarter;
 
+pub use console::Console;
 pub use issuer::Issuer;
+pub use logs::Logs;
 pub use power::Power;
+pub use proxy::Proxy;
 pub use restarter::Restarter;
 
 use apiloom::prelude::*;
@@ -16,6 +22,9 @@ use apiloom::prelude::*;
     subresource(name = "power", verbs = [get, update], handler = Power),
     subresource(name = "restart", verbs = [create], handler = Restarter),
     subresource(name = "token", verbs = [create], handler = Issuer),
+    connect(name = "console", verbs = [create, get], handler = Console),
+    connect(name = "log", verbs = [get], handler = Logs),
+    connect(name = "proxy", verbs = [create, delete, get, patch, update], handler = Proxy),
     printcolumn(name = "On", path = spec.on), printcolumn(name = "Restarts", path = status.restarts))]
 pub struct Machine {
     pub metadata: ObjectMeta,
@@ -32,6 +41,8 @@ pub struct MachineSpec {
     /// Whether it is switched on.
     #[api(default = false)]
     pub on: bool,
+    /// Where its HTTP server listens: `HOST:PORT`.
+    pub address: Option<String>,
 }
 
 /// MachineStatus is what runs.

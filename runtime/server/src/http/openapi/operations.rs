@@ -76,6 +76,16 @@ pub(super) fn add(def: &ResourceDef, paths: &mut Map<String, Value>) {
     ];
     insert(paths, item.clone(), def, on_item);
     for sub in def.served_subresources() {
+        if sub.connects {
+            for rest in ["", "/{path}"] {
+                let all = sub
+                    .verbs
+                    .iter()
+                    .map(|verb| (*verb, ops.connect(sub, *verb, !rest.is_empty())));
+                insert_path(paths, format!("{item}/{}{rest}", sub.name), def, all);
+            }
+            continue;
+        }
         let all = [
             (Verb::Create, ops.create(Some(sub))),
             (Verb::Get, ops.get(Some(sub))),
@@ -185,6 +195,25 @@ impl Operations<'_> {
             self.operation_of("post", &self.id("create", sub), &text, answers, sub),
             sub,
         )
+    }
+
+    /// A request that opens a stream, of any content.
+    fn connect(&self, sub: &SubresourceDef, verb: Verb, has_path: bool) -> Value {
+        let infix = operation_infix(&self.def.group, &self.def.version);
+        let namespaced = if self.namespaced { "Namespaced" } else { "" };
+        let id = format!(
+            "connect{infix}{}{namespaced}{}{}{}",
+            names::capital(method(verb)),
+            self.def.kind,
+            names::capital(&sub.name),
+            if has_path { "WithPath" } else { "" },
+        );
+        let text = format!("Connects to the {} of a {}.", sub.name, self.def.kind);
+        let answers = json!({ "200": {
+            "description": "OK",
+            "content": { "*/*": { "schema": { "type": "string" } } },
+        } });
+        self.operation("connect", &id, &text, answers)
     }
 
     fn delete_collection(&self) -> Value {

@@ -109,6 +109,7 @@ pub(super) fn of_path(path: &str, kind: &str) -> Value {
     let variables = [
         ("name", format!("The name of the {kind}.")),
         ("namespace", "The namespace of the objects.".to_owned()),
+        ("path", "The rest of the path.".to_owned()),
     ];
     let in_path = variables
         .into_iter()

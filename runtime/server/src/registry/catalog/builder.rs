@@ -182,6 +182,10 @@ impl RegistryBuilder {
     pub fn subresource<K: Resource, H: Subresource<K>>(&mut self, handler: H) {
         self.subresources.insert(handler);
     }
+    /// As [`RegistryBuilder::subresource`], for a subresource with `connect`.
+    pub fn connecter<H: Send + Sync + 'static>(&mut self, handler: H) {
+        self.subresources.insert(handler);
+    }
     /// Registers an admission plugin; plugins run in order of registration, after NamespaceLifecycle.
     pub fn admission(
         &mut self,

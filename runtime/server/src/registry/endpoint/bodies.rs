@@ -1,6 +1,7 @@
 //! Subresources with bodies of another kind or with a handler: what their requests send and receive, and the call of the
 //! handler.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use apiloom_meta::kind::Verb;
@@ -38,6 +39,13 @@ impl Endpoint {
     pub(crate) fn other_bodies(&self) -> impl Iterator<Item = &Arc<Self>> {
         let all = self.bodies.iter();
         all.flat_map(|bodies| bodies.input.iter().chain(&bodies.output))
+    }
+
+    /// The value of the handler of a subresource with `connect`.
+    pub(crate) fn connecter(&self, subresource: &str) -> Option<&Arc<dyn Any + Send + Sync>> {
+        let mut all = self.connecters.iter();
+        all.find(|(name, _)| name == subresource)
+            .map(|(_, value)| value)
     }
 
     /// Calls the code of a subresource: checks and admits the body, reads the object, and returns the response.

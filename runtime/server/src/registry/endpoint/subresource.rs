@@ -208,7 +208,6 @@ type CallFn = for<'a> fn(
 /// The code of a subresource in the server's terms.
 #[derive(Clone, Copy)]
 struct SubresourceCode {
-    make: fn() -> Arc<dyn Any + Send + Sync>,
     input: fn() -> ResourceDef,
     output: fn() -> Option<ResourceDef>,
     create: Option<CallFn>,
@@ -232,7 +231,6 @@ impl<K, H> fmt::Debug for SubresourceVerbs<K, H> {
 pub fn subresource_verbs<K: Resource, H: Subresource<K>>() -> SubresourceVerbs<K, H> {
     SubresourceVerbs {
         code: SubresourceCode {
-            make: || Arc::new(H::default()),
             input: H::Input::definition,
             output: H::Output::body_definition,
             create: None,
@@ -383,8 +381,10 @@ impl GivenHandlers {
         problems
     }
 
-    fn get(&self, id: TypeId) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.0.get(&id).map(|(_, handler)| Arc::clone(handler))
+    /// The given value of a handler, or a new one.
+    pub(crate) fn value_of(&self, handler: &SubresourceHandler) -> Arc<dyn Any + Send + Sync> {
+        let given = self.0.get(&handler.type_id());
+        given.map_or_else(|| handler.make(), |(_, value)| Arc::clone(value))
     }
 }
 
@@ -405,11 +405,8 @@ impl Handler {
     pub(super) fn of(def: &SubresourceDef, given: &GivenHandlers) -> Option<Self> {
         let handler = def.handler.as_ref()?;
         let code: SubresourceCode = *handler.code()?;
-        let value = given.get(handler.type_id());
-        Some(Self {
-            value: value.unwrap_or_else(|| (code.make)()),
-            code,
-        })
+        let value = given.value_of(handler);
+        Some(Self { value, code })
     }
     /// The function of a verb; `None` for a verb that it does not have.
     fn call_of(&self, verb: Verb) -> Option<CallFn> {

@@ -18,6 +18,7 @@ pub enum Operation {
     Create,
     Update,
     Delete,
+    Connect,
 }
 
 /// One write, for admission plugins.
@@ -42,7 +43,7 @@ pub struct AdmissionRequest<'a> {
     pub dry_run: bool,
     /// Whether objects of the resource are stored; those of reviews are not.
     pub has_store: bool,
-    /// The new object; `None` on delete.
+    /// The new object; `None` on delete and connect.
     pub object: Option<AdmittedObject<'a>>,
     /// The existing object; `None` on create, and for the body of a subresource with a handler.
     pub old_object: Option<&'a Object>,

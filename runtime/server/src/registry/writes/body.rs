@@ -10,6 +10,23 @@ use crate::registry::options::{CreateOptions, RequestContext};
 use crate::registry::rules::admission::Operation;
 
 impl Writes {
+    /// Runs both phases of admission for a request that opens a stream.
+    ///
+    /// # Errors
+    /// Those of admission.
+    pub(crate) async fn admit_connect(
+        &self,
+        (ctx, namespace, name): (&RequestContext, Option<&str>, &str),
+        subresource: &str,
+    ) -> Result<(), ApiError> {
+        let options = CreateOptions::default();
+        let target = Target {
+            operation: Some(Operation::Connect),
+            ..Target::of_write(ctx, namespace, name, subresource, &options)
+        };
+        self.admit_without_object(target).await
+    }
+
     /// Defaults, validates and admits a body. Its name and namespace are those of the URL; absent ones are set.
     ///
     /// # Errors

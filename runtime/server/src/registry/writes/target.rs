@@ -175,6 +175,13 @@ impl Writes {
             .await
     }
 
+    /// Runs both phases of admission for a request that writes no object.
+    pub(crate) async fn admit_without_object(&self, target: Target<'_>) -> Result<(), ApiError> {
+        let mut request = self.admission_request(target, None, None);
+        self.settings.chain.mutate(&mut request).await?;
+        self.settings.chain.validate(&request).await
+    }
+
     /// Runs both phases of admission for a delete.
     pub(crate) async fn admit_deletion(
         &self,

@@ -1,0 +1,317 @@
+//! Subresources with `connect`: a handler of the program gets the request with the rest of its path, its query and its body,
+//! and responds with a stream, with any HTTP response, or over WebSocket.
+//!
+//! These requests have no deadline. Their streams end when the server stops; a panic in one ends only that stream.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use apiloom_meta::kind::{Resource, SmolStr, SubresourceDef, SubresourceHandler, Verb, Writes};
+use apiloom_meta::{ApiError, Object};
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, Stream, StreamExt as _};
+use http::header::{CONNECTION, CONTENT_TYPE, TRANSFER_ENCODING, UPGRADE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Response};
+use http_body::{Body as _, Frame};
+use http_body_util::{BodyExt as _, StreamBody};
+
+use super::body::RequestBody;
+use super::call::ResourceCall;
+use super::query::Query;
+use super::shutdown_signal::ShutdownSignal;
+use super::socket::{self, ConnectSocket};
+use super::{Body, CutOff};
+use crate::auth::BoxError;
+use crate::registry::{GetOptions, UserInfo};
+
+/// The handler of a subresource of the kind `K` that opens streams, which the key `connect` names.
+///
+/// The server makes it with [`Default`], once for each served version, unless the program gives a value to
+/// [`Builder::connecter`](crate::Builder::connecter).
+///
+/// ```no_run
+/// # use apiloom_meta::{ApiError, Resource};
+/// # use apiloom_server::http::{ConnectRequest, ConnectResponse, ConnectSubresource};
+/// # use futures_util::stream;
+/// #[derive(Default)]
+/// struct Echo;
+///
+/// #[apiloom_server::async_trait]
+/// impl<K: Resource> ConnectSubresource<K> for Echo {
+///     async fn connect(&self, request: ConnectRequest<K>) -> Result<ConnectResponse, ApiError> {
+///         let line = format!("{}\n", request.path);
+///         Ok(ConnectResponse::stream("text/plain", stream::iter([Ok(line.into())])))
+///     }
+/// }
+/// ```
+#[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not answer the streams of a subresource of `{K}`",
+    label = "the handler of a subresource",
+    note = "write `#[async_trait] impl ConnectSubresource<{K}> for {Self}`"
+)]
+pub trait ConnectSubresource<K: Resource>: Default + Send + Sync + 'static {
+    /// Handles a request of any of the declared verbs.
+    ///
+    /// # Errors
+    /// The error for the client.
+    async fn connect(&self, request: ConnectRequest<K>) -> Result<ConnectResponse, ApiError>;
+}
+
+/// A request for a subresource with `connect`, of an object that exists.
+#[non_exhaustive]
+pub struct ConnectRequest<K> {
+    /// The object, when the request began.
+    pub object: Arc<K>,
+    /// The user.
+    pub user: Arc<UserInfo>,
+    /// The method.
+    pub method: Method,
+    /// The path after the subresource, as it was sent: empty, or with a slash at its beginning.
+    pub path: String,
+    /// The headers, without credentials.
+    pub headers: HeaderMap,
+    /// The body, which is read as the handler reads it.
+    pub body: ConnectBody,
+    /// The query as it was sent.
+    pub raw_query: String,
+    query: Query,
+    upgrade: Option<socket::Upgrade>,
+}
+
+impl<K> ConnectRequest<K> {
+    /// The first value of a parameter of the query; empty if it is absent.
+    pub fn text(&self, name: &str) -> &str {
+        self.query.text(name)
+    }
+    /// All values of a parameter of the query.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> + 'a {
+        self.query.all(name)
+    }
+    /// A parameter of the query as a boolean, as Kubernetes reads it: every value but `0` and `false` is true.
+    pub fn boolean(&self, name: &str) -> bool {
+        self.query.boolean(name).unwrap_or(false)
+    }
+    /// Upgrades the connection to WebSocket and serves it, with the first subprotocol of the client that is among these.
+    ///
+    /// # Errors
+    /// BadRequest if the request does not ask for WebSocket, or for none of these subprotocols.
+    pub fn websocket<F>(
+        &mut self,
+        protocols: &[&'static str],
+        serve: impl FnOnce(ConnectSocket) -> F + Send + 'static,
+    ) -> Result<ConnectResponse, ApiError>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let upgrade = self.upgrade.take();
+        let upgrade = upgrade.ok_or_else(|| ApiError::bad_request("Upgrade request required"))?;
+        let protocol = upgrade.protocol(protocols)?;
+        let serve = Box::new(move |socket| serve(socket).boxed());
+        Ok(ConnectResponse(Kind::WebSocket(upgrade, protocol, serve)))
+    }
+}
+
+/// The body of a request.
+#[derive(Debug)]
+pub struct ConnectBody(RequestBody);
+
+impl ConnectBody {
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub async fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
+        loop {
+            match self.0.frame().await? {
+                Ok(frame) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Some(Ok(data));
+                    }
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+/// The code of a WebSocket connection.
+type Serve = Box<dyn FnOnce(ConnectSocket) -> BoxFuture<'static, ()> + Send>;
+
+/// The response of a subresource with `connect`.
+pub struct ConnectResponse(Kind);
+
+enum Kind {
+    Http(Response<Body>),
+    WebSocket(socket::Upgrade, Option<&'static str>, Serve),
+}
+
+impl ConnectResponse {
+    /// A 200 response whose body is sent as the stream makes it. An error in the stream breaks the response off.
+    pub fn stream(
+        content_type: &'static str,
+        pieces: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
+    ) -> Self {
+        let mut response = Response::new(body_of(pieces));
+        let content_type = HeaderValue::from_static(content_type);
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        Self(Kind::Http(response))
+    }
+
+    /// Any response, such as that of another server. Headers about its connection are removed.
+    pub fn http<B>(response: Response<B>) -> Self
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let mut response = response.map(|body| {
+            let data = body.into_data_stream();
+            body_of(data.map(|piece| piece.map_err(Into::into)))
+        });
+        for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE] {
+            response.headers_mut().remove(name);
+        }
+        Self(Kind::Http(response))
+    }
+}
+
+/// A body of pieces, in which a panic is an error.
+fn body_of(pieces: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static) -> Body {
+    let frames = AssertUnwindSafe(pieces).catch_unwind().map(|piece| {
+        let error = match piece {
+            Ok(Ok(data)) => return Ok(Frame::data(data)),
+            Ok(Err(error)) => error.to_string(),
+            // The panic hook has logged it.
+            Err(_) => "a handler panicked".to_owned(),
+        };
+        tracing::debug!(error, "a stream is broken off");
+        Err(CutOff::Unfinished)
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// A function that calls a handler with a request.
+type ConnectFn = for<'a> fn(
+    &'a (dyn Any + Send + Sync),
+    &'a Object,
+    Untyped,
+) -> BoxFuture<'a, Result<ConnectResponse, ApiError>>;
+
+/// The parts of a request besides its object.
+struct Untyped {
+    user: Arc<UserInfo>,
+    method: Method,
+    path: String,
+    headers: HeaderMap,
+    body: RequestBody,
+    raw_query: String,
+    query: Query,
+    upgrade: Option<socket::Upgrade>,
+}
+
+/// A subresource with the handler `H`, for the expansion of `connect(..)`.
+pub fn connect_subresource<K: Resource, H: ConnectSubresource<K>>(
+    name: impl Into<SmolStr>,
+    verbs: &[Verb],
+) -> SubresourceDef {
+    let code: ConnectFn = |handler, object, request| {
+        Box::pin(async move {
+            let handler = handler.downcast_ref::<H>();
+            let handler = handler.ok_or_else(|| {
+                ApiError::internal_text("a handler has another type than its name")
+            })?;
+            let object = object
+                .typed()
+                .map_err(|error| ApiError::internal_text(error.to_string()))?;
+            let request = ConnectRequest {
+                object,
+                user: request.user,
+                method: request.method,
+                path: request.path,
+                headers: request.headers,
+                body: ConnectBody(request.body),
+                raw_query: request.raw_query,
+                query: request.query,
+                upgrade: request.upgrade,
+            };
+            handler.connect(request).await
+        })
+    };
+    SubresourceDef {
+        handler: Some(SubresourceHandler::new::<H>(Arc::new(code))),
+        connects: true,
+        ..SubresourceDef::new(name, verbs, Writes::Nothing)
+    }
+}
+
+/// Calls the handler of a subresource, after admission.
+pub(super) async fn connect(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+    if call.query.first("dryRun").is_some() {
+        return Err(ApiError::bad_request("dryRun is not supported"));
+    }
+    let def = call.endpoint.def().subresource(call.subresource);
+    let code = def.and_then(|def| def.handler.as_ref()?.code::<ConnectFn>());
+    let handler = call.endpoint.connecter(call.subresource);
+    let (Some(code), Some(handler)) = (code, handler) else {
+        return Err(ApiError::no_such_resource());
+    };
+    let target = (call.ctx, call.namespace, call.name);
+    call.endpoint
+        .writes()
+        .admit_connect(target, call.subresource)
+        .await?;
+    let present = GetOptions::default();
+    let reads = call.endpoint.reads();
+    let object = reads
+        .get(call.ctx, call.namespace, call.name, &present)
+        .await?;
+    let object = object.object()?;
+    let request = Untyped {
+        user: Arc::clone(&call.ctx.user),
+        method: call.request.method.clone(),
+        path: rest_of_path(call.request, call.namespace.is_some()),
+        headers: call.request.headers.clone(),
+        body: call.body,
+        raw_query: call.request.uri.query().unwrap_or_default().to_owned(),
+        query: call.query.clone(),
+        upgrade: socket::Upgrade::of(call.request),
+    };
+    let stopping = call.stopping;
+    let response = code(&**handler, &object, request).await?;
+    Ok(match response.0 {
+        Kind::Http(response) => response.map(|body| until_stopped(body, stopping)),
+        Kind::WebSocket(upgrade, protocol, serve) => upgrade.serve(protocol, |socket| async move {
+            tokio::select! {
+                biased;
+                () = stopping.wait() => {}
+                () = serve(socket) => {}
+            }
+        }),
+    })
+}
+
+/// The path after the subresource, as it was sent.
+fn rest_of_path(request: &Parts, is_namespaced: bool) -> String {
+    let path = request.uri.path();
+    // `/apis/GROUP/VERSION` or `/api/VERSION`, then `namespaces/NAMESPACE`, and the resource, the name and the subresource.
+    let version = if path.starts_with("/apis/") { 3 } else { 2 };
+    let before = version + if is_namespaced { 2 } else { 0 } + 3;
+    let rest = path.match_indices('/').nth(before);
+    rest.map_or_else(String::new, |(at, _)| path[at..].to_owned())
+}
+
+/// A body that ends when the server stops.
+fn until_stopped(body: Body, stopping: ShutdownSignal) -> Body {
+    if body.size_hint().exact().is_some() {
+        return body;
+    }
+    let frames = body
+        .into_data_stream()
+        .map(|piece| piece.map(Frame::data))
+        .take_until(stopping.wait());
+    StreamBody::new(frames).boxed_unsync()
+}

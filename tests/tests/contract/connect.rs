@@ -1,0 +1,254 @@
+//! Subresources that open streams: over HTTP, over WebSocket, and to another server.
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::*;
+
+on_each_backend![
+    c_109_connect_refuses_a_dry_run,
+    a_stream_is_sent_as_it_is_made_and_ends_with_the_server,
+    a_panic_ends_its_own_stream_only,
+    a_console_speaks_the_channels_of_kubectl,
+    a_proxy_forwards_the_rest_of_the_path,
+    a_stream_has_its_verbs_and_its_object,
+];
+
+const MACHINES: &str = "/apis/machine.example.com/v1/namespaces/default/machines";
+const LOG: &str = "/apis/machine.example.com/v1/namespaces/default/machines/a/log";
+const CONSOLE: &str = "/apis/machine.example.com/v1/namespaces/default/machines/a/console";
+const PROXY: &str = "/apis/machine.example.com/v1/namespaces/default/machines/a/proxy";
+
+/// A server with the machine `a`, whose HTTP server is at an address, and a client.
+async fn start(on: Backend, address: &str) -> (Cluster, Client) {
+    let cluster = Cluster::start_binary(on, "machine-kinds-server");
+    let client = cluster.client();
+    let machine = json!({"apiVersion": "machine.example.com/v1", "kind": "Machine", "metadata": {"name": "a"},
+        "spec": {"image": "x", "address": address}});
+    created(&client, MACHINES, &machine).await;
+    (cluster, client)
+}
+
+async fn c_109_connect_refuses_a_dry_run(on: Backend) {
+    let (_server, client) = start(on, "").await;
+    for path in [LOG, CONSOLE, PROXY] {
+        for query in ["dryRun=All", "dryRun="] {
+            let answer = client.get(&format!("{path}?{query}")).await;
+            let message = "dryRun is not supported";
+            check_failure(&answer, 400, "BadRequest", message, Value::Null);
+        }
+    }
+}
+
+async fn a_stream_is_sent_as_it_is_made_and_ends_with_the_server(on: Backend) {
+    let (mut server, client) = start(on, "").await;
+    let answer = client.get(LOG).await;
+    assert_eq!(
+        (answer.code, answer.header("content-type")),
+        (200, "text/plain")
+    );
+    assert_eq!(answer.text(), "a does 0\na does 1\na does 2\n");
+    let answer = client.get(&format!("{LOG}?tailLines=x")).await;
+    let message = r#"tailLines "x" is not a number"#;
+    check_failure(&answer, 400, "BadRequest", message, Value::Null);
+    let mut stream = client.watch_as(&format!("{LOG}?follow=true"), "*/*").await;
+    for number in 0..6 {
+        let line = stream.line().await;
+        assert_eq!(
+            line.as_deref().map(str::trim_end),
+            Some(&*format!("a does {number}"))
+        );
+    }
+    let metrics = client.get("/metrics").await.text();
+    let line = r#"subresource="log",scope="resource",component="apiserver"} 1"#;
+    let is_running = |line_of: &str| {
+        line_of.starts_with("apiserver_longrunning_requests") && line_of.contains(line)
+    };
+    assert!(
+        metrics.lines().any(is_running),
+        "{:#?}",
+        metrics
+            .lines()
+            .filter(|line| line.contains("longrunning"))
+            .collect::<Vec<_>>()
+    );
+    // The stream ends in good order, though its handler would go on for ever.
+    let (_, end) = tokio::join!(
+        async { tokio::task::block_in_place(|| server.stop()) },
+        async {
+            loop {
+                match stream.line_or_end().await {
+                    Ok(Some(_)) => {}
+                    end => break end,
+                }
+            }
+        }
+    );
+    assert_eq!(end, Ok(None));
+}
+
+async fn a_panic_ends_its_own_stream_only(on: Backend) {
+    let (server, client) = start(on, "").await;
+    let mut stream = client.watch_as(&format!("{LOG}?follow=1"), "*/*").await;
+    let path = format!("{LOG}?panic=1");
+    assert!(client.try_call("GET", &path, &[], "").await.is_err());
+    let http1 = Client::of_http1(server.server().kubeconfig());
+    let (code, _, socket) = http1.websocket(CONSOLE, &[PROTOCOLS]).await;
+    assert_eq!(code, 101);
+    let mut socket = socket.unwrap();
+    socket.send(channel(0, b"panic")).await.unwrap();
+    while let Some(Ok(message)) = socket.next().await {
+        assert!(
+            message.is_close() || message == channel(1, b""),
+            "{message:?}"
+        );
+    }
+    assert!(stream.line().await.is_some());
+    assert_eq!(client.get(LOG).await.code, 200);
+}
+
+const PROTOCOLS: (&str, &str) = (
+    "sec-websocket-protocol",
+    "v5.channel.k8s.io, v4.channel.k8s.io",
+);
+
+/// A message of a channel.
+fn channel(number: u8, bytes: &[u8]) -> Message {
+    Message::Binary([&[number], bytes].concat().into())
+}
+
+async fn a_console_speaks_the_channels_of_kubectl(on: Backend) {
+    let (server, client) = start(on, "").await;
+    let http1 = Client::of_http1(server.server().kubeconfig());
+    for (protocol, end) in [
+        (PROTOCOLS, channel(255, &[0])),
+        (
+            ("sec-websocket-protocol", "v4.channel.k8s.io"),
+            channel(0, b""),
+        ),
+    ] {
+        let path = format!("{CONSOLE}?banner=hello");
+        let (code, headers, socket) = http1.websocket(&path, &[protocol]).await;
+        let first = protocol.1.split(',').next().unwrap();
+        assert_eq!(
+            (code, headers["sec-websocket-protocol"].as_bytes()),
+            (101, first.as_bytes())
+        );
+        let mut socket = socket.unwrap();
+        let large = vec![b'x'; 100_000];
+        assert_eq!(socket.next().await.unwrap().unwrap(), channel(1, b"hello"));
+        for bytes in [b"ls\n".as_slice(), &large] {
+            socket.send(channel(0, bytes)).await.unwrap();
+            assert_eq!(socket.next().await.unwrap().unwrap(), channel(1, bytes));
+        }
+        socket.send(end).await.unwrap();
+        let Message::Binary(result) = socket.next().await.unwrap().unwrap() else {
+            panic!("the result is bytes")
+        };
+        let status: Value = serde_json::from_slice(&result[1..]).unwrap();
+        assert_eq!((result[0], &status["status"]), (3, &json!("Success")));
+        assert!(socket.next().await.unwrap().unwrap().is_close());
+    }
+    let answer = client.get(CONSOLE).await;
+    check_failure(
+        &answer,
+        400,
+        "BadRequest",
+        "Upgrade request required",
+        Value::Null,
+    );
+    let unknown = ("sec-websocket-protocol", "v9.channel.k8s.io");
+    let (code, ..) = http1.websocket(CONSOLE, &[unknown]).await;
+    assert_eq!(code, 400);
+}
+
+/// Answers one request after the other with what it received, until it is dropped.
+async fn backend() -> (String, tokio::task::JoinHandle<()>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let serving = tokio::spawn(async move {
+        loop {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            let mut read = Vec::new();
+            // The only body is `hello`.
+            let is_whole = |read: &[u8]| {
+                let has_head = read.windows(4).any(|four| four == b"\r\n\r\n");
+                has_head && (!read.starts_with(b"POST") || read.ends_with(b"hello"))
+            };
+            while !is_whole(&read) {
+                if connection.read_buf(&mut read).await.unwrap() == 0 {
+                    break;
+                }
+            }
+            let head = "HTTP/1.0 203 Fine\r\ncontent-type: text/odd\r\nconnection: close\r\n\r\n";
+            let response = [head.as_bytes(), &read].concat();
+            connection.write_all(&response).await.unwrap();
+            connection.shutdown().await.unwrap();
+            // Until the client closes, so that it reads everything.
+            while connection
+                .read_buf(&mut read)
+                .await
+                .is_ok_and(|bytes| bytes > 0)
+            {}
+        }
+    });
+    (address, serving)
+}
+
+async fn a_proxy_forwards_the_rest_of_the_path(on: Backend) {
+    let (address, serving) = backend().await;
+    let (_server, client) = start(on, &address).await;
+    for (rest, expected) in [
+        ("", "GET / HTTP/1.0"),
+        ("/", "GET / HTTP/1.0"),
+        ("/a/b%20c/?x=1&x=2", "GET /a/b%20c/?x=1&x=2 HTTP/1.0"),
+        ("/status//x", "GET /status//x HTTP/1.0"),
+    ] {
+        let answer = client.get(&format!("{PROXY}{rest}")).await;
+        assert_eq!(
+            (answer.code, answer.header("content-type")),
+            (203, "text/odd"),
+            "{rest}"
+        );
+        assert_eq!(answer.text().lines().next(), Some(expected));
+        assert!(!answer.text().contains("uthorization"), "{}", answer.text());
+    }
+    let answer = client
+        .call("POST", &format!("{PROXY}/x"), &[], "hello")
+        .await;
+    assert!(answer.text().starts_with("POST /x HTTP/1.0"));
+    assert!(answer.text().ends_with("hello"), "{}", answer.text());
+    serving.abort();
+    let nobody = json!({"spec": {"address": "127.0.0.1:1"}});
+    assert_eq!(
+        client.merge(&format!("{MACHINES}/a"), &nobody).await.code,
+        200
+    );
+    let answer = client.get(PROXY).await;
+    assert_eq!(
+        (answer.code, answer.json()["reason"].as_str()),
+        (503, Some("ServiceUnavailable"))
+    );
+}
+
+async fn a_stream_has_its_verbs_and_its_object(on: Backend) {
+    let (_server, client) = start(on, "").await;
+    let list = client.get("/apis/machine.example.com/v1").await.json();
+    let verbs = |name: &str| {
+        let mut entries = list["resources"].as_array().unwrap().iter();
+        entries.find(|entry| entry["name"] == name).unwrap()["verbs"].clone()
+    };
+    assert_eq!(verbs("machines/log"), json!(["get"]));
+    assert_eq!(verbs("machines/console"), json!(["create", "get"]));
+    let proxy = json!(["create", "delete", "get", "patch", "update"]);
+    assert_eq!(verbs("machines/proxy"), proxy);
+    let message = "the server does not allow this method on the requested resource";
+    let answer = client.post(LOG, &json!({})).await;
+    check_failure(&answer, 405, "MethodNotAllowed", message, json!({}));
+    let message = r#"machines.machine.example.com "b" not found"#;
+    let details = json!({"name": "b", "group": "machine.example.com", "kind": "machines"});
+    let answer = client.get(&format!("{MACHINES}/b/log")).await;
+    check_failure(&answer, 404, "NotFound", message, details);
+}
