@@ -52,7 +52,7 @@ impl Object {
 }
 
 /// Whether a change leaves the JSON of a stored object as it is; `false` if the bytes cannot be decoded as the type
-/// directly, see [`decode_typed`].
+/// without a document in between.
 pub fn leaves_unchanged<K: Resource>(
     stored: &[u8],
     schema: &Schema,
