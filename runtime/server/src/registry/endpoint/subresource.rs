@@ -25,26 +25,29 @@ use crate::registry::writes::Writes;
 /// The server makes it with [`Default`], once for each served version. A program that gives it more, such as a key or a
 /// client, gives a value to [`Builder::subresource`](crate::Builder::subresource).
 ///
-/// ```no_run
-/// # use apiloom_meta::{ApiError, Resource, Status};
-/// # use apiloom_server::registry::{CreateSubresource, Subresource, SubresourceRequest};
-/// # fn example<Workload: Resource, Restart: Resource>() {
+/// ```
+/// # use apiloom_meta::{ApiError, Status};
+/// # use apiloom_server::registry::Namespace;
+/// # use apiloom_server::{CreateSubresource, Subresource, SubresourceRequest};
 /// #[derive(Default)]
-/// struct Restarter<W, R>(std::marker::PhantomData<fn() -> (W, R)>);
+/// struct Restarter;
 ///
-/// impl<Workload: Resource, Restart: Resource> Subresource<Workload> for Restarter<Workload, Restart> {
-///     type Input = Restart;
+/// impl Subresource<Namespace> for Restarter {
+///     type Input = Namespace;
 ///     type Output = Status;
 /// }
 ///
 /// #[apiloom_server::async_trait]
-/// impl<Workload: Resource, Restart: Resource> CreateSubresource<Workload> for Restarter<Workload, Restart> {
-///     async fn create(&self, request: &SubresourceRequest<'_, Workload>, _: Restart) -> Result<Status, ApiError> {
+/// impl CreateSubresource<Namespace> for Restarter {
+///     async fn create(
+///         &self,
+///         request: &SubresourceRequest<'_, Namespace>,
+///         body: Namespace,
+///     ) -> Result<Status, ApiError> {
 ///         request.ctx.warn(format!("{} restarts slowly", request.name));
 ///         Ok(Status::success())
 ///     }
 /// }
-/// # }
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the code of a subresource of `{K}`",
