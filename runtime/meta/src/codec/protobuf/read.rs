@@ -358,9 +358,9 @@ impl Reader {
         let before = self.out.len();
         self.name(field.name)?;
         let start = self.out.len();
-        let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
         let is_empty = match field.value {
             ProtobufType::List(of) => {
+                let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
                 self.literal("[");
                 while let Some(value) = cursor.take(place)? {
                     self.items(*of, value, depth)?;
@@ -369,6 +369,7 @@ impl Reader {
                 self.out.len() == start + 2
             }
             ProtobufType::Map(of) => {
+                let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
                 self.literal("{");
                 while let Some(value) = cursor.take(place)? {
                     self.entry(*of, value, depth)?;

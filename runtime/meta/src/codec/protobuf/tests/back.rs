@@ -1,6 +1,7 @@
 //! What JSON becomes in Protobuf.
 
 use super::*;
+use crate::codec::limits::MAX_DEPTH;
 
 /// The message of a JSON document, and whether the conversion back gives an equal one.
 fn written(json: &str, message: &ProtobufMessage) -> (Vec<u8>, bool) {
@@ -239,6 +240,19 @@ fn documents_that_are_too_deep_are_cut() {
     let json = "{\"size\":1,\"child\":".repeat(depth) + "{}" + &"}".repeat(depth);
     let (raw, is_exact) = written(&json, &NODE);
     assert!(!is_exact && raw.len() < 1000);
+}
+
+/// What is stored must be readable, however deep a document is that was accepted.
+#[test]
+fn documents_as_deep_as_json_may_be_are_read_back() {
+    for depth in [1, 62, 63, 64, 100, MAX_DEPTH - 1] {
+        let json = "{\"size\":1,\"child\":".repeat(depth) + "{\"size\":2}" + &"}".repeat(depth);
+        let document = crate::codec::decode_value(json.as_bytes(), crate::codec::Format::Json);
+        let document = document.unwrap();
+        let (raw, is_exact) = written(&json, &NODE);
+        assert!(is_exact, "{depth}");
+        check(&raw, &NODE, document);
+    }
 }
 
 #[test]
