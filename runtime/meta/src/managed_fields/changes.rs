@@ -160,13 +160,14 @@ impl Changes {
         node: Option<&Node>,
         skipped: &[&str],
     ) {
-        let is_compared = |name: &String| !skipped.contains(&name.as_str());
-        for (name, before) in old.iter().filter(|(name, _)| is_compared(name)) {
-            self.compare_field(name, Some(before), new.get(name), node);
-        }
-        let is_new = |name: &String| !old.contains_key(name) && is_compared(name);
-        for (name, after) in new.iter().filter(|(name, _)| is_new(name)) {
-            self.compare_field(name, None, Some(after), node);
+        // In order, so that changes are appended: each of many in the middle of a set would move all behind it.
+        let is_new = |name: &&String| !old.contains_key(*name);
+        let mut names: Vec<&String> = old.keys().chain(new.keys().filter(is_new)).collect();
+        names.sort();
+        for name in names {
+            if !skipped.contains(&name.as_str()) {
+                self.compare_field(name, old.get(name), new.get(name), node);
+            }
         }
     }
 
