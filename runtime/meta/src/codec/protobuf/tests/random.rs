@@ -119,6 +119,8 @@ proptest! {
         let is_exact = append_protobuf(&json, &WIDE, &mut raw).expect("is JSON");
         let back = to_json(&raw, &WIDE).expect("decodes");
         if is_exact {
+            // As JSON says it: 0.0 is 0.
+            let document: Value = serde_json::from_slice(&json).expect("is JSON");
             prop_assert_eq!(&back, &document);
         }
         // What came back comes back again, except for what JSON always has.
