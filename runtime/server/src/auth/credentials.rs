@@ -121,7 +121,7 @@ fn bearer(header: &[u8]) -> Option<Range<usize>> {
 }
 
 /// Prefix of the WebSocket subprotocol with a token: browsers cannot send other credentials.
-pub(super) const BEARER_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
+pub(crate) const BEARER_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
 
 /// Removes the token from the subprotocols that a WebSocket request offers. There must be another subprotocol, for the
 /// response.

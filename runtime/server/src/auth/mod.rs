@@ -52,6 +52,7 @@ pub(crate) use authenticate::Authenticators;
 pub use authenticate::{Authenticated, Authentication, Authenticator};
 pub use authorize::{Attributes, Authorization, Authorizer, Decision};
 pub(crate) use authorize::{Authorizers, Refusal};
+pub(crate) use credentials::BEARER_PROTOCOL;
 pub use credentials::{Connection, Credentials};
 pub(crate) use rules::{PrivilegedGroup, PublicInfo};
 pub(crate) use token::StaticToken;

@@ -25,7 +25,7 @@ use super::observe::{Observation, resource_labels};
 use super::openapi::OpenApi;
 use super::query::Query;
 use super::request_info::MIGRATION_PATH;
-use super::route::{connects, route};
+use super::route::{connects, route, stream_of};
 use super::shutdown_signal::ShutdownSignal;
 use super::timeout::{MUTATING_TIMEOUT, handler_timeout, out_of_time};
 use super::version::Version;
@@ -133,7 +133,11 @@ impl Api {
         let query = self.registry.read_query(bytes, read).await;
         let catalog = self.registry.catalog();
         let endpoint = catalog.endpoint(&info.api_group, &info.api_version, &info.resource);
-        info.connects = endpoint.is_some_and(|endpoint| connects(endpoint.def(), &info));
+        let stream = endpoint.and_then(|endpoint| stream_of(endpoint.def(), &info));
+        info.connects = stream.is_some();
+        let takes_input = stream.is_some_and(|stream| stream.verbs.contains(&Verb::Create));
+        info.second_verb =
+            (takes_input && websocket::is_requested(request)).then_some(Verb::Create);
         Call::new(arrival, request, info, query, user)
     }
 

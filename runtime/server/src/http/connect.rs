@@ -1,7 +1,8 @@
 //! Subresources with `connect`: a handler of the program gets the request with the rest of its path, its query and its body,
 //! and responds with a stream, with any HTTP response, or over WebSocket.
 //!
-//! These requests have no deadline. Their streams end when the server stops; a panic in one ends only that stream.
+//! These requests have no deadline. Their streams are broken off when the server stops, so that clients do not take them for
+//! whole; a panic in one breaks off only that stream.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -13,8 +14,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, Stream, StreamExt as _};
-use http::header::{CONNECTION, CONTENT_TYPE, TRANSFER_ENCODING, UPGRADE};
-use http::request::Parts;
+use http::header::{
+    CONNECTION, CONTENT_TYPE, PROXY_AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL, TRANSFER_ENCODING,
+    UPGRADE,
+};
 use http::{HeaderMap, HeaderValue, Method, Response};
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt as _, StreamBody};
@@ -25,7 +28,7 @@ use super::query::Query;
 use super::shutdown_signal::ShutdownSignal;
 use super::socket::{self, ConnectSocket};
 use super::{Body, CutOff};
-use crate::auth::BoxError;
+use crate::auth::{BEARER_PROTOCOL, BoxError};
 use crate::registry::{GetOptions, UserInfo};
 
 /// The handler of a subresource of the kind `K` that opens streams, which the key `connect` names.
@@ -73,7 +76,7 @@ pub struct ConnectRequest<K> {
     pub method: Method,
     /// The path after the subresource, as it was sent: empty, or with a slash at its beginning.
     pub path: String,
-    /// The headers, without credentials.
+    /// The headers, without credentials: neither those of the user nor those of a front proxy (`X-Remote-*`).
     pub headers: HeaderMap,
     /// The body, which is read as the handler reads it.
     pub body: ConnectBody,
@@ -273,8 +276,12 @@ pub(super) async fn connect(call: ResourceCall<'_>) -> Result<Response<Body>, Ap
     let request = Untyped {
         user: Arc::clone(&call.ctx.user),
         method: call.request.method.clone(),
-        path: rest_of_path(call.request, call.namespace.is_some()),
-        headers: call.request.headers.clone(),
+        path: rest_of_path(
+            call.request.uri.path(),
+            call.endpoint.def().group.is_empty(),
+            call.namespace.is_some(),
+        ),
+        headers: without_credentials(&call.request.headers),
         body: call.body,
         raw_query: call.request.uri.query().unwrap_or_default().to_owned(),
         query: call.query.clone(),
@@ -294,24 +301,147 @@ pub(super) async fn connect(call: ResourceCall<'_>) -> Result<Response<Body>, Ap
     })
 }
 
-/// The path after the subresource, as it was sent.
-fn rest_of_path(request: &Parts, is_namespaced: bool) -> String {
-    let path = request.uri.path();
-    // `/apis/GROUP/VERSION` or `/api/VERSION`, then `namespaces/NAMESPACE`, and the resource, the name and the subresource.
-    let version = if path.starts_with("/apis/") { 3 } else { 2 };
-    let before = version + if is_namespaced { 2 } else { 0 } + 3;
-    let rest = path.match_indices('/').nth(before);
-    rest.map_or_else(String::new, |(at, _)| path[at..].to_owned())
+/// The headers for a handler. The user's own credentials were taken before, but for a token in a WebSocket subprotocol beside
+/// another one.
+fn without_credentials(headers: &HeaderMap) -> HeaderMap {
+    let mut rest = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let is_token = name == SEC_WEBSOCKET_PROTOCOL
+            && value
+                .to_str()
+                .map_or(true, |text| text.contains(BEARER_PROTOCOL));
+        if !name.as_str().starts_with("x-remote-") && name != PROXY_AUTHORIZATION && !is_token {
+            rest.append(name, value.clone());
+        }
+    }
+    rest
 }
 
-/// A body that ends when the server stops.
+/// The path after the subresource, as it was sent. An escaped slash separates, as it does for authorization.
+fn rest_of_path(path: &str, is_core: bool, is_namespaced: bool) -> String {
+    // `apis/GROUP/VERSION` or `api/VERSION`, then `namespaces/NAMESPACE`, and the resource, the name and the subresource.
+    let before = if is_core { 2 } else { 3 } + if is_namespaced { 2 } else { 0 } + 3;
+    let mut rest = path;
+    while let Some(after) = after_slash(rest) {
+        rest = after;
+    }
+    for _ in 0..before {
+        let separator = rest
+            .char_indices()
+            .find_map(|(at, _)| after_slash(&rest[at..]));
+        match separator {
+            Some(after) => rest = after,
+            None => return String::new(),
+        }
+    }
+    format!("/{rest}")
+}
+
+/// What follows a slash, plain or escaped, at the beginning of a path.
+fn after_slash(path: &str) -> Option<&str> {
+    let escaped = || {
+        path.strip_prefix("%2F")
+            .or_else(|| path.strip_prefix("%2f"))
+    };
+    path.strip_prefix('/').or_else(escaped)
+}
+
+/// A body that is broken off when the server stops before its end.
 fn until_stopped(body: Body, stopping: ShutdownSignal) -> Body {
     if body.size_hint().exact().is_some() {
         return body;
     }
-    let frames = body
-        .into_data_stream()
-        .map(|piece| piece.map(Frame::data))
-        .take_until(stopping.wait());
+    let state = Some((body.into_data_stream(), Box::pin(stopping.wait())));
+    let frames = futures_util::stream::unfold(state, async |state| {
+        let (mut pieces, mut stop) = state?;
+        tokio::select! {
+            biased;
+            piece = pieces.next() => match piece? {
+                Ok(data) => Some((Ok(Frame::data(data)), Some((pieces, stop)))),
+                Err(error) => Some((Err(error), None)),
+            },
+            () = &mut stop => Some((Err(CutOff::Unfinished), None)),
+        }
+    });
     StreamBody::new(frames).boxed_unsync()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_a_path_begins_where_authorization_ends() {
+        for (path, is_core, is_namespaced, expected) in [
+            ("/apis/g/v1/namespaces/n/machines/a/proxy", false, true, ""),
+            (
+                "/apis/g/v1/namespaces/n/machines/a/proxy/",
+                false,
+                true,
+                "/",
+            ),
+            (
+                "/apis/g/v1/namespaces/n/machines/a/proxy/x/%2F?",
+                false,
+                true,
+                "/x/%2F?",
+            ),
+            (
+                "/apis/g/v1/machines/a/proxy//x%20y",
+                false,
+                false,
+                "//x%20y",
+            ),
+            ("/api/v1/namespaces/n/pods/a/log/x", true, true, "/x"),
+            // The same machine, subresource and rest as without escapes.
+            (
+                "/apis/g/v1/namespaces/n/machines/a%2Fproxy/public/x",
+                false,
+                true,
+                "/public/x",
+            ),
+            (
+                "/%61pis/g/v1/namespaces/n/machines/a/proxy/x",
+                false,
+                true,
+                "/x",
+            ),
+            ("//apis/g/v1%2fmachines/a/proxy%2Fx", false, false, "/x"),
+            ("/apis/\u{e4}/v1/machines/a/proxy/x", false, false, "/x"),
+        ] {
+            assert_eq!(
+                rest_of_path(path, is_core, is_namespaced),
+                expected,
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn credentials_are_not_handed_over() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("x-remote-user", "admin"),
+            ("x-remote-extra-team", "a"),
+            ("proxy-authorization", "Basic eDp5"),
+            (
+                "sec-websocket-protocol",
+                "base64url.bearer.authorization.k8s.io.eA, x",
+            ),
+            ("sec-websocket-protocol", "v5.channel.k8s.io"),
+            ("accept", "*/*"),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        let rest = without_credentials(&headers);
+        let left: Vec<_> = rest
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_bytes()))
+            .collect();
+        let expected: [(&str, &[u8]); 2] = [
+            ("sec-websocket-protocol", b"v5.channel.k8s.io"),
+            ("accept", b"*/*"),
+        ];
+        assert_eq!(left, expected);
+    }
 }

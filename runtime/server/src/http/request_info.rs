@@ -52,6 +52,8 @@ pub struct RequestInfo {
     pub parts: Vec<String>,
     /// Whether the subresource opens streams (`connect`); known when the query is read.
     pub connects: bool,
+    /// A second verb that must be permitted: create for a WebSocket that takes input as a POST does, though it is a GET.
+    pub(crate) second_verb: Option<Verb>,
     /// The field selector as sent, for verbs with selectors.
     pub field_selector: String,
     /// The label selector as sent, for verbs with selectors.

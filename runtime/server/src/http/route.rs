@@ -3,7 +3,7 @@
 //! Depends only on the definition of the kind. Paths without any method are not found (404); a method that the path
 //! does not support is refused (405).
 
-use apiloom_meta::kind::{Scope, Verb};
+use apiloom_meta::kind::{Scope, SubresourceDef, Verb};
 use apiloom_meta::{ApiError, ResourceDef};
 use http::Method;
 
@@ -76,8 +76,16 @@ fn shape<'a>(def: &ResourceDef, info: &'a RequestInfo) -> Option<Shape<'a>> {
 
 /// Whether the path is that of a subresource with `connect`, or below it.
 pub(super) fn connects(def: &ResourceDef, info: &RequestInfo) -> bool {
+    stream_of(def, info).is_some()
+}
+
+/// The subresource with `connect` whose path it is, or one below it.
+pub(super) fn stream_of<'a>(
+    def: &'a ResourceDef,
+    info: &RequestInfo,
+) -> Option<&'a SubresourceDef> {
     let subresource = info.parts.get(2).and_then(|name| def.subresource(name));
-    subresource.is_some_and(|subresource| subresource.connects)
+    subresource.filter(|subresource| subresource.connects)
 }
 
 fn is_served(def: &ResourceDef, shape: Shape<'_>, verb: Verb) -> bool {

@@ -148,12 +148,20 @@ impl Filters {
     }
 
     async fn authorize(&self, call: &Call<'_>) -> Result<(), Refusal> {
-        let attributes = call.info.attributes(call.user.user());
+        let mut attributes = call.info.attributes(call.user.user());
         // A request without a deadline has one for its authorization.
         let deadline = call
             .deadline
             .unwrap_or(call.arrival.at + self.request_timeout);
-        self.auth.authorizers.authorize(&attributes, deadline).await
+        let authorizers = &self.auth.authorizers;
+        authorizers.authorize(&attributes, deadline).await?;
+        match call.info.second_verb {
+            Some(verb) => {
+                attributes.verb = verb.as_str();
+                authorizers.authorize(&attributes, deadline).await
+            }
+            None => Ok(()),
+        }
     }
 
     /// The response to a request that is not authorized.

@@ -152,10 +152,10 @@ impl Admission for NamespaceLifecycle {
             }
             return Ok(());
         }
-        // Deletes are allowed in a terminating namespace. Objects without a store need no namespace, and their
-        // responses must not reveal which namespaces exist.
-        let is_delete = request.operation == Operation::Delete;
-        if request.namespace.is_empty() || is_delete || !request.has_store {
+        // Deletes are allowed in a terminating namespace, and a stream needs only its object. Objects without a store
+        // need no namespace, and their responses must not reveal which namespaces exist.
+        let creates_nothing = matches!(request.operation, Operation::Delete | Operation::Connect);
+        if request.namespace.is_empty() || creates_nothing || !request.has_store {
             return Ok(());
         }
         self.check_namespace(request).await
