@@ -134,16 +134,23 @@ enum Record {
     Rename(u64, u64),
 }
 
+/// Bytes of the header of a record.
+const HEADER: usize = 40;
+
 fn records(log: &[u8]) -> Vec<Record> {
     let mut records = Vec::new();
     let mut rest = log;
-    while !rest.is_empty() {
+    // The process may end while another thread is in the middle of its last record.
+    while let Some((header, behind)) = rest.split_at_checked(HEADER) {
         let word =
-            |index: usize| u64::from_le_bytes(rest[index * 8..index * 8 + 8].try_into().unwrap());
+            |index: usize| u64::from_le_bytes(header[index * 8..index * 8 + 8].try_into().unwrap());
         let (kind, file, offset, length, thread) =
             (word(0) as u8, word(1), word(2), word(3) as usize, word(4));
-        let content = rest[40..40 + length].to_vec();
-        rest = &rest[40 + length..];
+        let Some((content, behind)) = behind.split_at_checked(length) else {
+            break;
+        };
+        let content = content.to_vec();
+        rest = behind;
         records.push(match kind {
             b'n' => Record::Name(file, String::from_utf8(content).unwrap()),
             b'o' => Record::Create(file),

@@ -169,6 +169,16 @@ fn samples() -> Vec<(&'static str, Vec<Sample>)> {
             )],
         ),
         (
+            "machine-kinds-server",
+            vec![sample(
+                "/apis/machine.example.com/v1/namespaces/default/machines",
+                ("machine.example.com/v1", "Machine"),
+                &json!({"image": "a"}),
+                &json!({"image": "b"}),
+                [json!({"restarts": 1}), json!({"restarts": 2})],
+            )],
+        ),
+        (
             "route-kinds-server",
             vec![sample(
                 "/apis/gateway.networking.k8s.io/v1/namespaces/default/httproutes",

@@ -250,6 +250,29 @@ fn shapes() {
 }
 
 #[test]
+fn machine() {
+    let versions = [("v1", schema::<machine_kinds::v1::Machine>())];
+    check(
+        "tests/ports/machine",
+        "machines.machine.example.com",
+        &versions,
+    );
+}
+
+#[test]
+fn workload() {
+    let versions = [
+        ("v1", schema::<workload_kinds::v1::Workload>()),
+        ("v1beta1", schema::<workload_kinds::v1beta1::Workload>()),
+    ];
+    check(
+        "tests/ports/workload",
+        "workloads.work.example.com",
+        &versions,
+    );
+}
+
+#[test]
 fn every_definition_is_checked() {
     let files = |dir: std::path::PathBuf| {
         let entries = std::fs::read_dir(dir).into_iter().flatten();
@@ -275,6 +298,8 @@ fn every_definition_is_checked() {
             "flunders.wardle.example.com",
             "greetings.hello.example.com",
             "httproutes.gateway.networking.k8s.io",
+            "machines.machine.example.com",
+            "workloads.work.example.com",
         ]
     );
 }

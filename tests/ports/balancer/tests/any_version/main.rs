@@ -137,6 +137,8 @@ impl Server {
                 Patch::parse_merge(patch.to_string().as_bytes()).unwrap()
             }
             Way::Json => {
+                // As a client receives it.
+                let after = Object::from_value(after.clone()).unwrap().into_tree();
                 let parts = ["metadata", "spec", "status"].into_iter();
                 let parts = parts.filter(|name| after.get(*name).is_some());
                 let add =
