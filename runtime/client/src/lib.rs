@@ -1,0 +1,1 @@
+//! Clients of API servers with Kubernetes' conventions: apiloom's own and kube-apiserver.
