@@ -1,1 +1,3 @@
 //! Clients of API servers with Kubernetes' conventions: apiloom's own and kube-apiserver.
+
+pub mod controller;
