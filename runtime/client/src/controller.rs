@@ -2,8 +2,17 @@
 //!
 //! Nothing here depends on a transport: what talks to a server does so by a small trait.
 
+mod cancel;
 mod queue;
+mod reconcile;
+mod source;
 
+pub use cancel::Cancel;
 pub use queue::{
     Backoff, DurationHistogram, Priority, QueueMetrics, WorkItem, WorkQueue, WorkQueueConfig,
 };
+pub use reconcile::{
+    Action, Context, Controller, ControllerMetrics, Enqueue, ReconcileError, Request,
+    RunningController,
+};
+pub use source::{Change, ChangeHandler, ChangeSource, Subscription};

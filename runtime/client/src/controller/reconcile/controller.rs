@@ -1,0 +1,204 @@
+//! A controller: sources, a queue and workers.
+
+use std::fmt;
+use std::future::Future;
+use std::hash::Hash;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::cancel::Cancel;
+use super::super::queue::{Priority, WorkQueue, WorkQueueConfig};
+use super::super::source::{Change, ChangeSource, Subscription};
+use super::action::{Action, Context, ReconcileError, Request};
+use super::metrics::Recorded;
+use super::running::RunningController;
+use super::worker::Worker;
+use futures_util::future::FutureExt as _;
+
+/// How long a call may take after it was told to end, unless the controller is given another time.
+const DEFAULT_GRACE: Duration = Duration::from_secs(10);
+
+/// Keys that a change asks to reconcile.
+#[derive(Debug)]
+pub struct Enqueue<'a, K: Clone + Eq + Hash> {
+    queue: &'a WorkQueue<K>,
+    priority: Priority,
+}
+
+impl<K: Clone + Eq + Hash> Enqueue<'_, K> {
+    /// Queues a key, with the priority of the change: low if nothing changed, else normal.
+    pub fn add(&self, key: K) {
+        self.add_with(key, self.priority, Duration::ZERO);
+    }
+
+    /// Queues a key with a priority, after a delay.
+    pub fn add_with(&self, key: K, priority: Priority, delay: Duration) {
+        self.queue.add_with(key, priority, delay);
+    }
+}
+
+/// Subscribes to a source for a queue.
+type Subscribe<K> = Box<dyn FnOnce(WorkQueue<K>) -> Arc<dyn Subscription> + Send>;
+
+/// Calls a function for each key that the changes of sources ask for: keys go through a [`WorkQueue`] to a number of
+/// workers, each a task of its own.
+///
+/// A call that fails or panics is repeated after the next delay of the key's backoff. Keys are not handed out before all
+/// sources have shown the objects that existed at first.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// use apiloom_client::controller::{Action, Controller};
+///
+/// let running = Controller::<String>::new("example").workers(2).start(async |request, _context| {
+///     println!("{}", request.key);
+///     Ok(Action::Done)
+/// });
+/// running.queue().add("default/a".to_owned());
+/// running.wait_idle().await;
+/// assert_eq!(running.metrics().successes, 1);
+/// running.shutdown().await;
+/// # });
+/// ```
+pub struct Controller<K: Clone + Eq + Hash> {
+    name: String,
+    workers: usize,
+    queue: WorkQueueConfig,
+    timeout: Option<Duration>,
+    grace: Duration,
+    sources: Vec<Subscribe<K>>,
+}
+
+impl<K> Controller<K>
+where
+    K: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static,
+{
+    /// A controller without sources, with one worker for each core. The name is for logs and metrics.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            workers: std::thread::available_parallelism().map_or(1, NonZero::get),
+            queue: WorkQueueConfig::default(),
+            timeout: None,
+            grace: DEFAULT_GRACE,
+            sources: Vec::new(),
+        }
+    }
+
+    /// Sets the number of workers, at least one: so many keys are reconciled at a time.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers.max(1);
+        self
+    }
+
+    /// Sets the backoff and the ageing of priorities.
+    #[must_use]
+    pub fn queue_config(mut self, config: WorkQueueConfig) -> Self {
+        self.queue = config;
+        self
+    }
+
+    /// Tells a call to end after this time. Default: calls may take any time.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets how long a call may go on after it was told to end; then it is dropped. Default: 10 s.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Reconciles the keys that `keys` returns for the objects of a source when they change. For an update it is called
+    /// with the old and with the new state.
+    #[must_use]
+    pub fn watch<S, I>(
+        self,
+        source: &S,
+        keys: impl Fn(&S::Object) -> I + Send + Sync + 'static,
+    ) -> Self
+    where
+        S: ChangeSource + Clone + 'static,
+        I: IntoIterator<Item = K>,
+    {
+        self.watch_with(source, move |change, enqueue| {
+            for object in change.old().into_iter().chain([change.object()]) {
+                for key in keys(object) {
+                    enqueue.add(key);
+                }
+            }
+        })
+    }
+
+    /// Calls `map` with the changes of a source; it queues the keys that should be reconciled.
+    #[must_use]
+    pub fn watch_with<S>(
+        mut self,
+        source: &S,
+        map: impl Fn(&Change<S::Object>, &Enqueue<'_, K>) + Send + Sync + 'static,
+    ) -> Self
+    where
+        S: ChangeSource + Clone + 'static,
+    {
+        let source = source.clone();
+        self.sources.push(Box::new(move |queue: WorkQueue<K>| {
+            source.subscribe(Box::new(move |change| {
+                let priority = if change.is_background() {
+                    Priority::Low
+                } else {
+                    Priority::Normal
+                };
+                let queue = &queue;
+                map(&change, &Enqueue { queue, priority });
+            }))
+        }));
+        self
+    }
+
+    /// Subscribes to the sources and spawns the workers, on the runtime of the caller.
+    ///
+    /// # Panics
+    ///
+    /// If it is not called in a tokio runtime.
+    pub fn start<F, R>(self, reconcile: F) -> RunningController<K>
+    where
+        F: Fn(Request<K>, Context) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Action, ReconcileError>> + Send + 'static,
+    {
+        let queue = WorkQueue::with_config(self.queue);
+        let sources = self.sources.into_iter();
+        let subscriptions = sources.map(|subscribe| subscribe(queue.clone())).collect();
+        let worker = Worker {
+            name: self.name,
+            queue,
+            reconcile: Box::new(move |request, context| reconcile(request, context).boxed()),
+            metrics: Recorded::new(self.workers),
+            cancel: Cancel::new(),
+            timeout: self.timeout,
+            grace: self.grace,
+        };
+        RunningController::spawn(worker, self.workers, subscriptions)
+    }
+
+    /// Starts, waits for the signal, and shuts down.
+    pub async fn run<F, R>(self, cancel: &Cancel, reconcile: F)
+    where
+        F: Fn(Request<K>, Context) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Action, ReconcileError>> + Send + 'static,
+    {
+        let running = self.start(reconcile);
+        cancel.cancelled().await;
+        running.shutdown().await;
+    }
+}
+
+impl<K: Clone + Eq + Hash> fmt::Debug for Controller<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Controller").field(&self.name).finish()
+    }
+}

@@ -1,0 +1,119 @@
+//! A controller that was started.
+
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
+use tracing::error;
+
+use super::super::queue::WorkQueue;
+use super::super::source::Subscription;
+use super::metrics::ControllerMetrics;
+use super::worker::Worker;
+
+/// A key that becomes ready within this time keeps a controller from being idle: retries of a few failures do, the
+/// periodic work of most controllers does not.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// A controller at work. Dropping it drops calls in the middle; [`shutdown`](Self::shutdown) lets them end.
+#[must_use = "dropping it stops the controller"]
+pub struct RunningController<K: Clone + Eq + Hash> {
+    worker: Arc<Worker<K>>,
+    subscriptions: Vec<Arc<dyn Subscription>>,
+    synced: watch::Receiver<bool>,
+    syncing: AbortHandle,
+    tasks: JoinSet<()>,
+}
+
+impl<K> RunningController<K>
+where
+    K: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static,
+{
+    /// Spawns the workers, which wait for the subscriptions.
+    pub(super) fn spawn(
+        worker: Worker<K>,
+        workers: usize,
+        subscriptions: Vec<Arc<dyn Subscription>>,
+    ) -> Self {
+        let worker = Arc::new(worker);
+        let (set_synced, synced) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        let waiting = subscriptions.clone();
+        let syncing = tasks.spawn(async move {
+            for subscription in &waiting {
+                subscription.synced().await;
+            }
+            set_synced.send_replace(true);
+        });
+        for _ in 0..workers {
+            let (worker, mut synced) = (Arc::clone(&worker), synced.clone());
+            tasks.spawn(async move {
+                // Fails only if the wait is aborted, by `shutdown`.
+                if synced.wait_for(|is_synced| *is_synced).await.is_ok() {
+                    worker.run().await;
+                }
+            });
+        }
+        Self {
+            worker,
+            subscriptions,
+            synced,
+            syncing,
+            tasks,
+        }
+    }
+
+    /// The queue, for keys that no source asks for.
+    pub fn queue(&self) -> &WorkQueue<K> {
+        &self.worker.queue
+    }
+
+    /// Waits until all sources have shown the objects that existed at first.
+    pub async fn synced(&self) {
+        let mut synced = self.synced.clone();
+        if synced.wait_for(|is_synced| *is_synced).await.is_err() {
+            // The task that waits was dropped with its runtime: it will never be.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits until the sources are synced, no call goes on, and no key becomes ready within a second: what tests wait
+    /// for. Changes that a source has not shown yet are not awaited, nor are retries that are further away.
+    pub async fn wait_idle(&self) {
+        self.synced().await;
+        self.queue().wait_idle(QUIET).await;
+    }
+
+    /// The metrics of the calls; those of the queue are [`WorkQueue::metrics`].
+    pub fn metrics(&self) -> ControllerMetrics {
+        self.worker.metrics.get()
+    }
+
+    /// Stops: ends the subscriptions, drops the keys that wait, tells the calls to end, and waits for them. Those that
+    /// go on for the grace period are dropped. Afterwards no handler and no call runs, and no task is left.
+    pub async fn shutdown(mut self) {
+        for subscription in &self.subscriptions {
+            subscription.stop().await;
+        }
+        self.syncing.abort();
+        self.worker.queue.shutdown();
+        self.worker.cancel.cancel();
+        while let Some(ended) = self.tasks.join_next().await {
+            if let Err(failure) = ended
+                && failure.is_panic()
+            {
+                error!(controller = %self.worker.name, "a worker panicked: {failure}");
+            }
+        }
+    }
+}
+
+impl<K: Clone + Eq + Hash> fmt::Debug for RunningController<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.worker.name;
+        f.debug_tuple("RunningController").field(name).finish()
+    }
+}
