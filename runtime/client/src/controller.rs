@@ -3,11 +3,13 @@
 //! Nothing here depends on a transport: what talks to a server does so by a small trait.
 
 mod cancel;
+mod guard;
 mod queue;
 mod reconcile;
 mod source;
 
 pub use cancel::Cancel;
+pub use guard::{CacheVersion, WriteRecorder};
 pub use queue::{
     Backoff, DurationHistogram, Priority, QueueMetrics, WorkItem, WorkQueue, WorkQueueConfig,
 };

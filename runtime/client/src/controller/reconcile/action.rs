@@ -3,7 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::cache::ResourceVersion;
+
 use super::super::cancel::Cancel;
+use super::super::guard::WriteRecorder;
 use super::super::queue::Priority;
 
 /// A key that is to be reconciled.
@@ -32,11 +35,12 @@ impl<K> Request<K> {
 #[derive(Clone, Debug)]
 pub struct Context {
     cancel: Cancel,
+    writes: WriteRecorder,
 }
 
 impl Context {
-    pub(super) fn new(cancel: Cancel) -> Self {
-        Self { cancel }
+    pub(super) fn new(cancel: Cancel, writes: WriteRecorder) -> Self {
+        Self { cancel, writes }
     }
 
     /// Waits until this call should end: the controller stops, or the call took too long. A call that goes on is dropped
@@ -49,6 +53,19 @@ impl Context {
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
     }
+
+    /// Records what this call writes, so that the next call of the key waits until the caches of the controller
+    /// ([`Controller::cache`](super::Controller::cache)) show it, for at most 10 s.
+    ///
+    /// ```no_run
+    /// # use apiloom_client::controller::Context;
+    /// # fn example<K: apiloom_meta::Resource>(context: &Context, updated: &K) {
+    /// context.writes().record(updated);
+    /// # }
+    /// ```
+    pub fn writes(&self) -> &WriteRecorder {
+        &self.writes
+    }
 }
 
 /// When a key is reconciled again, if nothing changes before.
@@ -59,6 +76,8 @@ pub enum Action {
     Done,
     /// After this duration.
     RequeueAfter(Duration),
+    /// When the controller's first cache shows this version, or after 10 s; at once without a cache.
+    RequeueWhenSeen(ResourceVersion),
 }
 
 /// Why a reconcile function failed. Each [`Error`](std::error::Error) becomes one by `?` and is retried after the next

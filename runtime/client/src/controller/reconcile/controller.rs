@@ -7,7 +7,10 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiloom_meta::GroupResource;
+
 use super::super::cancel::Cancel;
+use super::super::guard::{CacheVersion, Caches, ConsistencyGuard};
 use super::super::queue::{Priority, WorkQueue, WorkQueueConfig};
 use super::super::source::{Change, ChangeSource, Subscription};
 use super::action::{Action, Context, ReconcileError, Request};
@@ -68,6 +71,8 @@ pub struct Controller<K: Clone + Eq + Hash> {
     timeout: Option<Duration>,
     grace: Duration,
     sources: Vec<Subscribe<K>>,
+    caches: Caches,
+    first_cache: Option<GroupResource>,
 }
 
 impl<K> Controller<K>
@@ -83,6 +88,8 @@ where
             timeout: None,
             grace: DEFAULT_GRACE,
             sources: Vec::new(),
+            caches: Caches::new(),
+            first_cache: None,
         }
     }
 
@@ -160,6 +167,16 @@ where
         self
     }
 
+    /// Names the cache from which the reconcile function reads the objects of a resource. After a call that wrote to the
+    /// resource, and recorded it ([`Context::writes`]), the key is not reconciled again before the cache shows the
+    /// write, or 10 s have passed.
+    #[must_use]
+    pub fn cache(mut self, resource: GroupResource, cache: impl CacheVersion + 'static) -> Self {
+        self.first_cache.get_or_insert_with(|| resource.clone());
+        self.caches.insert(resource, Arc::new(cache));
+        self
+    }
+
     /// Subscribes to the sources and spawns the workers, on the runtime of the caller.
     ///
     /// # Panics
@@ -178,6 +195,8 @@ where
             queue,
             reconcile: Box::new(move |request, context| reconcile(request, context).boxed()),
             metrics: Recorded::new(self.workers),
+            guard: Arc::new(ConsistencyGuard::new(self.caches)),
+            first_cache: self.first_cache,
             cancel: Cancel::new(),
             timeout: self.timeout,
             grace: self.grace,

@@ -9,9 +9,14 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 
+use apiloom_meta::GroupResource;
+
 use super::super::cancel::Cancel;
+use super::super::guard::CacheVersion;
 use super::super::queue::{Priority, WorkQueueConfig};
 use super::super::source::{Change, ChangeHandler, ChangeSource, Subscription};
+use crate::cache::ResourceVersion;
+
 use super::{Action, Context, Controller, ReconcileError, Request};
 
 const MS: Duration = Duration::from_millis(1);
@@ -359,6 +364,76 @@ async fn trap_35_after_shutdown_no_handler_and_no_call_runs_and_no_task_is_left(
     );
     sleep(SECOND).await;
     assert_eq!(tasks(), before);
+}
+
+/// The version that a cache shows.
+#[derive(Clone)]
+struct Shown(Arc<Mutex<&'static str>>);
+
+impl CacheVersion for Shown {
+    fn resource_version(&self) -> Option<ResourceVersion> {
+        ResourceVersion::new(*self.0.lock().unwrap())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn trap_39_a_key_is_not_reconciled_from_a_cache_that_is_older_than_its_write() {
+    let pods = GroupResource::new("", "pods");
+    let (source, shown) = (Script::synced(), Shown(Arc::new(Mutex::new("9"))));
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let start = Instant::now();
+    let running = controller()
+        .watch(&source, |object| [object.0])
+        .cache(pods.clone(), shown.clone())
+        .start({
+            let (log, shown) = (Arc::clone(&log), shown.clone());
+            move |request: Request<&'static str>, context: Context| {
+                let cached = *shown.0.lock().unwrap();
+                let number = log.lock().unwrap().len();
+                log.lock()
+                    .unwrap()
+                    .push((request.key, cached, start.elapsed()));
+                match (request.key, number) {
+                    ("a", 0) => context.writes().record_version(&pods, "10"),
+                    ("a", _) => {
+                        let version = ResourceVersion::new("20").unwrap();
+                        return std::future::ready(Ok(if number < 3 {
+                            Action::RequeueWhenSeen(version)
+                        } else {
+                            Action::Done
+                        }));
+                    }
+                    _ => {}
+                }
+                std::future::ready(Ok(Action::Done))
+            }
+        });
+    running.queue().add("a");
+    sleep(MS).await;
+    // A trigger between the write and its change is put off; other keys go on.
+    source.add(("a", None), false);
+    source.add(("b", None), false);
+    sleep(450 * MS).await;
+    assert_eq!(log.lock().unwrap().len(), 2);
+    // The change that shows the write is reconciled without further delay, and asks for a version that never comes.
+    *shown.0.lock().unwrap() = "10";
+    source.add(("a", None), false);
+    running.wait_idle().await;
+    source.add(("c", None), false);
+    running.wait_idle().await;
+    sleep(20 * SECOND).await;
+    let zero = Duration::ZERO;
+    assert_eq!(
+        *log.lock().unwrap(),
+        [
+            ("a", "9", zero),
+            ("b", "9", MS),
+            ("a", "10", 451 * MS),
+            ("a", "10", 10_451 * MS),
+            ("c", "10", 10_451 * MS),
+        ]
+    );
+    running.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]

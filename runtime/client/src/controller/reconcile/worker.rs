@@ -10,7 +10,10 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use tokio::time::{Instant, timeout};
 use tracing::{debug, error, warn};
 
+use apiloom_meta::GroupResource;
+
 use super::super::cancel::Cancel;
+use super::super::guard::{ConsistencyGuard, WriteRecorder};
 use super::super::queue::{WorkItem, WorkQueue};
 use super::action::{Action, Context, ReconcileError, Request};
 use super::metrics::{CallResult, Recorded};
@@ -28,6 +31,9 @@ pub(super) struct Worker<K: Clone + Eq + Hash> {
     pub(super) queue: WorkQueue<K>,
     pub(super) reconcile: Box<Reconcile<K>>,
     pub(super) metrics: Recorded,
+    pub(super) guard: Arc<ConsistencyGuard<K>>,
+    /// The resource of the first cache.
+    pub(super) first_cache: Option<GroupResource>,
     /// Ends all calls.
     pub(super) cancel: Cancel,
     /// How long a call may take before it is told to end; `None`: any time.
@@ -72,6 +78,10 @@ where
     }
 
     async fn handle(&self, item: WorkItem<K>) {
+        if let Some(delay) = self.guard.wait(item.key()) {
+            item.postpone(delay);
+            return;
+        }
         let mut call = Call::begin(&self.metrics);
         let output = self.call(&item).await;
         let (name, key) = (&self.name, item.key());
@@ -79,7 +89,9 @@ where
             None => CallResult::Dropped,
             Some(Err(_)) => CallResult::Panic,
             Some(Ok(Ok(Action::Done))) => CallResult::Success,
-            Some(Ok(Ok(Action::RequeueAfter(_)))) => CallResult::RequeueAfter,
+            Some(Ok(Ok(Action::RequeueAfter(_) | Action::RequeueWhenSeen(_)))) => {
+                CallResult::RequeueAfter
+            }
             Some(Ok(Err(error))) if error.is_terminal() => CallResult::TerminalError,
             Some(Ok(Err(_))) => CallResult::Error,
         };
@@ -95,6 +107,12 @@ where
             }
             Some(Ok(Ok(Action::Done))) => item.succeed(),
             Some(Ok(Ok(Action::RequeueAfter(delay)))) => item.requeue_after(delay),
+            Some(Ok(Ok(Action::RequeueWhenSeen(version)))) => {
+                if let Some(resource) = &self.first_cache {
+                    self.guard.record(key, resource, version.as_str());
+                }
+                item.requeue_after(Duration::ZERO);
+            }
             Some(Ok(Err(error))) if error.is_terminal() => {
                 error!(controller = %name, ?key, "reconcile failed, and is not retried: {error}");
                 item.succeed();
@@ -111,7 +129,11 @@ where
     async fn call(&self, item: &WorkItem<K>) -> Option<CallOutput> {
         let request = Request::new(item.key().clone(), item.failures(), item.priority());
         let cancel = self.cancel.child();
-        let context = Context::new(cancel.clone());
+        let (guard, key) = (Arc::clone(&self.guard), item.key().clone());
+        let writes = WriteRecorder::new(Arc::new(move |resource, version| {
+            guard.record(&key, resource, version);
+        }));
+        let context = Context::new(cancel.clone(), writes);
         // In an async block, so that a panic before the first await is caught too.
         let call = async { (self.reconcile)(request, context).await };
         let call = AssertUnwindSafe(call).catch_unwind();
