@@ -1,4 +1,36 @@
 //! Clients of API servers with Kubernetes' conventions: apiloom's own and kube-apiserver.
+//!
+//! A [`Client`] sends requests through a [`Transport`], which is a network, or a server in the same process. A
+//! [`ResourceClient`] reads and writes the objects of one kind:
+//!
+//! ```no_run
+//! # use apiloom_client::{Client, Error, Kind};
+//! # async fn example<Flunder: Kind>(client: Client, flunder: Flunder) -> Result<(), Error> {
+//! let flunders = client.namespaced::<Flunder>("default");
+//! flunders.create(&flunder).field_manager("example").await?;
+//! for flunder in flunders.list().labels("app=web").await?.items {
+//!     println!("{}", flunder.name());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! This crate knows nothing of servers. Invariant: input of the network is never trusted. Lines, bodies and waits have
+//! limits, and malformed input gives an error, never a panic.
 
 pub mod cache;
+pub mod client;
 pub mod controller;
+pub mod error;
+mod random;
+pub mod transport;
+
+#[cfg(test)]
+mod scripted;
+
+pub use client::{
+    AllNamespaces, ApiObject, ApiResource, Client, ClientBuilder, Cluster, Kind, ListOptions,
+    Namespaced, ObjectList, Patch, ResourceClient, WatchEvent, WatchStream,
+};
+pub use error::{DecodeError, Error};
+pub use transport::{Body, Transport, TransportError};

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use super::modules::Crate;
 use super::uses::{self, Uses};
 
-pub(crate) const CRATES: [&str; 7] = [
+pub(crate) const CRATES: [&str; 8] = [
     "runtime/apis",
+    "runtime/client",
     "runtime/meta",
     "runtime/storage",
     "runtime/server",

@@ -1,0 +1,232 @@
+//! `Client`: the transport, and what is the same for all requests.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+
+use super::retry::RetryRules;
+use crate::error::Error;
+use crate::transport::Transport;
+
+/// The user agent unless another one is set; servers take the part before the slash as the field manager.
+const USER_AGENT: &str = concat!("apiloom-client/", env!("CARGO_PKG_VERSION"));
+
+/// Receives the text of each `Warning` header.
+pub(super) type WarningHook = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A client of one API server. Cheap to clone; clones share the transport.
+///
+/// It has no task and no queue of its own: requests run in the caller's task, and dropping their futures aborts them.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+#[derive(Clone)]
+struct Inner {
+    transport: Arc<dyn Transport>,
+    settings: Settings,
+}
+
+/// What is the same for all requests of a client.
+#[derive(Clone)]
+pub(super) struct Settings {
+    /// Path before that of every request, without a slash at its end.
+    pub(super) base_path: String,
+    pub(super) default_namespace: String,
+    pub(super) headers: HeaderMap,
+    pub(super) warnings: WarningHook,
+    pub(super) retry: RetryRules,
+    pub(super) timeout: Duration,
+    pub(super) max_response_bytes: usize,
+    pub(super) max_watch_line_bytes: usize,
+}
+
+/// Makes a [`Client`] with other settings than the defaults.
+///
+/// ```
+/// # use apiloom_client::{Client, Transport};
+/// # fn example(transport: impl Transport) -> Result<Client, apiloom_client::Error> {
+/// Client::builder(transport)
+///     .user_agent("flunder-controller/1.2")
+///     .default_namespace("prod")
+///     .on_warning(|text| eprintln!("warning: {text}"))
+///     .build()
+/// # }
+/// ```
+#[must_use = "call `build`"]
+pub struct ClientBuilder {
+    inner: Inner,
+    error: Option<Error>,
+}
+
+impl Client {
+    /// A client with the default settings; see [`ClientBuilder`] for them.
+    pub fn new(transport: impl Transport) -> Self {
+        let inner = Inner {
+            transport: Arc::new(transport),
+            settings: Settings::default(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Begins a client with other settings.
+    pub fn builder(transport: impl Transport) -> ClientBuilder {
+        Self::new(transport).rebuild()
+    }
+
+    /// Begins another client with the same transport and the settings of this one.
+    pub fn rebuild(&self) -> ClientBuilder {
+        ClientBuilder {
+            inner: Inner::clone(&self.inner),
+            error: None,
+        }
+    }
+
+    /// The same client over another transport, made of the present one: for example a guard of writes, or a recorder.
+    #[must_use]
+    pub fn wrap_transport<T: Transport>(&self, wrap: impl FnOnce(Arc<dyn Transport>) -> T) -> Self {
+        let transport = wrap(Arc::clone(&self.inner.transport));
+        let inner = Inner {
+            transport: Arc::new(transport),
+            settings: self.inner.settings.clone(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// The transport.
+    pub fn transport(&self) -> &Arc<dyn Transport> {
+        &self.inner.transport
+    }
+
+    /// The namespace of [`Client::default_namespaced`].
+    pub fn default_namespace(&self) -> &str {
+        &self.settings().default_namespace
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("base_path", &self.settings().base_path)
+            .field("default_namespace", &self.settings().default_namespace)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
+        Self {
+            base_path: String::new(),
+            default_namespace: "default".to_owned(),
+            headers,
+            warnings: Arc::new(|text| tracing::warn!("the API server warns: {text}")),
+            retry: RetryRules::default(),
+            // Servers answer within 60 seconds by default; the rest is for the way.
+            timeout: Duration::from_secs(90),
+            max_response_bytes: 1 << 30,
+            max_watch_line_bytes: 32 << 20,
+        }
+    }
+}
+
+impl ClientBuilder {
+    /// Path before that of every request, for servers behind a proxy: `/k8s/clusters/c-1`. Default empty.
+    pub fn base_path(mut self, path: &str) -> Self {
+        self.inner.settings.base_path = path.trim_end_matches('/').to_owned();
+        let path = &self.inner.settings.base_path;
+        if !path.is_empty() && !path.starts_with('/') {
+            let problem = format!("the base path {path:?} does not begin with a slash");
+            self.error.get_or_insert(Error::Request(problem));
+        }
+        self
+    }
+
+    /// The namespace of [`Client::default_namespaced`]. Default `default`.
+    pub fn default_namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.inner.settings.default_namespace = namespace.into();
+        self
+    }
+
+    /// The header `User-Agent`. Default `apiloom-client/VERSION`. Servers take the part before the first slash as the field
+    /// manager of writes that name none.
+    pub fn user_agent(self, user_agent: &str) -> Self {
+        self.header("user-agent", user_agent)
+    }
+
+    /// A header of every request, which replaces one of the same name.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            (Ok(name), Ok(value)) => {
+                self.inner.settings.headers.insert(name, value);
+            }
+            // The value is not shown: it may be a secret.
+            _ => {
+                let problem = format!("the header {name:?} has a malformed name or value");
+                self.error.get_or_insert(Error::Request(problem));
+            }
+        }
+        self
+    }
+
+    /// Called with the text of each `Warning` header of a response. Default: logged as a warning by `tracing`.
+    pub fn on_warning(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.inner.settings.warnings = Arc::new(hook);
+        self
+    }
+
+    /// When requests are sent again. Default: [`RetryRules::default`].
+    pub fn retry(mut self, rules: RetryRules) -> Self {
+        self.inner.settings.retry = rules;
+        self
+    }
+
+    /// How long one attempt may take, until its complete answer or, of a stream, until its headers. Default 90 seconds.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.inner.settings.timeout = timeout;
+        self
+    }
+
+    /// The longest answer that is read, in bytes after decompression; streams have no limit. Default 1 GiB.
+    pub fn max_response_bytes(mut self, bytes: usize) -> Self {
+        self.inner.settings.max_response_bytes = bytes;
+        self
+    }
+
+    /// The longest event of a watch that is read, in bytes. Default 32 MiB: API servers limit objects to a few.
+    pub fn max_watch_line_bytes(mut self, bytes: usize) -> Self {
+        self.inner.settings.max_watch_line_bytes = bytes;
+        self
+    }
+
+    /// Makes the client. Nothing is sent.
+    ///
+    /// # Errors
+    /// For a malformed header or base path.
+    pub fn build(self) -> Result<Client, Error> {
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(Client {
+                inner: Arc::new(self.inner),
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder").finish_non_exhaustive()
+    }
+}

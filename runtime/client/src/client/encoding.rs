@@ -1,0 +1,78 @@
+//! The JSON of objects in requests.
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::object::{ApiObject, ApiResource};
+use crate::error::Error;
+
+/// The JSON of an object, with its type.
+pub(super) fn object<K: ApiObject>(resource: &ApiResource, object: &K) -> Result<Bytes, Error> {
+    let json = json(object)?;
+    if K::HAS_TYPE_FIELDS {
+        return Ok(json.into());
+    }
+    with_type(resource, &json)
+}
+
+/// The JSON of a value.
+pub(super) fn json(value: &(impl Serialize + ?Sized)) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(value)
+        .map_err(|error| Error::Request(format!("cannot encode the body: {error}")))
+}
+
+/// Puts `apiVersion` and `kind` before the fields of an object.
+fn with_type(resource: &ApiResource, json: &[u8]) -> Result<Bytes, Error> {
+    let Some(fields) = json.strip_prefix(b"{") else {
+        let kind = &resource.kind;
+        return Err(Error::Request(format!("a {kind} is not a JSON object")));
+    };
+    let (version, kind) = (resource.api_version(), &*resource.kind);
+    let mut out = Vec::with_capacity(json.len() + version.len() + kind.len() + 32);
+    out.extend_from_slice(b"{\"apiVersion\":");
+    out.extend_from_slice(&self::json(&version)?);
+    out.extend_from_slice(b",\"kind\":");
+    out.extend_from_slice(&self::json(kind)?);
+    if fields != b"}" {
+        out.push(b',');
+    }
+    out.extend_from_slice(fields);
+    Ok(out.into())
+}
+
+/// The JSON of an apply configuration: its type and name are added if it has none.
+pub(super) fn configuration(
+    resource: &ApiResource,
+    name: &str,
+    configuration: &(impl Serialize + ?Sized),
+) -> Result<Bytes, Error> {
+    let value = serde_json::to_value(configuration)
+        .map_err(|error| Error::Request(format!("cannot encode the body: {error}")))?;
+    let serde_json::Value::Object(mut fields) = value else {
+        let kind = &resource.kind;
+        let problem = format!("the configuration of a {kind} is not a JSON object");
+        return Err(Error::Request(problem));
+    };
+    let api_version = fields
+        .entry("apiVersion")
+        .or_insert_with(|| resource.api_version().into());
+    if *api_version != resource.api_version() {
+        let problem = format!(
+            "the configuration has apiVersion {api_version}, and the client {:?}",
+            resource.api_version()
+        );
+        return Err(Error::Request(problem));
+    }
+    fields
+        .entry("kind")
+        .or_insert_with(|| (*resource.kind).into());
+    let metadata = fields
+        .entry("metadata")
+        .or_insert_with(|| serde_json::json!({}));
+    if let Some(metadata) = metadata.as_object_mut() {
+        metadata.entry("name").or_insert_with(|| name.into());
+        // What the server refuses in an apply: the fields of an object that was read.
+        metadata.remove("managedFields");
+    }
+    Ok(json(&fields)?.into())
+}

@@ -1,0 +1,39 @@
+//! The client: what all requests to one server share, and the clients of single kinds made from it.
+
+mod builder;
+mod delete;
+mod encoding;
+mod failure;
+mod list;
+mod object;
+mod options;
+mod pages;
+mod patch;
+mod path;
+mod request;
+mod resource;
+mod retry;
+mod scale;
+mod scope;
+mod subresource;
+mod update_with;
+mod watch;
+mod write;
+
+pub use builder::{Client, ClientBuilder};
+pub use delete::{DeleteCollectionRequest, DeleteRequest, Deletion, Propagation};
+pub use list::{GetRequest, ListRequest, ObjectList, Undecodable};
+pub use object::{ApiObject, ApiResource, Kind};
+pub use options::{FieldValidation, ListOptions, VersionMatch};
+pub use patch::{Patch, PatchRequest};
+pub use request::RawRequest;
+pub use resource::ResourceClient;
+pub use retry::RetryRules;
+pub use scale::{Scale, ScaleSpec, ScaleStatus};
+pub use scope::{AllNamespaces, Cluster, Namespaced, ObjectScope, Scope};
+pub use subresource::Subresource;
+pub use watch::{Bookmark, WatchEvent, WatchRequest, WatchStream};
+pub use write::WriteRequest;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,311 @@
+//! One request: its parts, its attempts, and its answer.
+
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, header};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::builder::Client;
+use super::failure::{self, MAX_FAILURE_BYTES};
+use super::path::push_parameter;
+use crate::error::{DecodeError, Error};
+use crate::transport::{Body, CollectError};
+
+/// A request to a path of the server. Made by [`Client::request`]; awaiting it gives the bytes of the answer.
+///
+/// ```no_run
+/// # use apiloom_client::{Client, Error};
+/// # async fn example(client: Client) -> Result<(), Error> {
+/// let version: serde_json::Value = client.request(http::Method::GET, "/version").json().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "a request is sent when it is awaited"]
+pub struct RawRequest {
+    pub(super) client: Client,
+    method: Method,
+    /// The path without the base path, or why there is none.
+    path: Result<String, Error>,
+    query: String,
+    headers: HeaderMap,
+    body: Bytes,
+    timeout: Option<Duration>,
+    is_retried: bool,
+}
+
+impl Client {
+    /// A request to a path of the server, such as `/version`, with this client's settings.
+    pub fn request(&self, method: Method, path: impl Into<String>) -> RawRequest {
+        RawRequest::new(self.clone(), method, Ok(path.into()))
+    }
+}
+
+impl RawRequest {
+    pub(super) fn new(client: Client, method: Method, path: Result<String, Error>) -> Self {
+        Self {
+            client,
+            method,
+            path,
+            query: String::new(),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            timeout: None,
+            is_retried: true,
+        }
+    }
+
+    /// Makes the request fail with this error when it is sent.
+    pub(super) fn fail(mut self, error: Error) -> Self {
+        if self.path.is_ok() {
+            self.path = Err(error);
+        }
+        self
+    }
+
+    /// Adds a parameter to the query.
+    pub fn query(mut self, name: &str, value: impl AsRef<str>) -> Self {
+        push_parameter(&mut self.query, name, value.as_ref());
+        self
+    }
+
+    /// Sets a header.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            (Ok(name), Ok(value)) => {
+                self.headers.insert(name, value);
+                self
+            }
+            _ => self.fail(Error::Request(format!(
+                "the header {name:?} has a malformed name or value"
+            ))),
+        }
+    }
+
+    /// Sets the header `Accept`. Default `application/json`.
+    pub fn accept(mut self, media_types: &'static str) -> Self {
+        let value = HeaderValue::from_static(media_types);
+        self.headers.insert(header::ACCEPT, value);
+        self
+    }
+
+    /// Sets the body and its media type.
+    pub fn body(mut self, content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        let value = HeaderValue::from_static(content_type);
+        self.headers.insert(header::CONTENT_TYPE, value);
+        self.body = body.into();
+        self
+    }
+
+    /// Sets a body that is encoded as JSON.
+    pub fn json_body(self, value: &impl Serialize) -> Self {
+        match serde_json::to_vec(value) {
+            Ok(json) => self.body("application/json", json),
+            Err(error) => self.fail(Error::Request(format!("cannot encode the body: {error}"))),
+        }
+    }
+
+    /// Sets how long an attempt may take, instead of the client's own timeout.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sends the request at most once, and not again by the rules of the client.
+    pub fn without_retry(mut self) -> Self {
+        self.is_retried = false;
+        self
+    }
+
+    /// Sends the request and reads the whole answer.
+    ///
+    /// # Errors
+    /// Those of a refusal, of the transport, and if the answer is longer than the client's limit.
+    pub async fn bytes(self) -> Result<Bytes, Error> {
+        let most = self.client.settings().max_response_bytes;
+        let (_, bytes) = self.attempts(Reading::All(most)).await?;
+        Ok(bytes)
+    }
+
+    /// Sends the request and decodes the answer.
+    ///
+    /// # Errors
+    /// Those of [`RawRequest::bytes`], and if the answer is not of this form.
+    pub async fn json<T: DeserializeOwned>(self) -> Result<T, Error> {
+        let (path, kind) = (self.shown_path(), std::any::type_name::<T>());
+        let bytes = self.bytes().await?;
+        decode(&bytes, &path, kind)
+    }
+
+    /// Sends the request and returns the answer before its body, for streams without an end.
+    ///
+    /// # Errors
+    /// Those of a refusal and of the transport.
+    pub async fn stream(self) -> Result<Response<Body>, Error> {
+        let (response, _) = self.attempts(Reading::Headers).await?;
+        Ok(response)
+    }
+
+    /// Path and query, for errors.
+    pub(super) fn shown_path(&self) -> String {
+        let path = self.path.as_deref().unwrap_or_default();
+        if self.query.is_empty() {
+            path.to_owned()
+        } else {
+            format!("{path}?{}", self.query)
+        }
+    }
+
+    async fn attempts(mut self, reading: Reading) -> Result<(Response<Body>, Bytes), Error> {
+        let path = std::mem::replace(&mut self.path, Ok(String::new()))?;
+        self.path = Ok(path);
+        let settings = self.client.settings();
+        let timeout = self.timeout.unwrap_or(settings.timeout);
+        let mut retries = 0;
+        loop {
+            let attempt = tokio::time::timeout(timeout, self.attempt(reading));
+            let error = match attempt.await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(error)) => error,
+                Err(_) => Error::Timeout(timeout),
+            };
+            let wait = settings.retry.wait(&self.method, &error, retries);
+            let Some(wait) = wait.filter(|_| self.is_retried) else {
+                return Err(error);
+            };
+            retries += 1;
+            tracing::debug!(path = self.path.as_deref().unwrap_or_default(), retries, ?wait, %error, "a request is sent again");
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Sends the request once. A refusal is an error.
+    async fn attempt(&self, reading: Reading) -> Result<(Response<Body>, Bytes), Error> {
+        let settings = self.client.settings();
+        let request = self.to_http()?;
+        let response = self.client.transport().call(request).await?;
+        for warning in failure::warnings(response.headers()) {
+            (settings.warnings)(&warning);
+        }
+        let code = response.status();
+        if !code.is_success() && code != http::StatusCode::SWITCHING_PROTOCOLS {
+            let (parts, body) = response.into_parts();
+            // A failure whose text breaks off, or is too long, is still this failure.
+            let text = body.collect(MAX_FAILURE_BYTES).await.unwrap_or_default();
+            let is_post = self.method == Method::POST;
+            return Err(failure::failure(code, &parts.headers, &text, is_post));
+        }
+        match reading {
+            Reading::Headers => Ok((response, Bytes::new())),
+            Reading::All(most) => {
+                let (parts, body) = response.into_parts();
+                let bytes = body.collect(most).await;
+                let bytes = bytes.map_err(|error| self.collect_error(error))?;
+                Ok((Response::from_parts(parts, Body::empty()), bytes))
+            }
+        }
+    }
+
+    fn collect_error(&self, error: CollectError) -> Error {
+        match error {
+            CollectError::Transport(error) => error.into(),
+            too_long @ CollectError::TooLong(_) => Error::Decode(Box::new(DecodeError {
+                path: self.shown_path(),
+                kind: "response".to_owned(),
+                name: String::new(),
+                reason: format!("{too_long} (max_response_bytes of the client)"),
+                excerpt: String::new(),
+            })),
+        }
+    }
+
+    fn to_http(&self) -> Result<Request<Body>, Error> {
+        let settings = self.client.settings();
+        let uri = format!("{}{}", settings.base_path, self.shown_path());
+        let body = if self.body.is_empty() {
+            Body::empty()
+        } else {
+            Body::from(self.body.clone())
+        };
+        let mut request = Request::new(body);
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = uri.parse().map_err(|error| {
+            Error::Request(format!("{uri:?} is not the path of a request: {error}"))
+        })?;
+        let headers = request.headers_mut();
+        headers.clone_from(&settings.headers);
+        headers
+            .entry(header::ACCEPT)
+            .or_insert(HeaderValue::from_static("application/json"));
+        for (name, value) in &self.headers {
+            headers.insert(name, value.clone());
+        }
+        Ok(request)
+    }
+}
+
+/// How far the answer is read.
+#[derive(Clone, Copy)]
+enum Reading {
+    Headers,
+    /// The whole body, up to this length.
+    All(usize),
+}
+
+/// Decodes an answer, which may also be the Status of a failure.
+pub(super) fn decode<T: DeserializeOwned>(
+    bytes: &[u8],
+    path: &str,
+    kind: &str,
+) -> Result<T, Error> {
+    // Servers begin a Status with its kind; the text of an object is not searched.
+    let begin = &bytes[..bytes.len().min(64)];
+    if memchr::memmem::find(begin, b"\"Status\"").is_some()
+        && let Some(failure) = failure::failure_in_success(bytes)
+    {
+        return Err(failure);
+    }
+    serde_json::from_slice(bytes)
+        .map_err(|error| Error::Decode(Box::new(decode_error(&error, bytes, path, kind))))
+}
+
+/// The error of a text that cannot be decoded, with the part of the text before the problem.
+pub(super) fn decode_error(
+    error: &serde_json::Error,
+    bytes: &[u8],
+    path: &str,
+    kind: &str,
+) -> DecodeError {
+    let at = offset(bytes, error.line(), error.column());
+    let start = at.saturating_sub(60);
+    DecodeError {
+        path: path.to_owned(),
+        kind: kind.to_owned(),
+        name: String::new(),
+        reason: error.to_string(),
+        excerpt: failure::excerpt(&bytes[start.min(bytes.len())..(at + 60).min(bytes.len())]),
+    }
+}
+
+/// The position of a line and a column, both counted from 1.
+fn offset(bytes: &[u8], line: usize, column: usize) -> usize {
+    let breaks = memchr::memchr_iter(b'\n', bytes);
+    let start = match line {
+        0 | 1 => 0,
+        line => breaks.skip(line - 2).map(|at| at + 1).next().unwrap_or(0),
+    };
+    (start + column.saturating_sub(1)).min(bytes.len())
+}
+
+impl IntoFuture for RawRequest {
+    type Output = Result<Bytes, Error>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.bytes())
+    }
+}

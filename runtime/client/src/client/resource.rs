@@ -1,0 +1,342 @@
+//! `ResourceClient`: the verbs of one kind in one scope.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use http::Method;
+use serde::Serialize;
+
+use super::builder::Client;
+use super::delete::{DeleteCollectionRequest, DeleteOptions, DeleteRequest};
+use super::encoding;
+use super::list::{GetRequest, ListRequest, ListSource};
+use super::object::{ApiObject, ApiResource, Kind};
+use super::options::ListOptions;
+use super::patch::{Patch, PatchRequest};
+use super::path;
+use super::request::RawRequest;
+use super::scale::Scale;
+use super::scope::{AllNamespaces, Cluster, Namespaced, ObjectScope, Scope};
+use super::subresource::Subresource;
+use super::watch::WatchRequest;
+use super::write::WriteRequest;
+use crate::error::Error;
+
+/// Media types of metadata alone; servers that do not know them answer 406.
+pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+pub(super) const METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+/// Reads and writes the objects of one kind, in a namespace, in all of them (lists and watches only), or in the cluster.
+///
+/// Made by [`Client::namespaced`], [`Client::all_namespaces`] and [`Client::cluster`]. Cheap to clone. Each verb returns a
+/// request with its options, which is sent when it is awaited:
+///
+/// ```no_run
+/// # use apiloom_client::{AllNamespaces, Client, Error, Kind, Namespaced, ResourceClient};
+/// # async fn example<Flunder: Kind>(client: Client) -> Result<(), Error> {
+/// let flunders: ResourceClient<Flunder, Namespaced> = client.namespaced("default");
+/// let flunder = flunders.get("a").resource_version("0").await?;
+/// flunders.update(&flunder).dry_run().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// What a scope does not have does not compile:
+///
+/// ```compile_fail
+/// # use apiloom_client::{Client, Kind};
+/// # async fn example<Flunder: Kind>(client: Client) {
+/// client.all_namespaces::<Flunder>().get("a").await;
+/// # }
+/// ```
+pub struct ResourceClient<K, S> {
+    client: Client,
+    resource: ApiResource,
+    scope: S,
+    is_metadata: bool,
+    object: PhantomData<fn() -> K>,
+}
+
+impl Client {
+    /// The objects of a namespaced kind in one namespace.
+    pub fn namespaced<K: Kind>(&self, namespace: &str) -> ResourceClient<K, Namespaced> {
+        self.resource(K::api_resource(), Namespaced::new(namespace))
+    }
+
+    /// The objects of a namespaced kind in the client's default namespace.
+    pub fn default_namespaced<K: Kind>(&self) -> ResourceClient<K, Namespaced> {
+        self.namespaced(self.default_namespace())
+    }
+
+    /// The objects of a namespaced kind in all namespaces, which can be listed and watched only.
+    pub fn all_namespaces<K: Kind>(&self) -> ResourceClient<K, AllNamespaces> {
+        self.resource(K::api_resource(), AllNamespaces)
+    }
+
+    /// The objects of a kind without namespaces.
+    pub fn cluster<K: Kind>(&self) -> ResourceClient<K, Cluster> {
+        self.resource(K::api_resource(), Cluster)
+    }
+
+    /// The objects of a resource that is known at run time, decoded as `K`.
+    pub fn resource<K: ApiObject, S>(
+        &self,
+        resource: ApiResource,
+        scope: S,
+    ) -> ResourceClient<K, S> {
+        ResourceClient::new(self.clone(), resource, scope)
+    }
+}
+
+impl<K, S: Clone> Clone for ResourceClient<K, S> {
+    fn clone(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            resource: self.resource.clone(),
+            scope: self.scope.clone(),
+            is_metadata: self.is_metadata,
+            object: PhantomData,
+        }
+    }
+}
+
+impl<K, S: fmt::Debug> fmt::Debug for ResourceClient<K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResourceClient")
+            .field("resource", &self.resource)
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K, S> ResourceClient<K, S> {
+    pub(super) fn new(client: Client, resource: ApiResource, scope: S) -> Self {
+        Self {
+            client,
+            resource,
+            scope,
+            is_metadata: false,
+            object: PhantomData,
+        }
+    }
+
+    /// The client that it was made from.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Group, version, kind and resource.
+    pub fn resource(&self) -> &ApiResource {
+        &self.resource
+    }
+
+    /// The scope.
+    pub fn scope(&self) -> &S {
+        &self.scope
+    }
+}
+
+impl<K: ApiObject, S: Scope> ResourceClient<K, S> {
+    /// The same objects in one namespace.
+    pub fn in_namespace(&self, namespace: &str) -> ResourceClient<K, Namespaced> {
+        ResourceClient {
+            client: self.client.clone(),
+            resource: self.resource.clone(),
+            scope: Namespaced::new(namespace),
+            is_metadata: self.is_metadata,
+            object: PhantomData,
+        }
+    }
+
+    /// Lists the objects; awaiting it gives one answer.
+    pub fn list(&self) -> ListRequest<K> {
+        ListRequest {
+            make: self.source(),
+            options: ListOptions::default(),
+            keeps_undecodable: false,
+            is_retried: true,
+            object: PhantomData,
+        }
+    }
+
+    /// Watches the objects; awaiting it gives the stream of events.
+    pub fn watch(&self) -> WatchRequest<K> {
+        WatchRequest {
+            make: ListSource {
+                accept: self.is_metadata.then_some(METADATA),
+                ..self.source()
+            },
+            options: ListOptions::default(),
+            object: PhantomData,
+        }
+    }
+
+    fn source(&self) -> ListSource {
+        let path = path::collection(&self.resource, self.scope.namespace());
+        ListSource {
+            client: self.client.clone(),
+            path: path.map_err(|error| error.to_string()),
+            kind: self.resource.kind.to_string(),
+            accept: self.is_metadata.then_some(METADATA_LIST),
+        }
+    }
+}
+
+impl<K: ApiObject, S: ObjectScope> ResourceClient<K, S> {
+    /// Reads an object.
+    pub fn get(&self, name: &str) -> GetRequest<K> {
+        GetRequest {
+            request: self.on_object(Method::GET, name),
+            kind: self.resource.kind.to_string(),
+            object: PhantomData,
+        }
+    }
+
+    /// Creates an object. Without a name it needs a `generateName`.
+    pub fn create(&self, object: &K) -> WriteRequest<K> {
+        let path = path::collection(&self.resource, self.scope.namespace());
+        let request = RawRequest::new(self.client.clone(), Method::POST, path);
+        self.write(request, object)
+    }
+
+    /// Replaces an object. With a resourceVersion only if it is still the present one; see [`ResourceClient::update_with`].
+    pub fn update(&self, object: &K) -> WriteRequest<K> {
+        self.write(self.on_object(Method::PUT, object.name()), object)
+    }
+
+    /// Changes an object by a patch.
+    pub fn patch(&self, name: &str, patch: Patch) -> PatchRequest<K> {
+        PatchRequest::new(self.write_to(Method::PATCH, name, None), patch)
+    }
+
+    /// Sets the fields of a configuration, and removes those that this manager set before and no longer has: server-side
+    /// apply. The object is created if it does not exist.
+    ///
+    /// The configuration is any value that serializes as a part of the object; its `apiVersion`, `kind` and name are added.
+    /// Fields that are serialized are owned from then on, so a whole object is rarely a good configuration.
+    pub fn apply<C: Serialize + ?Sized>(
+        &self,
+        name: &str,
+        configuration: &C,
+        field_manager: &str,
+    ) -> PatchRequest<K> {
+        let patch = Patch::apply_encoded(self.configuration(name, configuration));
+        self.patch(name, patch).field_manager(field_manager)
+    }
+
+    /// Deletes an object.
+    pub fn delete(&self, name: &str) -> DeleteRequest<K> {
+        DeleteRequest {
+            request: self.on_object(Method::DELETE, name),
+            kind: self.resource.kind.to_string(),
+            options: DeleteOptions::default(),
+            object: PhantomData,
+        }
+    }
+
+    /// Deletes the selected objects of the namespace, or of the cluster.
+    pub fn delete_collection(&self) -> DeleteCollectionRequest<K> {
+        DeleteCollectionRequest {
+            request: {
+                let path = path::collection(&self.resource, self.scope.namespace());
+                self.shown(RawRequest::new(self.client.clone(), Method::DELETE, path))
+            },
+            kind: self.resource.kind.to_string(),
+            list: ListOptions::default(),
+            options: DeleteOptions::default(),
+            object: PhantomData,
+        }
+    }
+
+    /// Replaces the status of an object: its other fields are not changed.
+    pub fn update_status(&self, object: &K) -> WriteRequest<K> {
+        let target = self.write_to(Method::PUT, object.name(), Some("status"));
+        target.with_body(self.encoded(object))
+    }
+
+    /// Changes the status of an object by a patch.
+    pub fn patch_status(&self, name: &str, patch: Patch) -> PatchRequest<K> {
+        PatchRequest::new(self.write_to(Method::PATCH, name, Some("status")), patch)
+    }
+
+    /// Applies a configuration that has a status; see [`ResourceClient::apply`]. The object must exist.
+    pub fn apply_status<C: Serialize + ?Sized>(
+        &self,
+        name: &str,
+        configuration: &C,
+        field_manager: &str,
+    ) -> PatchRequest<K> {
+        let patch = Patch::apply_encoded(self.configuration(name, configuration));
+        self.patch_status(name, patch).field_manager(field_manager)
+    }
+
+    /// A subresource of the kind, with objects of the type `T`: for kinds with custom subresources.
+    ///
+    /// ```no_run
+    /// # use apiloom_client::{Cluster, Error, Kind, ResourceClient};
+    /// # async fn example<Machine: Kind>(machines: ResourceClient<Machine, Cluster>) -> Result<(), Error> {
+    /// let power = machines.subresource::<serde_json::Value>("power");
+    /// let is_on = power.get("a").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn subresource<T>(&self, subresource: &str) -> Subresource<T, S> {
+        Subresource::new(
+            self.client.clone(),
+            self.resource.clone(),
+            self.scope.clone(),
+            subresource,
+        )
+    }
+
+    /// The number of replicas, of a kind with the subresource `scale`.
+    pub fn scale(&self) -> Subresource<Scale, S> {
+        self.subresource("scale")
+    }
+
+    /// A request to an object.
+    fn on_object(&self, method: Method, name: &str) -> RawRequest {
+        let path = path::object(&self.resource, self.scope.namespace(), name);
+        self.shown(RawRequest::new(self.client.clone(), method, path))
+    }
+
+    /// Asks for metadata alone if this client shows no more.
+    fn shown(&self, request: RawRequest) -> RawRequest {
+        if self.is_metadata {
+            request.accept(METADATA)
+        } else {
+            request
+        }
+    }
+
+    fn write(&self, request: RawRequest, object: &K) -> WriteRequest<K> {
+        let kind = self.resource.kind.to_string();
+        WriteRequest::new(request, kind).with_body(self.encoded(object))
+    }
+
+    /// A write without a body yet, to an object or one of its subresources.
+    fn write_to(&self, method: Method, name: &str, subresource: Option<&str>) -> WriteRequest<K> {
+        let path = path::object(&self.resource, self.scope.namespace(), name);
+        let path = path.and_then(|mut path| {
+            if let Some(subresource) = subresource {
+                path::push_segment(&mut path, "subresource", subresource)?;
+            }
+            Ok(path)
+        });
+        let request = self.shown(RawRequest::new(self.client.clone(), method, path));
+        WriteRequest::new(request, self.resource.kind.to_string())
+    }
+
+    fn encoded(&self, object: &K) -> Result<bytes::Bytes, Error> {
+        encoding::object(&self.resource, object)
+    }
+
+    fn configuration<C: Serialize + ?Sized>(
+        &self,
+        name: &str,
+        configuration: &C,
+    ) -> Result<bytes::Bytes, Error> {
+        encoding::configuration(&self.resource, name, configuration)
+    }
+}

@@ -1,0 +1,226 @@
+//! Watches with scripted answers.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+
+use super::super::tests::{Pot, pots};
+use super::{Bookmark, WatchEvent, WatchStream};
+use crate::error::Error;
+use crate::scripted::{End, Script};
+
+async fn watch(script: Script) -> WatchStream<Pot> {
+    pots(script).watch().from("1").bookmarks().await.unwrap()
+}
+
+/// The events as short texts, then the error or `end`.
+async fn events(script: Script) -> Vec<String> {
+    let mut stream = watch(script).await;
+    let mut found = Vec::new();
+    while let Some(event) = stream.next().await {
+        found.push(match event {
+            Ok(WatchEvent::Added(pot)) => format!("+{}@{}", pot.name, pot.version),
+            Ok(WatchEvent::Modified(pot)) => format!("~{}@{}", pot.name, pot.version),
+            Ok(WatchEvent::Deleted(pot)) => format!("-{}@{}", pot.name, pot.version),
+            Ok(WatchEvent::Bookmark(mark)) => format!("at {}", mark.resource_version),
+            Ok(WatchEvent::Undecodable(other)) => {
+                let key = format!("{}/{}", other.namespace, other.name);
+                format!("?{key}@{} {}", other.resource_version, other.error.reason)
+            }
+            Err(error) => format!("error: {error}"),
+        });
+    }
+    assert!(stream.next().await.is_none(), "an ended stream stays ended");
+    found
+}
+
+fn pot(event: &str, name: &str, version: &str) -> String {
+    format!(
+        "{{\"type\":\"{event}\",\"object\":{}}}\n",
+        super::super::tests::pot_json(name, version)
+    )
+}
+
+#[tokio::test]
+async fn events_are_decoded_in_order() {
+    let text = [
+        pot("ADDED", "a", "2"),
+        pot("MODIFIED", "a", "3"),
+        pot("DELETED", "a", "4"),
+    ]
+    .concat();
+    let script = Script::new().pieces(&[&text], End::Clean);
+    assert_eq!(events(script.clone()).await, ["+a@2", "~a@3", "-a@4"]);
+    let sent = &script.sent()[0];
+    assert_eq!(
+        sent.uri,
+        "/apis/kitchen.example.com/v1/namespaces/ns/pots?resourceVersion=1&watch=1&allowWatchBookmarks=true"
+    );
+    assert_eq!(sent.headers["accept-encoding"], "identity");
+}
+
+#[tokio::test]
+async fn trap_16_lines_over_pieces_and_a_half_line_at_the_end() {
+    let (first, second) = (pot("ADDED", "a", "2"), pot("ADDED", "b", "3"));
+    let (begin, rest) = first.split_at(20);
+    let script = Script::new().pieces(&[begin, rest, &second[..second.len() - 5]], End::Clean);
+    assert_eq!(events(script).await, ["+a@2"]);
+    let carriage = first.replace('\n', "\r\n");
+    let script = Script::new().pieces(&[&carriage, &second[..9]], End::Broken);
+    assert_eq!(
+        events(script).await,
+        ["+a@2", "error: no answer from the server: connection reset"]
+    );
+}
+
+#[tokio::test]
+async fn trap_16_long_lines_are_decoded_up_to_the_limit() {
+    let long = "x".repeat(5 << 20);
+    let event =
+        pot("ADDED", "a", "2").replace("\"litres\"", &format!("\"note\":\"{long}\",\"litres\""));
+    let script = Script::new().pieces(&[&event], End::Clean);
+    assert_eq!(events(script).await, ["+a@2"]);
+    let script = Script::new().pieces(&[&event], End::Open);
+    let client = crate::Client::builder(script).max_watch_line_bytes(1 << 20);
+    let pots = client.build().unwrap().namespaced::<Pot>("ns");
+    let error = pots
+        .watch()
+        .await
+        .unwrap()
+        .next()
+        .await
+        .unwrap()
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("max_watch_line_bytes"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn trap_5_and_6_bookmarks_need_not_be_valid_objects() {
+    let text = concat!(
+        r#"{"type":"BOOKMARK","object":{"kind":"Pot","metadata":{"resourceVersion":"7"}}}"#,
+        "\n",
+        r#"{"type":"BOOKMARK","object":{"metadata":{"name":"","resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}},"spec":{"litres":null}}}"#,
+        "\n"
+    );
+    let mut stream = watch(Script::new().pieces(&[text], End::Clean)).await;
+    let bookmark = |version: &str, ends_initial_events| {
+        WatchEvent::<Pot>::Bookmark(Bookmark {
+            resource_version: version.to_owned(),
+            ends_initial_events,
+        })
+    };
+    assert_eq!(stream.next().await.unwrap().unwrap(), bookmark("7", false));
+    assert_eq!(stream.next().await.unwrap().unwrap(), bookmark("9", true));
+}
+
+#[tokio::test]
+async fn trap_17_an_undecodable_object_is_an_event_with_its_key() {
+    let bad = r#"{"type":"MODIFIED","object":{"metadata":{"namespace":"ns","name":"b","resourceVersion":"3"},"spec":{"litres":"many"}}}"#;
+    let nameless = r#"{"type":"ADDED","object":{"metadata":{"name":5},"spec":7}}"#;
+    let text = [
+        pot("ADDED", "a", "2"),
+        format!("{bad}\n{nameless}\n"),
+        pot("ADDED", "c", "4"),
+    ]
+    .concat();
+    let found = events(Script::new().pieces(&[&text], End::Clean)).await;
+    assert_eq!((&*found[0], &*found[3]), ("+a@2", "+c@4"));
+    assert!(
+        found[1].starts_with("?ns/b@3 invalid type: string \"many\""),
+        "{found:?}"
+    );
+    assert!(found[2].starts_with("?/@ "), "{found:?}");
+}
+
+#[tokio::test]
+async fn other_orders_and_spaces_are_decoded() {
+    let object = super::super::tests::pot_json("a", "2");
+    let text = format!(
+        "{{\"object\":{object},\"type\":\"ADDED\"}}\n{{ \"type\" : \"DELETED\", \"object\" : {object} }}\n"
+    );
+    let found = events(Script::new().pieces(&[&text], End::Clean)).await;
+    assert_eq!(found, ["+a@2", "-a@2"]);
+}
+
+#[tokio::test]
+async fn an_error_event_ends_the_stream() {
+    let gone = r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: 5 (1023)","reason":"Expired","code":410}}"#;
+    let text = format!("{gone}\n{}", pot("ADDED", "a", "2"));
+    let mut stream = watch(Script::new().pieces(&[&text], End::Clean)).await;
+    assert!(stream.next().await.unwrap().unwrap_err().is_expired());
+    assert!(stream.next().await.is_none());
+}
+
+#[tokio::test]
+async fn trap_18_a_refused_watch_has_the_code_of_http() {
+    let html = "<html><h1>502 Bad Gateway</h1></html>";
+    let script = Script::new().answer(502, html);
+    let error = pots(script).watch().await.unwrap_err();
+    assert_eq!(error.code(), Some(502));
+    assert!(error.to_string().contains("Bad Gateway"), "{error}");
+    let status = "{\n  \"kind\": \"Status\",\n  \"apiVersion\": \"v1\",\n  \"status\": \"Failure\",\n  \"reason\": \"Expired\",\n  \"code\": 410\n}";
+    let error = pots(Script::new().answer(410, status)).watch().await;
+    assert!(error.unwrap_err().is_expired());
+}
+
+#[tokio::test(start_paused = true)]
+async fn trap_18_a_body_that_is_no_watch_is_an_error() {
+    let status = "{\n  \"kind\": \"Status\",\n  \"apiVersion\": \"v1\",\n  \"status\": \"Failure\",\n  \"reason\": \"Expired\",\n  \"code\": 410\n}";
+    for end in [End::Clean, End::Open, End::Broken] {
+        let (begin, rest) = status.split_at(30);
+        let script = Script::new().pieces(&[begin, rest], end);
+        let error = watch(script).await.next().await.unwrap().unwrap_err();
+        assert!(error.is_expired(), "{end:?}: {error}");
+        let script = Script::new().pieces(&["<html>\n<p>Log", " in</p>\n"], end);
+        let error = watch(script).await.next().await.unwrap().unwrap_err();
+        assert!(matches!(error, Error::Decode(_)));
+        assert!(error.to_string().contains("Log in"), "{end:?}: {error}");
+    }
+    // The same in one line.
+    let line = status.replace('\n', "");
+    let script = Script::new().pieces(&[&line], End::Clean);
+    let error = watch(script).await.next().await.unwrap().unwrap_err();
+    assert!(error.is_expired());
+    let script = Script::new().pieces(&["<p>Log in</p>"], End::Clean);
+    assert!(watch(script).await.next().await.unwrap().is_err());
+    // A line that is no event after events.
+    let text = format!("{}what\n", pot("ADDED", "a", "2"));
+    let found = events(Script::new().pieces(&[&text], End::Open)).await;
+    assert!(
+        found[1].starts_with("error: cannot decode a Pot"),
+        "{found:?}"
+    );
+}
+
+#[tokio::test]
+async fn trap_19_compression_that_was_not_asked_for_is_an_error() {
+    let script = Script::new().answer_with(200, &[("content-encoding", "gzip")], "");
+    let error = pots(script).watch().await.unwrap_err();
+    assert!(error.to_string().contains("gzip"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn trap_20_a_watch_that_outlives_its_timeout_is_dead() {
+    let began = tokio::time::Instant::now();
+    let script = Script::new().pieces(&[&pot("ADDED", "a", "2")], End::Open);
+    let request = pots(script.clone())
+        .watch()
+        .timeout(Duration::from_secs(300));
+    let mut stream = request.await.unwrap();
+    assert!(stream.next().await.unwrap().is_ok());
+    let error = stream.next().await.unwrap().unwrap_err();
+    assert!(matches!(error, Error::Timeout(_)));
+    assert_eq!(began.elapsed().as_secs(), 330);
+    assert!(script.sent()[0].uri.contains("timeoutSeconds=300"));
+}
+
+#[tokio::test]
+async fn a_watch_is_sent_once() {
+    let script = Script::new().answer_with(429, &[("retry-after", "1")], "wait");
+    let error = pots(script.clone()).watch().await.unwrap_err();
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(1)));
+    assert_eq!(script.lines().len(), 1);
+}
