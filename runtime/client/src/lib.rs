@@ -4,7 +4,7 @@
 //! [`ResourceClient`] reads and writes the objects of one kind:
 //!
 //! ```no_run
-//! # use apiloom_client::{Client, Error, Kind};
+//! # use apiloom_client::{Client, Error, HasMetadata as _, Kind};
 //! # async fn example<Flunder: Kind>(client: Client, flunder: Flunder) -> Result<(), Error> {
 //! let flunders = client.namespaced::<Flunder>("default");
 //! flunders.create(&flunder).field_manager("example").await?;
@@ -22,6 +22,7 @@ pub mod cache;
 pub mod client;
 pub mod controller;
 pub mod error;
+pub mod object;
 mod random;
 pub mod transport;
 
@@ -33,4 +34,5 @@ pub use client::{
     Namespaced, ObjectList, Patch, ResourceClient, WatchEvent, WatchStream,
 };
 pub use error::{DecodeError, Error};
+pub use object::HasMetadata;
 pub use transport::{Body, Transport, TransportError};

@@ -6,28 +6,13 @@ use apiloom_meta::kind::SmolStr;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// An object that clients read and write. Implemented for every [`Resource`].
-///
-/// Only accessors are required, so that types of other crates can be wrapped.
-pub trait ApiObject: Serialize + DeserializeOwned + Send + Sync + 'static {
+use crate::object::HasMetadata;
+
+/// An object that clients read and write as JSON. Implemented for every [`Resource`].
+pub trait ApiObject: HasMetadata + Serialize + DeserializeOwned {
     /// Whether the JSON of the type has `apiVersion` and `kind`, as that of a dynamic object. Default false: clients add
     /// them.
     const HAS_TYPE_FIELDS: bool = false;
-
-    /// The name; empty if it has none.
-    fn name(&self) -> &str;
-    /// The namespace; empty if it has none.
-    fn namespace(&self) -> &str;
-    /// The uid; empty before the object is created.
-    fn uid(&self) -> &str;
-    /// The resourceVersion; empty before the object is created.
-    fn resource_version(&self) -> &str;
-    /// The value of a label.
-    fn label(&self, key: &str) -> Option<&str>;
-    /// The value of an annotation.
-    fn annotation(&self, key: &str) -> Option<&str>;
-    /// Whether the object waits for its finalizers, to be deleted.
-    fn is_deleting(&self) -> bool;
 }
 
 /// A kind that is known when the program is compiled. Implemented for every [`Resource`].
@@ -76,30 +61,7 @@ impl ApiResource {
     }
 }
 
-impl<K: Resource> ApiObject for K {
-    fn name(&self) -> &str {
-        self.metadata().name.as_deref().unwrap_or_default()
-    }
-    fn namespace(&self) -> &str {
-        self.metadata().namespace.as_deref().unwrap_or_default()
-    }
-    fn uid(&self) -> &str {
-        self.metadata().uid.as_deref().unwrap_or_default()
-    }
-    fn resource_version(&self) -> &str {
-        let version = self.metadata().resource_version.as_deref();
-        version.unwrap_or_default()
-    }
-    fn label(&self, key: &str) -> Option<&str> {
-        self.metadata().labels.get(key).map(String::as_str)
-    }
-    fn annotation(&self, key: &str) -> Option<&str> {
-        self.metadata().annotations.get(key).map(String::as_str)
-    }
-    fn is_deleting(&self) -> bool {
-        self.metadata().deletion_timestamp.is_some()
-    }
-}
+impl<K: Resource> ApiObject for K {}
 
 impl<K: Resource> Kind for K {
     fn api_resource() -> ApiResource {

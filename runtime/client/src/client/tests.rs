@@ -12,6 +12,7 @@ use super::{
     Propagation, ResourceClient, RetryRules, Scale,
 };
 use crate::error::Error;
+use crate::object::HasMetadata;
 use crate::scripted::{End, Script};
 use crate::transport::TransportError;
 
@@ -62,12 +63,12 @@ impl<'de> Deserialize<'de> for Pot {
     }
 }
 
-impl ApiObject for Pot {
-    fn name(&self) -> &str {
-        &self.name
-    }
+impl HasMetadata for Pot {
     fn namespace(&self) -> &str {
         "ns"
+    }
+    fn name(&self) -> &str {
+        &self.name
     }
     fn uid(&self) -> &str {
         ""
@@ -78,13 +79,12 @@ impl ApiObject for Pot {
     fn label(&self, _: &str) -> Option<&str> {
         None
     }
-    fn annotation(&self, _: &str) -> Option<&str> {
-        None
-    }
-    fn is_deleting(&self) -> bool {
-        false
+    fn owner_uids(&self) -> Vec<&str> {
+        Vec::new()
     }
 }
+
+impl ApiObject for Pot {}
 
 impl Kind for Pot {
     fn api_resource() -> ApiResource {

@@ -24,7 +24,7 @@ pub use stream::WatchStream;
 /// It is sent once: what an error means for the watch is the caller's decision, who knows where to resume.
 ///
 /// ```no_run
-/// # use apiloom_client::{AllNamespaces, Error, Kind, ResourceClient, WatchEvent};
+/// # use apiloom_client::{AllNamespaces, Error, HasMetadata as _, Kind, ResourceClient, WatchEvent};
 /// # use futures_util::StreamExt as _;
 /// # async fn example<Flunder: Kind>(flunders: ResourceClient<Flunder, AllNamespaces>) -> Result<(), Error> {
 /// let list = flunders.list().await?;

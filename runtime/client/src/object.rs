@@ -1,0 +1,43 @@
+//! The metadata of an object that clients and caches read.
+
+use apiloom_meta::Resource;
+
+/// An object with metadata. All kinds of `#[apiloom::resource]` have it; a type for kinds that are not compiled, or of
+/// another crate, implements it by itself.
+pub trait HasMetadata: Send + Sync + 'static {
+    /// The namespace; empty for a cluster-scoped object.
+    fn namespace(&self) -> &str;
+    /// The name; empty before a server generates one.
+    fn name(&self) -> &str;
+    /// The uid; empty if the server sets none.
+    fn uid(&self) -> &str;
+    /// The resourceVersion; empty if the server sets none.
+    fn resource_version(&self) -> &str;
+    /// The value of a label.
+    fn label(&self, key: &str) -> Option<&str>;
+    /// The uids of the owners, as `metadata.ownerReferences` lists them.
+    fn owner_uids(&self) -> Vec<&str>;
+}
+
+impl<K: Resource> HasMetadata for K {
+    fn namespace(&self) -> &str {
+        self.metadata().namespace.as_deref().unwrap_or_default()
+    }
+    fn name(&self) -> &str {
+        self.metadata().name.as_deref().unwrap_or_default()
+    }
+    fn uid(&self) -> &str {
+        self.metadata().uid.as_deref().unwrap_or_default()
+    }
+    fn resource_version(&self) -> &str {
+        let version = &self.metadata().resource_version;
+        version.as_deref().unwrap_or_default()
+    }
+    fn label(&self, key: &str) -> Option<&str> {
+        self.metadata().labels.get(key).map(String::as_str)
+    }
+    fn owner_uids(&self) -> Vec<&str> {
+        let owners = &self.metadata().owner_references;
+        owners.iter().map(|owner| &*owner.uid).collect()
+    }
+}
