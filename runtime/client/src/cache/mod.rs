@@ -2,16 +2,33 @@
 //!
 //! A [`Store`] holds the objects of one resource and their indexes; a [`Lister`] reads it without waiting.
 
+mod backoff;
+mod event;
+mod hub;
 mod index;
+mod informer;
 mod lister;
 mod object;
+mod queue;
+mod reflector;
 mod resource_version;
+mod source;
 mod store;
+mod subscription;
 #[cfg(test)]
 mod test_object;
 
+pub use event::Event;
+pub use hub::{CacheError, CacheState};
 pub use index::{ByLabel, ByNamespace, ByOwner, Index, LabelKey};
+pub use informer::{Informer, InformerBuilder, SyncError};
 pub use lister::{Lister, NamespaceLister, WaitError};
 pub use object::{CacheObject, ObjectKey};
+pub use reflector::ServerTraits;
 pub use resource_version::ResourceVersion;
+pub use source::{
+    ListItem, ListPage, ListRequest, ListWatch, SourceError, SourceErrorKind, Undecodable,
+    WatchItem, WatchRequest, WatchStream,
+};
 pub use store::{Change, Delta, Observed, Store};
+pub use subscription::{Handler, Subscription};

@@ -21,6 +21,7 @@ use super::index::{ByNamespace, Index, SlotChange, SlotId, StoreIndex, TypedInde
 use super::lister::Lister;
 use super::object::{CacheObject, ObjectKey};
 use super::resource_version::ResourceVersion;
+pub(super) use relist::Relist;
 
 /// A change that a store is told of.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// A list in progress. The store must not be changed before it is finished; dropping it discards it.
-pub(crate) struct Relist<T> {
+pub(in crate::cache) struct Relist<T> {
     shared: Arc<Shared<T>>,
     /// One bit for each slot whose object is as it was.
     unchanged: Vec<u64>,
@@ -45,8 +45,14 @@ impl<T: CacheObject> Relist<T> {
         word.unwrap_or_default() & (1_u64 << (slot % 64)) != 0
     }
 
+    /// Whether the store has this state of the object, so that [`Relist::put`] only marks it.
+    pub(in crate::cache) fn is_stored(&self, object: &T) -> bool {
+        let stored = self.shared.get(object.namespace(), object.name());
+        stored.is_some_and(|stored| is_same(&*stored, object))
+    }
+
     /// Adds an object of the list. The later one of two with the same key replaces the earlier one.
-    pub(crate) fn put(&mut self, object: T) {
+    pub(in crate::cache) fn put(&mut self, object: T) {
         let hash = self.shared.hash(object.namespace(), object.name());
         let stored = {
             let state = self.shared.state.read();
@@ -75,11 +81,7 @@ impl<T: CacheObject> Relist<T> {
     }
 
     /// Takes an object out of the list again.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the reflector, which follows")
-    )]
-    pub(crate) fn remove(&mut self, key: &ObjectKey) {
+    pub(in crate::cache) fn remove(&mut self, key: &ObjectKey) {
         let (namespace, name) = (&*key.namespace, &*key.name);
         let hash = self.shared.hash(namespace, name);
         let slot = self.shared.state.read().find(hash, namespace, name);
@@ -104,7 +106,7 @@ impl<T: CacheObject> Relist<T> {
 
 impl<T: CacheObject> Store<T> {
     /// Begins a list of all objects.
-    pub(crate) fn begin_relist(&self) -> Relist<T> {
+    pub(in crate::cache) fn begin_relist(&self) -> Relist<T> {
         Relist {
             shared: Arc::clone(&self.shared),
             unchanged: Vec::new(),
@@ -114,7 +116,7 @@ impl<T: CacheObject> Store<T> {
     }
 
     /// Makes the store what the list says, in one step, and returns the differences: deletions first.
-    pub(crate) fn finish_relist(
+    pub(in crate::cache) fn finish_relist(
         &mut self,
         relist: Relist<T>,
         resource_version: Option<ResourceVersion>,

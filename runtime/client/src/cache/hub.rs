@@ -1,0 +1,190 @@
+//! The store of a reflector together with the listeners of its changes: both change in one step, so that a listener can
+//! join at any time and misses nothing.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::event::Listener;
+use super::lister::Lister;
+use super::object::CacheObject;
+use super::resource_version::ResourceVersion;
+use super::source::{SourceError, Undecodable};
+use super::store::{Delta, Relist, Store};
+
+/// How a cache is doing.
+#[derive(Clone, Debug)]
+pub enum CacheState {
+    /// The first state is being read, or the cache was not started.
+    Syncing,
+    /// The server sends changes.
+    Live {
+        /// Since when.
+        since: Instant,
+    },
+    /// The last request failed, and is being repeated; the objects may be old.
+    Degraded {
+        /// The last failure.
+        error: SourceError,
+        /// Since when requests have failed.
+        since: Instant,
+    },
+}
+
+/// A problem that a cache reports and lives with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CacheError {
+    /// A request failed; it will be repeated.
+    #[error(transparent)]
+    Source(SourceError),
+    /// An object is not in the cache. Reported once for each of its states.
+    #[error(transparent)]
+    Object(Undecodable),
+}
+
+/// A function that is told of problems.
+pub(super) type OnError = Arc<dyn Fn(&CacheError) + Send + Sync>;
+
+struct Inner<T> {
+    store: Store<T>,
+    listeners: Vec<(u64, Box<dyn Listener<T>>)>,
+    next_listener: u64,
+}
+
+/// A store and its listeners.
+pub(super) struct Hub<T> {
+    inner: Mutex<Inner<T>>,
+    lister: Lister<T>,
+    state: watch::Sender<CacheState>,
+    on_error: Mutex<Option<OnError>>,
+}
+
+impl<T> fmt::Debug for Hub<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hub").finish_non_exhaustive()
+    }
+}
+
+impl<T: CacheObject> Hub<T> {
+    pub(super) fn new() -> Arc<Self> {
+        let store = Store::new();
+        let lister = store.lister();
+        Arc::new(Self {
+            inner: Mutex::new(Inner {
+                store,
+                listeners: Vec::new(),
+                next_listener: 0,
+            }),
+            lister,
+            state: watch::Sender::new(CacheState::Syncing),
+            on_error: Mutex::new(None),
+        })
+    }
+
+    pub(super) fn lister(&self) -> &Lister<T> {
+        &self.lister
+    }
+    pub(super) fn set_on_error(&self, on_error: OnError) {
+        *self.on_error.lock() = Some(on_error);
+    }
+
+    /// Adds a listener, which is made from the objects that are in the store when it joins, and from whether they are a
+    /// complete state. The result is its number.
+    pub(super) fn listen(
+        &self,
+        listener: impl FnOnce(Vec<Arc<T>>, bool) -> Box<dyn Listener<T>>,
+    ) -> u64 {
+        let mut inner = self.inner.lock();
+        let listener = listener(self.lister.list(), self.lister.is_synced());
+        let number = inner.next_listener;
+        inner.next_listener += 1;
+        inner.listeners.push((number, listener));
+        number
+    }
+    /// Removes a listener.
+    pub(super) fn unlisten(&self, number: u64) {
+        let mut inner = self.inner.lock();
+        inner.listeners.retain(|(other, _)| *other != number);
+    }
+
+    /// Announces all objects to a subscriber again.
+    pub(super) fn resync(&self, announce: impl FnOnce(Vec<Arc<T>>)) {
+        // Locked, so that no object leaves between the list and the announcement.
+        let _inner = self.inner.lock();
+        announce(self.lister.list());
+    }
+    /// Tells all listeners that no changes follow.
+    pub(super) fn close(&self) {
+        for (_, listener) in &mut self.inner.lock().listeners {
+            listener.close();
+        }
+    }
+
+    pub(super) fn begin_relist(&self) -> Relist<T> {
+        self.inner.lock().store.begin_relist()
+    }
+    pub(super) fn finish_relist(&self, relist: Relist<T>, version: Option<ResourceVersion>) {
+        let mut inner = self.inner.lock();
+        let is_initial = !self.lister.is_synced();
+        let changes = inner.store.finish_relist(relist, version);
+        for (_, listener) in &mut inner.listeners {
+            listener.on_changes(&changes, is_initial);
+        }
+        // Objects that left are dropped without the lock.
+        drop(inner);
+        drop(changes);
+    }
+    pub(super) fn apply(&self, deltas: Vec<Delta<T>>, version: Option<ResourceVersion>) {
+        let mut inner = self.inner.lock();
+        let changes = inner.store.apply(deltas, version);
+        if !changes.is_empty() {
+            for (_, listener) in &mut inner.listeners {
+                listener.on_changes(&changes, false);
+            }
+        }
+        drop(inner);
+        drop(changes);
+    }
+
+    pub(super) fn state(&self) -> watch::Receiver<CacheState> {
+        self.state.subscribe()
+    }
+    /// The server answers.
+    pub(super) fn set_live(&self) {
+        self.state.send_if_modified(|state| {
+            let is_changed = !matches!(state, CacheState::Live { .. });
+            if is_changed {
+                let since = Instant::now();
+                *state = CacheState::Live { since };
+            }
+            is_changed
+        });
+    }
+    /// A request failed.
+    pub(super) fn set_degraded(&self, error: SourceError) {
+        tracing::warn!(%error, "a list or watch failed and is repeated");
+        self.state.send_modify(|state| {
+            let since = match state {
+                CacheState::Degraded { since, .. } => *since,
+                CacheState::Syncing | CacheState::Live { .. } => Instant::now(),
+            };
+            let error = error.clone();
+            *state = CacheState::Degraded { error, since };
+        });
+        self.report(&CacheError::Source(error));
+    }
+    /// Calls the function that is told of problems.
+    pub(super) fn report(&self, error: &CacheError) {
+        let on_error = self.on_error.lock().clone();
+        let Some(on_error) = on_error else {
+            return;
+        };
+        if catch_unwind(AssertUnwindSafe(|| on_error(error))).is_err() {
+            tracing::error!(%error, "the error function of a cache panicked");
+        }
+    }
+}

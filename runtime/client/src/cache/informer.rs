@@ -1,0 +1,340 @@
+//! `Informer`: a reflector, its store, and the subscribers that share them.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::event::Event;
+use super::hub::{CacheError, CacheState, Hub};
+use super::lister::Lister;
+use super::object::CacheObject;
+use super::reflector::{Reflector, ServerTraits, Settings, Transform};
+use super::source::{ListWatch, SourceError};
+use super::subscription::{Handler, Subscription};
+
+/// How long [`Informer::shutdown`] waits for calls of handlers, before it cancels them.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(30);
+
+/// Where an informer is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    New,
+    Running,
+    Stopped,
+}
+
+/// Why a cache has no complete state yet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SyncError {
+    /// It was not started, so it reads nothing.
+    #[error("the cache of {name} was not started")]
+    NotStarted {
+        /// The name of the informer.
+        name: String,
+    },
+    /// It was shut down before.
+    #[error("the cache of {name} was shut down")]
+    Stopped {
+        /// The name of the informer.
+        name: String,
+    },
+    /// The time has passed.
+    #[error("the cache of {name} has no complete state after {limit:?}: {}", .error.as_ref().map_or_else(|| "the server has not sent all of it yet".to_owned(), ToString::to_string))]
+    TimedOut {
+        /// The name of the informer.
+        name: String,
+        /// How long it was waited for.
+        limit: Duration,
+        /// The last failure, if requests fail.
+        error: Option<SourceError>,
+    },
+}
+
+/// Builds an [`Informer`].
+pub struct InformerBuilder<T> {
+    source: Arc<dyn ListWatch<T>>,
+    name: String,
+    settings: Settings,
+    transform: Option<Transform<T>>,
+    on_error: Option<super::hub::OnError>,
+}
+
+impl<T: CacheObject> InformerBuilder<T> {
+    /// The name for errors and logs; by default `objects`.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+    /// What is known of the server; caches of one server should share it.
+    #[must_use]
+    pub fn server(mut self, server: ServerTraits) -> Self {
+        self.settings.server = server;
+        self
+    }
+    /// Number of objects of a page, where objects are listed in pages; by default 500.
+    #[must_use]
+    pub fn page_size(mut self, objects: u32) -> Self {
+        self.settings.page_size = objects.max(1);
+        self
+    }
+    /// Changes each object before it is cached, for instance to drop fields that are not needed. It is called once for
+    /// each state of an object. An object for which it fails, panics, or changes name, namespace, uid or resourceVersion
+    /// is not cached, and is reported.
+    #[must_use]
+    pub fn transform(
+        mut self,
+        transform: impl Fn(&mut T) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.transform = Some(Arc::new(transform));
+        self
+    }
+    /// Called for each failed request, and once for each state of an object that cannot be cached.
+    #[must_use]
+    pub fn on_error(mut self, on_error: impl Fn(&CacheError) + Send + Sync + 'static) -> Self {
+        self.on_error = Some(Arc::new(on_error));
+        self
+    }
+    /// The informer; it reads nothing before it is started.
+    pub fn build(self) -> Informer<T> {
+        let hub = Hub::new();
+        if let Some(on_error) = self.on_error {
+            hub.set_on_error(on_error);
+        }
+        let reflector =
+            Reflector::new(self.source, Arc::clone(&hub), self.transform, self.settings);
+        Informer {
+            shared: Arc::new(Shared {
+                name: self.name,
+                hub,
+                phase: watch::Sender::new(Phase::New),
+                tasks: Mutex::new(Tasks {
+                    reflector: Some(reflector),
+                    running: None,
+                    handlers: Vec::new(),
+                }),
+            }),
+        }
+    }
+}
+
+struct Tasks<T> {
+    /// Until the start.
+    reflector: Option<Reflector<T>>,
+    running: Option<JoinHandle<()>>,
+    handlers: Vec<JoinHandle<()>>,
+}
+
+struct Shared<T: CacheObject> {
+    name: String,
+    hub: Arc<Hub<T>>,
+    phase: watch::Sender<Phase>,
+    tasks: Mutex<Tasks<T>>,
+}
+
+impl<T: CacheObject> Drop for Shared<T> {
+    /// Without a shutdown the reflector is cancelled, and handlers end after the events that they have.
+    fn drop(&mut self) {
+        if let Some(running) = &self.tasks.get_mut().running {
+            running.abort();
+        }
+        self.hub.close();
+    }
+}
+
+/// A cache of the objects of one resource that any number of readers and subscribers share. Clones are the same informer;
+/// dropping the last one stops it.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use apiloom_client::cache::{CacheObject, Event, Informer, ListWatch};
+///
+/// # async fn example<Pod: CacheObject + std::fmt::Debug>(source: impl ListWatch<Pod>) -> Result<(), Box<dyn std::error::Error>> {
+/// let pods = Informer::builder(source).name("pods").build();
+/// let handler = pods.on_event(|event| async move {
+///     if let Event::Deleted { last, .. } = event {
+///         println!("{last:?} is gone");
+///     }
+/// });
+/// pods.start();
+/// pods.wait_for_sync(Duration::from_secs(30)).await?;
+/// println!("{} pods", pods.lister().len());
+/// pods.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Informer<T: CacheObject> {
+    shared: Arc<Shared<T>>,
+}
+
+impl<T: CacheObject> Clone for Informer<T> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<T: CacheObject> fmt::Debug for Informer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Informer")
+            .field("name", &self.shared.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: CacheObject> Informer<T> {
+    /// Begins an informer of what a source lists.
+    pub fn builder(source: impl ListWatch<T>) -> InformerBuilder<T> {
+        InformerBuilder {
+            source: Arc::new(source),
+            name: "objects".to_owned(),
+            settings: Settings::default(),
+            transform: None,
+            on_error: None,
+        }
+    }
+
+    /// The name for errors and logs.
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+    /// Reads the objects; empty before the first state is complete.
+    pub fn lister(&self) -> Lister<T> {
+        self.shared.hub.lister().clone()
+    }
+    /// How the cache is doing, for readiness checks.
+    pub fn state(&self) -> CacheState {
+        self.shared.hub.state().borrow().clone()
+    }
+    /// The same, for waiting on a change of it.
+    pub fn watch_state(&self) -> watch::Receiver<CacheState> {
+        self.shared.hub.state()
+    }
+
+    /// Subscribes to the events: first the objects that are there. It can be called at any time.
+    pub fn subscribe(&self) -> Subscription<T> {
+        let subscription = Subscription::new(Arc::clone(&self.shared.hub));
+        if self.phase() == Phase::Stopped {
+            self.shared.hub.close();
+        }
+        subscription
+    }
+    /// Calls a function for each event, in a task of its own, as [`Informer::subscribe`] delivers them. The next call
+    /// begins when the one before has ended; a call that panics is logged.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    pub fn on_event<F, Fut>(&self, on_event: F) -> Handler<T>
+    where
+        F: FnMut(Event<T>) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send,
+    {
+        self.handle(self.subscribe(), on_event)
+    }
+    /// As [`Informer::on_event`], for a subscription with other settings.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    pub fn handle<F, Fut>(&self, subscription: Subscription<T>, on_event: F) -> Handler<T>
+    where
+        F: FnMut(Event<T>) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send,
+    {
+        let (handler, task) = subscription.spawn(on_event);
+        let mut tasks = self.shared.tasks.lock();
+        tasks.handlers.retain(|task| !task.is_finished());
+        tasks.handlers.push(task);
+        handler
+    }
+
+    /// Starts to read. Does nothing if it runs already, or was shut down.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    pub fn start(&self) {
+        let mut tasks = self.shared.tasks.lock();
+        if let Some(reflector) = tasks.reflector.take() {
+            tasks.running = Some(tokio::spawn(reflector.run()));
+            self.shared.phase.send_replace(Phase::Running);
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        *self.shared.phase.borrow()
+    }
+
+    /// Waits until the first state is complete.
+    ///
+    /// # Errors
+    /// If it was not started, was shut down, or the time has passed.
+    pub async fn wait_for_sync(&self, limit: Duration) -> Result<(), SyncError> {
+        let lister = self.shared.hub.lister();
+        let mut phase = self.shared.phase.subscribe();
+        let name = || self.shared.name.clone();
+        if self.phase() == Phase::New {
+            return Err(SyncError::NotStarted { name: name() });
+        }
+        let synced = async {
+            tokio::select! {
+                biased;
+                () = lister.wait_until(|| lister.is_synced()) => Ok(()),
+                _ = phase.wait_for(|phase| *phase == Phase::Stopped) => {
+                    Err(SyncError::Stopped { name: name() })
+                }
+            }
+        };
+        timeout(limit, synced).await.unwrap_or_else(|_| {
+            let error = match self.state() {
+                CacheState::Degraded { error, .. } => Some(error),
+                CacheState::Syncing | CacheState::Live { .. } => None,
+            };
+            Err(SyncError::TimedOut {
+                name: name(),
+                limit,
+                error,
+            })
+        })
+    }
+
+    /// Stops reading, lets handlers work off the events that they have, and returns when their last call has ended. Calls
+    /// that take longer than 30 s are cancelled.
+    pub async fn shutdown(&self) {
+        self.shutdown_within(SHUTDOWN_LIMIT).await;
+    }
+
+    /// As [`Informer::shutdown`], with another limit for the handlers.
+    pub async fn shutdown_within(&self, limit: Duration) {
+        let (running, mut handlers) = {
+            let mut tasks = self.shared.tasks.lock();
+            tasks.reflector = None;
+            let handlers = std::mem::take(&mut tasks.handlers);
+            (tasks.running.take(), handlers)
+        };
+        self.shared.phase.send_replace(Phase::Stopped);
+        if let Some(running) = running {
+            running.abort();
+            // It was cancelled, or has panicked, which was logged; either way it has ended.
+            let _ = running.await;
+        }
+        self.shared.hub.close();
+        if timeout(limit, join_all(&mut handlers)).await.is_err() {
+            let late = handlers.iter().filter(|task| !task.is_finished()).count();
+            tracing::warn!(name = self.shared.name, late, "handlers are cancelled");
+            handlers.retain(|task| !task.is_finished());
+            for task in &handlers {
+                task.abort();
+            }
+            join_all(handlers).await;
+        }
+    }
+}

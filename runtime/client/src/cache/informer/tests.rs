@@ -1,0 +1,466 @@
+//! Subscribers of informers: what they see, when they join and leave, and how informers start and stop.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use futures_util::FutureExt;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::cache::ResourceVersion;
+use crate::cache::reflector::script::Script;
+use crate::cache::store::{Delta, Observed};
+use crate::cache::test_object::{Pod, pod};
+
+/// An informer whose server follows a script, with streaming lists.
+fn informer(answers: &[&str]) -> (Informer<Pod>, Arc<Script>) {
+    let script = Script::new(answers.iter().map(|answer| (*answer).to_owned()));
+    let informer = Informer::builder(Arc::clone(&script)).name("pods").build();
+    (informer, script)
+}
+
+fn text(event: &Event<Pod>) -> String {
+    match event {
+        Event::Added { object, initial } => {
+            let mark = if *initial { "*" } else { "" };
+            format!("+{}@{}{mark}", object.name, object.version)
+        }
+        Event::Updated { old, new } => format!("~{}@{}>{}", new.name, old.version, new.version),
+        Event::Resync { object } => format!("={}@{}", object.name, object.version),
+        Event::Deleted { last, observed } => {
+            let mark = if *observed == Observed::Seen { "" } else { "?" };
+            format!("-{}@{}{mark}", last.name, last.version)
+        }
+        Event::Synced => "synced".to_owned(),
+    }
+}
+
+/// The events that are there now.
+fn ready(subscription: &mut Subscription<Pod>) -> String {
+    let mut texts = Vec::new();
+    while let Some(Some(event)) = subscription.next().now_or_never() {
+        texts.push(text(&event));
+    }
+    texts.join(" ")
+}
+
+fn apply(informer: &Informer<Pod>, deltas: Vec<Delta<Pod>>) {
+    informer.shared.hub.apply(deltas, ResourceVersion::new("9"));
+}
+
+/// A complete state, as a list that was read.
+fn replace(informer: &Informer<Pod>, pods: Vec<Pod>) {
+    let hub = &informer.shared.hub;
+    let mut relist = hub.begin_relist();
+    for pod in pods {
+        relist.put(pod);
+    }
+    hub.finish_relist(relist, ResourceVersion::new("9"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_those_of_the_server() {
+    let (informer, _) = informer(&[
+        "+a@1 +b@2 end@5 wait=2 ~a@6 wait=2 -b@7 +c@8 wait=2 410",
+        "+a@6 end@9",
+    ]);
+    let mut subscription = informer.subscribe();
+    informer.start();
+    informer
+        .wait_for_sync(Duration::from_secs(5))
+        .await
+        .expect("synced");
+    assert_eq!(ready(&mut subscription), "+a@1* +b@2* synced");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(ready(&mut subscription), "~a@1>6 -b@7");
+    assert_eq!(ready(&mut informer.subscribe()), "+a@6* synced");
+}
+
+#[tokio::test]
+async fn pending_events_of_an_object_are_combined() {
+    let (informer, _) = informer(&[]);
+    replace(&informer, vec![pod("a", 1), pod("b", 1), pod("c", 1)]);
+    let mut subscription = informer.subscribe();
+    assert_eq!(ready(&mut subscription), "+a@1* +b@1* +c@1* synced");
+    apply(
+        &informer,
+        vec![
+            pod("a", 2).put(),
+            pod("a", 3).put(),
+            pod("new", 4).put(),
+            pod("new", 5).put(),
+            Delta::Delete(pod("b", 6)),
+            pod("b", 7).put(),
+            pod("b", 8).put(),
+            pod("short", 9).put(),
+            Delta::Delete(pod("short", 10)),
+            pod("c", 11).put(),
+            Delta::Delete(pod("c", 12)),
+        ],
+    );
+    assert_eq!(subscription.backlog(), 4);
+    assert_eq!(ready(&mut subscription), "~a@1>3 +new@5 -b@6 +b@8 -c@12");
+    // Deleted, replaced and deleted again: the subscriber knew only the first one.
+    apply(
+        &informer,
+        vec![
+            Delta::Delete(pod("a", 20)),
+            pod("a", 21).uid("other").put(),
+            Delta::Delete(pod("a", 22).uid("other")),
+        ],
+    );
+    assert_eq!(ready(&mut subscription), "-a@20");
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_are_announced_again_at_intervals() {
+    let (informer, _) = informer(&[]);
+    replace(&informer, vec![pod("a", 1), pod("b", 1)]);
+    let mut subscription = informer.subscribe().resync(Duration::from_secs(60));
+    assert_eq!(ready(&mut subscription), "+a@1* +b@1* synced");
+    let first = subscription.next().await.expect("an event");
+    assert_eq!(text(&first), "=a@1");
+    // A change takes the place of an announcement.
+    apply(&informer, vec![pod("b", 2).put()]);
+    assert_eq!(ready(&mut subscription), "~b@1>2");
+}
+
+#[tokio::test]
+async fn trap_25_the_store_shows_an_event_when_it_is_handled() {
+    let (informer, _) = informer(&[]);
+    let (done, mut finished) = mpsc::unbounded_channel();
+    let lister = informer.lister();
+    let last = Arc::new(AtomicUsize::new(0));
+    let _handler = informer.on_event({
+        let last = Arc::clone(&last);
+        move |event| {
+            let (lister, last, done) = (lister.clone(), Arc::clone(&last), done.clone());
+            async move {
+                let Some(object) = event.object() else { return };
+                let version: usize = object.version.parse().expect("a number");
+                let stored = lister.get("default", "a").expect("the object is stored");
+                let stored: usize = stored.version.parse().expect("a number");
+                assert!(stored >= version, "{stored} before {version}");
+                assert!(
+                    last.swap(version, Ordering::SeqCst) < version,
+                    "out of order"
+                );
+                if version == 500 {
+                    done.send(()).expect("the test waits");
+                }
+            }
+        }
+    });
+    for version in 1..=500 {
+        apply(&informer, vec![pod("a", version).put()]);
+        tokio::task::yield_now().await;
+    }
+    finished.recv().await.expect("all versions in order");
+}
+
+#[tokio::test]
+async fn trap_26_a_blocked_handler_delays_no_other_and_its_backlog_is_bounded() {
+    let (informer, _) = informer(&[]);
+    let mut blocked = informer.on_event(|_| pending());
+    let (sender, mut events) = mpsc::unbounded_channel();
+    let _other = informer.on_event(move |event| {
+        sender.send(text(&event)).expect("the test reads");
+        async {}
+    });
+    replace(
+        &informer,
+        (0..10).map(|n| pod(&format!("p{n}"), 1)).collect(),
+    );
+    for _ in 0..11 {
+        events.recv().await.expect("an event");
+    }
+    assert!(blocked.synced().now_or_never().is_none());
+    for version in 2..2000_u64 {
+        let short = format!("short-{version}");
+        let changed = pod(&format!("p{}", version % 10), version);
+        apply(
+            &informer,
+            vec![
+                changed.put(),
+                pod(&short, version).put(),
+                Delta::Delete(pod(&short, version)),
+            ],
+        );
+        assert!(blocked.backlog() <= 10, "{}", blocked.backlog());
+        // The other one sees the change at once.
+        assert!(events.recv().await.expect("an event").starts_with('~'));
+    }
+    replace(&informer, Vec::new());
+    assert!(blocked.backlog() <= 10);
+}
+
+/// What a subscriber knows must follow from the events alone.
+fn follow(known: &mut BTreeMap<String, Pod>, event: Event<Pod>) {
+    match event {
+        Event::Added { object, .. } => {
+            let before = known.insert(object.name.clone(), (*object).clone());
+            assert_eq!(before, None, "added twice");
+        }
+        Event::Updated { old, new } => {
+            let before = known.insert(new.name.clone(), (*new).clone());
+            assert_eq!(before.as_ref(), Some(&*old), "lost an update");
+        }
+        Event::Deleted { last, .. } => {
+            assert!(known.remove(&last.name).is_some(), "deleted twice");
+        }
+        Event::Resync { object } => assert_eq!(known.get(&object.name), Some(&*object)),
+        Event::Synced => {}
+    }
+}
+
+/// Subscribers join and read while a thread writes.
+#[test]
+fn trap_27_subscribers_that_join_late_lose_nothing_and_see_nothing_twice() {
+    let (informer, _) = informer_without_runtime();
+    let is_done = AtomicBool::new(false);
+    let joined = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let subscribers: Vec<_> = (0..3)
+            .map(|seed| {
+                let (informer, is_done, joined) = (&informer, &is_done, &joined);
+                scope.spawn(move || {
+                    let mut random = fastrand::Rng::with_seed(seed);
+                    let mut rounds = 0;
+                    loop {
+                        let was_done = is_done.load(Ordering::SeqCst);
+                        let mut subscription = informer.subscribe();
+                        joined.fetch_add(1, Ordering::SeqCst);
+                        let mut known = BTreeMap::new();
+                        let mut is_initial = true;
+                        for _ in 0..random.usize(1..2000) {
+                            let Some(Some(event)) = subscription.next().now_or_never() else {
+                                thread::yield_now();
+                                continue;
+                            };
+                            if let Event::Added { initial, .. } = &event {
+                                assert!(is_initial || !initial, "initial behind the mark");
+                            }
+                            is_initial &= !matches!(event, Event::Synced);
+                            follow(&mut known, event);
+                        }
+                        rounds += 1;
+                        if was_done && rounds > 3 {
+                            while let Some(Some(event)) = subscription.next().now_or_never() {
+                                follow(&mut known, event);
+                            }
+                            return known;
+                        }
+                    }
+                })
+            })
+            .collect();
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut live: BTreeMap<String, Pod> = BTreeMap::new();
+        let mut version = 0;
+        // Writing goes on until each subscriber has joined several times.
+        while version < 20_000 || joined.load(Ordering::SeqCst) < 20 {
+            version += 1;
+            let name = format!("p{}", random.u8(0..20));
+            let changed = pod(&name, version).uid(if random.bool() { "u" } else { "v" });
+            if version % 500 == 0 {
+                live.retain(|_, _| random.bool());
+                replace(&informer, live.values().cloned().collect());
+            } else if random.u8(0..3) == 0 {
+                live.remove(&name);
+                apply(&informer, vec![Delta::Delete(changed)]);
+            } else {
+                live.insert(name, changed.clone());
+                apply(&informer, vec![changed.put()]);
+            }
+        }
+        is_done.store(true, Ordering::SeqCst);
+        for subscriber in subscribers {
+            assert_eq!(subscriber.join().expect("no assertion fails"), live);
+        }
+    });
+}
+
+fn informer_without_runtime() -> (Informer<Pod>, Arc<Script>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime");
+    let _entered = runtime.enter();
+    informer(&[])
+}
+
+#[tokio::test]
+async fn trap_27_synced_comes_after_the_last_initial_object() {
+    let (informer, _) = informer(&[]);
+    replace(
+        &informer,
+        (0..100).map(|n| pod(&format!("p{n}"), 1)).collect(),
+    );
+    let count = Arc::new(AtomicUsize::new(0));
+    let mut handler = informer.on_event({
+        let count = Arc::clone(&count);
+        move |event| {
+            let count = Arc::clone(&count);
+            async move {
+                tokio::task::yield_now().await;
+                if let Event::Added { initial: true, .. } = event {
+                    count.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        }
+    });
+    assert!(handler.synced().await);
+    assert_eq!(count.load(Ordering::SeqCst), 100);
+}
+
+#[tokio::test]
+async fn trap_28_a_subscriber_is_woken_after_an_object_came_and_went() {
+    let (informer, _) = informer(&[]);
+    replace(&informer, Vec::new());
+    let mut subscription = informer.subscribe();
+    assert_eq!(ready(&mut subscription), "synced");
+    let reading = tokio::spawn(async move { subscription.next().await });
+    tokio::task::yield_now().await;
+    // The object is gone when the subscriber looks.
+    apply(
+        &informer,
+        vec![pod("a", 1).put(), Delta::Delete(pod("a", 2))],
+    );
+    for _ in 0..5 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!reading.is_finished());
+    apply(&informer, vec![pod("b", 3).put()]);
+    let event = reading.await.expect("no panic").expect("an event");
+    assert_eq!(text(&event), "+b@3");
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_is_called_for_the_next_event() {
+    let (informer, _) = informer(&[]);
+    let (sender, mut events) = mpsc::unbounded_channel();
+    let _handler = informer.on_event(move |event| {
+        let sender = sender.clone();
+        async move {
+            sender.send(text(&event)).expect("the test reads");
+            assert!(!text(&event).starts_with("+a"), "of the handler");
+        }
+    });
+    replace(&informer, vec![pod("a", 1), pod("b", 1)]);
+    assert_eq!(events.recv().await.as_deref(), Some("+a@1*"));
+    assert_eq!(events.recv().await.as_deref(), Some("+b@1*"));
+}
+
+#[tokio::test]
+async fn a_handler_that_is_dropped_is_not_called_any_more() {
+    let (informer, _) = informer(&[]);
+    let (sender, mut events) = mpsc::unbounded_channel();
+    let handler = informer.on_event(move |event| {
+        let _ = sender.send(text(&event));
+        async {}
+    });
+    replace(&informer, vec![pod("a", 1)]);
+    assert_eq!(events.recv().await.as_deref(), Some("+a@1*"));
+    assert_eq!(events.recv().await.as_deref(), Some("synced"));
+    apply(&informer, vec![pod("a", 2).put()]);
+    drop(handler);
+    apply(&informer, vec![pod("a", 3).put()]);
+    // The task ends, and with it the sender.
+    assert_eq!(events.recv().await, None);
+    assert_eq!(Handle::current().metrics().num_alive_tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn trap_35_no_handler_is_called_after_the_shutdown_and_no_task_remains() {
+    let (informer, script) = informer(&["+a@1 +b@2 end@5 wait=1 ~a@6"]);
+    let calls = Arc::new(AtomicUsize::new(0));
+    let is_inside = Arc::new(AtomicBool::new(false));
+    let _slow = informer.on_event({
+        let (calls, is_inside) = (Arc::clone(&calls), Arc::clone(&is_inside));
+        move |_| {
+            let (calls, is_inside) = (Arc::clone(&calls), Arc::clone(&is_inside));
+            async move {
+                is_inside.store(true, Ordering::SeqCst);
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                calls.fetch_add(1, Ordering::SeqCst);
+                is_inside.store(false, Ordering::SeqCst);
+            }
+        }
+    });
+    let _stuck = informer.on_event(|_| pending());
+    informer.start();
+    informer
+        .wait_for_sync(Duration::from_secs(5))
+        .await
+        .expect("synced");
+    informer.shutdown().await;
+    // Both objects and the mark, which were there when the shutdown began.
+    assert_eq!(calls.load(Ordering::SeqCst), 3);
+    assert!(!is_inside.load(Ordering::SeqCst));
+    assert_eq!(Handle::current().metrics().num_alive_tasks(), 0);
+    assert_eq!(script.requests.lock().len(), 1);
+
+    let error = informer.wait_for_sync(Duration::from_secs(5)).await;
+    assert_eq!(error, Ok(()), "the state is complete, and remains readable");
+    assert_eq!(informer.lister().len(), 2);
+    informer.start();
+    informer.shutdown().await;
+    assert_eq!(script.requests.lock().len(), 1);
+    assert_eq!(
+        informer
+            .subscribe()
+            .next()
+            .await
+            .map(|event| text(&event))
+            .as_deref(),
+        Some("+a@1*")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn trap_36_the_life_of_an_informer_has_defined_results() {
+    let limit = Duration::from_secs(5);
+    // Not started.
+    let (new, script) = informer(&["+a@1 end@5"]);
+    let mut subscription = new.subscribe();
+    let error = new.wait_for_sync(limit).await.unwrap_err();
+    assert_eq!(error.to_string(), "the cache of pods was not started");
+    drop(new);
+    assert!(subscription.next().await.is_none());
+    assert_eq!(script.requests.lock().len(), 0);
+
+    // Started twice, and dropped.
+    let (twice, script) = informer(&["+a@1 end@5", "+a@1 end@5"]);
+    twice.start();
+    twice.clone().start();
+    twice.wait_for_sync(limit).await.expect("synced");
+    assert_eq!(script.requests.lock().len(), 1);
+    drop(twice);
+    tokio::task::yield_now().await;
+    assert_eq!(Handle::current().metrics().num_alive_tasks(), 0);
+
+    // Shut down before it is synced, while a task waits for that.
+    let (stopped, _) = informer(&[]);
+    stopped.start();
+    let waiting = tokio::spawn({
+        let stopped = stopped.clone();
+        async move { stopped.wait_for_sync(limit).await }
+    });
+    tokio::task::yield_now().await;
+    stopped.shutdown().await;
+    let error = waiting.await.expect("no panic").unwrap_err();
+    assert_eq!(error.to_string(), "the cache of pods was shut down");
+
+    // A server that refuses.
+    let (refused, _) = informer(&["403", "403", "403", "403", "403", "403", "403", "403"]);
+    refused.start();
+    let error = refused.wait_for_sync(limit).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the cache of pods has no complete state after 5s: 403"
+    );
+    assert!(matches!(refused.state(), CacheState::Degraded { .. }));
+}

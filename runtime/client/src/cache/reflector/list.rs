@@ -1,0 +1,95 @@
+//! A list, page by page.
+
+use super::{Reflector, response};
+use crate::cache::object::CacheObject;
+use crate::cache::resource_version::ResourceVersion;
+use crate::cache::source::{ListItem, ListRequest, SourceError, SourceErrorKind};
+use crate::cache::store::Relist;
+
+impl<T: CacheObject> Reflector<T> {
+    /// Reads the whole state into the store.
+    pub(super) async fn page_list(&mut self) -> Result<(), SourceError> {
+        let first = self.try_page_list().await;
+        match first {
+            // Once more, for the most recent state, which every server has.
+            Err(error) if self.is_of_version(&error) => self.try_page_list().await,
+            result => result,
+        }
+    }
+
+    async fn try_page_list(&mut self) -> Result<(), SourceError> {
+        let version = self.position.of_list();
+        // A limit makes a server read its storage instead of its cache, and makes the version exact.
+        let is_exact = !matches!(&*version, "" | "0") && !self.is_paged;
+        let limit = (!is_exact).then_some(self.page_size);
+        let mut request = ListRequest {
+            resource_version: version.clone(),
+            limit,
+            continue_token: None,
+        };
+        let mut relist = self.begin_list();
+        loop {
+            let is_first = request.continue_token.is_none();
+            let page = match response(self.source.list(request.clone())).await {
+                Ok(page) => page,
+                // The state of the first page is gone: all objects at once are one state again.
+                Err(error) if error.kind == SourceErrorKind::Expired && !is_first => {
+                    tracing::debug!("a list expired between its pages; all objects are listed");
+                    relist = self.begin_list();
+                    request = ListRequest {
+                        resource_version: version.clone(),
+                        limit: None,
+                        continue_token: None,
+                    };
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            for item in page.items {
+                self.add(&mut relist, item);
+            }
+            let Some(token) = page.continue_token else {
+                self.finish_list(relist, &page.resource_version);
+                return Ok(());
+            };
+            self.is_paged |= version == "0";
+            request = ListRequest {
+                resource_version: String::new(),
+                limit,
+                continue_token: Some(token),
+            };
+        }
+    }
+
+    pub(super) fn begin_list(&mut self) -> Relist<T> {
+        self.decoder.begin_list();
+        self.hub.begin_relist()
+    }
+
+    /// Adds an item to a list.
+    pub(super) fn add(&mut self, relist: &mut Relist<T>, item: ListItem<T>) {
+        let result = match item {
+            // The stored object was transformed already.
+            ListItem::Object(object) if relist.is_stored(&object) => Ok(object),
+            ListItem::Object(object) => self.decoder.transform(object),
+            ListItem::Undecodable(object) => Err(object),
+        };
+        match result {
+            Ok(object) => relist.put(object),
+            Err(object) => {
+                // In a streaming list an earlier state of it may be there.
+                if let Some(key) = &object.key {
+                    relist.remove(key);
+                }
+                self.decoder.reject_in_list(object);
+            }
+        }
+    }
+
+    pub(super) fn finish_list(&mut self, relist: Relist<T>, version: &str) {
+        self.decoder.finish_list();
+        self.position.set(version);
+        self.hub
+            .finish_relist(relist, ResourceVersion::new(version));
+    }
+}
