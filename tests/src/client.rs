@@ -116,6 +116,21 @@ fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     value.unwrap_or_default()
 }
 
+/// Reads a complete response.
+async fn read(response: http::Response<Incoming>) -> Result<Answer, String> {
+    let (parts, body) = response.into_parts();
+    let body = tokio::time::timeout(PATIENCE, body.collect())
+        .await
+        .expect("no body in time")
+        .map_err(|error| error.to_string())?
+        .to_bytes();
+    Ok(Answer {
+        code: parts.status.as_u16(),
+        headers: parts.headers,
+        body,
+    })
+}
+
 impl Answer {
     /// The body as JSON.
     pub fn json(&self) -> Value {
@@ -237,18 +252,7 @@ impl Client {
         body: impl Into<Bytes>,
     ) -> Result<Answer, String> {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
-        let answer = self.send(method, path, headers, body.into()).await?;
-        let (parts, body) = answer.into_parts();
-        let body = tokio::time::timeout(PATIENCE, body.collect())
-            .await
-            .expect("no body in time")
-            .map_err(|error| error.to_string())?
-            .to_bytes();
-        Ok(Answer {
-            code: parts.status.as_u16(),
-            headers: parts.headers,
-            body,
-        })
+        read(self.send(method, path, headers, body.into()).await?).await
     }
 
     /// GET.
@@ -389,6 +393,37 @@ impl Client {
         let role = tokio_tungstenite::tungstenite::protocol::Role::Client;
         let socket = WebSocket::from_raw_socket(TokioIo::new(upgraded), role, None).await;
         (code, headers, Some(socket))
+    }
+
+    /// Sends a CONNECT with this `:protocol` over HTTP/2 (none if empty). Returns the response, and with 200 the connection.
+    pub async fn connect_over_http2(
+        &self,
+        path: &str,
+        protocol: &str,
+        headers: &[(&str, &str)],
+    ) -> (Answer, Option<WebSocket>) {
+        // The server must have told its settings.
+        self.get("/version").await;
+        let mut request = Request::connect(format!("{}{path}", self.url));
+        if !protocol.is_empty() {
+            request = request.extension(hyper::ext::Protocol::from(protocol));
+        }
+        if !self.token.is_empty() {
+            request = request.header("authorization", format!("Bearer {}", self.token));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::default()).unwrap();
+        let answer = tokio::time::timeout(PATIENCE, self.http.request(request));
+        let mut response = answer.await.expect("no answer in time").unwrap();
+        let mut socket = None;
+        if response.status() == 200 {
+            let upgraded = hyper::upgrade::on(&mut response).await.unwrap();
+            let role = tokio_tungstenite::tungstenite::protocol::Role::Client;
+            socket = Some(WebSocket::from_raw_socket(TokioIo::new(upgraded), role, None).await);
+        }
+        (read(response).await.unwrap(), socket)
     }
 
     /// The token that the client sends.

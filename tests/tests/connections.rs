@@ -154,6 +154,34 @@ impl Post<'_> {
     }
 }
 
+/// A tunnel would reach every address that the server can reach.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connect_over_http1_opens_no_tunnel() {
+    let server = Server::start(&["--storage-backend=memory"]);
+    let authorization = format!("authorization: Bearer {}", token(&server));
+    for target in [address(&server), "/version", "https://x/version"] {
+        let mut stream = connect(address(&server), server.data_dir(), b"http/1.1")
+            .await
+            .unwrap();
+        let upgrade = "connection: upgrade\r\nupgrade: websocket";
+        let head = format!(
+            "CONNECT {target} HTTP/1.1\r\nhost: x\r\n{authorization}\r\n{upgrade}\r\n\r\nGET /version HTTP/1.1\r\nhost: x\r\n{authorization}\r\nconnection: close\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        // hyper ends a connection without close_notify if it was asked for an upgrade, even if it was refused.
+        let _ = stream.read_to_end(&mut answer).await;
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{target}: {answer}");
+        assert!(
+            answer.contains("CONNECT is supported only over HTTP/2"),
+            "{target}: {answer}"
+        );
+        // The connection is still one of HTTP.
+        assert!(answer.contains("HTTP/1.1 200 OK"), "{target}: {answer}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_reaches_a_client_that_sends_its_whole_body_first() {
     let server = Server::start(&["--storage-backend=memory"]);

@@ -1,5 +1,10 @@
 //! Subresources that open streams: over HTTP, over WebSocket, and to another server.
 
+use std::time::Duration;
+
+use apiloom_tests::WebSocket;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -10,8 +15,11 @@ use crate::*;
 on_each_backend![
     c_109_connect_refuses_a_dry_run,
     a_stream_is_sent_as_it_is_made_and_breaks_off_with_the_server,
+    a_websocket_is_running_until_it_ends,
     a_panic_ends_its_own_stream_only,
     a_console_speaks_the_channels_of_kubectl,
+    a_connect_opens_nothing_but_a_websocket,
+    a_websocket_over_http2_brings_its_token_as_a_protocol,
     a_proxy_forwards_the_rest_of_the_path,
     a_stream_has_its_verbs_and_its_object,
 ];
@@ -61,19 +69,7 @@ async fn a_stream_is_sent_as_it_is_made_and_breaks_off_with_the_server(on: Backe
             Some(&*format!("a does {number}"))
         );
     }
-    let metrics = client.get("/metrics").await.text();
-    let line = r#"subresource="log",scope="resource",component="apiserver"} 1"#;
-    let is_running = |line_of: &str| {
-        line_of.starts_with("apiserver_longrunning_requests") && line_of.contains(line)
-    };
-    assert!(
-        metrics.lines().any(is_running),
-        "{:#?}",
-        metrics
-            .lines()
-            .filter(|line| line.contains("longrunning"))
-            .collect::<Vec<_>>()
-    );
+    assert_eq!(running(&client, "log").await, 1);
     // The stream is broken off: a clean end would say that there is no more.
     let (_, end) = tokio::join!(
         async { tokio::task::block_in_place(|| server.stop()) },
@@ -87,6 +83,41 @@ async fn a_stream_is_sent_as_it_is_made_and_breaks_off_with_the_server(on: Backe
         }
     );
     assert!(end.is_err(), "{end:?}");
+}
+
+/// How many streams of a subresource are running, according to the metrics.
+async fn running(client: &Client, subresource: &str) -> usize {
+    let metrics = client.get("/metrics").await.text();
+    let labels =
+        format!(r#"subresource="{subresource}",scope="resource",component="apiserver"}} "#);
+    let mut lines = metrics
+        .lines()
+        .filter(|line| line.starts_with("apiserver_longrunning_requests"));
+    lines
+        .find_map(|line| line.split_once(&labels))
+        .map_or(0, |(_, count)| count.parse().unwrap())
+}
+
+async fn a_websocket_is_running_until_it_ends(on: Backend) {
+    let (server, client) = start(on, "").await;
+    let http1 = Client::of_http1(server.server().kubeconfig());
+    let (_, _, first) = http1.websocket(CONSOLE, &[PROTOCOLS]).await;
+    let (_, second) = over_http2(&client, CONSOLE, &[PROTOCOLS]).await;
+    let mut sockets = [first.unwrap(), second.unwrap()];
+    for socket in &mut sockets {
+        assert_eq!(socket.next().await.unwrap().unwrap(), channel(1, b""));
+    }
+    assert_eq!(running(&client, "console").await, 2);
+    for (socket, rest) in sockets.into_iter().zip([1, 0]) {
+        drop(socket);
+        let is_counted = async {
+            while running(&client, "console").await != rest {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let is_counted = tokio::time::timeout(Duration::from_secs(30), is_counted).await;
+        is_counted.expect("the stream has ended");
+    }
 }
 
 async fn a_panic_ends_its_own_stream_only(on: Backend) {
@@ -122,20 +153,31 @@ fn channel(number: u8, bytes: &[u8]) -> Message {
 async fn a_console_speaks_the_channels_of_kubectl(on: Backend) {
     let (server, client) = start(on, "").await;
     let http1 = Client::of_http1(server.server().kubeconfig());
-    for (protocol, end) in [
-        (PROTOCOLS, channel(255, &[0])),
-        (
-            ("sec-websocket-protocol", "v4.channel.k8s.io"),
-            channel(0, b""),
-        ),
+    let v4 = ("sec-websocket-protocol", "v4.channel.k8s.io");
+    for (protocol, end, is_http2) in [
+        (PROTOCOLS, channel(255, &[0]), false),
+        (v4, channel(0, b""), false),
+        (PROTOCOLS, channel(255, &[0]), true),
+        (v4, channel(0, b""), true),
     ] {
         let path = format!("{CONSOLE}?banner=hello");
-        let (code, headers, socket) = http1.websocket(&path, &[protocol]).await;
         let first = protocol.1.split(',').next().unwrap();
-        assert_eq!(
-            (code, headers["sec-websocket-protocol"].as_bytes()),
-            (101, first.as_bytes())
-        );
+        let socket = if is_http2 {
+            let (answer, socket) = over_http2(&client, &path, &[protocol]).await;
+            assert_eq!(
+                (answer.code, answer.header("sec-websocket-protocol")),
+                (200, first)
+            );
+            assert_eq!(answer.header("sec-websocket-accept"), "");
+            socket
+        } else {
+            let (code, headers, socket) = http1.websocket(&path, &[protocol]).await;
+            assert_eq!(
+                (code, headers["sec-websocket-protocol"].as_bytes()),
+                (101, first.as_bytes())
+            );
+            socket
+        };
         let mut socket = socket.unwrap();
         let large = vec![b'x'; 100_000];
         assert_eq!(socket.next().await.unwrap().unwrap(), channel(1, b"hello"));
@@ -162,6 +204,92 @@ async fn a_console_speaks_the_channels_of_kubectl(on: Backend) {
     let unknown = ("sec-websocket-protocol", "v9.channel.k8s.io");
     let (code, ..) = http1.websocket(CONSOLE, &[unknown]).await;
     assert_eq!(code, 400);
+    let (answer, _) = over_http2(&client, CONSOLE, &[unknown]).await;
+    let message = "none of the requested subprotocols is supported, which are: v5.channel.k8s.io, v4.channel.k8s.io";
+    check_failure(&answer, 400, "BadRequest", message, Value::Null);
+}
+
+/// Requests WebSocket over HTTP/2.
+async fn over_http2(
+    client: &Client,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> (Answer, Option<WebSocket>) {
+    let headers = [&[("sec-websocket-version", "13")], headers].concat();
+    client.connect_over_http2(path, "websocket", &headers).await
+}
+
+/// hyper makes a tunnel of every 2xx response to a CONNECT.
+async fn a_connect_opens_nothing_but_a_websocket(on: Backend) {
+    let (_server, client) = start(on, "").await;
+    let message = "CONNECT is supported only for subresources that serve WebSocket: use GET";
+    let machine = format!("{MACHINES}/a");
+    for path in [
+        LOG,
+        MACHINES,
+        &machine,
+        &format!("{MACHINES}?watch=1"),
+        &format!("{machine}/status"),
+        "/version",
+        "/healthz",
+        "/openapi/v3",
+    ] {
+        let (answer, socket) = over_http2(&client, path, &[PROTOCOLS]).await;
+        check_failure(&answer, 400, "BadRequest", message, Value::Null);
+        assert!(socket.is_none());
+    }
+    let (answer, _) = over_http2(&client, "/metrics", &[]).await;
+    assert_eq!(answer.code, 400);
+    let message = "CONNECT is supported only over HTTP/2 and with the pseudo-header :protocol, which must be \"websocket\"";
+    let (answer, _) = client.connect_over_http2("", "", &[PROTOCOLS]).await;
+    check_failure(&answer, 400, "BadRequest", message, Value::Null);
+    let message = "unsupported :protocol \"connect-udp\" of a CONNECT request: only \"websocket\" is supported";
+    let (answer, _) = client
+        .connect_over_http2(CONSOLE, "connect-udp", &[PROTOCOLS])
+        .await;
+    check_failure(&answer, 400, "BadRequest", message, Value::Null);
+    // Without a version of the protocol, or with an unknown one.
+    for headers in [
+        vec![PROTOCOLS],
+        vec![PROTOCOLS, ("sec-websocket-version", "8")],
+    ] {
+        let (answer, _) = client
+            .connect_over_http2(CONSOLE, "websocket", &headers)
+            .await;
+        let message = "Upgrade request required";
+        check_failure(&answer, 400, "BadRequest", message, Value::Null);
+    }
+    // A proxy responds with what another server says.
+    let (address, serving) = backend().await;
+    let address = json!({"spec": {"address": address}});
+    assert_eq!(client.merge(&machine, &address).await.code, 200);
+    let (answer, _) = over_http2(&client, PROXY, &[]).await;
+    assert_eq!(answer.code, 400, "{}", answer.text());
+    serving.abort();
+    // The connection was not harmed.
+    assert_eq!(client.get(LOG).await.code, 200);
+}
+
+async fn a_websocket_over_http2_brings_its_token_as_a_protocol(on: Backend) {
+    let (_server, client) = start(on, "").await;
+    let token = URL_SAFE_NO_PAD.encode(client.token());
+    let protocols = format!("v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.{token}");
+    let anonymous = client.clone().anonymous();
+    let headers = [("sec-websocket-protocol", protocols.as_str())];
+    let (answer, socket) = over_http2(&anonymous, CONSOLE, &headers).await;
+    assert_eq!(
+        (answer.code, answer.header("sec-websocket-protocol")),
+        (200, "v5.channel.k8s.io")
+    );
+    assert!(socket.is_some());
+    let (answer, _) = over_http2(&anonymous, CONSOLE, &[PROTOCOLS]).await;
+    assert_eq!(answer.code, 403);
+    let wrong = [(
+        "sec-websocket-protocol",
+        "x, base64url.bearer.authorization.k8s.io.d3Jvbmc",
+    )];
+    let (answer, _) = over_http2(&anonymous, CONSOLE, &wrong).await;
+    assert_eq!(answer.code, 401);
 }
 
 /// Answers one request after the other with what it received, until it is dropped.

@@ -78,8 +78,14 @@ async fn a_websocket_that_takes_input_needs_the_permission_to_create() {
             ("may-get-and-create", "line", 101),
         ] {
             let client = Client::of_http1(&kubeconfig).with_token(token);
-            let (code, ..) = client.websocket(&format!("{phones}/a/{stream}"), &[]).await;
+            let path = format!("{phones}/a/{stream}");
+            let (code, ..) = client.websocket(&path, &[]).await;
             assert_eq!(code, expected, "{token} {stream}");
+            let client = Client::new(&kubeconfig).with_token(token);
+            let headers = [("sec-websocket-version", "13")];
+            let (answer, _) = client.connect_over_http2(&path, "websocket", &headers).await;
+            let expected = if expected == 101 { 200 } else { expected };
+            assert_eq!(answer.code, expected, "{token} {stream} over HTTP/2");
         }
     })
     .await;

@@ -30,8 +30,8 @@ use super::shutdown_signal::ShutdownSignal;
 use super::timeout::{MUTATING_TIMEOUT, handler_timeout, out_of_time};
 use super::version::Version;
 use super::{
-    Body, RequestInfo, ServerInfo, connect, create, delete, get, list, migration, patch,
-    subresource, update, warning, watch, websocket,
+    Body, RequestInfo, ServerInfo, connect, create, delete, extended_connect, get, list, migration,
+    patch, subresource, update, warning, watch, websocket,
 };
 use crate::auth::Authenticated;
 use crate::registry::{Catalog, Endpoint, OffThread, Registry, RequestContext};
@@ -195,6 +195,9 @@ impl Inner {
 
     async fn answer(&self, call: &Call<'_>, body: RequestBody) -> Response<Body> {
         let (info, request) = (&call.info, call.request);
+        if extended_connect::is_converted(request) && !info.connects {
+            return call.respond(&extended_connect::no_websocket());
+        }
         let (endpoint, verb) = match self.destination(call) {
             Destination::Resource(endpoint, verb) => (endpoint, verb),
             Destination::Document => return self.document(call).await,
@@ -231,8 +234,15 @@ impl Inner {
         } else {
             Answer::negotiate(&call.accepts, &call.query, has_tables, message.is_some())
         };
+        let mut socket = None;
         let answer = match answered {
-            Ok(answer) if is_stream => connect::connect(resource_call(answer)).await,
+            Ok(answer) if is_stream => {
+                let answer = connect::connect(resource_call(answer)).await;
+                answer.map(|(response, task)| {
+                    socket = task;
+                    response
+                })
+            }
             Ok(answer) => perform(verb, resource_call(answer)).await,
             // Protobuf is accepted for errors of every kind, but not if it is the reason of this one.
             Err(error) if error.reason == Some(StatusReason::NotAcceptable) => {
@@ -245,7 +255,10 @@ impl Inner {
         if !is_stream {
             response = compress(&request.headers, response);
         }
-        websocket::upgrade(request, observed.answer(response))
+        match socket {
+            Some(socket) => observed.upgrade(response, socket),
+            None => websocket::upgrade(request, observed.answer(response)),
+        }
     }
 
     /// Finds the target of a request.

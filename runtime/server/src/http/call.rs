@@ -1,7 +1,8 @@
 //! One request after the filters, and its form for the verbs of a resource.
 //!
 //! Every part is parsed once and typed: no code after the filters reads the query, `Accept` or the user from the
-//! request again. The extensions of the request contain only hyper's [`OnUpgrade`](hyper::upgrade::OnUpgrade).
+//! request again. The extensions of the request contain only hyper's [`OnUpgrade`](hyper::upgrade::OnUpgrade),
+//! and over HTTP/2 what is held until the upgraded stream ends.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -27,7 +27,7 @@ use super::call::ResourceCall;
 use super::query::Query;
 use super::shutdown_signal::ShutdownSignal;
 use super::socket::{self, ConnectSocket};
-use super::{Body, CutOff};
+use super::{Body, CutOff, extended_connect};
 use crate::auth::{BEARER_PROTOCOL, BoxError};
 use crate::registry::{GetOptions, UserInfo};
 
@@ -251,8 +251,13 @@ pub fn connect_subresource<K: Resource, H: ConnectSubresource<K>>(
     }
 }
 
-/// Calls the handler of a subresource, after admission.
-pub(super) async fn connect(call: ResourceCall<'_>) -> Result<Response<Body>, ApiError> {
+/// Serves a WebSocket after its response.
+type SocketTask = BoxFuture<'static, ()>;
+
+/// Calls the handler of a subresource, after admission. Returns its response, and for a WebSocket the future that serves it.
+pub(super) async fn connect(
+    call: ResourceCall<'_>,
+) -> Result<(Response<Body>, Option<SocketTask>), ApiError> {
     if call.query.first("dryRun").is_some() {
         return Err(ApiError::bad_request("dryRun is not supported"));
     }
@@ -289,16 +294,20 @@ pub(super) async fn connect(call: ResourceCall<'_>) -> Result<Response<Body>, Ap
     };
     let stopping = call.stopping;
     let response = code(&**handler, &object, request).await?;
-    Ok(match response.0 {
+    let response = match response.0 {
+        Kind::Http(response)
+            if response.status().is_success() && extended_connect::is_converted(call.request) =>
+        {
+            return Err(extended_connect::no_websocket());
+        }
         Kind::Http(response) => response.map(|body| until_stopped(body, stopping)),
-        Kind::WebSocket(upgrade, protocol, serve) => upgrade.serve(protocol, |socket| async move {
-            tokio::select! {
-                biased;
-                () = stopping.wait() => {}
-                () = serve(socket) => {}
-            }
-        }),
-    })
+        Kind::WebSocket(upgrade, protocol, serve) => {
+            let response = upgrade.response(protocol);
+            let socket = upgrade.serve(protocol, stopping, serve);
+            return Ok((response, Some(socket.boxed())));
+        }
+    };
+    Ok((response, None))
 }
 
 /// The headers for a handler. The user's own credentials were taken before, but for a token in a WebSocket subprotocol beside

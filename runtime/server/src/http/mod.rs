@@ -33,6 +33,7 @@ mod cut_off;
 mod encode;
 pub mod error;
 mod event_key;
+mod extended_connect;
 mod form;
 mod form_writer;
 mod format;
@@ -61,6 +62,7 @@ pub(crate) use call::{Arrival, Call};
 pub use connect::{
     ConnectBody, ConnectRequest, ConnectResponse, ConnectSubresource, connect_subresource,
 };
+pub(crate) use extended_connect::{UpgradeGuard, convert as convert_extended_connect};
 pub use query::Query;
 pub use request_info::{RequestInfo, RequestInfoError, RequestVerb};
 pub use response::{Body, CutOff};

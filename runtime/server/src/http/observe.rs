@@ -116,6 +116,20 @@ impl Observation {
         };
         response.map(|body| counted(body).boxed_unsync())
     }
+
+    /// Runs the task that serves an upgraded connection, and counts the response when it ends.
+    pub(super) fn upgrade(
+        mut self,
+        response: Response<Body>,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> Response<Body> {
+        self.code = response.status();
+        tokio::spawn(async move {
+            task.await;
+            drop(self);
+        });
+        response
+    }
 }
 
 impl Drop for Observation {

@@ -1,9 +1,11 @@
 //! WebSocket connections of subresources with `connect`: the upgrade, and messages in both directions.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use apiloom_meta::ApiError;
 use bytes::Bytes;
+use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
@@ -11,17 +13,19 @@ use http::header::{
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
-use super::response::status;
-use super::{Body, websocket};
+use super::extended_connect::{self, UpgradeGuard};
+use super::{Body, ShutdownSignal, full, websocket};
 
 /// Maximum size of a received message, in bytes; clients send at most 32 KiB in one.
 const MAX_RECEIVED_BYTES: usize = 1024 * 1024;
@@ -35,10 +39,23 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Timeout for the client's close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Interval of pings, as of HTTP/2 connections.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Time without any message of a client, not even a pong, after which it is gone. Four pings, because a client that reads
+/// slowly gets a ping after everything that was sent before.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long a handler may run when its connection has ended.
+const HANDLER_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// A request that asks for WebSocket.
 pub(super) struct Upgrade {
     on_upgrade: OnUpgrade,
-    accept: HeaderValue,
+    /// Held over HTTP/2 until the connection ends.
+    guard: Option<UpgradeGuard>,
+    /// `Sec-WebSocket-Accept`; `None` over HTTP/2, where the client sends no key.
+    accept: Option<HeaderValue>,
     offered: Vec<String>,
 }
 
@@ -52,10 +69,16 @@ impl Upgrade {
         if headers.get(SEC_WEBSOCKET_VERSION)? != "13" {
             return None;
         }
-        let key = headers.get(SEC_WEBSOCKET_KEY)?.as_bytes();
+        let accept = if extended_connect::is_converted(request) {
+            None
+        } else {
+            let key = headers.get(SEC_WEBSOCKET_KEY)?.as_bytes();
+            Some(HeaderValue::from_str(&derive_accept_key(key)).ok()?)
+        };
         Some(Self {
             on_upgrade: request.extensions.get::<OnUpgrade>()?.clone(),
-            accept: HeaderValue::from_str(&derive_accept_key(key)).ok()?,
+            guard: request.extensions.get::<UpgradeGuard>().cloned(),
+            accept,
             offered: offered(headers),
         })
     }
@@ -82,51 +105,67 @@ impl Upgrade {
         }
     }
 
-    /// The 101 response; `serve` runs when the connection is upgraded.
-    pub(super) fn serve<F>(
+    /// The response: 101, or 200 over HTTP/2.
+    pub(super) fn response(&self, protocol: Option<&'static str>) -> Response<Body> {
+        let mut response = Response::new(full(Bytes::new()));
+        if let Some(accept) = &self.accept {
+            *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+            let headers = response.headers_mut();
+            headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+            headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+            headers.insert(SEC_WEBSOCKET_ACCEPT, accept.clone());
+        }
+        if let Some(protocol) = protocol {
+            let protocol = HeaderValue::from_static(protocol);
+            response
+                .headers_mut()
+                .insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+        }
+        response
+    }
+
+    /// Waits for the upgrade, and serves the connection until it and its handler have ended.
+    pub(super) async fn serve<F>(
         self,
         protocol: Option<&'static str>,
-        serve: impl FnOnce(ConnectSocket) -> F + Send + 'static,
-    ) -> Response<Body>
-    where
+        stopping: ShutdownSignal,
+        serve: impl FnOnce(ConnectSocket) -> F + Send,
+    ) where
         F: Future<Output = ()> + Send + 'static,
     {
-        let mut response = status(StatusCode::SWITCHING_PROTOCOLS);
-        let headers = response.headers_mut();
-        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
-        headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-        headers.insert(SEC_WEBSOCKET_ACCEPT, self.accept);
-        if let Some(protocol) = protocol {
-            headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
-        }
-        let on_upgrade = self.on_upgrade;
-        tokio::spawn(async move {
-            let connection = match on_upgrade.await {
-                Ok(connection) => TokioIo::new(connection),
-                Err(error) => {
-                    tracing::debug!(%error, "a connection could not be upgraded");
-                    return;
-                }
-            };
-            let config = WebSocketConfig::default()
-                .read_buffer_size(BUFFER_BYTES)
-                .write_buffer_size(0)
-                .max_message_size(Some(MAX_RECEIVED_BYTES))
-                .max_frame_size(Some(MAX_RECEIVED_BYTES));
-            let inner =
-                WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await;
-            let mut socket = ConnectSocket {
-                protocol: protocol.unwrap_or_default(),
-                inner: Some(inner),
-            };
-            // Sends the 101 response.
-            if let Some(inner) = &mut socket.inner
-                && inner.flush().await.is_ok()
-            {
-                serve(socket).await;
+        let connection = match self.on_upgrade.await {
+            Ok(connection) => TokioIo::new(connection),
+            Err(error) => {
+                tracing::debug!(%error, "a connection could not be upgraded");
+                return;
             }
-        });
-        response
+        };
+        let (socket, connection) = open(connection, protocol.unwrap_or_default()).await;
+        let (ended, has_ended) = oneshot::channel();
+        let handler = tokio::spawn(run_handler(serve(socket), stopping.clone(), has_ended));
+        connection.run(stopping, ended).await;
+        drop(self.guard);
+        // A panic was logged by the panic hook.
+        let _ = handler.await;
+    }
+}
+
+/// Runs a handler until the server stops, or the connection has ended for some time.
+async fn run_handler(
+    handler: impl Future<Output = ()>,
+    stopping: ShutdownSignal,
+    has_ended: oneshot::Receiver<Infallible>,
+) {
+    let too_long = async {
+        // An error, since nothing is sent: the sender is dropped.
+        let _ = has_ended.await;
+        tokio::time::sleep(HANDLER_TIMEOUT).await;
+    };
+    tokio::select! {
+        biased;
+        () = stopping.wait() => {}
+        () = handler => {}
+        () = too_long => tracing::debug!("a handler is dropped: its WebSocket has ended"),
     }
 }
 
@@ -153,12 +192,24 @@ pub enum SocketMessage {
 #[error("the client does not accept messages any more")]
 pub struct SocketClosed;
 
-/// A WebSocket connection to a client. It is closed when it is dropped. Nothing is buffered: a message is sent when the
-/// client has accepted it.
+/// A WebSocket connection to a client. It is closed when it is dropped.
+///
+/// A client that does not read holds back [`ConnectSocket::send`], and a client whose messages are not received is held
+/// back: of each direction, one message is buffered besides the buffers of the connection. Clients are sent a ping every
+/// 30 seconds; one that sends nothing for two minutes, not even the answer to a ping, is gone.
+///
+/// When the client is gone or has closed, the handler has 30 seconds to finish, until it is dropped.
 pub struct ConnectSocket {
     protocol: &'static str,
-    /// `None` only while it is dropped.
-    inner: Option<WebSocketStream<TokioIo<Upgraded>>>,
+    received: mpsc::Receiver<SocketMessage>,
+    outgoing: mpsc::Sender<Outgoing>,
+}
+
+/// A message to be sent.
+struct Outgoing {
+    message: Message,
+    /// Completed when the message is sent; dropped if it was not.
+    sent: oneshot::Sender<()>,
 }
 
 impl ConnectSocket {
@@ -167,17 +218,9 @@ impl ConnectSocket {
         self.protocol
     }
 
-    /// The next message; `None` when the client closes or is gone.
+    /// The next message; `None` when the client has closed or is gone.
     pub async fn receive(&mut self) -> Option<SocketMessage> {
-        loop {
-            match self.inner.as_mut()?.next().await?.ok()? {
-                Message::Text(text) => return Some(SocketMessage::Text(text.to_string())),
-                Message::Binary(bytes) => return Some(SocketMessage::Binary(bytes)),
-                Message::Close(_) => return None,
-                // Pings are answered by reading on.
-                Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
-            }
-        }
+        self.received.recv().await
     }
 
     /// Sends a message, and waits until the client has accepted it.
@@ -189,11 +232,10 @@ impl ConnectSocket {
             SocketMessage::Text(text) => Message::Text(Utf8Bytes::from(text)),
             SocketMessage::Binary(bytes) => Message::Binary(bytes),
         };
-        let inner = self.inner.as_mut().ok_or(SocketClosed)?;
-        match tokio::time::timeout(PATIENCE, inner.send(message)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(SocketClosed),
-        }
+        let (sent, is_sent) = oneshot::channel();
+        let outgoing = self.outgoing.send(Outgoing { message, sent }).await;
+        outgoing.map_err(|_| SocketClosed)?;
+        is_sent.await.map_err(|_| SocketClosed)
     }
 
     /// The next message of a channel, in the subprotocols `v4.channel.k8s.io` and `v5.channel.k8s.io`: the number of the
@@ -220,25 +262,128 @@ impl ConnectSocket {
     }
 }
 
-impl Drop for ConnectSocket {
-    fn drop(&mut self) {
-        let (Some(mut socket), Ok(runtime)) =
-            (self.inner.take(), tokio::runtime::Handle::try_current())
-        else {
+/// The connection of a [`ConnectSocket`], which reads and writes in a task of its own, so that pings are sent and answered
+/// while the handler does other work.
+struct SocketConnection<S> {
+    stream: SplitStream<WebSocketStream<S>>,
+    sink: SplitSink<WebSocketStream<S>, Message>,
+    received: mpsc::Sender<SocketMessage>,
+    outgoing: mpsc::Receiver<Outgoing>,
+}
+
+/// Opens a WebSocket on a connection after the upgrade.
+async fn open<S>(connection: S, protocol: &'static str) -> (ConnectSocket, SocketConnection<S>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let config = WebSocketConfig::default()
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(0)
+        .max_message_size(Some(MAX_RECEIVED_BYTES))
+        .max_frame_size(Some(MAX_RECEIVED_BYTES));
+    let socket = WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await;
+    let (sink, stream) = socket.split();
+    let (received_sender, received) = mpsc::channel(1);
+    let (outgoing_sender, outgoing) = mpsc::channel(1);
+    let socket = ConnectSocket {
+        protocol,
+        received,
+        outgoing: outgoing_sender,
+    };
+    let connection = SocketConnection {
+        stream,
+        sink,
+        received: received_sender,
+        outgoing,
+    };
+    (socket, connection)
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> SocketConnection<S> {
+    /// Serves the connection until the socket is dropped, the client closes or is gone, or the server stops; then drops
+    /// `ended` and closes it.
+    async fn run(self, stopping: ShutdownSignal, ended: oneshot::Sender<Infallible>) {
+        let (mut stream, mut sink) = (self.stream, self.sink);
+        // The channels are closed at the end of the select.
+        let code = tokio::select! {
+            biased;
+            () = stopping.wait() => CloseCode::Away,
+            () = receive_messages(&mut stream, self.received) => CloseCode::Normal,
+            () = send_messages(&mut sink, self.outgoing) => CloseCode::Normal,
+        };
+        drop(ended);
+        let Ok(mut socket) = sink.reunite(stream) else {
             return;
         };
-        runtime.spawn(async move {
-            let goodbye = async {
-                let frame = CloseFrame {
-                    code: CloseCode::Normal,
-                    reason: Utf8Bytes::default(),
-                };
-                // Does nothing if the client sent its close frame first; the reply to that is sent by reading.
-                let _ = socket.close(Some(frame)).await;
-                while matches!(socket.next().await, Some(Ok(_))) {}
-                let _ = socket.get_mut().shutdown().await;
+        let goodbye = async {
+            let frame = CloseFrame {
+                code,
+                reason: Utf8Bytes::default(),
             };
-            let _ = tokio::time::timeout(CLOSE_TIMEOUT, goodbye).await;
-        });
+            // Does nothing if the client sent its close frame first; the reply to that is sent by reading.
+            let _ = socket.close(Some(frame)).await;
+            while matches!(socket.next().await, Some(Ok(_))) {}
+            let _ = socket.get_mut().shutdown().await;
+        };
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, goodbye).await;
     }
 }
+
+/// Receives messages until the client closes, is silent, or the connection fails. Reads no further while the handler does
+/// not receive.
+async fn receive_messages<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: &mut SplitStream<WebSocketStream<S>>,
+    received: mpsc::Sender<SocketMessage>,
+) {
+    loop {
+        let message = match tokio::time::timeout(SILENCE_TIMEOUT, stream.next()).await {
+            Ok(Some(Ok(Message::Text(text)))) => SocketMessage::Text(text.to_string()),
+            Ok(Some(Ok(Message::Binary(bytes)))) => SocketMessage::Binary(bytes),
+            // Pings are answered by reading on.
+            Ok(Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)))) => continue,
+            Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return,
+            Err(_) => {
+                tracing::debug!("the client of a WebSocket does not answer pings");
+                return;
+            }
+        };
+        if received.send(message).await.is_err() {
+            // The socket is dropped, which ends the sender of messages after the last one.
+            return std::future::pending().await;
+        }
+    }
+}
+
+/// Sends messages, and pings, until the socket is dropped, the client accepts nothing, or the connection fails.
+async fn send_messages<S: AsyncRead + AsyncWrite + Unpin>(
+    sink: &mut SplitSink<WebSocketStream<S>, Message>,
+    mut outgoing: mpsc::Receiver<Outgoing>,
+) {
+    // Sends the response to the upgrade.
+    if sink.flush().await.is_err() {
+        return;
+    }
+    let mut pings = tokio::time::interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
+    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let (message, sent) = tokio::select! {
+            biased;
+            _ = pings.tick() => (Message::Ping(Bytes::new()), None),
+            next = outgoing.recv() => match next {
+                Some(next) => (next.message, Some(next.sent)),
+                None => return,
+            },
+        };
+        match tokio::time::timeout(PATIENCE, sink.send(message)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) | Err(_) => return,
+        }
+        if let Some(sent) = sent {
+            // An error means that the handler no longer waits.
+            let _ = sent.send(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -39,7 +39,7 @@ const BUFFER_BYTES: usize = 4 * 1024;
 /// Timeout for the client's close frame at the end of a watch.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether a request asks for WebSocket on a connection that can be upgraded, so not over HTTP/2.
+/// Whether a request asks for WebSocket, on a connection or HTTP/2 stream that can be upgraded.
 pub(super) fn is_requested(request: &Parts) -> bool {
     request.method == Method::GET
         && names(&request.headers, CONNECTION, "upgrade")

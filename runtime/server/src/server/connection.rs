@@ -11,22 +11,22 @@ use std::task::Poll;
 use std::time::Duration;
 
 use http::header::CONNECTION;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::activity::{Activity, CountingStream, InProgress};
 use super::coalesce::coalesce;
 use super::guarded_body::GuardedBody;
 use super::stall::STALL;
-use super::streams::{PacedBody, Streams};
+use super::streams::{self, PacedBody, Streams};
 use super::unread::{RequestBody, UnreadBody};
-use crate::http::Body;
+use crate::http::{Body, UpgradeGuard};
 
 /// Timeout for the first bytes of a client, and for the headers of an HTTP/1.1 request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
@@ -85,8 +85,16 @@ where
         activity: Arc::clone(&activity),
     };
     let counted = Arc::clone(&activity);
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
         let in_progress = InProgress::begin(&counted);
+        // A CONNECT over HTTP/2 may be upgraded: it is in progress until the upgraded stream ends, not until its response.
+        let upgrade_end = (protocol == Protocol::Http2 && request.method() == Method::CONNECT)
+            .then(|| {
+                let (held, end) = oneshot::channel();
+                let guard = UpgradeGuard::new((in_progress.clone(), held));
+                request.extensions_mut().insert(guard);
+                end
+            });
         let (request, unread) = UnreadBody::of(request);
         // Boxed, because hyper moves the future of a stream several times before it is polled, and this is its largest
         // part.
@@ -96,6 +104,11 @@ where
             unread.discard(&mut response, &in_progress);
             if protocol == Protocol::Http2 && closes(&response) {
                 in_progress.go_away();
+            }
+            if let Some(end) = upgrade_end
+                && response.status().is_success()
+            {
+                streams::set_upgraded(end);
             }
             // The request is in progress until its response is sent or dropped.
             Ok::<_, Infallible>(
@@ -129,6 +142,7 @@ where
                 .initial_stream_window_size(STREAM_WINDOW_BYTES)
                 .max_frame_size(STREAM_WINDOW_BYTES)
                 .max_header_list_size(MAX_HEADER_BYTES)
+                .enable_connect_protocol()
                 .keep_alive_interval(KEEP_ALIVE);
             coalesce(stream, |stream| {
                 let connection = builder.serve_connection(TokioIo::new(stream), service);

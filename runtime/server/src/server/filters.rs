@@ -23,7 +23,9 @@ use super::{Config, GoawayChance};
 use crate::auth::{Authenticators, Authorizers, Connection, Refusal};
 use crate::http::error::respond;
 use crate::http::timeout::out_of_time;
-use crate::http::{Api, Arrival, Body, Call, RequestBody, RequestInfo, full, plain};
+use crate::http::{
+    Api, Arrival, Body, Call, RequestBody, RequestInfo, convert_extended_connect, full, plain,
+};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
@@ -102,6 +104,9 @@ impl Filters {
     async fn answer(&self, arrival: Arrival<'_>, request: Request<RequestBody>) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         let version = parts.version;
+        if let Err(error) = convert_extended_connect(&mut parts) {
+            return respond(&error, &parts);
+        }
         let info = match RequestInfo::of_path(&parts.method, &parts.uri) {
             Ok(info) => info,
             Err(error) => return respond(&ApiError::from(&error), &parts),

@@ -4,8 +4,11 @@
 //! hyper runs each stream as a task, and polls its body for a frame only when the previous one is sent. A stream is
 //! stalled if its body returned a frame and is not polled again. Then its task is dropped, and with it the body, and
 //! the stream is reset. A pending body, such as that of a quiet watch, is not stalled.
+//!
+//! An upgraded stream (WebSocket) is timed by its own code, and reset here if it cannot send its last bytes.
 
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
@@ -14,6 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::rt::Executor;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep};
 
 use crate::http::{Body, CutOff};
@@ -37,6 +41,21 @@ enum BodyResult {
 thread_local! {
     /// Set by a body while the task of its stream is polled; both happen in one call on one thread.
     static LAST_RESULT: Cell<Option<BodyResult>> = const { Cell::new(None) };
+    /// Set by the service when its response upgrades the stream. hyper spawns the task that sends for the upgraded stream
+    /// in the same call.
+    static UPGRADED: Cell<Option<UpgradeEnd>> = const { Cell::new(None) };
+}
+
+/// Completes when an upgraded stream is no longer used.
+type UpgradeEnd = oneshot::Receiver<Infallible>;
+
+/// How long an upgraded stream may take to send its last bytes when it is no longer used.
+const UPGRADE_END_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Announces that the response returned by the service upgrades its stream. The stream is reset some time after the sender
+/// of `end` is dropped, if its client accepts nothing.
+pub(super) fn set_upgraded(end: UpgradeEnd) {
+    UPGRADED.set(Some(end));
 }
 
 /// Executor for the streams of HTTP/2 connections: each is a task that ends when its client accepts nothing for
@@ -57,8 +76,22 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        tokio::spawn(until_stalled(stream, self.patience));
+        match UPGRADED.take() {
+            Some(end) => tokio::spawn(until_ended(stream, end)),
+            None => tokio::spawn(until_stalled(stream, self.patience)),
+        };
     }
+}
+
+/// Runs the task that sends for an upgraded stream until the stream is no longer used.
+async fn until_ended(stream: impl Future<Output = ()>, end: UpgradeEnd) {
+    let mut stream = pin!(stream);
+    tokio::select! {
+        () = &mut stream => return,
+        // An error, since nothing is sent: the sender is dropped.
+        Err(_) = end => {}
+    }
+    let _ = tokio::time::timeout(UPGRADE_END_TIMEOUT, stream).await;
 }
 
 async fn until_stalled(stream: impl Future<Output = ()>, patience: Duration) {
@@ -68,7 +101,10 @@ async fn until_stalled(stream: impl Future<Output = ()>, patience: Duration) {
     let mut timer: Option<Pin<Box<Sleep>>> = None;
     poll_fn(|cx| {
         LAST_RESULT.set(None);
-        if stream.as_mut().poll(cx).is_ready() {
+        let polled = stream.as_mut().poll(cx);
+        // Unused if hyper refused the response.
+        UPGRADED.take();
+        if polled.is_ready() {
             return Poll::Ready(());
         }
         match LAST_RESULT.take() {
@@ -170,7 +206,6 @@ impl http_body::Body for PacedBody {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
     use std::sync::Arc;
 
     use futures_util::{Stream, StreamExt as _, stream};

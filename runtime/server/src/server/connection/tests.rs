@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
+use hyper::ext::Protocol as Protocol8441;
+use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioExecutor;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::task::JoinHandle;
@@ -199,6 +201,94 @@ async fn a_client_that_does_not_go_away_is_closed() {
     assert!(matches!(timing.expire(), TimerAction::Wait(_)));
     let _another = InProgress::begin(&activity);
     assert!(matches!(timing.expire(), TimerAction::End));
+}
+
+/// A connection whose CONNECT requests are upgraded. `serve` gets the upgraded stream; the client has this window.
+async fn upgraded<F>(
+    window: u32,
+    serve: impl Fn(TokioIo<Upgraded>) -> F + Clone + Send + Sync + 'static,
+) -> (TokioIo<Upgraded>, Sender, JoinHandle<Instant>)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (client, ours) = tokio::io::duplex(64 * 1024);
+    let handle = move |request: Request<RequestBody>| {
+        let serve = serve.clone();
+        let (mut parts, _) = request.into_parts();
+        if let Some(on_upgrade) = parts.extensions.remove::<OnUpgrade>() {
+            tokio::spawn(async move {
+                serve(TokioIo::new(on_upgrade.await.unwrap())).await;
+                // With the guard in them.
+                drop(parts);
+            });
+        }
+        std::future::ready(Response::new(crate::http::full(Bytes::new())))
+    };
+    let ended = tokio::spawn(async move {
+        let (_shutdown, stop) = watch::channel(());
+        let _ = super::serve(ours, Protocol::Http2, stop, handle).await;
+        Instant::now()
+    });
+    let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    builder.initial_stream_window_size(window);
+    let (mut sender, connection) = builder.handshake(TokioIo::new(client)).await.unwrap();
+    tokio::spawn(connection);
+    assert_eq!(
+        get(&mut sender, "/").await.unwrap(),
+        "",
+        "settings are known"
+    );
+    let request = Request::connect("https://host/").extension(Protocol8441::from("websocket"));
+    let request = request.body(Full::default()).unwrap();
+    let mut response = sender.send_request(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let client = hyper::upgrade::on(&mut response).await.unwrap();
+    (TokioIo::new(client), sender, ended)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upgraded_http2_stream_keeps_its_connection_until_it_ends() {
+    let (mut client, _sender, ended) = upgraded(1000, async |mut stream| {
+        tokio::time::sleep(20 * IDLE_TIMEOUT).await;
+        stream.write_all(b"late").await.unwrap();
+        stream.shutdown().await.unwrap();
+    })
+    .await;
+    let mut read = Vec::new();
+    client.read_to_end(&mut read).await.unwrap();
+    assert_eq!(read, b"late");
+    let idle = Instant::now();
+    drop(client);
+    assert!(ended.await.unwrap() - idle <= 2 * IDLE_TIMEOUT + CLOSE_TIMEOUT + SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upgraded_http2_stream_that_cannot_send_its_last_bytes_is_reset() {
+    let (mut client, mut sender, _ended) = upgraded(0, async |mut stream| {
+        stream.write_all(&[0; 1000]).await.unwrap();
+        let flush = async {
+            loop {
+                stream.write_all(&[0; 1000]).await.unwrap();
+            }
+        };
+        let flushed = tokio::time::timeout(Duration::from_secs(60), flush).await;
+        assert!(flushed.is_err(), "the client accepts nothing");
+    })
+    .await;
+    let begun = Instant::now();
+    // Without the reset it would be pending for ever: its bytes are never sent.
+    let read = client.read(&mut [0; 10]).await;
+    assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+    assert!(
+        begun.elapsed() <= Duration::from_secs(66),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(
+        get(&mut sender, "/").await.unwrap(),
+        "",
+        "the connection goes on"
+    );
 }
 
 async fn post(head: &str, bytes: usize) -> (String, Served) {
