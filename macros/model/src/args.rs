@@ -7,7 +7,7 @@ use syn::{Attribute, Expr, ExprLit, Lit, Member, Meta, RangeLimits, Token};
 
 use crate::diagnostics::DiagnosticId as Id;
 use crate::keys::{self, Target};
-use crate::values::{Bounds, FieldRef};
+use crate::values::{Bounds, FieldRef, SelectableField};
 use crate::{Code, Diagnostics, Name, SourceSpan, Spanned, is_attribute};
 
 /// One argument, with its key resolved.
@@ -640,11 +640,11 @@ impl Arg {
         field_ref_of(self.expr(d, "@ = spec.field")?, d)
     }
 
-    /// Several such references.
-    pub(crate) fn field_refs(&self, d: &mut Diagnostics) -> Vec<FieldRef> {
+    /// Fields of selectors: references as these, or `name = [spec.field, spec.other]`.
+    pub(crate) fn selectable_fields(&self, d: &mut Diagnostics) -> Vec<SelectableField> {
         self.exprs(d, "@(spec.field)")
             .iter()
-            .filter_map(|expr| field_ref_of(expr, d))
+            .filter_map(|expr| selectable_field_of(expr, d))
             .collect()
     }
 
@@ -714,6 +714,40 @@ impl Arg {
         }
         self.word(d).map(|word| (word, Vec::new()))
     }
+}
+
+/// Parses a reference to a field, or a name with the references that it stands for.
+fn selectable_field_of(expr: &Expr, d: &mut Diagnostics) -> Option<SelectableField> {
+    let Expr::Assign(named) = peel(expr) else {
+        let paths = vec![field_ref_of(expr, d)?];
+        return Some(SelectableField { name: None, paths });
+    };
+    let Some(name) = string_or_path(&named.left) else {
+        d.error(Id::BadPath, SourceSpan::of(&*named.left), "expected a name")
+            .help(
+                "write `name = [spec.field, spec.other]`, with a string for a name that has dots",
+            );
+        return None;
+    };
+    let paths = match peel(&named.right) {
+        Expr::Array(array) => array.elems.iter().collect(),
+        one => vec![one],
+    };
+    let count = paths.len();
+    let paths: Vec<FieldRef> = paths
+        .into_iter()
+        .filter_map(|path| field_ref_of(path, d))
+        .collect();
+    if count == 0 {
+        d.error(
+            Id::BadPath,
+            SourceSpan::of(&*named.right),
+            format!("the selectable field `{}` has no path", name.value),
+        )
+        .help("write `name = [spec.field, spec.other]`");
+    }
+    let name = Some(name);
+    (!paths.is_empty()).then_some(SelectableField { name, paths })
 }
 
 /// Parses a chain of field names, or a string with JSON names.

@@ -8,7 +8,7 @@ mod subresource;
 #[cfg(test)]
 mod tests;
 
-pub use crate::values::FieldRef;
+pub use crate::values::{FieldRef, SelectableField};
 pub use crate::verb::Verb;
 pub(crate) use naming::{check_group, check_label};
 pub(crate) use parse::read_release;
@@ -52,7 +52,7 @@ pub struct Kind {
     /// Printer columns behind the name.
     pub columns: Vec<Column>,
     /// Fields that field selectors may name.
-    pub selectable: Vec<FieldRef>,
+    pub selectable: Vec<SelectableField>,
     /// Whether the user marked the version as hub.
     pub hub: bool,
     /// The hub's Rust type, as written: `v1beta1::Flunder`.

@@ -43,3 +43,12 @@ pub struct ProtoMessage {
     /// The span of the declaration.
     pub span: Option<SourceSpan>,
 }
+
+/// A field that field selectors may name.
+#[derive(Clone, Debug)]
+pub struct SelectableField {
+    /// Its name in field selectors; `None` for that of its only path.
+    pub name: Option<Spanned<String>>,
+    /// Where its value is: the first of these that is not empty.
+    pub paths: Vec<FieldRef>,
+}

@@ -2,7 +2,8 @@
 
 use apiloom_model::kind::{
     Column, ColumnSource, ColumnType, Comparison, Deletion, Dependents, FieldRef, Kind, Literal,
-    NameFormat, ObjectDeletion, Query, QueryStep, Release, Scale, Scope, Subresource, Writes,
+    NameFormat, ObjectDeletion, Query, QueryStep, Release, Scale, Scope, SelectableField,
+    Subresource, Writes,
 };
 use apiloom_model::{Name, Spanned};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -86,7 +87,10 @@ fn definition(kind: &Kind) -> TokenStream {
         .iter()
         .map(|verb| variant("Verb", verb.variant()));
     let columns = kind.columns.iter().map(|column| self::column(kind, column));
-    let selectable = kind.selectable.iter().map(|field| path_of(kind, field));
+    let selectable = kind
+        .selectable
+        .iter()
+        .map(|field| selectable_field(kind, field));
     let conversion = conversion(kind);
     let place = place(kind.root.name.span);
     let subresources = kind.subresources.iter().map(|sub| subresource(kind, sub));
@@ -276,6 +280,19 @@ fn path_of(kind: &Kind, field: &FieldRef) -> TokenStream {
     match field {
         FieldRef::Typed(names) => fields::json_path(&quote!(#root), names),
         FieldRef::Json(text) => json_path(text),
+    }
+}
+
+fn selectable_field(kind: &Kind, field: &SelectableField) -> TokenStream {
+    let paths = field.paths.iter().map(|path| path_of(kind, path));
+    match &field.name {
+        None => quote!(#(::apiloom::codegen::SelectableField::from(#paths)),*),
+        Some(name) => {
+            let name = text(&name.value);
+            quote! {
+                ::apiloom::codegen::SelectableField { name: #name, paths: ::std::vec![#(#paths),*] }
+            }
+        }
     }
 }
 

@@ -91,16 +91,20 @@ pub(crate) fn of_enum(model: &ApiEnum) -> TokenStream {
 pub(crate) fn of_field(field: &Field, siblings: &[Field]) -> Option<TokenStream> {
     let ty = inner_type(field);
     let in_base64 = holds_bytes(&field.ty);
-    let rules = keywords(&ty, &field.rules, siblings, in_base64);
-    let default = field
-        .default
-        .as_ref()
-        .map(|default| computed("x-apiloom-default", &typed(&ty, default, in_base64)));
+    let rules = &field.rules;
+    let keywords = keywords(&ty, rules, siblings, in_base64);
+    let default = field.default.as_ref().map(|default| {
+        if rules.nullable && default.text() == "None" {
+            keyword("Flag", &quote!("x-apiloom-default-null"))
+        } else {
+            computed("x-apiloom-default", &typed(&ty, default, in_base64))
+        }
+    });
     let omits_empty = omits_empty(field).then(|| keyword("Flag", &quote!("x-apiloom-omit-empty")));
-    if rules.is_empty() && default.is_none() && omits_empty.is_none() {
+    if keywords.is_empty() && default.is_none() && omits_empty.is_none() {
         None
     } else {
-        Some(quote!(&[#default #omits_empty #rules]))
+        Some(quote!(&[#default #omits_empty #keywords]))
     }
 }
 

@@ -23,8 +23,8 @@ pub use crate::kind::{
     ApiType, CellSource, Column, ColumnType, Conversion, ConversionMethod, DeletionRule,
     Dependents, GenerationRule, GroupDef, Hooks, InMemoryConversion, JsonConversion, Lifecycle,
     NameFormat, ObjectDeletion, Place, ProtobufField, ProtobufMessage, ProtobufPresence,
-    ProtobufType, Release, Resource, ResourceDef, ScalePaths, SchemaSource, Scope, SmolStr,
-    SubresourceDef, Verb, Writes,
+    ProtobufType, Release, Resource, ResourceDef, ScalePaths, SchemaSource, Scope, SelectableField,
+    SmolStr, SubresourceDef, Verb, Writes,
 };
 pub use crate::query::{Comparison, JsonQuery, QueryFilter, QueryStep};
 pub use crate::schema::Schema;

@@ -11,6 +11,7 @@ mod place;
 mod proto_files;
 mod schema_source;
 mod scope;
+mod selectable;
 mod subresource;
 mod subresource_output;
 mod verb;
@@ -40,6 +41,7 @@ pub use place::Place;
 pub use proto_files::{ProtoField, ProtoFile, ProtoFiles, ProtoMessage};
 pub use schema_source::{SchemaFn, SchemaSource};
 pub use scope::Scope;
+pub use selectable::SelectableField;
 /// Text of definitions: static in a compiled type, shared if it is from a document. Cloning does not allocate.
 pub use smol_str::SmolStr;
 pub use subresource::{ScalePaths, SubresourceDef, SubresourceHandler, Writes};
@@ -263,7 +265,7 @@ pub struct ResourceDef {
     /// Printer columns after the name.
     pub columns: Vec<Column>,
     /// Fields for field selectors, in addition to name and namespace.
-    pub selectable: Vec<JsonPath>,
+    pub selectable: Vec<SelectableField>,
     /// Lifecycle of the version; `None` if it is not declared.
     pub lifecycle: Option<Lifecycle>,
     /// Format of object names.

@@ -181,8 +181,8 @@ fn a_declared_kind_is_what_it_says() {
     assert_eq!(
         def.selectable,
         [
-            JsonPath::new(["spec", "type"]),
-            JsonPath::new(["spec", "limits"])
+            JsonPath::new(["spec", "type"]).into(),
+            JsonPath::new(["spec", "limits"]).into()
         ]
     );
 }
@@ -351,8 +351,8 @@ fn the_long_form_needs_no_attribute_macro() {
     assert_eq!(
         def.selectable,
         [
-            JsonPath::new(["spec", "timeOut"]),
-            JsonPath::new(["spec", "OTHER"])
+            JsonPath::new(["spec", "timeOut"]).into(),
+            JsonPath::new(["spec", "OTHER"]).into()
         ]
     );
 }

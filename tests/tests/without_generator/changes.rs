@@ -354,7 +354,7 @@ async fn a_kind_with_the_schema_of_a_document_comes_changes_and_goes() {
     assert!(spec["properties"]["holes"].is_object() && spec["properties"]["metal"].is_null());
 
     let unknown = ResourceDef {
-        selectable: vec![JsonPath::new(["spec", "metal"])],
+        selectable: vec![JsonPath::new(["spec", "metal"]).into()],
         ..ladles(&ladle_schema("holes", &holes))
     };
     assert_eq!(

@@ -7,7 +7,7 @@ use super::naming::{bad_name, check_camel, check_group, check_label, check_store
 use super::subresource::{self, Declared};
 use super::{
     Column, ColumnSource, ColumnType, Deletion, FieldRef, Kind, Lifecycle, NameFormat, Query,
-    Release, Scope, Subresource, Verb,
+    Release, Scope, SelectableField, Subresource, Verb,
 };
 use crate::api::{ApiStruct, parse_api, parse_struct, read_struct};
 use crate::args::{self, Arg, Args, string_or_path};
@@ -126,7 +126,7 @@ struct Keys {
     store_path: Option<Spanned<String>>,
     verbs: Option<Vec<Verb>>,
     columns: Vec<Column>,
-    selectable: Vec<FieldRef>,
+    selectable: Vec<SelectableField>,
     hub: bool,
     spoke_of: Option<Code>,
     stored_as: Option<Code>,
@@ -207,7 +207,7 @@ impl Keys {
                 self.verbs = Some(vec![Verb::Get, Verb::List, Verb::Watch]);
             }
             "printcolumn" => self.add_column(arg, d),
-            "selectable" => self.selectable.extend(arg.field_refs(d)),
+            "selectable" => self.selectable.extend(arg.selectable_fields(d)),
             "hub" => self.hub = arg.flag(d),
             "spoke_of" => self.spoke_of = arg.code(d),
             "stored_as" => self.stored_as = arg.code(d),

@@ -95,7 +95,12 @@ fn paths_are_rust_names_or_json_names() {
     let kind = kind(
         "namespaced, select(spec.r#type, \".spec.type\"), column(name = \"A\", with = Self::a)",
     );
-    let [FieldRef::Typed(names), FieldRef::Json(text)] = kind.selectable.as_slice() else {
+    let paths: Vec<&FieldRef> = kind
+        .selectable
+        .iter()
+        .flat_map(|field| &field.paths)
+        .collect();
+    let [FieldRef::Typed(names), FieldRef::Json(text)] = paths[..] else {
         panic!("{:?}", kind.selectable)
     };
     assert_eq!((names[1].text.as_str(), names[1].raw), ("type", true));
@@ -104,6 +109,20 @@ fn paths_are_rust_names_or_json_names() {
         panic!("{:?}", kind.columns)
     };
     assert_eq!(function.text(), "Self::a");
+}
+
+#[test]
+fn a_selectable_field_may_have_a_name_and_several_paths() {
+    let kind = kind("namespaced, selectable(a.b, source = [a.b, \".c\"], \"x.y\" = a)");
+    let fields: Vec<(Option<&str>, usize)> = kind
+        .selectable
+        .iter()
+        .map(|field| {
+            let name = field.name.as_ref().map(|name| name.value.as_str());
+            (name, field.paths.len())
+        })
+        .collect();
+    assert_eq!(fields, [(None, 1), (Some("source"), 2), (Some("x.y"), 1)]);
 }
 
 #[test]

@@ -11,7 +11,8 @@ use crate::core::v1::{self as core, EventSeries, EventSource, ObjectReference};
     shortname = "ev", generation = none, create_on_update = true, strategic_merge_patch,
     deletion(dependents = unsupported),
     selectable(regarding.kind, regarding.namespace, regarding.name, regarding.uid, regarding.api_version,
-        regarding.resource_version, regarding.field_path, reason, reporting_controller, event_type),
+        regarding.resource_version, regarding.field_path, reason, reporting_controller,
+        source = [deprecated_source.component, reporting_controller], event_type),
     printcolumn(name = "Last Seen", with = |event: &Event| event.as_core()?.last_seen(), doc = "How long ago it happened last."),
     printcolumn(name = "Type", path = event_type, doc = "Normal or Warning."),
     printcolumn(name = "Reason", path = reason, doc = "Why it happened, in one word."),
@@ -28,7 +29,7 @@ pub struct Event {
     #[api(proto = 1)]
     pub metadata: ObjectMeta,
     /// When it happened. Required.
-    #[api(proto = 2)]
+    #[api(proto = 2, nullable, default = None)]
     pub event_time: Option<MicroTime>,
     /// How it repeats, if it does.
     #[api(proto = 3)]
@@ -61,10 +62,10 @@ pub struct Event {
     #[api(proto = 12, default = EventSource::default(), convert(rename = source))]
     pub deprecated_source: EventSource,
     /// The field `firstTimestamp` of the core group's Event.
-    #[api(proto = 13, convert(rename = first_timestamp))]
+    #[api(proto = 13, nullable, default = None, convert(rename = first_timestamp))]
     pub deprecated_first_timestamp: Option<Time>,
     /// The field `lastTimestamp` of the core group's Event.
-    #[api(proto = 14, convert(rename = last_timestamp))]
+    #[api(proto = 14, nullable, default = None, convert(rename = last_timestamp))]
     pub deprecated_last_timestamp: Option<Time>,
     /// The field `count` of the core group's Event.
     #[api(proto(number = 15, omit_empty), convert(rename = count))]

@@ -238,10 +238,12 @@ impl<'a> Builder<'a> {
         self.structure(&mut node, keywords, path);
         self.topology(&mut node, keywords, path);
         node.default = match self.source {
-            SchemaOrigin::Types => keywords.get("x-apiloom-default"),
-            SchemaOrigin::Document => keywords.get("default"),
+            SchemaOrigin::Types if flag(keywords, "x-apiloom-default-null") => Some(&Value::Null),
+            SchemaOrigin::Types => keywords
+                .get("x-apiloom-default")
+                .filter(|value| !value.is_null()),
+            SchemaOrigin::Document => keywords.get("default").filter(|value| !value.is_null()),
         }
-        .filter(|value| !value.is_null())
         .cloned();
         node.rules = self.rules(keywords, path).into();
         self.open_enum(&mut node, keywords);

@@ -60,7 +60,11 @@ impl Printer<'_> {
                 .clone()
                 .filter(|title| node.type_name.as_ref() != Some(title)),
         );
-        insert(&mut out, "default", node.default.clone());
+        insert(
+            &mut out,
+            "default",
+            node.default.clone().filter(|default| !default.is_null()),
+        );
         extensions(&mut out, node);
         // v2 has no keywords for these; without a type, clients accept the values that the server accepts.
         if self.swagger && (node.nullable || !node.choices.is_empty() || node.not.is_some()) {

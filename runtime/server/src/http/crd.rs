@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use apiloom_meta::kind::{
-    CellSource, Column, ConversionMethod, ProtoFile, ProtoFiles, Scope, SubresourceDef,
+    CellSource, Column, ConversionMethod, ProtoFile, ProtoFiles, Scope, SelectableField,
+    SubresourceDef,
 };
 use apiloom_meta::schema::structural;
 use apiloom_meta::{FieldPath, GroupVersionKind, ResourceDef};
@@ -282,12 +283,12 @@ fn version(kind: &KindSource, versions: &[&KindSource]) -> Value {
         columns.extend(age(def));
         version["additionalPrinterColumns"] = columns.into();
     }
-    if !def.selectable.is_empty() {
-        let fields = def
-            .selectable
-            .iter()
-            .map(|path| json!({ "jsonPath": path.to_string() }));
-        version["selectableFields"] = fields.collect();
+    let fields = def.selectable.iter().filter_map(SelectableField::path);
+    let fields: Vec<Value> = fields
+        .map(|path| json!({ "jsonPath": path.to_string() }))
+        .collect();
+    if !fields.is_empty() {
+        version["selectableFields"] = fields.into();
     }
     if let Some(warning) = &kind.deprecation_warning {
         version["deprecated"] = true.into();

@@ -163,7 +163,7 @@ pub(crate) fn flunder() -> ResourceDef {
             description: "What it refers to.".into(),
             source: CellSource::Path(JsonPath::parse(".spec.referenceType").unwrap()),
         }],
-        selectable: vec![JsonPath::parse(".spec.referenceType").unwrap()],
+        selectable: vec![JsonPath::parse(".spec.referenceType").unwrap().into()],
         lifecycle: None,
         name_format: NameFormat::DnsSubdomain,
         generation: GenerationRule::Spec,

@@ -39,6 +39,7 @@ async fn an_event_is_one_object_in_two_groups() {
     expected["metadata"]["namespace"] = json!("default");
     expected["reportingComponent"] = json!("");
     expected["reportingInstance"] = json!("");
+    expected["eventTime"] = Value::Null;
     assert_eq!(created, expected);
     let got = server
         .object("GET", &format!("{NEW}/old"), Value::Null)
@@ -48,7 +49,7 @@ async fn an_event_is_one_object_in_two_groups() {
         "regarding": old("")["involvedObject"], "note": " pulled it ", "type": "Normal", "reason": "Pulled",
         "deprecatedSource": {"component": "kubelet", "host": "node-1"}, "deprecatedCount": 3,
         "deprecatedFirstTimestamp": "2026-01-02T03:04:05Z", "deprecatedLastTimestamp": "2026-01-02T03:04:06Z",
-        "reportingController": "", "reportingInstance": "",
+        "reportingController": "", "reportingInstance": "", "eventTime": null,
     });
     assert_eq!(got, expected);
 
@@ -96,6 +97,87 @@ async fn an_event_is_one_object_in_two_groups() {
         (code, &status["message"]),
         (404, &json!("events \"old\" not found"))
     );
+    server.stop().await;
+}
+
+/// Times that are not set are nulls, as those of kube-apiserver, and clients may send them so.
+#[tokio::test]
+async fn missing_times_are_nulls() {
+    let server = BuiltIns::new().await;
+    let times = ["eventTime", "firstTimestamp", "lastTimestamp"];
+    let shown = |event: &Value, names: &[&str]| -> Vec<Option<Value>> {
+        names.iter().map(|name| event.get(name).cloned()).collect()
+    };
+    let absent = json!({"metadata": {"name": "absent"}, "series": {"count": 2}});
+    let mut sent = absent.clone();
+    sent["metadata"]["name"] = json!("sent");
+    for time in times {
+        sent[time] = Value::Null;
+    }
+    for event in [absent, sent] {
+        let name = event["metadata"]["name"].clone();
+        let created = server.object("POST", "events", event).await;
+        assert_eq!(shown(&created, &times), vec![Some(Value::Null); 3]);
+        let url = format!("{NEW}/{}", name.as_str().unwrap());
+        let got = server.object("GET", &url, Value::Null).await;
+        let names = [
+            "eventTime",
+            "deprecatedFirstTimestamp",
+            "deprecatedLastTimestamp",
+        ];
+        assert_eq!(shown(&got, &names), vec![Some(Value::Null); 3]);
+        let series = json!({"count": 2, "lastObservedTime": null});
+        assert_eq!((&created["series"], &got["series"]), (&series, &series));
+    }
+    server.stop().await;
+}
+
+/// `source` is the component of the source, or the reporting controller if there is none.
+#[tokio::test]
+async fn events_are_selected_by_their_source() {
+    let server = BuiltIns::new().await;
+    server.object("POST", "events", old("old")).await;
+    server.object("POST", NEW, new("new")).await;
+    let mut both = old("both");
+    both["reportingComponent"] = json!("example.com/robot");
+    both["source"] = json!({"component": "", "host": "node-1"});
+    server.object("POST", "events", both).await;
+    let nameless = json!({"metadata": {"name": "nameless"}});
+    server.object("POST", "events", nameless).await;
+    for (selector, expected) in [
+        ("source=kubelet", vec!["old"]),
+        ("source=example.com/robot", vec!["both", "new"]),
+        ("source!=kubelet", vec!["both", "nameless", "new"]),
+        ("source=", vec!["nameless"]),
+        ("source=kubelet,metadata.name=old,type=Normal", vec!["old"]),
+    ] {
+        for resource in ["events", NEW] {
+            // The second list is read from the store.
+            for more in ["", "&limit=100"] {
+                let url = format!("{resource}?fieldSelector={selector}{more}");
+                let (code, list) = server.send("GET", &url, &Value::Null).await;
+                assert_eq!(code, 200, "{list}");
+                let names = list["items"].as_array().unwrap().iter();
+                let names: Vec<&str> = names
+                    .map(|item| item["metadata"]["name"].as_str().unwrap())
+                    .collect();
+                assert_eq!(names, expected, "{url}");
+            }
+        }
+    }
+    let unknown = format!("{NEW}?fieldSelector=source.component=kubelet");
+    let (code, status) = server.send("GET", &unknown, &Value::Null).await;
+    let message = "field label not supported: source.component";
+    assert_eq!((code, &status["message"]), (400, &json!(message)));
+    let watch = "/api/v1/events?watch=1&fieldSelector=source=kubelet";
+    let mut watch = open(&server.loopback, "GET", watch, "").await.into_body();
+    let seen = event(&mut watch).await.unwrap();
+    assert_eq!(seen["object"]["metadata"]["name"], "old");
+    server.object("POST", NEW, new("newer")).await;
+    server.object("POST", "events", old("older")).await;
+    let seen = event(&mut watch).await.unwrap();
+    assert_eq!(seen["object"]["metadata"]["name"], "older");
+    drop(watch);
     server.stop().await;
 }
 

@@ -11,7 +11,7 @@ use super::ObjectReference;
     name_format = path_segment, create_on_update = true, deletion(dependents = unsupported),
     selectable(involved_object.kind, involved_object.namespace, involved_object.name, involved_object.uid,
         involved_object.api_version, involved_object.resource_version, involved_object.field_path, reason,
-        reporting_controller, event_type),
+        reporting_controller, source = [source.component, reporting_controller], event_type),
     printcolumn(name = "Last Seen", with = Event::last_seen, doc = "How long ago it happened last."),
     printcolumn(name = "Type", path = event_type, doc = "Normal or Warning."),
     printcolumn(name = "Reason", path = reason, doc = "Why it happened, in one word."),
@@ -40,10 +40,10 @@ pub struct Event {
     #[api(proto = 5, default = EventSource::default())]
     pub source: EventSource,
     /// When it happened first, as older clients say it.
-    #[api(proto = 6)]
+    #[api(proto = 6, nullable, default = None)]
     pub first_timestamp: Option<Time>,
     /// When it happened last, as older clients say it.
-    #[api(proto = 7)]
+    #[api(proto = 7, nullable, default = None)]
     pub last_timestamp: Option<Time>,
     /// How often it happened, as older clients say it.
     #[api(proto(number = 8, omit_empty))]
@@ -52,7 +52,7 @@ pub struct Event {
     #[api(proto(number = 9, omit_empty), json = "type")]
     pub event_type: Option<String>,
     /// When it happened.
-    #[api(proto = 10)]
+    #[api(proto = 10, nullable, default = None)]
     pub event_time: Option<MicroTime>,
     /// How it repeats, if it does.
     #[api(proto = 11)]
@@ -91,7 +91,7 @@ pub struct EventSeries {
     #[api(proto(number = 1, omit_empty))]
     pub count: Option<i32>,
     /// When it happened last.
-    #[api(proto = 2)]
+    #[api(proto = 2, nullable, default = None)]
     pub last_observed_time: Option<MicroTime>,
 }
 

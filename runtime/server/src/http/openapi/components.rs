@@ -1,6 +1,7 @@
 //! `components/schemas` of a document: the kinds, their lists, and all types they refer to.
 
 use apiloom_meta::ResourceDef;
+use apiloom_meta::kind::SelectableField;
 use apiloom_meta::schema::plain_text;
 use serde_json::{Map, Value, json};
 
@@ -70,13 +71,12 @@ fn kind_schema(kind: &KindSchema<'_>) -> Value {
     schema["properties"]["metadata"] = metadata;
     forget_required_metadata(&mut schema);
     schema["x-kubernetes-group-version-kind"] = json!([gvk(&def.group, &def.version, &def.kind)]);
-    if !def.selectable.is_empty() {
-        let fields = def
-            .selectable
-            .iter()
-            .map(|path| json!({ "fieldPath": path.as_field() }))
-            .collect();
-        schema["x-kubernetes-selectable-fields"] = fields;
+    let fields = def.selectable.iter().filter_map(SelectableField::path);
+    let fields: Vec<Value> = fields
+        .map(|path| json!({ "fieldPath": path.as_field() }))
+        .collect();
+    if !fields.is_empty() {
+        schema["x-kubernetes-selectable-fields"] = fields.into();
     }
     schema
 }

@@ -115,7 +115,7 @@ resource!(Flunder, "flunders", Scope::Namespaced, |def| {
     };
     ResourceDef {
         columns: vec![reference],
-        selectable: vec![JsonPath::new(["spec", "reference"])],
+        selectable: vec![JsonPath::new(["spec", "reference"]).into()],
         subresources: vec![SubresourceDef::status()],
         ..def
     }

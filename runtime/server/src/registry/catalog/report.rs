@@ -76,7 +76,7 @@ fn report_of(endpoint: &Endpoint) -> ResourceReport {
     let fields = stored.def.selectable.iter();
     // Name of an index as in the metrics of kube-apiserver.
     let names =
-        std::iter::once(String::new()).chain(fields.map(|path| format!("f:{}", path.as_field())));
+        std::iter::once(String::new()).chain(fields.map(|field| format!("f:{}", field.name)));
     ResourceReport {
         resource: resource.kind.resource.clone(),
         cache: resource.cache.as_ref().map(|cache| CacheReport {

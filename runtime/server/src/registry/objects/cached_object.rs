@@ -9,7 +9,6 @@ use apiloom_meta::codec::{Finder, Format, decode_value};
 use apiloom_meta::selector::Labels;
 use apiloom_meta::{ApiError, JsonPath};
 use apiloom_storage::cache::{Item, Snapshot};
-use serde_json::Value;
 
 use super::json::Json;
 use super::kind_version::{KindVersion, VersionIndex};
@@ -63,7 +62,6 @@ impl CachedObject {
             .version_digits()
             .ok_or("it has no resourceVersion")?;
         let version_index = u16::try_from(version.index).map_err(|_| "it has too many versions")?;
-        let fields = version.selectable.find(json).into_iter();
         Ok(CachedObject {
             metadata: (offset(metadata.0)?, offset(metadata.1)?),
             version: (offset(digits.start)?, offset(digits.end)?),
@@ -71,7 +69,7 @@ impl CachedObject {
             item_bytes: AtomicU32::new(0),
             version_index,
             labels: labels(&json[metadata.0..metadata.1]),
-            fields: fields.map(field_text).collect(),
+            fields: version.selectable.find(json),
             typed: Box::default(),
             // Copied to a buffer without spare capacity, since it is kept for long.
             json: json.into(),
@@ -241,19 +239,4 @@ pub(crate) fn object(item: &Item<CachedObject>) -> Result<&CachedObject, ApiErro
     item.object
         .as_ref()
         .map_err(|text| ApiError::internal(text.clone()))
-}
-
-/// A value as selectors compare it: strings as they are, other scalars as JSON prints them, everything else as empty.
-pub(crate) fn printed(value: Option<&Value>) -> Cow<'_, str> {
-    match value {
-        Some(Value::String(text)) => Cow::Borrowed(text),
-        Some(scalar @ (Value::Bool(_) | Value::Number(_))) => Cow::Owned(scalar.to_string()),
-        _ => Cow::Borrowed(""),
-    }
-}
-
-/// The JSON of a field as selectors compare it, see [`printed`].
-pub(crate) fn field_text(json: Option<&[u8]>) -> Box<str> {
-    let value: Option<Value> = json.and_then(|json| serde_json::from_slice(json).ok());
-    printed(value.as_ref()).into()
 }

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use apiloom_meta::codec::{Finder, append_json};
+use apiloom_meta::codec::append_json;
 use apiloom_meta::kind::{InMemoryConversion, ResourceDef};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{GroupKind, GroupResource};
 
+use super::field_finder::FieldFinder;
 use super::hooks::{ErasedHandler, ErasedStrategy};
 use super::json::METADATA;
 use super::version_schema::VersionSchema;
@@ -29,7 +30,7 @@ pub(crate) struct KindVersion {
     /// Its schema, made when it is first needed.
     pub(crate) version_schema: Arc<VersionSchema>,
     /// Finds the values of the selectable fields, in the order of their declaration.
-    pub(crate) selectable: Finder,
+    pub(crate) selectable: FieldFinder,
     /// Hooks of this version.
     pub(crate) strategy: Option<Box<dyn ErasedStrategy>>,
     /// Handler of creates, for a kind without a store.
@@ -63,7 +64,7 @@ impl KindVersion {
             version_schema: Arc::new(VersionSchema::new(Arc::clone(&def))),
             resource: def.group_resource(),
             group_kind: def.group_kind(),
-            selectable: Finder::new(def.selectable.iter().cloned()),
+            selectable: FieldFinder::new(&def.selectable),
             strategy,
             handler,
             def,

@@ -6,6 +6,7 @@ pub(super) mod body_kind;
 pub(super) mod cached_object;
 pub(super) mod converted;
 pub(super) mod document;
+pub(super) mod field_finder;
 pub(super) mod hooks;
 pub(super) mod items;
 pub(super) mod json;

@@ -26,19 +26,18 @@ fn unknown_fields(def: &ResourceDef, schema: &Schema) -> Vec<String> {
             }
             CellSource::Path(_) | CellSource::Query(_) | CellSource::With(_) => None,
         });
-    let selectable = def.selectable.iter().filter(|path| !schema.has_path(path));
+    let selectable = || def.selectable.iter().flat_map(|field| &field.paths);
+    let unknown = selectable().filter(|path| !schema.has_path(path));
     let missing =
-        columns.chain(selectable.map(|path| ("a selectable field".to_owned(), path.to_string())));
+        columns.chain(unknown.map(|path| ("a selectable field".to_owned(), path.to_string())));
     let lines = missing.map(|(what, path)| {
         kind_problem(
             def,
             format_args!("{what} is at {path}, which the schema does not know"),
         )
     });
-    let incomparable = def
-        .selectable
-        .iter()
-        .filter(|path| schema.has_path(path) && !schema.is_comparable(path));
+    let incomparable =
+        selectable().filter(|path| schema.has_path(path) && !schema.is_comparable(path));
     let incomparable = incomparable.map(|path| {
         kind_problem(
             def,

@@ -7,7 +7,8 @@ use apiloom_meta::path::JsonPath;
 use apiloom_meta::selector::{FieldMatcher, FieldSelector, LabelMatcher, LabelQuery};
 use apiloom_meta::{ApiError, Object};
 
-use crate::registry::objects::cached_object::{CachedObject, printed};
+use crate::registry::objects::cached_object::CachedObject;
+use crate::registry::objects::field_finder::printed;
 use crate::registry::objects::key::namespace_and_name;
 use crate::registry::objects::kind_version::KindVersion;
 
@@ -23,7 +24,8 @@ pub(crate) struct Selection {
 #[derive(Clone, Debug)]
 struct Field {
     place: Place,
-    path: JsonPath,
+    /// The first of these that is not empty is the value.
+    paths: Vec<JsonPath>,
 }
 
 /// Where the value of a field is stored in a cached object.
@@ -40,7 +42,7 @@ impl Field {
     fn of(version: &KindVersion, name: &str) -> Option<Self> {
         let metadata = |place, name| Field {
             place,
-            path: JsonPath::new(["metadata", name]),
+            paths: vec![JsonPath::new(["metadata", name])],
         };
         match name {
             "metadata.name" => Some(metadata(Place::Name, "name")),
@@ -49,10 +51,10 @@ impl Field {
             }
             other => {
                 let mut declared = (0..).zip(&version.def.selectable);
-                let (number, path) = declared.find(|(_, path)| path.as_field() == other)?;
+                let (number, field) = declared.find(|(_, field)| field.name == other)?;
                 Some(Field {
                     place: Place::Declared(number),
-                    path: path.clone(),
+                    paths: field.paths.clone(),
                 })
             }
         }
@@ -138,7 +140,7 @@ impl Selection {
         self.labels.matches(object)
             && self
                 .fields
-                .matches(|field| field_value(object, &field.path))
+                .matches(|field| field_value(object, &field.paths))
     }
 
     /// The first field at a place that `sort` accepts and that must be equal to one value, with that value.
@@ -149,9 +151,9 @@ impl Selection {
 }
 
 /// The value of a field as selectors compare it.
-fn field_value<'a>(object: &'a Object, path: &JsonPath) -> Cow<'a, str> {
-    printed(path.names().split_first().and_then(|(first, rest)| {
-        let root = object.fields().get(first)?;
-        rest.iter().try_fold(root, |value, name| value.get(name))
-    }))
+fn field_value<'a>(object: &'a Object, paths: &[JsonPath]) -> Cow<'a, str> {
+    let mut values = paths
+        .iter()
+        .map(|path| printed(path.get_in(object.fields())));
+    values.find(|text| !text.is_empty()).unwrap_or_default()
 }

@@ -22,7 +22,7 @@ struct StoredDraft {
 impl ApiType for Draft {}
 impl ApiType for StoredDraft {}
 resource!(Draft, "v1", "Draft", "drafts", |def| ResourceDef {
-    selectable: vec![JsonPath::new(["spec", "color"])],
+    selectable: vec![JsonPath::new(["spec", "color"]).into()],
     ..def
 });
 resource!(StoredDraft, "v1alpha1", "Draft", "drafts", |def| {

@@ -28,7 +28,7 @@ struct StoredPart {
 impl ApiType for Part {}
 impl ApiType for StoredPart {}
 resource!(Part, "v1", "Part", "parts", |def| ResourceDef {
-    selectable: vec![JsonPath::new(["spec", "color"])],
+    selectable: vec![JsonPath::new(["spec", "color"]).into()],
     ..def
 });
 resource!(StoredPart, "v1alpha1", "Part", "parts", |def| {

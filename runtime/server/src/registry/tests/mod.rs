@@ -193,13 +193,13 @@ macro_rules! resource {
 use resource;
 
 resource!(Widget, "v1", "Widget", "widgets", |def| ResourceDef {
-    selectable: vec![JsonPath::new(["spec", "color"])],
+    selectable: vec![JsonPath::new(["spec", "color"]).into()],
     ..def
 });
 resource!(AlphaWidget, "v1alpha1", "Widget", "widgets", |def| {
     ResourceDef {
         storage: true,
-        selectable: vec![JsonPath::new(["spec", "colour"])],
+        selectable: vec![JsonPath::new(["spec", "colour"]).into()],
         conversion: Some(Conversion {
             hub_version: "v1".into(),
             hub_kind: "Widget".into(),

@@ -88,8 +88,8 @@ declared!(Fields, "v1", "Fields", "fields", line 60, |def| ResourceDef {
         source: CellSource::Path(JsonPath::new(["spec", "color"])),
     }],
     selectable: vec![
-        JsonPath::new(["spec", "none"]),
-        JsonPath::new(["metadata", "labels"]),
+        JsonPath::new(["spec", "none"]).into(),
+        JsonPath::new(["metadata", "labels"]).into(),
     ],
     ..def
 });

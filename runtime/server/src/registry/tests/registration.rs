@@ -156,8 +156,8 @@ pub(super) struct Columned {
 impl ApiType for Columned {}
 resource!(Columned, "v1", "Columned", "columned", |def| ResourceDef {
     selectable: vec![
-        JsonPath::new(["spec", "none"]),
-        JsonPath::new(["metadata", "labels"])
+        JsonPath::new(["spec", "none"]).into(),
+        JsonPath::new(["metadata", "labels"]).into()
     ],
     ..def
 });
