@@ -3,12 +3,17 @@
 //! Nothing here depends on a transport: what talks to a server does so by a small trait.
 
 mod cancel;
+mod election;
 mod guard;
 mod queue;
 mod reconcile;
 mod source;
 
 pub use cancel::Cancel;
+pub use election::{
+    ElectionConfig, ElectionConfigError, LeaderElector, Leadership, LeadershipLost, Lease,
+    LeaseError, LeaseSpec, LeaseStore, NotLeader, WriteGuard,
+};
 pub use guard::{CacheVersion, WriteRecorder};
 pub use queue::{
     Backoff, DurationHistogram, Priority, QueueMetrics, WorkItem, WorkQueue, WorkQueueConfig,

@@ -1,0 +1,364 @@
+//! A candidate: acquires the lease, renews it while its work goes on, and gives it up.
+
+use std::fmt;
+use std::future::Future;
+use std::hash::{BuildHasher as _, DefaultHasher, Hash as _, Hasher as _, RandomState};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tracing::{debug, info, warn};
+
+use super::super::cancel::Cancel;
+use super::clock::{Clocks, Reading};
+use super::config::{ElectionConfig, ElectionConfigError, MAX_JITTER};
+use super::leadership::{Ending, Leadership, WriteGuard};
+use super::lease::{Lease, LeaseSpec};
+use super::observed::Observed;
+use super::store::{LeaseError, LeaseStore};
+
+/// The lease could not be renewed in time, or another process has it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("lost the lease: {0}")]
+pub struct LeadershipLost(String);
+
+/// Runs work in one process at a time, of all that have an elector for the same lease.
+///
+/// ```no_run
+/// # use apiloom_client::controller::{Cancel, ElectionConfig, LeaderElector, LeadershipLost, LeaseStore};
+/// # async fn work(_: &Cancel) {}
+/// # async fn example(lease: impl LeaseStore) -> Result<(), LeadershipLost> {
+/// let cancel = Cancel::new();
+/// let identity = LeaderElector::unique_identity("worker-1");
+/// let elector = LeaderElector::new(lease, identity, ElectionConfig::default()).expect("valid times");
+/// elector
+///     .run(&cancel, async |leadership| work(leadership.cancel()).await)
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct LeaderElector {
+    store: Box<dyn LeaseStore>,
+    identity: String,
+    config: ElectionConfig,
+    clocks: Clocks,
+    observed: Option<Observed>,
+    holder: watch::Sender<Option<String>>,
+    attempts: u64,
+}
+
+/// How an attempt to get or to renew the lease ended.
+enum Attempt {
+    /// It is ours; the write that says so began at this time.
+    Held(Reading),
+    /// Another process has it.
+    HeldByOther(String),
+}
+
+impl LeaderElector {
+    /// A candidate.
+    ///
+    /// No two processes may have the same identity, not even one after the other: see
+    /// [`unique_identity`](Self::unique_identity).
+    ///
+    /// # Errors
+    /// If the times do not fit together, or the identity is empty.
+    pub fn new(
+        store: impl LeaseStore + 'static,
+        identity: impl Into<String>,
+        config: ElectionConfig,
+    ) -> Result<Self, ElectionConfigError> {
+        Self::with_clocks(Box::new(store), identity.into(), config, Clocks::default())
+    }
+
+    pub(super) fn with_clocks(
+        store: Box<dyn LeaseStore>,
+        identity: String,
+        config: ElectionConfig,
+        clocks: Clocks,
+    ) -> Result<Self, ElectionConfigError> {
+        config.check()?;
+        if identity.is_empty() {
+            return Err(ElectionConfigError::NoIdentity);
+        }
+        Ok(Self {
+            store,
+            identity,
+            config,
+            clocks,
+            observed: None,
+            holder: watch::Sender::new(None),
+            attempts: 0,
+        })
+    }
+
+    /// An identity that no other process has: a prefix that people recognize, such as the name of the host, and a random
+    /// number.
+    pub fn unique_identity(prefix: &str) -> String {
+        // Each state has keys of its own.
+        let random = || RandomState::new().hash_one(prefix);
+        format!("{prefix}_{:016x}{:016x}", random(), random())
+    }
+
+    /// The holder of the lease as this candidate last saw it, also while it waits.
+    pub fn holder(&self) -> watch::Receiver<Option<String>> {
+        self.holder.subscribe()
+    }
+
+    /// Waits for the lease, and calls `lead` while it has it. The lease is renewed until the future of `lead` is ready,
+    /// also after the signal, which `lead` gets too; then it is given up. `None` if the signal came before this process
+    /// led.
+    ///
+    /// # Errors
+    /// If the lease was lost. The guard is closed then, and the work was told to end. It is dropped at the time at which
+    /// another process may lead, if it goes on for so long: tasks that it spawned must end by the signal.
+    pub async fn run<F, R>(
+        mut self,
+        cancel: &Cancel,
+        lead: F,
+    ) -> Result<Option<R::Output>, LeadershipLost>
+    where
+        F: FnOnce(Leadership) -> R,
+        R: Future,
+    {
+        let renewed = tokio::select! {
+            renewed = self.acquire() => renewed,
+            () = cancel.cancelled() => {
+                // The signal may come just when the lease was acquired.
+                if self.config.release {
+                    self.release().await;
+                }
+                return Ok(None);
+            }
+        };
+        let observed = self.observed.as_ref();
+        let term = observed.and_then(|observed| observed.lease().spec.lease_transitions);
+        let guard = WriteGuard::new(self.clocks.clone(), self.config.renew_deadline, renewed);
+        let leadership = Leadership {
+            guard,
+            cancel: cancel.child(),
+            term: term.unwrap_or_default(),
+        };
+        info!(identity = %self.identity, term = leadership.term, "became leader");
+        let ending = Ending(&leadership);
+        let work = lead(leadership.clone());
+        tokio::pin!(work);
+        let (reason, exclusive_until) = tokio::select! {
+            output = &mut work => {
+                // Closed before the lease is given up: what the work left behind must not write any more.
+                drop(ending);
+                if self.config.release {
+                    self.release().await;
+                }
+                return Ok(Some(output));
+            }
+            lost = self.keep(&leadership.guard, renewed) => lost,
+        };
+        warn!(identity = %self.identity, "lost the lease: {reason}");
+        drop(ending);
+        // Another process may lead from this time on.
+        if timeout_at(exclusive_until, work).await.is_err() {
+            warn!(identity = %self.identity, "the work went on after the lease was lost, and was dropped");
+        }
+        Err(LeadershipLost(reason))
+    }
+
+    /// Waits until the lease is ours.
+    async fn acquire(&mut self) -> Reading {
+        loop {
+            match timeout(self.config.renew_deadline, self.attempt()).await {
+                // The answer may be old, if this process did not run for a while.
+                Ok(Ok(Attempt::Held(began))) if self.is_fresh(began) => return began,
+                Ok(Ok(Attempt::Held(_))) => debug!("the lease was acquired too slowly"),
+                Ok(Ok(Attempt::HeldByOther(holder))) => debug!(%holder, "the lease is held"),
+                Ok(Err(error)) => warn!("cannot acquire the lease: {error}"),
+                Err(_) => warn!("cannot acquire the lease: no answer in time"),
+            }
+            let period = self.config.retry_period;
+            sleep(period + period.mul_f64(MAX_JITTER * self.fraction())).await;
+        }
+    }
+
+    fn is_fresh(&self, began: Reading) -> bool {
+        self.clocks.longest_since(began) < self.config.renew_deadline
+    }
+
+    /// A number from 0 to 1 that differs between candidates and attempts.
+    fn fraction(&mut self) -> f64 {
+        self.attempts += 1;
+        let mut hasher = DefaultHasher::new();
+        (&self.identity, self.attempts).hash(&mut hasher);
+        hasher.finish() as f64 / u64::MAX as f64
+    }
+
+    /// Renews the lease until that fails for too long. Returns the reason, and until when no other process leads.
+    async fn keep(&mut self, guard: &WriteGuard, acquired: Reading) -> (String, Instant) {
+        let mut renewed = acquired;
+        let mut last_error = String::from("this process did not run");
+        loop {
+            let left = guard.check().unwrap_or_default();
+            sleep(self.config.retry_period.min(left)).await;
+            let Ok(left) = guard.check() else {
+                break;
+            };
+            last_error = match timeout(left, self.attempt()).await {
+                Ok(Ok(Attempt::Held(began))) => {
+                    if guard.renew(began).is_err() {
+                        break;
+                    }
+                    renewed = began;
+                    continue;
+                }
+                Ok(Ok(Attempt::HeldByOther(holder))) => {
+                    return (format!("{holder} has it"), Instant::now());
+                }
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "no answer in time".to_owned(),
+            };
+            warn!("cannot renew the lease: {last_error}");
+        }
+        let reason = format!(
+            "it was not renewed within {:?}: {last_error}",
+            self.config.renew_deadline
+        );
+        (reason, renewed.monotonic + self.config.lease_duration)
+    }
+
+    /// Tries once to acquire or to renew the lease.
+    async fn attempt(&mut self) -> Result<Attempt, LeaseError> {
+        // Others do not write a lease that is held, so the version from the last renewal is mostly right.
+        if let Some(lease) = self.held() {
+            match self.write(Some(lease)).await {
+                Ok(began) => return Ok(Attempt::Held(began)),
+                Err(error) => debug!("cannot renew the lease at once, reading it: {error}"),
+            }
+        }
+        let found = self.store.get().await?;
+        if let Some(lease) = &found {
+            self.observe(lease.clone());
+        }
+        // A lease that was deleted is left to its holder for its time, too.
+        let observed = self.observed.as_ref();
+        let holder = observed.and_then(|seen| seen.current_holder(self.config.lease_duration));
+        match holder.filter(|holder| *holder != self.identity) {
+            Some(holder) => Ok(Attempt::HeldByOther(holder.to_owned())),
+            None => self.write(found).await.map(Attempt::Held),
+        }
+    }
+
+    /// The lease, if it was ours when it was last seen.
+    fn held(&self) -> Option<Lease> {
+        let observed = self.observed.as_ref()?;
+        let is_ours = observed.is_held_by(&self.identity);
+        is_ours.then(|| observed.lease().clone())
+    }
+
+    fn observe(&mut self, lease: Lease) {
+        let holder = lease.spec.holder().map(str::to_owned);
+        self.observed = Some(Observed::update(self.observed.take(), lease));
+        self.holder.send_if_modified(|old| {
+            let is_new = *old != holder;
+            *old = holder;
+            is_new
+        });
+    }
+
+    /// Writes the lease with this process as its holder, and returns when the write began.
+    async fn write(&mut self, found: Option<Lease>) -> Result<Reading, LeaseError> {
+        let began = self.clocks.read();
+        let written = match found {
+            Some(mut lease) => {
+                self.set_holder(&mut lease.spec);
+                self.store.update(lease).await?
+            }
+            None => {
+                let mut lease = Lease::default();
+                self.set_holder(&mut lease.spec);
+                lease.spec.lease_transitions = Some(self.transitions_of_new_lease());
+                self.store.create(lease).await?
+            }
+        };
+        self.observe(written);
+        Ok(began)
+    }
+
+    /// Zero, or what continues a lease that was deleted.
+    fn transitions_of_new_lease(&self) -> i32 {
+        let Some(observed) = &self.observed else {
+            return 0;
+        };
+        let transitions = observed.lease().spec.lease_transitions.unwrap_or_default();
+        let is_new_holder = !observed.is_held_by(&self.identity);
+        transitions.saturating_add(i32::from(is_new_holder))
+    }
+
+    fn set_holder(&self, spec: &mut LeaseSpec) {
+        let now = self.next_renew_time(spec);
+        if spec.holder() != Some(&*self.identity) {
+            spec.acquire_time = Some(now);
+            let transitions = spec.lease_transitions.unwrap_or_default();
+            spec.lease_transitions = Some(transitions.saturating_add(1));
+        }
+        spec.holder_identity = Some(self.identity.clone());
+        spec.lease_duration_seconds = Some(self.config.lease_seconds());
+        spec.renew_time = Some(now);
+    }
+
+    /// The time of the wall, but later than the one in the lease: others know a renewal by its change.
+    fn next_renew_time(&self, spec: &LeaseSpec) -> apiloom_meta::MicroTime {
+        let now = self.clocks.wall();
+        let after = |last: apiloom_meta::MicroTime| last.plus(Duration::from_micros(1));
+        spec.renew_time.map_or(now, |last| now.max(after(last)))
+    }
+
+    /// Gives up the lease, if it is still ours. Without success others wait until it expires.
+    async fn release(&mut self) {
+        if self.held().is_none() {
+            return;
+        }
+        let limit = self.config.renew_deadline;
+        match timeout(limit, self.try_release()).await {
+            Ok(Ok(())) => info!(identity = %self.identity, "released the lease"),
+            Ok(Err(error)) => warn!("cannot release the lease, it expires: {error}"),
+            Err(_) => warn!("cannot release the lease, it expires: no answer in time"),
+        }
+    }
+
+    async fn try_release(&mut self) -> Result<(), LeaseError> {
+        let Some(lease) = self.held() else {
+            return Ok(());
+        };
+        match self.write_released(lease).await {
+            Err(LeaseError::Conflict) => {}
+            done => return done,
+        }
+        let Some(lease) = self.store.get().await? else {
+            return Ok(());
+        };
+        self.observe(lease);
+        match self.held() {
+            Some(lease) => self.write_released(lease).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn write_released(&mut self, mut lease: Lease) -> Result<(), LeaseError> {
+        let now = self.next_renew_time(&lease.spec);
+        // As client-go does: empty and short, for readers that know only one of the two.
+        lease.spec.holder_identity = Some(String::new());
+        lease.spec.lease_duration_seconds = Some(1);
+        lease.spec.renew_time = Some(now);
+        let written = self.store.update(lease).await?;
+        self.observe(written);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for LeaderElector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaderElector")
+            .field("identity", &self.identity)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
