@@ -135,6 +135,20 @@ impl<K, S> ResourceClient<K, S> {
     pub fn scope(&self) -> &S {
         &self.scope
     }
+
+    /// The same objects, decoded as another type.
+    pub(crate) fn decode_as<T>(&self) -> ResourceClient<T, S>
+    where
+        S: Clone,
+    {
+        ResourceClient {
+            client: self.client.clone(),
+            resource: self.resource.clone(),
+            scope: self.scope.clone(),
+            is_metadata: self.is_metadata,
+            object: PhantomData,
+        }
+    }
 }
 
 impl<K: ApiObject, S: Scope> ResourceClient<K, S> {

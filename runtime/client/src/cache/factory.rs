@@ -1,0 +1,253 @@
+//! `InformerFactory`: the informers of a program. Those of the same objects are one.
+
+#[cfg(test)]
+mod tests;
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+use parking_lot::Mutex;
+
+use super::informer::{Informer, InformerBuilder, SyncError};
+use super::reflector::ServerTraits;
+use super::resource_source::ResourceSource;
+use super::strip::Strip;
+use crate::client::{AllNamespaces, ApiResource, Client, Cluster, Kind, Namespaced, Scope};
+
+/// What makes two informers the same.
+#[derive(PartialEq, Eq, Hash)]
+struct Identity {
+    /// The type that objects are decoded as.
+    object: TypeId,
+    resource: ApiResource,
+    namespace: Option<String>,
+    labels: String,
+    fields: String,
+    strip: Strip,
+}
+
+/// An informer, without the type of its objects.
+trait AnyInformer: Any + Send + Sync {
+    fn start(&self);
+    fn wait_for_sync(&self, limit: Duration) -> BoxFuture<'_, Result<(), SyncError>>;
+    fn shutdown(&self) -> BoxFuture<'_, ()>;
+}
+
+impl<K: Kind> AnyInformer for Informer<K> {
+    fn start(&self) {
+        Informer::start(self);
+    }
+    fn wait_for_sync(&self, limit: Duration) -> BoxFuture<'_, Result<(), SyncError>> {
+        Informer::wait_for_sync(self, limit).boxed()
+    }
+    fn shutdown(&self) -> BoxFuture<'_, ()> {
+        Informer::shutdown(self).boxed()
+    }
+}
+
+/// The caches that have no complete state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncErrors(
+    /// One error for each of them.
+    pub Vec<SyncError>,
+);
+
+impl fmt::Display for SyncErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(f, "{separator}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SyncErrors {}
+
+/// What a factory shares with those that were made of it.
+struct Shared {
+    client: Client,
+    server: ServerTraits,
+    informers: Mutex<HashMap<Identity, Arc<dyn AnyInformer>>>,
+}
+
+/// Makes the informers of a program and starts them together. Two informers of the same objects (type, resource,
+/// namespace, selectors, fields that are left out) share one cache and one watch.
+///
+/// The methods that narrow the objects make another factory, which shares the informers with this one.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use apiloom_client::cache::InformerFactory;
+/// # use apiloom_client::{Client, Kind};
+/// # async fn example<Flunder: Kind, Fischer: Kind>(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let factory = InformerFactory::new(&client);
+/// let flunders = factory.namespace("prod").labels("app=web").informer::<Flunder>();
+/// let fischers = factory.cluster_informer::<Fischer>();
+/// factory.start();
+/// factory.wait_for_sync(Duration::from_secs(30)).await?;
+/// println!("{} flunders, {} fischers", flunders.lister().len(), fischers.lister().len());
+/// factory.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct InformerFactory {
+    shared: Arc<Shared>,
+    namespace: Option<String>,
+    labels: String,
+    fields: String,
+    strip: Strip,
+}
+
+impl InformerFactory {
+    /// A factory for all objects of a server, without managedFields.
+    pub fn new(client: &Client) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                client: client.clone(),
+                server: ServerTraits::new(),
+                informers: Mutex::new(HashMap::new()),
+            }),
+            namespace: None,
+            labels: String::new(),
+            fields: String::new(),
+            strip: Strip::default(),
+        }
+    }
+    /// Only objects of one namespace. Kinds without namespaces are not affected.
+    #[must_use]
+    pub fn namespace(&self, namespace: impl Into<String>) -> Self {
+        Self {
+            namespace: Some(namespace.into()),
+            ..self.clone()
+        }
+    }
+    /// Only objects that a label selector selects: a text or a `LabelQuery`.
+    #[must_use]
+    pub fn labels(&self, selector: impl fmt::Display) -> Self {
+        Self {
+            labels: selector.to_string(),
+            ..self.clone()
+        }
+    }
+    /// Only objects that a field selector selects: a text or a `FieldSelector`.
+    #[must_use]
+    pub fn fields(&self, selector: impl fmt::Display) -> Self {
+        Self {
+            fields: selector.to_string(),
+            ..self.clone()
+        }
+    }
+    /// Leaves out these fields; by default [`Strip::MANAGED_FIELDS`].
+    #[must_use]
+    pub fn strip(&self, strip: Strip) -> Self {
+        Self {
+            strip,
+            ..self.clone()
+        }
+    }
+
+    /// The informer of a namespaced kind, in the namespace of this factory or in all.
+    pub fn informer<K: Kind>(&self) -> Informer<K> {
+        self.informer_with(|builder| builder)
+    }
+    /// As [`InformerFactory::informer`], with other settings. They take effect if this call makes the informer: an
+    /// existing one keeps its own.
+    pub fn informer_with<K: Kind>(
+        &self,
+        configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
+    ) -> Informer<K> {
+        match &self.namespace {
+            Some(namespace) => self.make(Namespaced::new(namespace), configure),
+            None => self.make(AllNamespaces, configure),
+        }
+    }
+    /// The informer of a kind without namespaces.
+    pub fn cluster_informer<K: Kind>(&self) -> Informer<K> {
+        self.make(Cluster, |builder| builder)
+    }
+
+    fn make<K: Kind, S: Scope>(
+        &self,
+        scope: S,
+        configure: impl FnOnce(InformerBuilder<K>) -> InformerBuilder<K>,
+    ) -> Informer<K> {
+        let resource = K::api_resource();
+        let identity = Identity {
+            object: TypeId::of::<K>(),
+            resource: resource.clone(),
+            namespace: scope.namespace().map(str::to_owned),
+            labels: self.labels.clone(),
+            fields: self.fields.clone(),
+            strip: self.strip,
+        };
+        let mut informers = self.shared.informers.lock();
+        if let Some(informer) = informers.get(&identity) {
+            let informer: &dyn Any = &**informer;
+            if let Some(informer) = informer.downcast_ref::<Informer<K>>() {
+                return informer.clone();
+            }
+        }
+        let name = resource.group_resource().to_string();
+        let source = ResourceSource::new(&self.shared.client.resource::<K, S>(resource, scope))
+            .labels(&self.labels)
+            .fields(&self.fields)
+            .strip(self.strip);
+        let builder = Informer::builder(source).name(name);
+        let informer = configure(builder.server(self.shared.server.clone())).build();
+        informers.insert(identity, Arc::new(informer.clone()));
+        informer
+    }
+
+    fn informers(&self) -> Vec<Arc<dyn AnyInformer>> {
+        self.shared.informers.lock().values().cloned().collect()
+    }
+    /// Starts the informers that were made so far. One that is made later needs another call, or a start of its own.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    pub fn start(&self) {
+        for informer in self.informers() {
+            informer.start();
+        }
+    }
+    /// Waits until all informers that were made so far have a complete state.
+    ///
+    /// # Errors
+    /// If some have none after this time, or were not started: one error for each, with its last failure.
+    pub async fn wait_for_sync(&self, limit: Duration) -> Result<(), SyncErrors> {
+        let informers = self.informers();
+        let waits = informers
+            .iter()
+            .map(|informer| informer.wait_for_sync(limit));
+        let results = join_all(waits).await;
+        let mut errors: Vec<SyncError> = results.into_iter().filter_map(Result::err).collect();
+        errors.sort_by_key(ToString::to_string);
+        if errors.is_empty() {
+            return Ok(());
+        }
+        Err(SyncErrors(errors))
+    }
+    /// Shuts all informers down; see [`Informer::shutdown`].
+    pub async fn shutdown(&self) {
+        let informers = self.informers();
+        join_all(informers.iter().map(|informer| informer.shutdown())).await;
+    }
+}
+
+impl fmt::Debug for InformerFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InformerFactory")
+            .field("namespace", &self.namespace)
+            .field("labels", &self.labels)
+            .field("fields", &self.fields)
+            .field("strip", &self.strip)
+            .finish_non_exhaustive()
+    }
+}
