@@ -48,7 +48,16 @@ impl Cluster {
         }
     }
 
-    /// The same with an etcd of its own and with more arguments.
+    /// The same with more arguments.
+    pub fn start_with(backend: Backend, args: &[&str]) -> Self {
+        match backend {
+            Backend::Embedded => Self::embedded(WARDLE, args),
+            #[cfg(feature = "etcd")]
+            Backend::Etcd => Self::over(WARDLE, InEtcd::shared(), args),
+        }
+    }
+
+    /// The same with an etcd of its own.
     pub fn start_alone(backend: Backend, args: &[&str]) -> Self {
         match backend {
             Backend::Embedded => Self::embedded(WARDLE, args),

@@ -19,5 +19,6 @@ pub use registry::{
     Subresource, SubresourceRequest, UpdateSubresource,
 };
 pub use server::{
-    Backend, BoundServer, Builder, Config, InProcess, Loopback, Server, ServerError, main,
+    Backend, BoundServer, Builder, Config, ControllerConfig, ControllerNames, InProcess, Loopback,
+    Server, ServerError, main,
 };

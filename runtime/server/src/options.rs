@@ -20,7 +20,8 @@ use crate::registry::{
     DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_MAX_OBJECT_BYTES, EmulationVersion, StorageMediaType,
 };
 use crate::server::{
-    Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, TlsFiles, WatchCacheSize,
+    Backend, Config, ControllerConfig, ControllerNames, EtcdOptions, EtcdOverride, GoawayChance,
+    TlsFiles, WatchCacheSize,
 };
 
 /// All flags of a generated server, in groups.
@@ -41,6 +42,8 @@ pub struct Options {
     admission: AdmissionFlags,
     #[command(flatten)]
     api: ApiEnablementFlags,
+    #[command(flatten)]
+    controllers: ControllerFlags,
     #[command(flatten)]
     logs: LogFlags,
 }
@@ -256,6 +259,22 @@ struct ApiEnablementFlags {
 }
 
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Controller flags")]
+struct ControllerFlags {
+    /// Controllers to run in the server: `*` for all, NAME for one, -NAME for all but one. The names are
+    /// garbage-collector-controller, which deletes the dependents of deleted objects, and namespace-controller, which
+    /// deletes the content of deleted namespaces.
+    #[arg(long, value_name = "NAME,..", default_value_t = ControllerNames::default(), allow_hyphen_values = true)]
+    controllers: ControllerNames,
+    /// Number of objects that the garbage collector works on at the same time.
+    #[arg(long, value_name = "NUMBER", default_value_t = ControllerConfig::default().gc_workers)]
+    concurrent_gc_syncs: NonZeroUsize,
+    /// Number of namespaces whose content is deleted at the same time.
+    #[arg(long, value_name = "NUMBER", default_value_t = ControllerConfig::default().namespace_workers)]
+    concurrent_namespace_syncs: NonZeroUsize,
+}
+
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Logs flags")]
 struct LogFlags {
     /// Log verbosity: 0 warnings, 1 start and stop, 2 every request, 4 to 10 for debugging.
@@ -369,6 +388,11 @@ impl Options {
             disabled_admission: self.admission.disable_admission_plugins,
             runtime_config: self.api.runtime_config,
             emulation_versions: self.api.emulation_version,
+            controllers: ControllerConfig {
+                names: self.controllers.controllers,
+                gc_workers: self.controllers.concurrent_gc_syncs,
+                namespace_workers: self.controllers.concurrent_namespace_syncs,
+            },
             verbosity: self.logs.verbosity,
         })
     }

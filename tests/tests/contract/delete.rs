@@ -328,7 +328,7 @@ fn marked(object: &Value, finalizers: Value) -> Value {
 }
 
 async fn c_096_a_policy_is_a_finalizer_for_the_garbage_collector(on: Backend) {
-    let (_server, client) = server(on);
+    let (_server, client) = server_without_collector(on);
     for (name, options, finalizer) in [
         (
             "a",
@@ -376,7 +376,7 @@ async fn c_096_a_policy_is_a_finalizer_for_the_garbage_collector(on: Backend) {
 }
 
 async fn c_097_another_policy_replaces_the_finalizer_of_the_first(on: Backend) {
-    let (_server, client) = server(on);
+    let (_server, client) = server_without_collector(on);
     let mut object = flunder("a");
     object["metadata"]["finalizers"] = json!(["foregroundDeletion", "example.com/x"]);
     let object = created(&client, FLUNDERS, &object).await;

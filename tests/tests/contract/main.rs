@@ -34,9 +34,11 @@ mod delete;
 mod discovery;
 mod errors;
 mod formats;
+mod garbage;
 mod isolation;
 mod lifecycle;
 mod list;
+mod namespaces;
 mod patch;
 mod paths;
 mod protobuf;
@@ -56,6 +58,13 @@ use serde_json::{Value, json};
 /// A new server for one check, and a client.
 fn server(on: Backend) -> (Cluster, Client) {
     let cluster = Cluster::start(on);
+    let client = cluster.client();
+    (cluster, client)
+}
+
+/// A server that leaves the finalizers of deletions alone.
+fn server_without_collector(on: Backend) -> (Cluster, Client) {
+    let cluster = Cluster::start_with(on, &["--controllers=*,-garbage-collector-controller"]);
     let client = cluster.client();
     (cluster, client)
 }

@@ -27,11 +27,11 @@ pub use catalog::migration::{Migration, MigrationOptions, MigrationReport};
 pub use catalog::report::{CacheReport, ResourceReport};
 pub use catalog::resources::Registry;
 pub use catalog::snapshot::{Catalog, ServedGroup};
-pub(crate) use endpoint::SubresourceAnswer;
 pub use endpoint::{
     CreateSubresource, Endpoint, GetSubresource, Subresource, SubresourceRequest, SubresourceVerbs,
     UpdateSubresource, subresource_verbs,
 };
+pub(crate) use endpoint::{EndpointId, SubresourceAnswer};
 pub(crate) use error::{refused_patch, unrecognized};
 pub(crate) use large::OffThread;
 pub use objects::document::{Document, EncodedObject};

@@ -10,6 +10,7 @@ use apiloom_meta::GroupResource;
 use apiloom_storage::Retention;
 use apiloom_storage::cache::Budget;
 
+use super::controllers::config::ControllerConfig;
 use crate::http::timeout::REQUEST_TIMEOUT;
 use crate::registry::{
     DEFAULT_DELETE_COLLECTION_WORKERS, DEFAULT_EVENT_TTL, DEFAULT_MAX_OBJECT_BYTES,
@@ -252,6 +253,8 @@ pub struct Config {
     /// Releases of groups to emulate, see
     /// [`RegistryBuilder::emulation_versions`](crate::registry::RegistryBuilder::emulation_versions). Default none.
     pub emulation_versions: Vec<EmulationVersion>,
+    /// The server's own controllers.
+    pub controllers: ControllerConfig,
     /// Log verbosity, 0 to 10.
     pub verbosity: u8,
 }
@@ -285,6 +288,7 @@ impl Config {
             disabled_admission: Vec::new(),
             runtime_config: Vec::new(),
             emulation_versions: Vec::new(),
+            controllers: ControllerConfig::default(),
             verbosity: 0,
         }
     }

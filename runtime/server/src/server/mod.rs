@@ -11,6 +11,7 @@ mod client_certificates;
 mod coalesce;
 mod config;
 mod connection;
+mod controllers;
 mod filters;
 mod guarded_body;
 mod health;
@@ -32,6 +33,7 @@ pub use builder::{BoundServer, Builder, Server};
 pub use config::{
     Backend, Config, EtcdOptions, EtcdOverride, GoawayChance, ServerError, TlsFiles, WatchCacheSize,
 };
+pub use controllers::{ControllerConfig, ControllerNames};
 pub use loopback::Loopback;
 pub use main::main;
 pub use running::InProcess;

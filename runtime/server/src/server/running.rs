@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::controllers::{self, ControllerConfig};
 use super::filters::{Auth, Filters};
 use super::loopback::{Loopback, LoopbackToken};
 use super::stores::Stores;
@@ -27,6 +28,7 @@ pub(super) struct RunningServer {
     stop: watch::Sender<bool>,
     shutdown_delay: Duration,
     drain: Duration,
+    controllers: ControllerConfig,
 }
 
 impl RunningServer {
@@ -60,6 +62,7 @@ impl RunningServer {
             stop,
             shutdown_delay: config.shutdown_delay,
             drain: config.request_timeout,
+            controllers: config.controllers.clone(),
         })
     }
 
@@ -88,11 +91,18 @@ impl RunningServer {
             stop,
             shutdown_delay,
             drain,
+            controllers,
             ..
         } = self;
         // Aborted when this function ends or is cancelled.
         let mut background = JoinSet::new();
         background.spawn(object_counts::keep(Arc::clone(&registry), metrics));
+        let mut own = JoinSet::new();
+        own.spawn(controllers::run(
+            Arc::clone(&registry),
+            loopback.clone(),
+            controllers,
+        ));
         let listening = listen(stop.subscribe());
         tokio::pin!(listening);
         let asked_to_stop = async {
@@ -114,6 +124,8 @@ impl RunningServer {
                 listening.await;
             }
         }
+        // They would go on sending requests.
+        own.shutdown().await;
         loopback.drain(drain).await;
         background.shutdown().await;
         registry.stop().await;

@@ -8,7 +8,7 @@ use apiloom_meta::{ApiError, Object, Resource as _, StatusReason};
 use apiloom_storage::StorageError;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
@@ -36,6 +36,8 @@ pub struct Registry {
     pub(super) listers: Vec<Arc<ListerCore>>,
     /// Endpoint without admission, for namespaces that the server creates itself.
     namespaces: Option<Endpoint>,
+    /// The generation of the current catalog.
+    generations: watch::Sender<u64>,
     /// Background tasks, aborted when this is dropped.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -53,6 +55,7 @@ impl Registry {
             .registered
             .store(Arc::new(catalog.registered()));
         Self {
+            generations: watch::Sender::new(catalog.generation()),
             catalog: Arc::new(ArcSwap::from_pointee(catalog)),
             settings,
             changing: tokio::sync::Mutex::default(),
@@ -73,6 +76,11 @@ impl Registry {
         self.catalog.load().generation()
     }
 
+    /// Changes when another catalog is published.
+    pub(crate) fn generations(&self) -> watch::Receiver<u64> {
+        self.generations.subscribe()
+    }
+
     /// The endpoint of a resource in a version; `None` if it is not served.
     pub fn endpoint(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Endpoint>> {
         self.catalog
@@ -90,6 +98,7 @@ impl Registry {
             .store(Arc::new(catalog.registered()));
         let catalog = Arc::new(catalog);
         let left = self.catalog.swap(Arc::clone(&catalog));
+        self.generations.send_replace(catalog.generation());
         let stays = |endpoint: &Arc<Endpoint>| {
             let def = endpoint.def();
             catalog

@@ -2,8 +2,7 @@
 //!
 //! A namespace is deleted in two steps. DELETE sets deletionTimestamp and the phase Terminating. The object is removed
 //! when `spec.finalizers` is emptied by a PUT to `/finalize` and `metadata.finalizers` is empty. Deleting the content
-//! of a terminating namespace is the task of the namespace controller, which comes with the garbage collector: until
-//! then a deleted namespace stays Terminating until a client finalizes it.
+//! of a terminating namespace, and then that PUT, is the task of the namespace controller (`server/controllers`).
 
 use apiloom_apis::core::v1::{Namespace, NamespaceStatus};
 use apiloom_meta::error::MAX_CAUSES;

@@ -1,0 +1,175 @@
+//! The metadata of all objects of a kind, as they change, for the graph.
+
+use std::collections::HashSet;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use apiloom_meta::codec::Finder;
+use apiloom_meta::kind::SmolStr;
+use apiloom_meta::{JsonPath, OwnerReference};
+use tokio::sync::watch;
+
+use super::graph::{Finalizer, Observed, Place, Reference};
+use super::uid::Uid;
+use crate::registry::{Document, Endpoint, ListOptions, RequestContext, WatchEventKind};
+
+/// Time between attempts to watch a kind whose store or conversion fails.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Lifetime of a watch: it begins with a list of all objects, which is not repeated without need.
+const LIFETIME_SECONDS: u64 = 24 * 3600;
+
+/// The finalizer of a foreground deletion.
+pub(super) const FOREGROUND: &str = "foregroundDeletion";
+/// The finalizer of a deletion that keeps the dependents.
+pub(super) const ORPHAN: &str = "orphan";
+
+/// What a feed reports, in order.
+pub(super) trait Sink: Send + Sync {
+    /// An object is new or changed.
+    fn observe(&self, object: Observed);
+    /// An object was deleted.
+    fn remove(&self, uid: Uid);
+    /// All objects of the kind were reported, and these are all.
+    fn complete(&self, group: &str, kind: &str, listed: &HashSet<Uid>);
+}
+
+/// Reports the objects of a kind until it is dropped. `synced` becomes true after the first complete list.
+pub(super) async fn follow(
+    endpoint: Arc<Endpoint>,
+    sink: Arc<dyn Sink>,
+    synced: watch::Sender<bool>,
+) {
+    let mut ended = endpoint.ended();
+    loop {
+        let problem = follow_once(&endpoint, &*sink, &synced).await;
+        if *ended.borrow_and_update() {
+            return;
+        }
+        if let Some(problem) = problem {
+            let resource = endpoint.resource().group_resource();
+            tracing::warn!(%resource, %problem, "the garbage collector cannot follow a resource");
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+}
+
+/// Follows the kind until its watch ends; returns why, if that was an error.
+async fn follow_once(
+    endpoint: &Endpoint,
+    sink: &dyn Sink,
+    synced: &watch::Sender<bool>,
+) -> Option<String> {
+    let options = ListOptions {
+        send_initial_events: Some(true),
+        allow_watch_bookmarks: true,
+        timeout_seconds: Some(LIFETIME_SECONDS),
+        ..ListOptions::default()
+    };
+    let ctx = RequestContext::default();
+    let mut events = match endpoint.reads().watch(&ctx, None, &options).await {
+        Ok(events) => events,
+        Err(error) => return Some(error.message),
+    };
+    let def = endpoint.def();
+    let mut listed = Some(HashSet::new());
+    while let Some(event) = events.next().await {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => return Some(error.message),
+        };
+        let Some(observed) = observe(endpoint, &event.object) else {
+            if event.kind == WatchEventKind::Bookmark
+                && let Some(listed) = listed.take()
+            {
+                sink.complete(&def.group, &def.kind, &listed);
+                synced.send_replace(true);
+            }
+            continue;
+        };
+        match event.kind {
+            WatchEventKind::Added | WatchEventKind::Modified => {
+                if let Some(listed) = &mut listed {
+                    listed.insert(observed.uid);
+                }
+                sink.observe(observed);
+            }
+            WatchEventKind::Deleted => sink.remove(observed.uid),
+            WatchEventKind::Bookmark => {}
+        }
+    }
+    None
+}
+
+/// What the graph needs of an object; `None` for an object without a uid, such as a bookmark.
+fn observe(endpoint: &Endpoint, document: &Document) -> Option<Observed> {
+    static FIELDS: LazyLock<Finder> = LazyLock::new(|| {
+        let fields = [
+            "uid",
+            "name",
+            "namespace",
+            "deletionTimestamp",
+            "finalizers",
+            "ownerReferences",
+        ];
+        Finder::new(fields.map(|field| JsonPath::new([field])))
+    });
+    let json = document.json(endpoint.schema());
+    let found = FIELDS.find(json.metadata());
+    let [uid, name, namespace, deletion, finalizers, owners] = found.try_into().ok()?;
+    let text = |json: Option<&[u8]>| -> String {
+        json.and_then(|json| serde_json::from_slice(json).ok())
+            .unwrap_or_default()
+    };
+    let uid = text(uid);
+    if uid.is_empty() {
+        return None;
+    }
+    let finalizers: Vec<String> = parse(finalizers);
+    let owners: Vec<OwnerReference> = parse(owners);
+    let def = endpoint.def();
+    Some(Observed {
+        uid: Uid::of(&uid),
+        place: Place {
+            group: def.group.clone(),
+            kind: def.kind.clone(),
+            namespace: text(namespace).into(),
+            name: text(name).into(),
+        },
+        owners: owners.iter().map(reference).collect(),
+        is_deleting: deletion.is_some(),
+        finalizer: finalizer(&finalizers),
+    })
+}
+
+/// A list of the metadata; empty if it is absent.
+fn parse<T: serde::de::DeserializeOwned>(json: Option<&[u8]>) -> Vec<T> {
+    json.and_then(|json| serde_json::from_slice(json).ok())
+        .unwrap_or_default()
+}
+
+/// What the finalizers of an object ask of the garbage collector. No object has both, but one that got them anyway keeps
+/// its dependents.
+pub(super) fn finalizer<T: AsRef<str>>(finalizers: &[T]) -> Option<Finalizer> {
+    let has = |name: &str| finalizers.iter().any(|known| known.as_ref() == name);
+    if has(ORPHAN) {
+        Some(Finalizer::Orphan)
+    } else {
+        has(FOREGROUND).then_some(Finalizer::Foreground)
+    }
+}
+
+/// The edge for an owner reference.
+pub(super) fn reference(owner: &OwnerReference) -> Reference {
+    let group = owner
+        .api_version
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    Reference {
+        uid: Uid::of(&owner.uid),
+        group: group.into(),
+        kind: SmolStr::new(&owner.kind),
+        name: SmolStr::new(&owner.name),
+        blocks: owner.block_owner_deletion == Some(true),
+    }
+}

@@ -1,0 +1,141 @@
+//! The garbage collector: deletes objects whose owners are gone, and carries out foreground and orphaning deletions.
+//!
+//! Every served kind that can be listed, watched and deleted is followed (`feed`). The graph of owner references
+//! (`graph`) says which objects a change concerns, and `collector` decides about each by its state in the store.
+//!
+//! The rules are those of the garbage collector of kube-controller-manager.
+
+mod collector;
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use apiloom_meta::kind::Verb;
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
+
+use self::collector::Collector;
+use super::feed::{self, Sink};
+use super::requests::Requests;
+use crate::registry::{Catalog, Endpoint, EndpointId, Registry};
+use crate::server::loopback::Loopback;
+
+/// The manager of fields that the collector writes.
+const NAME: &str = "garbage-collector";
+
+/// Runs the collector; never returns.
+pub(super) async fn run(registry: Arc<Registry>, loopback: Loopback, workers: NonZeroUsize) {
+    let requests = Requests::new(Arc::clone(&registry), &loopback, NAME);
+    let collector = Arc::new(Collector::new(requests));
+    let (complete, is_complete) = watch::channel(false);
+    let mut tasks = JoinSet::new();
+    for _ in 0..workers.get() {
+        tasks.spawn(work(Arc::clone(&collector), is_complete.clone()));
+    }
+    let mut feeds = Feeds {
+        sink: Arc::new(collector),
+        running: HashMap::new(),
+        tasks,
+    };
+    let mut generations = registry.generations();
+    loop {
+        generations.mark_unchanged();
+        feeds.follow(&registry.catalog());
+        // Dependents of a kind that was not listed yet would be missed.
+        let synced = async {
+            feeds.synced().await;
+            complete.send_replace(true);
+            generations.changed().await
+        };
+        // The registry outlives its controllers.
+        let Ok(()) = synced.await else { return };
+        complete.send_replace(false);
+    }
+}
+
+/// Does the work of the queue, while all objects are known.
+async fn work(collector: Arc<Collector>, mut is_complete: watch::Receiver<bool>) {
+    while let Some(item) = collector.queue().next().await {
+        if is_complete.wait_for(|complete| *complete).await.is_err() {
+            return;
+        }
+        match collector.process(*item.key()).await {
+            Ok(()) => item.succeed(),
+            Err(error) => {
+                tracing::debug!(%error, work = ?item.key(), "to be tried again");
+                item.retry();
+            }
+        }
+    }
+}
+
+/// A running feed.
+struct Feed {
+    task: AbortHandle,
+    synced: watch::Receiver<bool>,
+}
+
+/// The feeds of all kinds.
+struct Feeds {
+    sink: Arc<dyn Sink>,
+    running: HashMap<EndpointId, Feed>,
+    tasks: JoinSet<()>,
+}
+
+impl Feeds {
+    /// Follows the kinds of a catalog, and no others.
+    fn follow(&mut self, catalog: &Catalog) {
+        let endpoints = collectible(catalog);
+        self.running.retain(|id, feed| {
+            let stays = endpoints.iter().any(|endpoint| endpoint.id == *id);
+            if !stays {
+                feed.task.abort();
+            }
+            stays
+        });
+        for endpoint in endpoints {
+            let id = endpoint.id;
+            if self.running.contains_key(&id) {
+                continue;
+            }
+            let (sender, synced) = watch::channel(false);
+            let task = feed::follow(endpoint, Arc::clone(&self.sink), sender);
+            let task = self.tasks.spawn(task);
+            self.running.insert(id, Feed { task, synced });
+        }
+    }
+
+    /// Waits until all objects of all kinds are known.
+    async fn synced(&self) {
+        for feed in self.running.values() {
+            // The feed of a kind that is not served any more ends without.
+            let _ = feed.synced.clone().wait_for(|synced| *synced).await;
+        }
+    }
+}
+
+/// An endpoint of each kind that can be listed, watched and deleted: that of the version in which it is stored, if it is
+/// served, so that nothing is converted.
+fn collectible(catalog: &Catalog) -> Vec<Arc<Endpoint>> {
+    let mut chosen: Vec<Arc<Endpoint>> = Vec::new();
+    for endpoint in catalog.endpoints() {
+        let def = endpoint.def();
+        let can = |verb: Verb| def.verbs.contains(&verb);
+        if !(can(Verb::List) && can(Verb::Watch) && can(Verb::Delete)) {
+            continue;
+        }
+        let kind = &endpoint.resource().kind;
+        let known = chosen
+            .iter_mut()
+            .find(|known| Arc::ptr_eq(&known.resource().kind, kind));
+        match known {
+            Some(known) if def.version == endpoint.storage_version() => {
+                *known = Arc::clone(endpoint);
+            }
+            Some(_) => {}
+            None => chosen.push(Arc::clone(endpoint)),
+        }
+    }
+    chosen
+}

@@ -1,0 +1,338 @@
+//! The graph of owner references, and what is to be done after each change of it.
+//!
+//! The nodes are the objects of all kinds; an edge leads from a dependent to the uid of an owner. An owner that was not
+//! observed yet is a node too, without a place: it may come later, or not exist. Nothing is deleted on the word of this
+//! graph alone: it only says which objects are to be judged, by their state in the store.
+//!
+//! The rules are those of Kubernetes' garbage collector.
+
+use std::collections::{HashMap, HashSet};
+
+use apiloom_meta::kind::SmolStr;
+
+use super::uid::Uid;
+
+/// Group, kind, namespace and name of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub(super) group: SmolStr,
+    pub(super) kind: SmolStr,
+    /// Empty for cluster-scoped kinds.
+    pub(super) namespace: SmolStr,
+    pub(super) name: SmolStr,
+}
+
+/// An owner reference of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reference {
+    pub(super) uid: Uid,
+    pub(super) group: SmolStr,
+    pub(super) kind: SmolStr,
+    pub(super) name: SmolStr,
+    /// Whether a foreground deletion of the owner waits for the object.
+    pub(super) blocks: bool,
+}
+
+impl Reference {
+    /// Whether it describes the object at a place, for a dependent in a namespace.
+    fn describes(&self, place: &Place, namespace: &str) -> bool {
+        self.group == place.group
+            && self.kind == place.kind
+            && self.name == place.name
+            && (place.namespace.is_empty() || place.namespace == namespace)
+    }
+}
+
+/// What the finalizers of an object ask of the garbage collector when it is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finalizer {
+    /// `orphan`: its dependents lose the reference to it.
+    Orphan,
+    /// `foregroundDeletion`: its dependents are deleted before it.
+    Foreground,
+}
+
+/// The state of an object, as its metadata says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Observed {
+    pub(super) uid: Uid,
+    pub(super) place: Place,
+    pub(super) owners: Vec<Reference>,
+    /// Whether it has a deletionTimestamp.
+    pub(super) is_deleting: bool,
+    pub(super) finalizer: Option<Finalizer>,
+}
+
+/// Work that follows from a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Work {
+    /// Decide whether an object is deleted, by its owners, or whether its own foreground deletion is complete.
+    Judge(Uid),
+    /// Remove the references of the dependents of an object, then its finalizer.
+    Orphan(Uid),
+}
+
+/// A reference to an owner in another namespace, which is never an owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ForeignNamespace {
+    pub(super) dependent: (Uid, Place),
+    pub(super) reference: Reference,
+}
+
+/// The results of changes, in order.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) work: Vec<Work>,
+    pub(super) foreign: Vec<ForeignNamespace>,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    /// `None` for an owner that was not observed.
+    place: Option<Place>,
+    owners: Vec<Reference>,
+    dependents: Dependents,
+    is_deleting: bool,
+    finalizer: Option<Finalizer>,
+}
+
+impl Node {
+    /// The finalizer, once the deletion has begun.
+    fn deletion(&self) -> Option<Finalizer> {
+        self.finalizer.filter(|_| self.is_deleting)
+    }
+
+    fn namespace(&self) -> &str {
+        self.place.as_ref().map_or("", |place| &place.namespace)
+    }
+}
+
+/// The uids of the dependents. Most objects have none, which costs no memory.
+type Dependents = Option<Box<HashSet<Uid>>>;
+
+/// An object of the graph, as it is judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) place: Place,
+    pub(super) is_deleting: bool,
+    /// Whether its dependents are deleted before it.
+    pub(super) is_foreground: bool,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    nodes: HashMap<Uid, Node>,
+    outcome: Outcome,
+}
+
+impl Graph {
+    /// The results of the changes since the last call.
+    pub(super) fn take_outcome(&mut self) -> Outcome {
+        std::mem::take(&mut self.outcome)
+    }
+
+    /// Records the state of an object, new or changed.
+    pub(super) fn observe(&mut self, object: Observed) {
+        let uid = object.uid;
+        let node = self.nodes.entry(uid).or_default();
+        let before = node.deletion();
+        let is_first = node.place.is_none();
+        let old = std::mem::replace(&mut node.owners, object.owners);
+        node.place = Some(object.place);
+        node.is_deleting = object.is_deleting;
+        node.finalizer = object.finalizer;
+        let after = node.deletion();
+        if is_first {
+            self.judge_dependents_elsewhere(uid);
+        }
+        self.change_owners(uid, &old);
+        if after != before {
+            match after {
+                Some(Finalizer::Orphan) => self.outcome.work.push(Work::Orphan(uid)),
+                Some(Finalizer::Foreground) => {
+                    self.judge_dependents(uid);
+                    self.judge(uid);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Records that an object does not exist any more.
+    pub(super) fn remove(&mut self, uid: Uid) {
+        let Some(node) = self.nodes.get_mut(&uid) else {
+            return;
+        };
+        if node.place.take().is_none() {
+            return;
+        }
+        node.is_deleting = false;
+        node.finalizer = None;
+        let owners = std::mem::take(&mut node.owners);
+        for owner in &owners {
+            self.leave(owner.uid, uid);
+            // It may have waited for this object.
+            if self.deletion(owner.uid) == Some(Finalizer::Foreground) {
+                self.judge(owner.uid);
+            }
+        }
+        self.judge_dependents(uid);
+        self.drop_if_unused(uid);
+    }
+
+    /// Removes the objects of a kind that a complete list does not have.
+    pub(super) fn retain(&mut self, group: &str, kind: &str, listed: &HashSet<Uid>) {
+        let is_gone = |(uid, node): (&Uid, &Node)| {
+            let place = node.place.as_ref()?;
+            let is_of_kind = place.group == group && place.kind == kind;
+            (is_of_kind && !listed.contains(uid)).then_some(*uid)
+        };
+        let gone: Vec<Uid> = self.nodes.iter().filter_map(is_gone).collect();
+        for uid in gone {
+            self.remove(uid);
+        }
+    }
+
+    /// An object that was observed.
+    pub(super) fn get(&self, uid: Uid) -> Option<Known> {
+        let node = self.nodes.get(&uid)?;
+        Some(Known {
+            place: node.place.clone()?,
+            is_deleting: node.is_deleting,
+            is_foreground: node.deletion() == Some(Finalizer::Foreground),
+        })
+    }
+
+    /// The dependents of an object that were observed.
+    pub(super) fn dependents(&self, uid: Uid) -> Vec<(Uid, Known)> {
+        let dependents = self.dependents_of(uid);
+        dependents
+            .filter_map(|dependent| Some((dependent, self.get(dependent)?)))
+            .collect()
+    }
+
+    /// The dependents for which a foreground deletion of an object waits.
+    pub(super) fn blocking_dependents(&self, uid: Uid) -> Vec<(Uid, Known)> {
+        let mut dependents = self.dependents(uid);
+        dependents.retain(|(dependent, _)| {
+            let node = self.nodes.get(dependent);
+            let mut owners = node.into_iter().flat_map(|node| &node.owners);
+            owners.any(|owner| owner.uid == uid && owner.blocks)
+        });
+        dependents
+    }
+
+    /// Number of nodes.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    fn deletion(&self, uid: Uid) -> Option<Finalizer> {
+        self.nodes.get(&uid)?.deletion()
+    }
+
+    fn dependents_of(&self, uid: Uid) -> impl Iterator<Item = Uid> {
+        let dependents = self
+            .nodes
+            .get(&uid)
+            .and_then(|node| node.dependents.as_ref());
+        dependents.into_iter().flat_map(|all| all.iter().copied())
+    }
+
+    fn judge(&mut self, uid: Uid) {
+        self.outcome.work.push(Work::Judge(uid));
+    }
+
+    fn judge_dependents(&mut self, uid: Uid) {
+        let dependents: Vec<Uid> = self.dependents_of(uid).collect();
+        self.outcome
+            .work
+            .extend(dependents.into_iter().map(Work::Judge));
+    }
+
+    /// After the first observation of an owner: judges the dependents whose references describe another object.
+    fn judge_dependents_elsewhere(&mut self, uid: Uid) {
+        for dependent in self.dependents_of(uid).collect::<Vec<_>>() {
+            self.check_reference(dependent, uid);
+        }
+    }
+
+    /// Judges a dependent whose reference does not describe the owner that has the uid, or whose owner is not known.
+    fn check_reference(&mut self, dependent: Uid, owner: Uid) {
+        let Some(node) = self.nodes.get(&dependent) else {
+            return;
+        };
+        let Some(reference) = node.owners.iter().find(|known| known.uid == owner) else {
+            return;
+        };
+        let owner = self.nodes.get(&owner).and_then(|node| node.place.as_ref());
+        if owner.is_some_and(|place| reference.describes(place, node.namespace())) {
+            return;
+        }
+        if let (Some(owner), Some(place)) = (owner, &node.place)
+            && reference.describes(owner, &owner.namespace)
+        {
+            self.outcome.foreign.push(ForeignNamespace {
+                dependent: (dependent, place.clone()),
+                reference: reference.clone(),
+            });
+        }
+        self.outcome.work.push(Work::Judge(dependent));
+    }
+
+    /// Brings the edges up to date with the owners of an object, which had other owners before.
+    fn change_owners(&mut self, uid: Uid, old: &[Reference]) {
+        let Some(node) = self.nodes.get(&uid) else {
+            return;
+        };
+        if node.owners == old {
+            return;
+        }
+        let new = node.owners.clone();
+        let find = |all: &[Reference], uid: Uid| all.iter().find(|known| known.uid == uid).cloned();
+        for owner in &new {
+            let is_same = find(old, owner.uid).is_some_and(|known| known == *owner);
+            if !is_same {
+                let node = self.nodes.entry(owner.uid).or_default();
+                node.dependents.get_or_insert_default().insert(uid);
+                self.check_reference(uid, owner.uid);
+            }
+        }
+        for owner in old {
+            let now = find(&new, owner.uid);
+            // A foreground deletion may have waited for this object, and waits no more.
+            if owner.blocks && !now.as_ref().is_some_and(|now| now.blocks) {
+                self.judge(owner.uid);
+            }
+            if now.is_none() {
+                self.leave(owner.uid, uid);
+            }
+        }
+    }
+
+    /// Removes a dependent from an owner.
+    fn leave(&mut self, owner: Uid, dependent: Uid) {
+        if let Some(node) = self.nodes.get_mut(&owner)
+            && let Some(dependents) = &mut node.dependents
+        {
+            dependents.remove(&dependent);
+            if dependents.is_empty() {
+                node.dependents = None;
+            }
+        }
+        self.drop_if_unused(owner);
+    }
+
+    /// Removes a node that is neither an object nor an owner.
+    fn drop_if_unused(&mut self, uid: Uid) {
+        let node = self.nodes.get(&uid);
+        if node.is_some_and(|node| node.place.is_none() && node.dependents.is_none()) {
+            self.nodes.remove(&uid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

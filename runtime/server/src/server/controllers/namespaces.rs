@@ -1,0 +1,272 @@
+//! Deletes the content of namespaces that are being deleted, then finalizes them.
+//!
+//! The rules, conditions and messages are those of the namespace controller of kube-controller-manager.
+
+mod conditions;
+
+use std::collections::{BTreeMap, HashSet};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use apiloom_apis::core::v1::Namespace;
+use apiloom_client::controller::{Backoff, WorkQueue, WorkQueueConfig};
+use apiloom_meta::kind::{Scope, SmolStr, Verb};
+use apiloom_meta::{GroupResource, ObjectMeta, Resource as _};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use self::conditions::Content;
+use super::feed::{self, Sink};
+use super::graph::Observed;
+use super::requests::{RequestError, Requests, Served};
+use super::uid::Uid;
+use crate::registry::Registry;
+use crate::server::loopback::Loopback;
+
+/// The manager of fields that the controller writes.
+const NAME: &str = "namespace-controller";
+
+/// The finalizer of this controller, in the spec of namespaces.
+const KUBERNETES: &str = "kubernetes";
+
+/// Time until a namespace that still has objects is looked at again. The longest is that of kube-controller-manager.
+const LOOK_AGAIN: Backoff = Backoff {
+    base: Duration::from_millis(50),
+    max: Duration::from_secs(8),
+};
+
+/// Number of objects in a page of a list.
+const PAGE: usize = 500;
+
+/// Runs the controller; never returns while the server serves namespaces.
+pub(super) async fn run(registry: Arc<Registry>, loopback: Loopback, workers: NonZeroUsize) {
+    let Some(endpoint) = registry.endpoint(Namespace::GROUP, Namespace::VERSION, Namespace::PLURAL)
+    else {
+        return;
+    };
+    let controller = Arc::new(NamespaceController {
+        requests: Requests::new(registry, &loopback, NAME),
+        queue: WorkQueue::with_config(WorkQueueConfig {
+            backoff: LOOK_AGAIN,
+            ..WorkQueueConfig::default()
+        }),
+    });
+    let mut tasks = JoinSet::new();
+    for _ in 0..workers.get() {
+        tasks.spawn(work(Arc::clone(&controller)));
+    }
+    let sink: Arc<dyn Sink> = controller;
+    feed::follow(endpoint, sink, watch::Sender::new(false)).await;
+}
+
+async fn work(controller: Arc<NamespaceController>) {
+    while let Some(item) = controller.queue.next().await {
+        match controller.process(item.key()).await {
+            Ok(State::Done) => item.succeed(),
+            Ok(State::ContentRemains) => item.retry(),
+            Err(error) => {
+                tracing::debug!(%error, namespace = %item.key(), "to be tried again");
+                item.retry();
+            }
+        }
+    }
+}
+
+/// See the module.
+struct NamespaceController {
+    requests: Requests,
+    queue: WorkQueue<SmolStr>,
+}
+
+impl Sink for NamespaceController {
+    fn observe(&self, object: Observed) {
+        if object.is_deleting {
+            self.queue.add(object.place.name);
+        }
+    }
+    fn remove(&self, _uid: Uid) {}
+    fn complete(&self, _group: &str, _kind: &str, _listed: &HashSet<Uid>) {}
+}
+
+enum State {
+    Done,
+    ContentRemains,
+}
+
+/// A page of a list, metadata only.
+#[derive(Deserialize)]
+struct Page {
+    metadata: PageMeta,
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct PageMeta {
+    #[serde(default, rename = "continue")]
+    next: String,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    metadata: ObjectMeta,
+}
+
+impl NamespaceController {
+    async fn process(&self, name: &str) -> Result<State, RequestError> {
+        let path = format!("/api/v1/namespaces/{name}");
+        let Some(mut namespace) = self.requests.get::<Namespace>(&path).await? else {
+            return Ok(State::Done);
+        };
+        let is_ours = |finalizer: &String| finalizer == KUBERNETES;
+        if namespace.metadata.deletion_timestamp.is_none()
+            || !namespace.spec.finalizers.iter().any(is_ours)
+        {
+            return Ok(State::Done);
+        }
+        let content = self.delete_content(name).await;
+        if conditions::set(&mut namespace.status, &content) {
+            let status = format!("{path}/status");
+            let Some(written) = self.requests.put(&status, &namespace).await? else {
+                return Ok(State::Done);
+            };
+            namespace = written;
+        }
+        if let Some(error) = content.failures.into_iter().next() {
+            return Err(error.1);
+        }
+        if !content.remaining.is_empty() {
+            return Ok(State::ContentRemains);
+        }
+        namespace
+            .spec
+            .finalizers
+            .retain(|finalizer| !is_ours(finalizer));
+        let finalize = format!("{path}/finalize");
+        self.requests.put(&finalize, &namespace).await?;
+        Ok(State::Done)
+    }
+
+    /// Deletes the objects of all kinds in a namespace, and counts what is left.
+    async fn delete_content(&self, namespace: &str) -> Content {
+        let mut content = Content::default();
+        for resource in self.resources() {
+            match self.delete_objects(namespace, &resource).await {
+                Ok(left) => {
+                    if left.count > 0 {
+                        content.remaining.insert(resource.name, left.count);
+                    }
+                    for (finalizer, count) in left.finalizers {
+                        *content.finalizers.entry(finalizer).or_default() += count;
+                    }
+                }
+                Err(error) => content.failures.push((resource.name, error)),
+            }
+        }
+        content
+    }
+
+    /// The resources with objects in namespaces that can be deleted; each kind once.
+    fn resources(&self) -> Vec<Deletable> {
+        let catalog = self.requests.registry().catalog();
+        let mut kinds: Vec<&GroupResource> = Vec::new();
+        let mut resources = Vec::new();
+        for endpoint in catalog.endpoints() {
+            let def = endpoint.def();
+            let can = |verb: Verb| def.verbs.contains(&verb);
+            let stored = endpoint.resource().group_resource();
+            let is_wanted = def.scope == Scope::Namespaced && can(Verb::Delete) && can(Verb::List);
+            if is_wanted && !kinds.contains(&stored) {
+                kinds.push(stored);
+                resources.push(Deletable {
+                    name: def.group_resource(),
+                    served: Served::new(def),
+                    has_collection: can(Verb::DeleteCollection),
+                });
+            }
+        }
+        resources
+    }
+
+    async fn delete_objects(
+        &self,
+        namespace: &str,
+        resource: &Deletable,
+    ) -> Result<Left, RequestError> {
+        let collection = resource.served.collection(namespace);
+        if self.left(&collection, None).await?.count == 0 {
+            return Ok(Left::default());
+        }
+        let background = || json!({"propagationPolicy": "Background"});
+        let mut is_deleted = false;
+        if resource.has_collection {
+            match self.requests.delete(&collection, background()).await {
+                Ok(_) => is_deleted = true,
+                Err(error) if error.is(StatusCode::METHOD_NOT_ALLOWED) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let each = (!is_deleted).then_some((resource, namespace));
+        if each.is_some() {
+            self.left(&collection, each).await?;
+        }
+        self.left(&collection, None).await
+    }
+
+    /// Counts the objects of a collection; deletes each if that is asked for.
+    async fn left(
+        &self,
+        collection: &str,
+        delete: Option<(&Deletable, &str)>,
+    ) -> Result<Left, RequestError> {
+        let mut left = Left::default();
+        let mut next = String::new();
+        loop {
+            let token = match next.as_str() {
+                "" => String::new(),
+                next => format!("&continue={}", super::requests::escape(next)),
+            };
+            let path = format!("{collection}?limit={PAGE}{token}");
+            let Some(page) = self.requests.list::<Page>(&path).await? else {
+                return Ok(left);
+            };
+            for item in page.items {
+                left.count += 1;
+                for finalizer in &item.metadata.finalizers {
+                    *left.finalizers.entry(finalizer.clone()).or_default() += 1;
+                }
+                if let (Some((resource, namespace)), Some(name)) = (delete, &item.metadata.name) {
+                    let path = resource.served.object(namespace, name);
+                    let options = json!({"propagationPolicy": "Background", "preconditions": {"uid": item.metadata.uid}});
+                    match self.requests.delete(&path, options).await {
+                        // It was deleted and made again.
+                        Err(error) if error.is(StatusCode::CONFLICT) => {}
+                        done => drop(done?),
+                    }
+                }
+            }
+            next = page.metadata.next;
+            if next.is_empty() {
+                return Ok(left);
+            }
+        }
+    }
+}
+
+/// A resource whose objects are in namespaces.
+struct Deletable {
+    name: GroupResource,
+    served: Served,
+    has_collection: bool,
+}
+
+/// What is left of a resource.
+#[derive(Default)]
+struct Left {
+    count: usize,
+    /// Number of objects with each finalizer.
+    finalizers: BTreeMap<String, usize>,
+}
