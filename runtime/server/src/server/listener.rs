@@ -29,6 +29,17 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_CONNECTIONS: usize = 20_000;
 /// File descriptors reserved for the store, the listener and the event loop.
 const RESERVED_FILES: u64 = 128;
+/// Time without traffic until TCP keepalive begins, as HTTP/2 sends pings. With the next two, a client that is gone is noticed
+/// after 80 seconds. Bytes that it does not acknowledge are sent again for as long as the operating system does, on Linux
+/// about 15 minutes.
+#[cfg(unix)]
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+/// Time between two probes.
+#[cfg(unix)]
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// Probes without an answer after which the client is gone.
+#[cfg(unix)]
+const KEEPALIVE_PROBES: u32 = 5;
 /// Delay before accepting again after an error of the operating system.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -142,9 +153,8 @@ async fn handshake(
     acceptor: &TlsAcceptor,
     stream: TcpStream,
 ) -> Option<tokio_rustls::server::TlsStream<Stall<TcpStream>>> {
-    // Answers are written whole; waiting for more would only delay them.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "cannot set TCP_NODELAY");
+    if let Err(error) = set_options(&stream) {
+        tracing::debug!(%error, "cannot set the options of a connection");
     }
     let stream = Stall::new(stream, STALL);
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
@@ -155,6 +165,21 @@ async fn handshake(
         }
         Err(_) => None,
     }
+}
+
+/// Sets the options of a connection: no delay, since responses are written whole, and keepalive, which ends a quiet stream
+/// over HTTP/1.1 whose client is gone.
+fn set_options(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    #[cfg(unix)]
+    {
+        use rustix::net::sockopt;
+        sockopt::set_socket_keepalive(stream, true)?;
+        sockopt::set_tcp_keepidle(stream, KEEPALIVE_IDLE)?;
+        sockopt::set_tcp_keepintvl(stream, KEEPALIVE_INTERVAL)?;
+        sockopt::set_tcp_keepcnt(stream, KEEPALIVE_PROBES)?;
+    }
+    Ok(())
 }
 
 /// Maximum number of connections for a limit of open files.
@@ -289,6 +314,23 @@ mod tests {
         }
         assert_eq!(client.read(&mut [0; 1]).await.unwrap(), 0);
         assert!(door.spare.is_some());
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_client_that_vanishes_is_noticed() {
+        use rustix::net::sockopt;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (_client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (stream, _) = accepted.unwrap();
+        set_options(&stream).unwrap();
+        assert!(stream.nodelay().unwrap());
+        assert!(sockopt::socket_keepalive(&stream).unwrap());
+        let idle = sockopt::tcp_keepidle(&stream).unwrap();
+        let probes = sockopt::tcp_keepintvl(&stream).unwrap() * KEEPALIVE_PROBES;
+        assert_eq!(idle + probes, Duration::from_secs(80));
+        assert_eq!(sockopt::tcp_keepcnt(&stream).unwrap(), KEEPALIVE_PROBES);
     }
 
     #[test]
