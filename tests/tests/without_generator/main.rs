@@ -13,6 +13,7 @@ mod client_certificates;
 mod conversions;
 mod in_process;
 mod reviews;
+mod slow_streams;
 mod streams;
 mod trace;
 

@@ -9,7 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use apiloom_meta::kind::{Resource, SmolStr, SubresourceDef, SubresourceHandler, Verb, Writes};
-use apiloom_meta::{ApiError, Object};
+use apiloom_meta::{ApiError, Object, StatusReason};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -59,6 +59,8 @@ use crate::registry::{GetOptions, UserInfo};
 )]
 pub trait ConnectSubresource<K: Resource>: Default + Send + Sync + 'static {
     /// Handles a request of any of the declared verbs.
+    ///
+    /// The future is dropped, and the client gets ServiceUnavailable, if the server stops before it has answered.
     ///
     /// # Errors
     /// The error for the client.
@@ -293,7 +295,11 @@ pub(super) async fn connect(
         upgrade: socket::Upgrade::of(call.request),
     };
     let stopping = call.stopping;
-    let response = code(&**handler, &object, request).await?;
+    let response = tokio::select! {
+        biased;
+        response = code(&**handler, &object, request) => response?,
+        () = stopping.clone().wait() => return Err(shutting_down()),
+    };
     let response = match response.0 {
         Kind::Http(response)
             if response.status().is_success() && extended_connect::is_converted(call.request) =>
@@ -308,6 +314,14 @@ pub(super) async fn connect(
         }
     };
     Ok((response, None))
+}
+
+/// The response to a request whose handler had not answered when the server stopped.
+fn shutting_down() -> ApiError {
+    let message = "apiserver is shutting down";
+    let mut error = ApiError::new(StatusReason::ServiceUnavailable, message);
+    error.details.get_or_insert_default().retry_after_seconds = 1;
+    error
 }
 
 /// The headers for a handler. The user's own credentials were taken before, but for a token in a WebSocket subprotocol beside
