@@ -5,6 +5,7 @@
 mod cancel;
 mod election;
 mod guard;
+mod owner;
 mod queue;
 mod reconcile;
 mod source;
@@ -15,6 +16,7 @@ pub use election::{
     LeaseError, LeaseSpec, LeaseStore, NotLeader, WriteGuard,
 };
 pub use guard::{CacheVersion, WriteRecorder};
+pub use owner::{OwnerError, controller_key, controller_of, is_controlled_by, set_controller};
 pub use queue::{
     Backoff, DurationHistogram, Priority, QueueMetrics, WorkItem, WorkQueue, WorkQueueConfig,
 };
@@ -22,4 +24,4 @@ pub use reconcile::{
     Action, Context, Controller, ControllerMetrics, Enqueue, ReconcileError, Request,
     RunningController,
 };
-pub use source::{Change, ChangeHandler, ChangeSource, Subscription};
+pub use source::{EventHandler, EventSource, EventSubscription};

@@ -2,6 +2,7 @@
 
 mod action;
 mod controller;
+mod informers;
 mod metrics;
 mod running;
 mod worker;

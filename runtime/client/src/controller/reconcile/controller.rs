@@ -7,22 +7,24 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apiloom_meta::GroupResource;
-
 use super::super::cancel::Cancel;
 use super::super::guard::{CacheVersion, Caches, ConsistencyGuard};
 use super::super::queue::{Priority, WorkQueue, WorkQueueConfig};
-use super::super::source::{Change, ChangeSource, Subscription};
+use super::super::source::{EventSource, EventSubscription};
 use super::action::{Action, Context, ReconcileError, Request};
 use super::metrics::Recorded;
-use super::running::RunningController;
+use super::running::{RunningController, Source};
 use super::worker::Worker;
+use apiloom_meta::GroupResource;
 use futures_util::future::FutureExt as _;
+use tokio::sync::watch;
+
+use crate::cache::Event;
 
 /// How long a call may take after it was told to end, unless the controller is given another time.
 const DEFAULT_GRACE: Duration = Duration::from_secs(10);
 
-/// Keys that a change asks to reconcile.
+/// Queues the keys that an event asks to reconcile.
 #[derive(Debug)]
 pub struct Enqueue<'a, K: Clone + Eq + Hash> {
     queue: &'a WorkQueue<K>,
@@ -30,7 +32,7 @@ pub struct Enqueue<'a, K: Clone + Eq + Hash> {
 }
 
 impl<K: Clone + Eq + Hash> Enqueue<'_, K> {
-    /// Queues a key, with the priority of the change: low if nothing changed, else normal.
+    /// Queues a key, with the priority of the event: low if no object changed, else normal.
     pub fn add(&self, key: K) {
         self.add_with(key, self.priority, Duration::ZERO);
     }
@@ -41,8 +43,26 @@ impl<K: Clone + Eq + Hash> Enqueue<'_, K> {
     }
 }
 
-/// Subscribes to a source for a queue.
-type Subscribe<K> = Box<dyn FnOnce(WorkQueue<K>) -> Arc<dyn Subscription> + Send>;
+/// Subscribes to a source for a queue, and says when the source has shown the objects that existed at first.
+type Subscribe<K> =
+    Box<dyn FnOnce(WorkQueue<K>, watch::Sender<bool>) -> Box<dyn EventSubscription> + Send>;
+
+/// The old and the new state of an object.
+fn objects<T>(event: &Event<T>) -> impl Iterator<Item = &Arc<T>> {
+    let old = match event {
+        Event::Updated { old, .. } => Some(old),
+        _ => None,
+    };
+    old.into_iter().chain(event.object())
+}
+
+/// Changes go before objects that existed before or are only shown again.
+fn priority<T>(event: &Event<T>) -> Priority {
+    match event {
+        Event::Added { initial: true, .. } | Event::Resync { .. } => Priority::Low,
+        _ => Priority::Normal,
+    }
+}
 
 /// Calls a function for each key that the changes of sources ask for: keys go through a [`WorkQueue`] to a number of
 /// workers, each a task of its own.
@@ -130,40 +150,38 @@ where
         keys: impl Fn(&S::Object) -> I + Send + Sync + 'static,
     ) -> Self
     where
-        S: ChangeSource + Clone + 'static,
+        S: EventSource + Clone + 'static,
         I: IntoIterator<Item = K>,
     {
-        self.watch_with(source, move |change, enqueue| {
-            for object in change.old().into_iter().chain([change.object()]) {
-                for key in keys(object) {
-                    enqueue.add(key);
-                }
+        self.watch_with(source, move |event, enqueue| {
+            for key in objects(event).flat_map(|object| keys(object)) {
+                enqueue.add(key);
             }
         })
     }
 
-    /// Calls `map` with the changes of a source; it queues the keys that should be reconciled.
+    /// Calls `map` with the events of a source, except [`Event::Synced`]; it queues the keys that should be reconciled.
     #[must_use]
     pub fn watch_with<S>(
         mut self,
         source: &S,
-        map: impl Fn(&Change<S::Object>, &Enqueue<'_, K>) + Send + Sync + 'static,
+        map: impl Fn(&Event<S::Object>, &Enqueue<'_, K>) + Send + Sync + 'static,
     ) -> Self
     where
-        S: ChangeSource + Clone + 'static,
+        S: EventSource + Clone + 'static,
     {
         let source = source.clone();
-        self.sources.push(Box::new(move |queue: WorkQueue<K>| {
-            source.subscribe(Box::new(move |change| {
-                let priority = if change.is_background() {
-                    Priority::Low
-                } else {
-                    Priority::Normal
-                };
-                let queue = &queue;
-                map(&change, &Enqueue { queue, priority });
+        let subscribe = move |queue: WorkQueue<K>, synced: watch::Sender<bool>| {
+            source.subscribe(Box::new(move |event| {
+                if matches!(event, Event::Synced) {
+                    synced.send_replace(true);
+                    return;
+                }
+                let (queue, priority) = (&queue, priority(&event));
+                map(&event, &Enqueue { queue, priority });
             }))
-        }));
+        };
+        self.sources.push(Box::new(subscribe));
         self
     }
 
@@ -189,7 +207,9 @@ where
     {
         let queue = WorkQueue::with_config(self.queue);
         let sources = self.sources.into_iter();
-        let subscriptions = sources.map(|subscribe| subscribe(queue.clone())).collect();
+        let sources = sources
+            .map(|subscribe| Source::start(|synced| subscribe(queue.clone(), synced)))
+            .collect();
         let worker = Worker {
             name: self.name,
             queue,
@@ -201,7 +221,7 @@ where
             timeout: self.timeout,
             grace: self.grace,
         };
-        RunningController::spawn(worker, self.workers, subscriptions)
+        RunningController::spawn(worker, self.workers, sources)
     }
 
     /// Starts, waits for the signal, and shuts down.

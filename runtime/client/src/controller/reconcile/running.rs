@@ -10,7 +10,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tracing::error;
 
 use super::super::queue::WorkQueue;
-use super::super::source::Subscription;
+use super::super::source::EventSubscription;
 use super::metrics::ControllerMetrics;
 use super::worker::Worker;
 
@@ -18,11 +18,36 @@ use super::worker::Worker;
 /// periodic work of most controllers does not.
 const QUIET: Duration = Duration::from_secs(1);
 
+/// A source whose events are delivered.
+pub(super) struct Source {
+    subscription: Box<dyn EventSubscription>,
+    synced: watch::Receiver<bool>,
+}
+
+impl Source {
+    pub(super) fn start(
+        subscribe: impl FnOnce(watch::Sender<bool>) -> Box<dyn EventSubscription>,
+    ) -> Self {
+        let (sender, synced) = watch::channel(false);
+        Self {
+            subscription: subscribe(sender),
+            synced,
+        }
+    }
+}
+
+/// Waits until the value is true, for ever if it cannot become so.
+async fn wait_true(mut flag: watch::Receiver<bool>) {
+    if flag.wait_for(|is_true| *is_true).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
 /// A controller at work. Dropping it drops calls in the middle; [`shutdown`](Self::shutdown) lets them end.
 #[must_use = "dropping it stops the controller"]
 pub struct RunningController<K: Clone + Eq + Hash> {
     worker: Arc<Worker<K>>,
-    subscriptions: Vec<Arc<dyn Subscription>>,
+    sources: Vec<Source>,
     synced: watch::Receiver<bool>,
     syncing: AbortHandle,
     tasks: JoinSet<()>,
@@ -33,18 +58,14 @@ where
     K: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static,
 {
     /// Spawns the workers, which wait for the subscriptions.
-    pub(super) fn spawn(
-        worker: Worker<K>,
-        workers: usize,
-        subscriptions: Vec<Arc<dyn Subscription>>,
-    ) -> Self {
+    pub(super) fn spawn(worker: Worker<K>, workers: usize, sources: Vec<Source>) -> Self {
         let worker = Arc::new(worker);
         let (set_synced, synced) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        let waiting = subscriptions.clone();
+        let waits: Vec<_> = sources.iter().map(|source| source.synced.clone()).collect();
         let syncing = tasks.spawn(async move {
-            for subscription in &waiting {
-                subscription.synced().await;
+            for synced in waits {
+                wait_true(synced).await;
             }
             set_synced.send_replace(true);
         });
@@ -59,7 +80,7 @@ where
         }
         Self {
             worker,
-            subscriptions,
+            sources,
             synced,
             syncing,
             tasks,
@@ -73,11 +94,7 @@ where
 
     /// Waits until all sources have shown the objects that existed at first.
     pub async fn synced(&self) {
-        let mut synced = self.synced.clone();
-        if synced.wait_for(|is_synced| *is_synced).await.is_err() {
-            // The task that waits was dropped with its runtime: it will never be.
-            std::future::pending::<()>().await;
-        }
+        wait_true(self.synced.clone()).await;
     }
 
     /// Waits until the sources are synced, no call goes on, and no key becomes ready within a second: what tests wait
@@ -95,8 +112,8 @@ where
     /// Stops: ends the subscriptions, drops the keys that wait, tells the calls to end, and waits for them. Those that
     /// go on for the grace period are dropped. Afterwards no handler and no call runs, and no task is left.
     pub async fn shutdown(mut self) {
-        for subscription in &self.subscriptions {
-            subscription.stop().await;
+        for source in &self.sources {
+            source.subscription.stop().await;
         }
         self.syncing.abort();
         self.worker.queue.shutdown();

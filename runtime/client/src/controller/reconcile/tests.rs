@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use apiloom_meta::GroupResource;
@@ -14,8 +14,8 @@ use apiloom_meta::GroupResource;
 use super::super::cancel::Cancel;
 use super::super::guard::CacheVersion;
 use super::super::queue::{Priority, WorkQueueConfig};
-use super::super::source::{Change, ChangeHandler, ChangeSource, Subscription};
-use crate::cache::ResourceVersion;
+use super::super::source::{EventHandler, EventSource, EventSubscription};
+use crate::cache::{Event, Observed, ResourceVersion};
 
 use super::{Action, Context, Controller, ReconcileError, Request};
 
@@ -31,49 +31,44 @@ struct Script(Arc<Subscribed>);
 
 #[derive(Default)]
 struct Subscribed {
-    handler: Mutex<Option<ChangeHandler<Object>>>,
-    synced: watch::Sender<bool>,
+    handler: Mutex<Option<EventHandler<Object>>>,
+    is_synced: AtomicBool,
     calls: AtomicUsize,
 }
 
 impl Script {
     fn synced() -> Self {
         let script = Self::default();
-        script.0.synced.send_replace(true);
+        script.0.is_synced.store(true, Ordering::SeqCst);
         script
     }
 
-    fn show(&self, change: Change<Object>) {
+    fn show(&self, event: Event<Object>) {
         if let Some(handler) = &*self.0.handler.lock().unwrap() {
             self.0.calls.fetch_add(1, Ordering::SeqCst);
-            handler(change);
+            handler(event);
         }
     }
 
-    fn add(&self, object: Object, is_initial: bool) {
+    fn add(&self, object: Object, initial: bool) {
         let object = Arc::new(object);
-        self.show(Change::Added { object, is_initial });
+        self.show(Event::Added { object, initial });
     }
 }
 
-impl ChangeSource for Script {
+impl EventSource for Script {
     type Object = Object;
 
-    fn subscribe(&self, handler: ChangeHandler<Object>) -> Arc<dyn Subscription> {
+    fn subscribe(&self, handler: EventHandler<Object>) -> Box<dyn EventSubscription> {
+        if self.0.is_synced.load(Ordering::SeqCst) {
+            handler(Event::Synced);
+        }
         *self.0.handler.lock().unwrap() = Some(handler);
-        Arc::new(self.clone())
+        Box::new(self.clone())
     }
 }
 
-impl Subscription for Script {
-    fn synced(&self) -> BoxFuture<'_, ()> {
-        async {
-            let mut synced = self.0.synced.subscribe();
-            synced.wait_for(|synced| *synced).await.unwrap();
-        }
-        .boxed()
-    }
-
+impl EventSubscription for Script {
     fn stop(&self) -> BoxFuture<'_, ()> {
         async { *self.0.handler.lock().unwrap() = None }.boxed()
     }
@@ -127,7 +122,7 @@ async fn keys_wait_until_all_sources_are_synced() {
     sleep(60 * SECOND).await;
     assert_eq!(log.keys(), [""; 0]);
     second.add(("b", None), true);
-    second.0.synced.send_replace(true);
+    second.show(Event::Synced);
     running.wait_idle().await;
     assert_eq!(log.keys(), ["a", "b"]);
     let priorities: Vec<_> = log.0.lock().unwrap().iter().map(|r| r.priority).collect();
@@ -146,9 +141,10 @@ async fn a_change_of_an_owned_object_reconciles_its_old_and_its_new_owner() {
     running.wait_idle().await;
     let (old, new) = (Arc::new(("pod", Some("a"))), Arc::new(("pod", Some("b"))));
     let last = Arc::clone(&new);
-    source.show(Change::Updated { old, new });
+    source.show(Event::Updated { old, new });
     running.wait_idle().await;
-    source.show(Change::Deleted { last });
+    let observed = Observed::Seen;
+    source.show(Event::Deleted { last, observed });
     running.wait_idle().await;
     assert_eq!(log.keys(), ["a", "a", "b", "b"]);
     running.shutdown().await;
@@ -158,15 +154,19 @@ async fn a_change_of_an_owned_object_reconciles_its_old_and_its_new_owner() {
 async fn a_mapping_may_leave_out_changes() {
     let (source, log) = (Script::synced(), Log::default());
     let running = controller()
-        .watch_with(&source, |change, enqueue| {
-            if !change.is_background() {
-                enqueue.add_with(change.object().0, Priority::High, SECOND);
+        .watch_with(&source, |event, enqueue| {
+            if let Event::Added {
+                object,
+                initial: false,
+            } = event
+            {
+                enqueue.add_with(object.0, Priority::High, SECOND);
             }
         })
         .start(log.done());
     source.add(("old", None), true);
     let object = Arc::new(("old", None));
-    source.show(Change::Resync { object });
+    source.show(Event::Resync { object });
     source.add(("new", None), false);
     running.wait_idle().await;
     assert_eq!(log.keys(), ["new"]);

@@ -1,0 +1,209 @@
+//! Controllers whose keys are those of objects, fed by informers.
+
+use apiloom_meta::Resource;
+
+use super::super::owner::controller_key;
+use super::controller::Controller;
+use crate::cache::{Informer, ObjectKey};
+use crate::client::Kind;
+
+impl Controller<ObjectKey> {
+    /// Reconciles the objects of an informer when they change. Its cache is that of their resource
+    /// ([`Controller::cache`]).
+    #[must_use]
+    pub fn watch_self<K: Kind>(self, informer: &Informer<K>) -> Self {
+        let resource = K::api_resource().group_resource();
+        self.watch(informer, |object| [ObjectKey::of(object)])
+            .cache(resource, informer.lister())
+    }
+
+    /// Reconciles the objects of the kind `O` that control the objects of an informer, when these change. Its cache is
+    /// that of their resource ([`Controller::cache`]).
+    #[must_use]
+    pub fn owns<O: Resource, K: Resource>(self, informer: &Informer<K>) -> Self {
+        let scope = O::definition().scope;
+        let resource = K::api_resource().group_resource();
+        self.watch(informer, move |object| {
+            controller_key::<O>(object.metadata(), scope)
+        })
+        .cache(resource, informer.lister())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use apiloom_apis::core::v1::{ConfigMap, Secret};
+    use apiloom_meta::ObjectMeta;
+    use futures_util::future::{BoxFuture, FutureExt as _};
+    use futures_util::stream::{StreamExt as _, unfold};
+    use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+    use super::*;
+    use crate::cache::{
+        ListItem, ListPage, ListRequest, ListWatch, SourceError, SourceErrorKind, WatchItem,
+        WatchRequest, WatchStream,
+    };
+    use crate::controller::{Action, Priority, set_controller};
+
+    /// Lists nothing and refuses streamed lists; watches show what a test sends.
+    struct Script<T>(Mutex<Option<UnboundedReceiver<WatchItem<T>>>>);
+
+    fn script<T>() -> (UnboundedSender<WatchItem<T>>, Script<T>) {
+        let (send, receive) = unbounded_channel();
+        (send, Script(Mutex::new(Some(receive))))
+    }
+
+    impl<T: Send + 'static> ListWatch<T> for Script<T> {
+        fn list(&self, _: ListRequest) -> BoxFuture<'_, Result<ListPage<T>, SourceError>> {
+            let page = ListPage {
+                items: Vec::<ListItem<T>>::new(),
+                resource_version: "1".to_owned(),
+                continue_token: None,
+            };
+            std::future::ready(Ok(page)).boxed()
+        }
+
+        fn watch(
+            &self,
+            request: WatchRequest,
+        ) -> BoxFuture<'_, Result<WatchStream<T>, SourceError>> {
+            let items = if request.initial_events {
+                None
+            } else {
+                self.0.lock().unwrap().take()
+            };
+            let stream = items.map(|items| {
+                unfold(items, |mut items| async move {
+                    Some((Ok(items.recv().await?), items))
+                })
+                .boxed()
+            });
+            let refused = || SourceError::new(SourceErrorKind::Refused, "no watch");
+            std::future::ready(stream.ok_or_else(refused)).boxed()
+        }
+    }
+
+    fn metadata(name: &str, version: &str) -> ObjectMeta {
+        ObjectMeta {
+            namespace: Some("default".to_owned()),
+            name: Some(name.to_owned()),
+            uid: Some(format!("uid-{name}")),
+            resource_version: Some(version.to_owned()),
+            ..ObjectMeta::default()
+        }
+    }
+
+    fn config_map(name: &str, version: &str) -> ConfigMap {
+        let metadata = metadata(name, version);
+        ConfigMap {
+            metadata,
+            ..ConfigMap::default()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn trap_39_informers_feed_a_controller_and_its_guard() {
+        let (send_maps, maps) = script();
+        let (send_secrets, secrets) = script();
+        let maps = Informer::<ConfigMap>::builder(maps)
+            .name("configmaps")
+            .build();
+        let secrets = Informer::<Secret>::builder(secrets).name("secrets").build();
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let lister = secrets.lister();
+        let running = Controller::new("test")
+            .workers(1)
+            .watch_self(&maps)
+            .owns::<ConfigMap, _>(&secrets)
+            .start({
+                let log = Arc::clone(&log);
+                move |request, context| {
+                    let mut log = log.lock().unwrap();
+                    let seen = lister.resource_version();
+                    log.push((request.key.to_string(), request.priority, seen));
+                    // Creates the secret, as the first call does.
+                    if log.len() == 1 {
+                        let metadata = metadata("owned", "7");
+                        context.writes().record(&Secret {
+                            metadata,
+                            ..Secret::default()
+                        });
+                    }
+                    std::future::ready(Ok(Action::Done))
+                }
+            });
+        maps.start();
+        secrets.start();
+        send_maps
+            .send(WatchItem::Added(config_map("a", "5")))
+            .unwrap();
+        running.wait_idle().await;
+        // It changes before the cache shows the secret.
+        send_maps
+            .send(WatchItem::Modified(config_map("a", "6")))
+            .unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert_eq!(log.lock().unwrap().len(), 1);
+        let mut secret = Secret {
+            metadata: metadata("owned", "7"),
+            ..Secret::default()
+        };
+        set_controller(&mut secret.metadata, &config_map("a", "5")).unwrap();
+        send_secrets.send(WatchItem::Added(secret)).unwrap();
+        running.wait_idle().await;
+        let log: Vec<_> = log.lock().unwrap().drain(..).collect();
+        let version = |text| crate::cache::ResourceVersion::new(text);
+        let key = || "default/a".to_owned();
+        assert_eq!(
+            log,
+            [
+                (key(), Priority::Normal, version("1")),
+                (key(), Priority::Normal, version("7")),
+            ]
+        );
+        running.shutdown().await;
+        maps.shutdown().await;
+        secrets.shutdown().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn trap_35_no_event_is_handled_after_the_controller_stopped() {
+        let tasks = || {
+            tokio::runtime::Handle::current()
+                .metrics()
+                .num_alive_tasks()
+        };
+        let before = tasks();
+        let (send, source) = script();
+        let maps = Informer::<ConfigMap>::builder(source).build();
+        maps.start();
+        let log = Arc::new(Mutex::new(0));
+        let running = Controller::<ObjectKey>::new("test")
+            .watch_with(&maps, {
+                let log = Arc::clone(&log);
+                move |_, _| {
+                    *log.lock().unwrap() += 1;
+                    panic!("a mapping that panics does not end the others");
+                }
+            })
+            .start(async |_, _| Ok(Action::Done));
+        for version in ["2", "3"] {
+            let name = format!("map-{version}");
+            send.send(WatchItem::Added(config_map(&name, version)))
+                .unwrap();
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(*log.lock().unwrap(), 2);
+        running.shutdown().await;
+        send.send(WatchItem::Added(config_map("late", "4")))
+            .unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(*log.lock().unwrap(), 2);
+        assert_eq!(maps.lister().len(), 3);
+        maps.shutdown().await;
+        assert_eq!(tasks(), before);
+    }
+}
