@@ -277,7 +277,7 @@ fn reopen(dir: &Path) -> Arc<Embedded> {
         };
         match Embedded::open(dir, config) {
             Ok(store) => return store,
-            Err(OpenError::Locked { .. }) if begin.elapsed() < Duration::from_secs(10) => {
+            Err(OpenError::Locked { .. }) if begin.elapsed() < Duration::from_secs(30) => {
                 std::thread::yield_now();
             }
             Err(error) => panic!("{error}"),

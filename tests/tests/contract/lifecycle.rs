@@ -37,7 +37,7 @@ async fn c_046_a_server_that_stops_is_not_ready(on: Backend) {
 }
 
 async fn c_167_requests_end_at_the_deadline_and_watches_do_not(on: Backend) {
-    let server = Cluster::start_alone(on, &["--request-timeout=300ms"]);
+    let server = Cluster::start_alone(on, &["--request-timeout=2s"]);
     let client = server.client();
     let path = format!("{}&timeout=1h", in_the_future(&client).await);
     let mut watch = client
@@ -48,7 +48,7 @@ async fn c_167_requests_end_at_the_deadline_and_watches_do_not(on: Backend) {
     let took = started.elapsed();
     if is_cached() {
         assert_eq!((answer.code, &*answer.text()), (504, OUT_OF_TIME));
-        assert!(took >= Duration::from_millis(300), "{took:?}");
+        assert!(took >= Duration::from_secs(2), "{took:?}");
     }
     // The watch is older than that request, and still open.
     let object = created(&client, FLUNDERS, &flunder("a")).await;
@@ -56,7 +56,7 @@ async fn c_167_requests_end_at_the_deadline_and_watches_do_not(on: Backend) {
 }
 
 async fn c_168_requests_in_flight_are_answered_when_the_server_stops(on: Backend) {
-    let mut server = Cluster::start_alone(on, &["--shutdown-delay-duration=500ms"]);
+    let mut server = Cluster::start_alone(on, &["--shutdown-delay-duration=2s"]);
     let client = server.client();
     let path = in_the_future(&client).await;
     let mut watch = client.watch(&format!("{FLUNDERS}?watch=1")).await;
@@ -69,7 +69,7 @@ async fn c_168_requests_in_flight_are_answered_when_the_server_stops(on: Backend
     let object = created(&server.client(), FLUNDERS, &flunder("a")).await;
     assert_eq!(watch.event().await["object"], object);
     assert_eq!(watch.next().await, None);
-    assert!(started.elapsed() >= Duration::from_millis(450));
+    assert!(started.elapsed() >= Duration::from_millis(1_950));
     while server
         .client()
         .try_call("GET", "/livez", &[], "")

@@ -198,14 +198,14 @@ async fn servers_agree_on_compaction() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     };
     assert!(compacted < stores[0].current_revision().await.unwrap());
-    // Each round wrote the key once, by any of the servers.
-    let rounds = started.elapsed().as_millis() / interval.as_millis();
+    // Each round wrote the key once, by any of the servers. Rounds go on while it is read.
     let written = etcd.gateway("/v3/kv/range", &json!({"key": "Y29tcGFjdF9yZXZfa2V5"}));
     let written: u128 = written["kvs"][0]["version"]
         .as_str()
         .unwrap()
         .parse()
         .unwrap();
+    let rounds = started.elapsed().as_millis() / interval.as_millis();
     assert!((2..=rounds + 1).contains(&written), "{written} of {rounds}");
 }
 
@@ -243,16 +243,24 @@ async fn keys_outside_the_prefix_are_not_watched_and_move_its_progress() {
 async fn a_value_that_is_too_large_is_refused_and_nothing_breaks() {
     let etcd = etcd::Etcd::start(etcd::Etcd::NEWEST);
     let store = connect(EtcdConfig::new([etcd.url()])).await;
-    let started = Instant::now();
-    let refused = store.create(KEY, vec![0; 9 << 20].into(), None).await;
-    let Err(StorageError::Refused(text)) = refused else {
-        panic!("{refused:?}")
-    };
-    assert!(
-        text.contains("larger than max") || text.contains("too large"),
-        "{text}"
-    );
-    assert!(started.elapsed() < Duration::from_secs(3));
+    // A request that is tried again takes three seconds each time; on a busy machine another one may take them once.
+    let mut soonest = Duration::MAX;
+    for _ in 0..5 {
+        let started = Instant::now();
+        let refused = store.create(KEY, vec![0; 9 << 20].into(), None).await;
+        let Err(StorageError::Refused(text)) = refused else {
+            panic!("{refused:?}")
+        };
+        assert!(
+            text.contains("larger than max") || text.contains("too large"),
+            "{text}"
+        );
+        soonest = soonest.min(started.elapsed());
+        if soonest < Duration::from_secs(3) {
+            break;
+        }
+    }
+    assert!(soonest < Duration::from_secs(3), "{soonest:?}");
     store.create(KEY, "1".into(), None).await.unwrap();
 }
 
