@@ -64,11 +64,13 @@ impl Object {
             _ => None,
         }
     }
-    /// The document of the object. The values of `fieldsV1` are strings with their JSON, see [`Object::into_tree`].
+    /// The document of the object. `metadata.managedFields` and `fieldsV1` may be strings with their JSON,
+    /// see [`Object::into_tree`].
     pub fn into_value(self) -> Value {
         self.document
     }
-    /// The document, a JSON object. The values of `fieldsV1` are strings with their JSON, see [`Object::into_tree`].
+    /// The document, a JSON object. `metadata.managedFields` and `fieldsV1` may be strings with their JSON,
+    /// see [`Object::into_tree`].
     pub fn as_value(&self) -> &Value {
         &self.document
     }

@@ -13,6 +13,7 @@ use crate::field::{FieldError, FieldPath, go_quote, is_printable};
 use crate::gvk::GroupVersion;
 use crate::kind::{NameFormat, Scope};
 use crate::labels::{MAX_ERRORS, complaints};
+use crate::managed_fields::{EntryText, ManagedFields, entry_texts};
 use crate::names;
 use crate::object::Object;
 use crate::types::{OwnerReference, Time};
@@ -273,20 +274,22 @@ fn new_finalizers_error(new: &Object, old: &Object, path: &FieldPath) -> Option<
 }
 
 fn managed_fields_errors(object: &Object, path: &FieldPath) -> Vec<FieldError> {
-    let entries = meta_value(object, "managedFields")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let entries = ManagedFields::value(object).map(entry_texts);
     let errors = entries
+        .and_then(Result::ok)
+        .unwrap_or_default()
+        .into_iter()
         .enumerate()
-        .flat_map(|(i, entry)| managed_entry_errors(entry, |field| path.index(i).child(field)));
+        .flat_map(|(i, entry)| managed_entry_errors(&entry, |field| path.index(i).child(field)));
     errors.take(MAX_ERRORS).collect()
 }
 
-fn managed_entry_errors(entry: &Value, path: impl Fn(&str) -> FieldPath) -> Vec<FieldError> {
-    let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
+fn managed_entry_errors(
+    entry: &EntryText<'_>,
+    path: impl Fn(&str) -> FieldPath,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let (operation, fields_type) = (text("operation"), text("fieldsType"));
+    let (operation, fields_type) = (&*entry.operation, &*entry.fields_type);
     if !matches!(operation, "Apply" | "Update") {
         errors.push(FieldError::invalid(
             &path("operation"),
@@ -301,11 +304,11 @@ fn managed_entry_errors(entry: &Value, path: impl Fn(&str) -> FieldPath) -> Vec<
             "must be `FieldsV1`",
         ));
     }
-    let manager = text("manager");
+    let manager = &*entry.manager;
     if !is_field_manager(manager) {
         errors.extend(field_manager_errors(manager, &path("manager")));
     }
-    if text("subresource").len() > SUBRESOURCE_MAX_BYTES {
+    if entry.subresource.len() > SUBRESOURCE_MAX_BYTES {
         errors.push(FieldError::too_long(
             &path("subresource"),
             SUBRESOURCE_MAX_BYTES,

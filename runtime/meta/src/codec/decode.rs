@@ -104,6 +104,15 @@ pub(super) fn stored(body: &[u8]) -> Result<DecodedDocument, DecodeError> {
     decode_by(body, Format::Json, Some(&STORED), false)
 }
 
+/// Decodes the JSON of an object as the encoder wrote it, without its schema: managedFields stay text.
+pub(super) fn encoded(body: &[u8]) -> Result<DecodedDocument, DecodeError> {
+    let text = std::str::from_utf8(body).map_err(|error| DecodeError::Syntax(error.to_string()))?;
+    let mut walk = Walk::new(Some(&STORED), Format::Json, false);
+    walk.is_encoded = true;
+    let value = json_here(text, Some(&STORED), &mut walk);
+    walk.finish(value.map_err(|error| DecodeError::Syntax(syntax::json(&error, body)))?)
+}
+
 /// An object of any kind.
 static STORED: LazyLock<Node> = LazyLock::new(Node::of_any_object);
 
@@ -219,6 +228,8 @@ struct Walk<'a> {
     has_schema: bool,
     /// Whether JSON is parsed, so that a part of it can be taken as it is.
     is_parsed_json: bool,
+    /// Whether the JSON is that of the encoder.
+    is_encoded: bool,
     /// For YAML, the approximate size of the document as JSON so far, in bytes, never more than the real size.
     expanded: usize,
 }
@@ -239,6 +250,7 @@ impl<'a> Walk<'a> {
             is_yaml: format == Format::Yaml,
             has_schema,
             is_parsed_json: false,
+            is_encoded: false,
             expanded: 0,
         }
     }
@@ -410,6 +422,15 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         deserializer.deserialize_any(self).map_err(E::custom)
     }
 
+    /// Keeps encoded managedFields as text.
+    fn entries<E: serde::de::Error>(self, json: &str) -> Result<Value, E> {
+        if json.starts_with("[{") {
+            return Ok(Value::String(json.to_owned()));
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(json);
+        deserializer.deserialize_any(self).map_err(E::custom)
+    }
+
     fn integer(self, number: Number) -> Value {
         let Some(node) = self.node else {
             return Value::Number(number);
@@ -444,6 +465,9 @@ impl<'de> DeserializeSeed<'de> for Seed<'_, '_, '_> {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         if self.depth > MAX_DEPTH {
             return Err(D::Error::custom(TOO_DEEP));
+        }
+        if self.walk.is_encoded && self.node.is_some_and(|node| node.is_checked_apart) {
+            return self.entries(<&RawValue>::deserialize(deserializer)?.get());
         }
         if self.walk.is_parsed_json && self.node.is_some_and(|node| node.is_json_text) {
             return self.raw(<&RawValue>::deserialize(deserializer)?.get());

@@ -18,6 +18,21 @@ pub(super) fn object(object: &Object, node: &Node) -> Bytes {
     out.into_boxed_slice().into()
 }
 
+/// Replaces the managedFields of an object by a string with their JSON.
+pub(super) fn managed_fields(object: &mut Object, node: &Node) {
+    let entries = object.meta().and_then(|meta| meta.get("managedFields"));
+    if !matches!(entries, Some(Value::Array(entries)) if !entries.is_empty()) {
+        return;
+    }
+    let metadata = node.property("metadata");
+    let node = metadata.and_then(|metadata| metadata.node.property("managedFields"));
+    if let Some(entries) = object.meta_mut().get_mut("managedFields") {
+        let mut out = Vec::with_capacity(1024);
+        value(entries, node.map(|property| &*property.node), &mut out);
+        *entries = String::from_utf8(out).unwrap_or_default().into();
+    }
+}
+
 /// Encodes any value as compact JSON.
 pub(super) fn json(value: &impl Serialize) -> Bytes {
     let mut out = Vec::with_capacity(512);
@@ -67,7 +82,7 @@ fn value(value: &Value, node: Option<&Node>, out: &mut Vec<u8>) {
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
         Value::Number(number) => append(number, out),
-        Value::String(text) if node.is_some_and(|node| node.is_json_text) => {
+        Value::String(text) if node.is_some_and(Node::may_be_text) => {
             out.extend_from_slice(text.as_bytes());
         }
         Value::String(text) => append_string(text, out),

@@ -26,6 +26,7 @@ use crate::schema::node::Node;
 pub use decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};
 pub use encode::Indenter;
 pub use peek::{Finder, value_end};
+pub(crate) use peek::members;
 pub use protobuf::{
     InvalidText, MalformedJson, PROTOBUF_PREFIX, ProtobufBody, ProtobufError, append_protobuf,
     append_protobuf_body, append_protobuf_event, append_protobuf_item, begin_protobuf_list,
@@ -108,6 +109,20 @@ pub fn decode_freely(body: &[u8], format: Format) -> Result<DecodedDocument, Dec
 /// As [`decode_value`].
 pub fn decode_stored(json: &[u8]) -> Result<Value, DecodeError> {
     decode::stored(json).map(|decoded| decoded.value)
+}
+
+/// Replaces `metadata.managedFields` of an object by a string with their JSON, as [`decode_encoded`] reads them.
+pub fn pack_managed_fields(object: &mut Object, schema: &Schema) {
+    encode::managed_fields(object, schema.root());
+}
+
+/// Decodes the result of [`encode_object`] without a schema. In contrast to [`decode_stored`], `metadata.managedFields` is a
+/// string with its JSON.
+///
+/// # Errors
+/// As [`decode_value`].
+pub fn decode_encoded(json: &[u8]) -> Result<Value, DecodeError> {
+    decode::encoded(json).map(|decoded| decoded.value)
 }
 
 /// As [`decode`], for JSON that is not an object of a kind.

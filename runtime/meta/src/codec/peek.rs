@@ -109,16 +109,16 @@ fn ones(mut set: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-pub(super) struct Member<'a> {
+pub(crate) struct Member<'a> {
     /// Start of the member.
-    pub(super) start: usize,
-    pub(super) name: Cow<'a, str>,
+    pub(crate) start: usize,
+    pub(crate) name: Cow<'a, str>,
     /// Start of its value.
-    pub(super) value: usize,
+    pub(crate) value: usize,
 }
 
 /// The members of the object at a position. A value is skipped only if the next member is requested.
-pub(super) fn members(json: &[u8], at: usize) -> impl Iterator<Item = Member<'_>> {
+pub(crate) fn members(json: &[u8], at: usize) -> impl Iterator<Item = Member<'_>> {
     members_beside(json, at, (0, 0))
 }
 

@@ -5,8 +5,9 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::entry_text::{EntryJson, EntryText, entry_texts, to_text};
 use super::field_set::FieldSet;
 use super::fields_json::FieldsError;
 use crate::object::Object;
@@ -147,6 +148,20 @@ impl ManagedEntry {
         }
     }
 
+    /// Its members as they are written.
+    fn text(&self) -> EntryText<'_> {
+        let manager = &self.manager;
+        EntryText {
+            manager: manager.name.as_str().into(),
+            operation: manager.operation.as_str().into(),
+            api_version: manager.api_version.as_str().into(),
+            time: self.time.as_deref().map(Cow::Borrowed),
+            fields_type: "FieldsV1".into(),
+            fields: EntryJson::Text(self.fields_json()),
+            subresource: manager.subresource.as_str().into(),
+        }
+    }
+
     fn has_same_fields(&self, other: &Self) -> bool {
         let [a, b] = [self, other].map(|entry| entry.fields.json.as_ref());
         (a.is_some() && a == b)
@@ -198,7 +213,8 @@ impl ManagedFields {
         Some(self.entries.remove(found))
     }
 
-    /// The entries of an object as they are in the document.
+    /// The entries of an object as they are in the document: a string with their JSON, see [`Object::into_tree`], or an
+    /// array as a client or the code of a program may write it.
     pub fn value(object: &Object) -> Option<&Value> {
         object.meta()?.get("managedFields")
     }
@@ -236,14 +252,14 @@ impl ManagedFields {
         object: &Object,
         check: impl Fn(&mut ManagedEntry) -> Result<(), FieldsError>,
     ) -> Result<Self, String> {
-        let entries = Self::value(object).and_then(Value::as_array);
-        let entries = entries.into_iter().flatten();
+        let entries = Self::value(object).map_or_else(|| Ok(Vec::new()), entry_texts)?;
         let read = |(index, entry)| {
             let mut entry = read_entry(index, entry)?;
             check(&mut entry).map_err(|why| format!("metadata.managedFields[{index}]: {why}"))?;
             Ok(entry)
         };
-        let entries: Result<Vec<ManagedEntry>, String> = entries.enumerate().map(read).collect();
+        let entries: Result<Vec<ManagedEntry>, String> =
+            entries.into_iter().enumerate().map(read).collect();
         let mut entries = entries?;
         // The last of several entries of a manager counts. A client may send thousands.
         if entries.len() > 1 {
@@ -269,6 +285,7 @@ impl ManagedFields {
 
     /// Whether the entries that a client sends ask to clear them: there is one, and it is empty.
     pub fn are_cleared(object: &Object) -> bool {
+        // The server does not write an empty entry as text.
         let entries = Self::value(object).and_then(Value::as_array);
         let entries = entries.map(Vec::as_slice);
         matches!(entries, Some([Value::Object(entry)]) if entry.is_empty())
@@ -286,8 +303,7 @@ impl ManagedFields {
                 .then_with(|| a.api_version.cmp(&b.api_version))
                 .then_with(|| a.subresource.cmp(&b.subresource))
         });
-        let entries: Vec<Value> = self.entries.into_iter().map(to_value).collect();
-        if entries.is_empty() {
+        if self.entries.is_empty() {
             if object
                 .meta()
                 .is_some_and(|meta| meta.contains_key("managedFields"))
@@ -295,9 +311,10 @@ impl ManagedFields {
                 object.meta_mut().remove("managedFields");
             }
         } else {
+            let text = to_text(self.entries.iter().map(ManagedEntry::text));
             object
                 .meta_mut()
-                .insert("managedFields".to_owned(), Value::Array(entries));
+                .insert("managedFields".to_owned(), text.into());
         }
     }
 
@@ -383,73 +400,42 @@ fn seconds(entry: &ManagedEntry) -> i64 {
     time.map_or(0, |time| time.unix_seconds())
 }
 
-fn read_entry(index: usize, entry: &Value) -> Result<ManagedEntry, String> {
-    let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
-    let operation = match text("operation") {
+fn read_entry(index: usize, entry: EntryText<'_>) -> Result<ManagedEntry, String> {
+    let refuse = |why: &str| Err(format!("metadata.managedFields[{index}]: {why}"));
+    let operation = match &*entry.operation {
         "Apply" => Operation::Apply,
         "Update" => Operation::Update,
-        _ => {
-            return Err(format!(
-                "metadata.managedFields[{index}]: operation must be `Apply` or `Update`"
-            ));
-        }
+        _ => return refuse("operation must be `Apply` or `Update`"),
     };
-    if text("apiVersion").is_empty() {
-        return Err(format!(
-            "metadata.managedFields[{index}]: apiVersion must not be empty"
-        ));
+    if entry.api_version.is_empty() {
+        return refuse("apiVersion must not be empty");
     }
-    if text("fieldsType") != "FieldsV1" {
-        return Err(format!(
-            "metadata.managedFields[{index}]: fieldsType must be `FieldsV1`"
-        ));
+    if entry.fields_type != "FieldsV1" {
+        return refuse("fieldsType must be `FieldsV1`");
     }
-    let fields = match entry.get("fieldsV1") {
-        Some(Value::String(json)) => EntryFields {
-            json: Some(json.clone()),
+    let of_tree = |tree: &Value| match FieldSet::from_value(tree) {
+        Ok(set) => Ok(EntryFields {
+            json: None,
+            set: set.into(),
+        }),
+        Err(error) => Err(format!("metadata.managedFields[{index}]: {error}")),
+    };
+    let fields = match entry.fields {
+        EntryJson::Text(json) => EntryFields {
+            json: Some(json.into_owned()),
             set: OnceLock::new(),
         },
-        // As an admission plugin may write it.
-        tree => EntryFields {
-            json: None,
-            set: FieldSet::from_value(tree.unwrap_or(&Value::Null))
-                .map_err(|error| format!("metadata.managedFields[{index}]: {error}"))?
-                .into(),
-        },
+        EntryJson::Tree(tree) => of_tree(tree)?,
+        EntryJson::Absent => of_tree(&Value::Null)?,
     };
     Ok(ManagedEntry {
         manager: Manager {
-            name: text("manager").to_owned(),
+            name: entry.manager.into_owned(),
             operation,
-            api_version: text("apiVersion").to_owned(),
-            subresource: text("subresource").to_owned(),
+            api_version: entry.api_version.into_owned(),
+            subresource: entry.subresource.into_owned(),
         },
-        time: entry.get("time").and_then(Value::as_str).map(str::to_owned),
+        time: entry.time.map(Cow::into_owned),
         fields,
     })
-}
-
-fn to_value(entry: ManagedEntry) -> Value {
-    let fields = entry.fields_json().into_owned();
-    let Manager {
-        name,
-        operation,
-        api_version,
-        subresource,
-    } = entry.manager;
-    // Sorted, so that the map is built at once.
-    let texts = [
-        ("apiVersion", api_version),
-        ("fieldsType", "FieldsV1".to_owned()),
-        ("fieldsV1", fields),
-        ("manager", name),
-        ("operation", operation.as_str().to_owned()),
-        ("subresource", subresource),
-        ("time", entry.time.unwrap_or_default()),
-    ];
-    let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
-    let value: Map<String, Value> = texts
-        .map(|(field, text)| (field.to_owned(), Value::String(text)))
-        .collect();
-    Value::Object(value)
 }

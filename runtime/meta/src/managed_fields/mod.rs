@@ -8,6 +8,7 @@
 mod changes;
 mod check;
 mod entries;
+mod entry_text;
 mod field_set;
 mod fields_json;
 mod merge;
@@ -19,6 +20,7 @@ mod shape;
 
 pub use changes::FieldChanges;
 pub use entries::{MAX_UPDATE_ENTRIES, ManagedEntry, ManagedFields, Manager, Operation};
+pub(crate) use entry_text::{EntryText, entry_texts};
 pub use field_set::FieldSet;
 pub use fields_json::FieldsError;
 pub use path_element::{PathElement, PathElementError};

@@ -8,6 +8,7 @@ use crate::object::Object;
 use crate::schema::Schema;
 
 mod documents;
+mod entry_text;
 
 fn schema() -> Schema {
     let schema = json!({"type": "object", "properties": {
@@ -422,9 +423,8 @@ fn entries_are_written_in_order_and_without_empty_ones() {
     let mut object = object(entries);
     let managed = ManagedFields::read(&object).unwrap();
     managed.write(&mut object);
-    let entries = object.as_value()["metadata"]["managedFields"]
-        .as_array()
-        .unwrap();
+    let tree = object.into_tree();
+    let entries = tree["metadata"]["managedFields"].as_array().unwrap();
     let names: Vec<&str> = entries
         .iter()
         .filter_map(|e| e["manager"].as_str())

@@ -1,5 +1,5 @@
-//! The document of an object as others see it. In memory the value of each `fieldsV1` in `metadata.managedFields` is a
-//! string with its JSON, because a tree of maps needs a multiple of the memory.
+//! The document of an object as others see it. In memory `metadata.managedFields`, or the value of each `fieldsV1` in it, is
+//! a string with its JSON, because a tree of maps needs a multiple of the memory and of the time.
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value};
@@ -8,13 +8,15 @@ use super::Object;
 use crate::transcode;
 
 impl Object {
-    /// The document with the values of `fieldsV1` as objects, as JSON has them.
+    /// The document with `metadata.managedFields` as an array and the values of `fieldsV1` as objects, as JSON has them.
     pub fn into_tree(mut self) -> Value {
         if has_texts(self.fields()) {
+            if let Some(entries @ Value::String(_)) = self.meta_mut().get_mut("managedFields") {
+                *entries = tree(entries);
+            }
             for entry in self.managed_entries() {
-                if let Some(Value::String(json)) = entry.get("fieldsV1") {
-                    let tree = transcode::serialize(json, serde_json::value::Serializer);
-                    entry["fieldsV1"] = tree.unwrap_or_default();
+                if let Some(fields @ Value::String(_)) = entry.get_mut("fieldsV1") {
+                    *fields = tree(fields);
                 }
             }
         }
@@ -29,11 +31,20 @@ impl Object {
     }
 }
 
-/// Whether the document of an object has a `fieldsV1` as text.
+/// The value of a text with JSON.
+fn tree(text: &Value) -> Value {
+    let json = text.as_str().unwrap_or_default();
+    transcode::serialize(json, serde_json::value::Serializer).unwrap_or_default()
+}
+
+/// Whether the document of an object has managedFields or a `fieldsV1` as text.
 fn has_texts(fields: &Map<String, Value>) -> bool {
     let metadata = fields.get("metadata");
-    let entries = metadata.and_then(|metadata| metadata.get("managedFields")?.as_array());
-    let mut entries = entries.into_iter().flatten();
+    let entries = metadata.and_then(|metadata| metadata.get("managedFields"));
+    if entries.is_some_and(Value::is_string) {
+        return true;
+    }
+    let mut entries = entries.and_then(Value::as_array).into_iter().flatten();
     entries.any(|entry| entry.get("fieldsV1").is_some_and(Value::is_string))
 }
 
@@ -82,7 +93,9 @@ impl Place {
 impl Serialize for Part<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match (self.value, self.place) {
-            (Value::String(json), Place::FieldsV1) => transcode::serialize(json, serializer),
+            (Value::String(json), Place::FieldsV1 | Place::ManagedFields) => {
+                transcode::serialize(json, serializer)
+            }
             (Value::Array(items), Place::ManagedFields) => {
                 let mut seq = serializer.serialize_seq(Some(items.len()))?;
                 for value in items {

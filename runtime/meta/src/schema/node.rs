@@ -353,7 +353,7 @@ pub(crate) struct Node {
     /// as a tree would need a multiple of the memory.
     pub(crate) is_json_text: bool,
     /// Whether the value is not validated with the schema: `managedFields` of the object's metadata, which the server
-    /// writes itself and `managed_fields` checks.
+    /// writes itself, as a string with its JSON, and `managed_fields` checks.
     pub(crate) is_checked_apart: bool,
 
     pub(crate) list_type: Option<ListType>,
@@ -392,7 +392,12 @@ impl Node {
         }
     }
 
-    /// A node of objects of any kind, with any fields and values: only `fieldsV1` is an object with a place.
+    /// Whether documents in memory may hold the value as a string with its JSON.
+    pub(crate) fn may_be_text(&self) -> bool {
+        self.is_json_text || self.is_checked_apart
+    }
+
+    /// A node of objects of any kind, with any fields and values: only `managedFields` and its `fieldsV1` have types.
     pub(crate) fn of_any_object() -> Self {
         let free = || Self {
             nullable: true,
@@ -413,7 +418,9 @@ impl Node {
             ..free()
         };
         let entries = Self {
+            types: Types::ARRAY,
             items: Some(Box::new(with("fieldsV1", fields))),
+            is_checked_apart: true,
             ..free()
         };
         with("metadata", with("managedFields", entries))

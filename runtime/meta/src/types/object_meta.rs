@@ -4,9 +4,13 @@
 //! have sorted keys.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::types::{FieldsV1, Time};
 
@@ -68,9 +72,67 @@ pub struct ObjectMeta {
     #[schemars(extend("x-kubernetes-list-type" = "set", "x-kubernetes-patch-strategy" = "merge"))]
     pub finalizers: Vec<String>,
     /// Which manager set which fields.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "managed_fields"
+    )]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub managed_fields: Vec<ManagedFieldsEntry>,
+}
+
+/// Reads managedFields from an array, or from the text of one, as the documents of [`Object`](crate::Object) have it.
+fn managed_fields<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<ManagedFieldsEntry>, D::Error> {
+    deserializer.deserialize_any(EntriesVisitor)
+}
+
+struct EntriesVisitor;
+
+impl<'de> Visitor<'de> for EntriesVisitor {
+    type Value = Vec<ManagedFieldsEntry>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_str<E: de::Error>(self, json: &str) -> Result<Self::Value, E> {
+        let entries: Vec<EntryText<'_>> = serde_json::from_str(json).map_err(E::custom)?;
+        Ok(entries.into_iter().map(Into::into).collect())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, access: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(access))
+    }
+}
+
+/// An entry in the text, whose fields stay as they are.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct EntryText<'a> {
+    manager: Option<String>,
+    operation: Option<String>,
+    api_version: Option<String>,
+    time: Option<Time>,
+    fields_type: Option<String>,
+    #[serde(rename = "fieldsV1", borrow)]
+    fields_v1: Option<&'a RawValue>,
+    subresource: Option<String>,
+}
+
+impl From<EntryText<'_>> for ManagedFieldsEntry {
+    fn from(entry: EntryText<'_>) -> Self {
+        let fields = |json: &RawValue| FieldsV1::new(json.get().to_owned());
+        Self {
+            manager: entry.manager,
+            operation: entry.operation,
+            api_version: entry.api_version,
+            time: entry.time,
+            fields_type: entry.fields_type,
+            fields_v1: entry.fields_v1.map(fields),
+            subresource: entry.subresource,
+        }
+    }
 }
 
 /// OwnerReference names an owning object in the same namespace, or a cluster-scoped one.

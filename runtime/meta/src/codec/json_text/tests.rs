@@ -162,14 +162,18 @@ fn entries_that_are_only_read_and_written_keep_their_text() {
     let stored = decode_stored(object(odd).as_bytes()).unwrap();
     let mut kept = Object::from_value(stored).unwrap();
     ManagedFields::read(&kept).unwrap().write(&mut kept);
-    assert_eq!(fields(kept.as_value()), odd);
+    let text_of = |object: &Object| {
+        let managed = ManagedFields::read(object).unwrap();
+        managed.entries()[0].fields_json().into_owned()
+    };
+    assert_eq!(text_of(&kept), odd);
     // What a client sends is written anew, unless it is known.
     let known = ManagedFields::read(&kept).unwrap();
     let mut same = kept.clone();
     let sent = ManagedFields::read_sent(&same, &known).unwrap();
     sent.write(&mut same);
-    assert_eq!(fields(same.as_value()), odd);
+    assert_eq!(text_of(&same), odd);
     let sent = ManagedFields::read_sent(&same, &ManagedFields::default()).unwrap();
     sent.write(&mut same);
-    assert_eq!(fields(same.as_value()), r#"{"v:1":{},"v:2":{}}"#);
+    assert_eq!(text_of(&same), r#"{"v:1":{},"v:2":{}}"#);
 }

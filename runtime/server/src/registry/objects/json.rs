@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use apiloom_meta::codec::{Finder, decode_stored, encode_object, value_end};
+use apiloom_meta::codec::{Finder, decode_encoded, encode_object, value_end};
 use apiloom_meta::schema::Schema;
 use apiloom_meta::{ApiError, Object};
 
@@ -95,7 +95,7 @@ impl<'a> Json<'a> {
     /// Decodes the document.
     pub(crate) fn object(&self) -> Result<Object, ApiError> {
         let value =
-            decode_stored(&self.bytes).map_err(|error| ApiError::internal(error.to_string()))?;
+            decode_encoded(&self.bytes).map_err(|error| ApiError::internal(error.to_string()))?;
         Object::from_value(value).ok_or_else(|| ApiError::internal("a cached object is no object"))
     }
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use apiloom_meta::codec::{decode_stored, encode_object};
+use apiloom_meta::codec::{decode_stored, encode_object, pack_managed_fields};
 use apiloom_meta::field::go_quote;
 use apiloom_meta::kind::{Converter, ProtobufMessage, Scope};
 use apiloom_meta::schema::merge_difference;
@@ -431,6 +431,7 @@ impl Kind {
             return Err(damaged("it has no name"));
         }
         self.complete(&mut object, stored);
+        pack_managed_fields(&mut object, self.versions[stored].schema());
         object.set_meta_str("resourceVersion", &revision.to_string());
         Ok((object, stored))
     }

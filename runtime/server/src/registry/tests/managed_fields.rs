@@ -23,9 +23,7 @@ pub(super) fn owners(object: &Object) -> Vec<(String, Value)> {
             who.push(' ');
             who.push_str(text("subresource"));
         }
-        // Documents hold it as text.
-        let fields = entry["fieldsV1"].as_str().unwrap();
-        (who, serde_json::from_str(fields).unwrap())
+        (who, entry["fieldsV1"].clone())
     };
     entries.iter().map(entry).collect()
 }
@@ -142,7 +140,9 @@ async fn entries_of_versions_that_are_not_served_go() {
     let mut created = f
         .create_by("one", widget("a", json!({"color": "red"})))
         .await;
-    created.meta_mut()["managedFields"][0]["apiVersion"] = json!("test.example.com/v0");
+    let mut entry = at(&created, "/metadata/managedFields/0");
+    entry["apiVersion"] = json!("test.example.com/v0");
+    created.meta_mut()["managedFields"] = json!([entry]);
     created.fields_mut()["spec"]["size"] = json!(5);
     let (updated, _) = f
         .widgets

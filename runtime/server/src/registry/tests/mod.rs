@@ -534,7 +534,7 @@ pub(super) fn key(name: &str) -> String {
 pub(super) fn at(object: &Object, pointer: &str) -> Value {
     object
         .clone()
-        .into_value()
+        .into_tree()
         .pointer(pointer)
         .cloned()
         .unwrap_or_default()
