@@ -26,7 +26,7 @@ use crate::schema::node::Node;
 pub use decoded::{DecodeError, DecodedDocument, Format, MAX_EXPANDED_BYTES};
 pub use encode::Indenter;
 pub use peek::{Finder, value_end};
-pub(crate) use peek::members;
+pub(crate) use peek::{members, string_end};
 pub use protobuf::{
     InvalidText, MalformedJson, PROTOBUF_PREFIX, ProtobufBody, ProtobufError, append_protobuf,
     append_protobuf_body, append_protobuf_event, append_protobuf_item, begin_protobuf_list,

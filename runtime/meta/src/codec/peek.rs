@@ -207,7 +207,7 @@ pub fn value_end(json: &[u8], at: usize) -> Option<usize> {
 }
 
 /// End of the string at `at`, after its quote.
-fn string_end(json: &[u8], at: usize) -> Option<usize> {
+pub(crate) fn string_end(json: &[u8], at: usize) -> Option<usize> {
     if json.get(at) != Some(&b'"') {
         return None;
     }

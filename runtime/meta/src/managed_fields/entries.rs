@@ -7,10 +7,13 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use super::changes::FieldChanges;
 use super::entry_text::{EntryJson, EntryText, entry_texts, to_text};
 use super::field_set::FieldSet;
 use super::fields_json::FieldsError;
+use super::scan::{has_all, is_untouched};
 use crate::object::Object;
+use crate::schema::Schema;
 use crate::types::Time;
 
 /// How a manager writes.
@@ -136,6 +139,28 @@ impl ManagedEntry {
             Some(json) => Cow::Borrowed(json),
             None => Cow::Owned(set.get().map(FieldSet::to_json).unwrap_or_default()),
         }
+    }
+
+    /// Whether a change leaves the fields as they are: it is about others, and they have the form of the schema. `false` if
+    /// that is not certain without reading them.
+    pub fn is_untouched_by(&self, changes: &FieldChanges, schema: &Schema) -> bool {
+        let json = self.fields.json.as_deref();
+        json.is_some_and(|json| is_untouched(json, changes.sets(), schema))
+    }
+
+    /// As [`ManagedEntry::is_untouched_by`], for a change by the manager itself: it loses only fields that are gone.
+    pub fn is_untouched_by_own(&self, changes: &FieldChanges, schema: &Schema) -> bool {
+        let json = self.fields.json.as_deref();
+        json.is_some_and(|json| is_untouched(json, [&changes.removed], schema))
+    }
+
+    /// Whether all members of a set are among its fields.
+    ///
+    /// # Errors
+    /// As [`ManagedEntry::fields`].
+    pub fn has_all(&self, set: &FieldSet) -> Result<bool, FieldsError> {
+        let json = self.fields.json.as_deref();
+        Ok(json.is_some_and(|json| has_all(json, set)) || set.is_subset(self.fields()?))
     }
 
     /// Whether it has no fields. JSON that is not valid has some.

@@ -34,6 +34,11 @@ impl SetNode {
 }
 
 impl FieldSet {
+    /// A set without members.
+    pub(super) const fn empty() -> Self {
+        Self { nodes: Vec::new() }
+    }
+
     /// Whether it has no members.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
@@ -73,6 +78,20 @@ impl FieldSet {
             .nodes
             .binary_search_by(|node| node.element.cmp(element));
         Some(&self.nodes[found.ok()?])
+    }
+
+    /// The place of a field.
+    fn find(&self, name: &str) -> Result<usize, usize> {
+        // Fields come before all other elements.
+        self.nodes.binary_search_by(|node| match &node.element {
+            PathElement::Field(other) => (**other).cmp(name),
+            _ => Ordering::Greater,
+        })
+    }
+
+    /// The node of a field.
+    pub(super) fn field(&self, name: &str) -> Option<&SetNode> {
+        Some(&self.nodes[self.find(name).ok()?])
     }
 
     /// Adds a member, or members below an element. Elements that are added in order are appended.
@@ -169,12 +188,7 @@ impl FieldSet {
 
     /// Removes members, and changes the members below a field, without a copy of the set.
     pub(super) fn remove(&mut self, name: &str, change: impl FnOnce(&mut Self)) {
-        // Fields come before all other elements.
-        let found = self.nodes.binary_search_by(|node| match &node.element {
-            PathElement::Field(other) => (**other).cmp(name),
-            _ => Ordering::Greater,
-        });
-        if let Ok(found) = found {
+        if let Ok(found) = self.find(name) {
             let node = &mut self.nodes[found];
             node.is_member = false;
             change(&mut node.below);

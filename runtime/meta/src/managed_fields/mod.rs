@@ -16,6 +16,7 @@ mod path_element;
 mod present;
 mod reconcile;
 mod remove;
+mod scan;
 mod shape;
 
 pub use changes::FieldChanges;

@@ -9,6 +9,7 @@ use crate::schema::Schema;
 
 mod documents;
 mod entry_text;
+mod scan;
 
 fn schema() -> Schema {
     let schema = json!({"type": "object", "properties": {

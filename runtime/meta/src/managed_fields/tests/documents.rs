@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::schema;
 use crate::managed_fields::FieldSet;
 
-fn spec() -> impl Strategy<Value = Value> {
+pub(super) fn spec() -> impl Strategy<Value = Value> {
     let ports = prop::collection::btree_map(0..4_i64, prop::option::of("[ab]"), 0..4);
     let ports = ports.prop_map(|ports| {
         let port = |(port, name): (i64, Option<String>)| match name {

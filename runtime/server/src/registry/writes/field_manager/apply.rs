@@ -6,7 +6,7 @@ use apiloom_meta::{ApiError, Object, StatusCause, StatusDetails, StatusReason, T
 use serde_json::Value;
 
 use super::{
-    BEFORE_FIRST_APPLY, Difference, Overlap, drop_overlaps, reconciled_fields, unreadable,
+    BEFORE_FIRST_APPLY, Difference, Overlap, Own, drop_overlaps, reconciled_fields, unreadable,
 };
 use crate::registry::objects::kind_version::VersionIndex;
 use crate::registry::writes::Writes;
@@ -159,7 +159,7 @@ impl Writes {
         let difference = Difference { live, new: &new };
         let changes = self.changes(target.subresource, difference);
         let overlaps = self
-            .overlaps(&mut managed, Some(&manager), &changes, difference)
+            .overlaps(&mut managed, Own::KeepsAll(&manager), &changes, difference)
             .await?;
         if !applied.force {
             Conflicts::of(&managed, &overlaps).map_or(Ok(()), Err)?;

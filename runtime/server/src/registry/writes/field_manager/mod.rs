@@ -91,9 +91,9 @@ impl Writes {
         let time = Some(Time::now().to_string());
         match managed.entry_mut(&manager) {
             Some(entry) => {
-                let fields = entry.fields().map_err(unreadable)?;
-                if !own.is_subset(fields) {
-                    entry.set_fields(fields.union(&own));
+                if !entry.has_all(&own).map_err(unreadable)? {
+                    let fields = entry.fields().map_err(unreadable)?.union(&own);
+                    entry.set_fields(fields);
                 }
                 entry.time = time;
             }
@@ -112,26 +112,17 @@ impl Writes {
         changes: &FieldChanges,
         difference: Difference<'_>,
     ) -> Result<(), ApiError> {
-        let mut overlaps = self.overlaps(managed, None, changes, difference).await?;
-        for (entry, overlap) in managed.entries().iter().zip(&mut overlaps) {
-            if let Overlap::Some { set, removed } = overlap
-                && entry.manager.is_same(manager)
-            {
-                *set = FieldSet::default();
-                if removed.is_empty() {
-                    *overlap = Overlap::None;
-                }
-            }
-        }
+        let own = Own::LosesRemoved(manager);
+        let overlaps = self.overlaps(managed, own, changes, difference).await?;
         drop_overlaps(managed, overlaps)
     }
 
-    /// What each entry has of the changed fields, in the order of the entries; the entry of `but` counts as having none.
-    /// The fields of entries are read, and changed to those of the current schema, only if there are changes.
+    /// What each entry has of the changed fields, in the order of the entries. The fields of entries are read, and changed to
+    /// those of the current schema, only if that may change them.
     async fn overlaps(
         &self,
         managed: &mut ManagedFields,
-        but: Option<&Manager>,
+        own: Own<'_>,
         changes: &FieldChanges,
         difference: Difference<'_>,
     ) -> Result<Vec<Overlap>, ApiError> {
@@ -143,7 +134,7 @@ impl Writes {
                 overlaps.push(Overlap::Unserved);
                 continue;
             };
-            if changes.is_empty() || but == Some(&entry.manager) {
+            if changes.is_empty() || own.keeps_all(&entry.manager) {
                 overlaps.push(Overlap::None);
                 continue;
             }
@@ -162,9 +153,23 @@ impl Writes {
                 &by_version[place].1
             };
             let schema = kind.versions[version].schema();
+            let keeps_values = own.keeps_values(&entry.manager);
+            let is_untouched = if keeps_values {
+                entry.is_untouched_by_own(changes, schema)
+            } else {
+                entry.is_untouched_by(changes, schema)
+            };
+            if is_untouched {
+                overlaps.push(Overlap::None);
+                continue;
+            }
             let fields = reconciled_fields(entry, schema)?;
             let of_entry = |changed| fields.intersection(changed);
-            let set = of_entry(&changes.modified).union(&of_entry(&changes.added));
+            let set = if keeps_values {
+                FieldSet::default()
+            } else {
+                of_entry(&changes.modified).union(&of_entry(&changes.added))
+            };
             let removed = fields.intersection(&changes.removed);
             overlaps.push(if set.is_empty() && removed.is_empty() {
                 Overlap::None
@@ -248,6 +253,25 @@ fn is_longer(value: &Value, limit: usize) -> bool {
         }
     }
     spend(value, &mut { limit }).is_none()
+}
+
+/// What a change does to the entry of its own manager.
+#[derive(Clone, Copy)]
+enum Own<'a> {
+    /// Nothing.
+    KeepsAll(&'a Manager),
+    /// It loses the fields that are gone, but none with a new value.
+    LosesRemoved(&'a Manager),
+}
+
+impl Own<'_> {
+    fn keeps_all(self, manager: &Manager) -> bool {
+        matches!(self, Self::KeepsAll(own) if own == manager)
+    }
+
+    fn keeps_values(self, manager: &Manager) -> bool {
+        matches!(self, Self::LosesRemoved(own) if own.is_same(manager))
+    }
 }
 
 /// What an entry has of the changed fields.
