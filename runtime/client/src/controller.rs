@@ -1,6 +1,6 @@
 //! Controllers: a work queue, workers that reconcile its keys, leader election, finalizers and events.
 //!
-//! Nothing here depends on a transport: what talks to a server does so by a small trait.
+//! What talks to a server does so by a small trait, which is implemented for clients and informers.
 
 mod cancel;
 mod election;
@@ -12,8 +12,8 @@ mod source;
 
 pub use cancel::Cancel;
 pub use election::{
-    ElectionConfig, ElectionConfigError, LeaderElector, Leadership, LeadershipLost, Lease,
-    LeaseError, LeaseSpec, LeaseStore, NotLeader, WriteGuard,
+    ClientLease, ElectionConfig, ElectionConfigError, GuardedTransport, LeaderElector, Leadership,
+    LeadershipLost, Lease, LeaseError, LeaseSpec, LeaseStore, NotLeader, WriteGuard,
 };
 pub use guard::{CacheVersion, WriteRecorder};
 pub use owner::{OwnerError, controller_key, controller_of, is_controlled_by, set_controller};

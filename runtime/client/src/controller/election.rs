@@ -4,6 +4,7 @@
 //! renewal. Another candidate takes the lease when it has seen no change of it for the duration that the leader wrote into
 //! it, which is longer, and it saw the renewal only after it had begun. No clock is compared with that of another machine.
 
+mod client;
 mod clock;
 mod config;
 mod elector;
@@ -12,6 +13,7 @@ mod lease;
 mod observed;
 mod store;
 
+pub use client::{ClientLease, GuardedTransport};
 pub use config::{ElectionConfig, ElectionConfigError};
 pub use elector::{LeaderElector, LeadershipLost};
 pub use leadership::{Leadership, NotLeader, WriteGuard};

@@ -25,9 +25,11 @@ pub struct LeadershipLost(String);
 /// Runs work in one process at a time, of all that have an elector for the same lease.
 ///
 /// ```no_run
-/// # use apiloom_client::controller::{Cancel, ElectionConfig, LeaderElector, LeadershipLost, LeaseStore};
+/// # use apiloom_client::Client;
+/// # use apiloom_client::controller::{Cancel, ClientLease, ElectionConfig, LeaderElector, LeadershipLost};
 /// # async fn work(_: &Cancel) {}
-/// # async fn example(lease: impl LeaseStore) -> Result<(), LeadershipLost> {
+/// # async fn example(client: &Client) -> Result<(), LeadershipLost> {
+/// let lease = ClientLease::new(client, "kube-system", "flunder-controller");
 /// let cancel = Cancel::new();
 /// let identity = LeaderElector::unique_identity("worker-1");
 /// let elector = LeaderElector::new(lease, identity, ElectionConfig::default()).expect("valid times");

@@ -56,7 +56,7 @@ impl Server {
         Ok(())
     }
 
-    fn set_down(&self, is_down: bool) {
+    pub(super) fn set_down(&self, is_down: bool) {
         self.0.is_down.store(is_down, Ordering::SeqCst);
     }
 
@@ -108,12 +108,12 @@ fn held_by(holder: &str, seconds: i32) -> Lease {
     serde_json::from_value(lease).unwrap()
 }
 
-fn elector(server: &Server, identity: &str) -> LeaderElector {
+pub(super) fn elector(server: &Server, identity: &str) -> LeaderElector {
     LeaderElector::new(server.clone(), identity, ElectionConfig::default()).unwrap()
 }
 
 /// Runs a candidate until it leads; the rest of the run goes on in a task.
-async fn lead(elector: LeaderElector) -> (Leadership, Run) {
+pub(super) async fn lead(elector: LeaderElector) -> (Leadership, Run) {
     let (send, receive) = tokio::sync::oneshot::channel();
     let cancel = Cancel::new();
     let task = tokio::spawn({
@@ -130,9 +130,14 @@ async fn lead(elector: LeaderElector) -> (Leadership, Run) {
     (leadership, Run { cancel, task })
 }
 
-struct Run {
+pub(super) struct Run {
     cancel: Cancel,
-    task: tokio::task::JoinHandle<Result<Option<()>, LeadershipLost>>,
+    pub(super) task: tokio::task::JoinHandle<Result<Option<()>, LeadershipLost>>,
+}
+
+/// Ends a run that leads.
+pub(super) async fn stop(run: Run) {
+    assert_eq!(run.stop().await, Ok(Some(())));
 }
 
 impl Run {

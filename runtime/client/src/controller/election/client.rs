@@ -1,0 +1,328 @@
+//! Elections over a [`Client`]: its Leases, and the guard of a leader as a layer over its transport.
+
+use std::sync::Arc;
+
+use apiloom_meta::kind::SmolStr;
+use futures_util::future::{BoxFuture, FutureExt as _};
+use http::{Method, Request, Response};
+use tokio::time::timeout;
+
+use super::leadership::{NotLeader, WriteGuard};
+use super::lease::Lease;
+use super::store::{LeaseError, LeaseStore};
+use crate::client::{ApiObject, ApiResource, Client, Kind, Namespaced, ResourceClient};
+use crate::error::Error;
+use crate::object::HasMetadata;
+use crate::transport::{Body, Transport, TransportError};
+
+impl HasMetadata for Lease {
+    fn namespace(&self) -> &str {
+        self.metadata.namespace.as_deref().unwrap_or_default()
+    }
+    fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+    fn uid(&self) -> &str {
+        self.metadata.uid.as_deref().unwrap_or_default()
+    }
+    fn resource_version(&self) -> &str {
+        let version = &self.metadata.resource_version;
+        version.as_deref().unwrap_or_default()
+    }
+    fn label(&self, key: &str) -> Option<&str> {
+        self.metadata.labels.get(key).map(String::as_str)
+    }
+    fn owner_uids(&self) -> Vec<&str> {
+        let owners = &self.metadata.owner_references;
+        owners.iter().map(|owner| &*owner.uid).collect()
+    }
+}
+
+impl ApiObject for Lease {
+    const HAS_TYPE_FIELDS: bool = true;
+}
+
+impl Kind for Lease {
+    fn api_resource() -> ApiResource {
+        ApiResource {
+            group: SmolStr::new_static("coordination.k8s.io"),
+            version: SmolStr::new_static("v1"),
+            kind: SmolStr::new_static("Lease"),
+            plural: SmolStr::new_static("leases"),
+        }
+    }
+}
+
+/// A Lease that a client reads and writes.
+///
+/// The client should be another one than that of the leader's work, which the guard stops.
+#[derive(Clone, Debug)]
+pub struct ClientLease {
+    leases: ResourceClient<Lease, Namespaced>,
+    namespace: String,
+    name: String,
+}
+
+impl ClientLease {
+    /// The Lease with this namespace and name; it is created by the first leader.
+    pub fn new(client: &Client, namespace: &str, name: &str) -> Self {
+        Self {
+            leases: client.namespaced(namespace),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+}
+
+fn lease_error(error: Error) -> LeaseError {
+    if error.is_conflict() || error.is_already_exists() {
+        return LeaseError::Conflict;
+    }
+    LeaseError::Other(error.into())
+}
+
+impl LeaseStore for ClientLease {
+    fn get(&self) -> BoxFuture<'_, Result<Option<Lease>, LeaseError>> {
+        async {
+            let found = self.leases.get(&self.name).optional().await;
+            found.map_err(lease_error)
+        }
+        .boxed()
+    }
+
+    fn create(&self, mut lease: Lease) -> BoxFuture<'_, Result<Lease, LeaseError>> {
+        let resource = self.leases.resource();
+        lease
+            .other
+            .insert("apiVersion".to_owned(), resource.api_version().into());
+        lease
+            .other
+            .insert("kind".to_owned(), (*resource.kind).into());
+        lease.metadata.namespace = Some(self.namespace.clone());
+        lease.metadata.name = Some(self.name.clone());
+        async move { self.leases.create(&lease).await.map_err(lease_error) }.boxed()
+    }
+
+    fn update(&self, lease: Lease) -> BoxFuture<'_, Result<Lease, LeaseError>> {
+        async move { self.leases.update(&lease).await.map_err(lease_error) }.boxed()
+    }
+}
+
+/// A transport that sends requests other than reads only while a guard permits it. A write that has no response when the
+/// permission ends is given up; the server may still execute it within the time for which others wait.
+///
+/// ```no_run
+/// # use apiloom_client::Client;
+/// # use apiloom_client::controller::{GuardedTransport, Leadership};
+/// # fn example(client: &Client, leadership: &Leadership) -> Client {
+/// client.wrap_transport(|transport| GuardedTransport::new(transport, leadership.guard().clone()))
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct GuardedTransport {
+    inner: Arc<dyn Transport>,
+    guard: WriteGuard,
+}
+
+impl GuardedTransport {
+    /// Guards a transport.
+    pub fn new(inner: Arc<dyn Transport>, guard: WriteGuard) -> Self {
+        Self { inner, guard }
+    }
+}
+
+impl Transport for GuardedTransport {
+    fn call(
+        &self,
+        request: Request<Body>,
+    ) -> BoxFuture<'static, Result<Response<Body>, TransportError>> {
+        let is_read = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
+        if is_read {
+            return self.inner.call(request);
+        }
+        let Self { inner, guard } = self.clone();
+        async move {
+            // Closed, so that clients do not retry: a guard never opens again.
+            let left = guard.check().map_err(TransportError::closed)?;
+            let response = timeout(left, inner.call(request)).await;
+            response.unwrap_or_else(|_| Err(TransportError::new(NotLeader)))
+        }
+        .boxed()
+    }
+}
+
+impl std::fmt::Debug for GuardedTransport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let guard = &self.guard;
+        f.debug_tuple("GuardedTransport").field(guard).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use serde_json::{Value, json};
+    use tokio::time::sleep;
+
+    use super::super::tests::{elector, lead, stop};
+    use super::super::{ElectionConfig, LeaderElector};
+    use super::*;
+
+    /// A server of objects by their paths: POST, PUT with the version that was read, GET.
+    #[derive(Clone, Default)]
+    struct Api(Arc<Mutex<State>>);
+
+    #[derive(Default)]
+    struct State {
+        objects: HashMap<String, Value>,
+        requests: Vec<String>,
+        version: u64,
+        is_stuck: bool,
+    }
+
+    impl State {
+        fn answer(&mut self, method: &Method, path: &str, body: &[u8]) -> (u16, Value) {
+            self.requests.push(format!("{method} {path}"));
+            let status = |code: u16, reason: &str| {
+                let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason});
+                (code, status)
+            };
+            if method == Method::GET {
+                let found = self.objects.get(path).cloned();
+                return found.map_or_else(|| status(404, "NotFound"), |found| (200, found));
+            }
+            let mut object: Value = serde_json::from_slice(body).expect("an object");
+            let mut path = path.to_owned();
+            if method == Method::POST {
+                path = format!("{path}/{}", object["metadata"]["name"].as_str().unwrap());
+            }
+            let stored = self.objects.get(&path);
+            if method == Method::POST && stored.is_some() {
+                return status(409, "AlreadyExists");
+            }
+            let version = stored.map(|stored| &stored["metadata"]["resourceVersion"]);
+            if method == Method::PUT && version != Some(&object["metadata"]["resourceVersion"]) {
+                return status(409, "Conflict");
+            }
+            self.version += 1;
+            object["metadata"]["resourceVersion"] = self.version.to_string().into();
+            self.objects.insert(path, object.clone());
+            (200, object)
+        }
+    }
+
+    impl Transport for Api {
+        fn call(
+            &self,
+            request: Request<Body>,
+        ) -> BoxFuture<'static, Result<Response<Body>, TransportError>> {
+            let api = self.clone();
+            async move {
+                let (head, body) = request.into_parts();
+                let body = body.collect(1 << 20).await.expect("a body");
+                if head.method != Method::GET && api.0.lock().unwrap().is_stuck {
+                    std::future::pending::<()>().await;
+                }
+                let mut state = api.0.lock().unwrap();
+                let (code, answer) = state.answer(&head.method, head.uri.path(), &body);
+                let body = Body::from(Bytes::from(answer.to_string()));
+                let response = Response::builder().status(code);
+                let response = response
+                    .header("content-type", "application/json")
+                    .body(body);
+                Ok(response.expect("a response"))
+            }
+            .boxed()
+        }
+    }
+
+    const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/test";
+
+    fn candidate(api: &Api, identity: &str) -> LeaderElector {
+        let client = Client::new(api.clone());
+        let lease = ClientLease::new(&client, "kube-system", "test");
+        LeaderElector::new(lease, identity, ElectionConfig::default()).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn trap_43_a_client_keeps_the_fields_of_a_lease_that_it_does_not_know() {
+        let api = Api::default();
+        let (leadership, run) = lead(candidate(&api, "a")).await;
+        let stored = || api.0.lock().unwrap().objects[PATH].clone();
+        let lease = stored();
+        assert_eq!(lease["apiVersion"], "coordination.k8s.io/v1");
+        assert_eq!(lease["kind"], "Lease");
+        assert_eq!(lease["metadata"]["namespace"], "kube-system");
+        assert_eq!(lease["spec"]["holderIdentity"], "a");
+        assert_eq!(lease["spec"]["leaseDurationSeconds"], 15);
+        assert_eq!(lease["spec"]["leaseTransitions"], 0);
+        // Another program changes it, so the next renewal has an old version.
+        {
+            let mut state = api.0.lock().unwrap();
+            let lease = state.objects.get_mut(PATH).unwrap();
+            lease["spec"]["strategy"] = "Other".into();
+            lease["status"] = json!({"new": true});
+            lease["metadata"]["resourceVersion"] = "99".into();
+        }
+        sleep(Duration::from_secs(60)).await;
+        leadership.guard().check().unwrap();
+        stop(run).await;
+        let lease = stored();
+        assert_eq!(lease["spec"]["strategy"], "Other");
+        assert_eq!(lease["status"], json!({"new": true}));
+        assert_eq!(lease["spec"]["holderIdentity"], "");
+        let keys: Vec<_> = lease.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["apiVersion", "kind", "metadata", "spec", "status"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn two_clients_elect_one_leader_after_the_other() {
+        let api = Api::default();
+        let (first, run) = lead(candidate(&api, "a")).await;
+        let next = tokio::spawn(lead(candidate(&api, "b")));
+        sleep(Duration::from_secs(60)).await;
+        first.guard().check().unwrap();
+        assert!(!next.is_finished());
+        stop(run).await;
+        let (second, run) = next.await.unwrap();
+        assert_eq!(second.term(), 1);
+        stop(run).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn trap_42_a_guarded_client_writes_only_while_it_leads() {
+        let api = Api::default();
+        let server = super::super::tests::Server::default();
+        let (leadership, run) = lead(elector(&server, "a")).await;
+        let guard = leadership.guard().clone();
+        let client = Client::new(api.clone());
+        let client = client.wrap_transport(|transport| GuardedTransport::new(transport, guard));
+        let leases = client.namespaced::<Lease>("kube-system");
+        let mut lease = Lease::default();
+        lease.metadata.name = Some("test".to_owned());
+        lease = leases.create(&lease).await.unwrap();
+        // A write without a response ends with the permission, before others may lead.
+        api.0.lock().unwrap().is_stuck = true;
+        server.set_down(true);
+        let start = tokio::time::Instant::now();
+        leases.update(&lease).await.unwrap_err();
+        assert!(start.elapsed() <= Duration::from_secs(10));
+        api.0.lock().unwrap().is_stuck = false;
+        let requests = api.0.lock().unwrap().requests.len();
+        let error = leases.update(&lease).await.unwrap_err();
+        assert!(matches!(&error, Error::Closed(_)), "{error:?}");
+        assert!(error.to_string().contains("not the leader"), "{error}");
+        leases.delete("test").await.unwrap_err();
+        assert_eq!(
+            api.0.lock().unwrap().requests.len(),
+            requests,
+            "nothing was sent"
+        );
+        leases.get("test").await.unwrap();
+        run.task.await.unwrap().unwrap_err();
+    }
+}
