@@ -4,6 +4,7 @@
 
 mod cancel;
 mod election;
+mod finalizer;
 mod guard;
 mod owner;
 mod queue;
@@ -15,6 +16,7 @@ pub use election::{
     ClientLease, ElectionConfig, ElectionConfigError, GuardedTransport, LeaderElector, Leadership,
     LeadershipLost, Lease, LeaseError, LeaseSpec, LeaseStore, NotLeader, WriteGuard,
 };
+pub use finalizer::Finalized;
 pub use guard::{CacheVersion, WriteRecorder};
 pub use owner::{OwnerError, controller_key, controller_of, is_controlled_by, set_controller};
 pub use queue::{

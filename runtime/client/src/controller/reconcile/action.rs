@@ -39,7 +39,7 @@ pub struct Context {
 }
 
 impl Context {
-    pub(super) fn new(cancel: Cancel, writes: WriteRecorder) -> Self {
+    pub(in super::super) fn new(cancel: Cancel, writes: WriteRecorder) -> Self {
         Self { cancel, writes }
     }
 
