@@ -57,6 +57,8 @@ struct Inner<T> {
 
 /// A store and its listeners.
 pub(super) struct Hub<T> {
+    /// For logs.
+    name: String,
     inner: Mutex<Inner<T>>,
     lister: Lister<T>,
     state: watch::Sender<CacheState>,
@@ -70,10 +72,11 @@ impl<T> fmt::Debug for Hub<T> {
 }
 
 impl<T: CacheObject> Hub<T> {
-    pub(super) fn new() -> Arc<Self> {
+    pub(super) fn new(name: &str) -> Arc<Self> {
         let store = Store::new();
         let lister = store.lister();
         Arc::new(Self {
+            name: name.to_owned(),
             inner: Mutex::new(Inner {
                 store,
                 listeners: Vec::new(),
@@ -85,6 +88,10 @@ impl<T: CacheObject> Hub<T> {
         })
     }
 
+    /// The name for errors and logs.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
     pub(super) fn lister(&self) -> &Lister<T> {
         &self.lister
     }
@@ -166,7 +173,7 @@ impl<T: CacheObject> Hub<T> {
     }
     /// A request failed.
     pub(super) fn set_degraded(&self, error: SourceError) {
-        tracing::warn!(%error, "a list or watch failed and is repeated");
+        tracing::warn!(cache = self.name, %error, "a list or watch failed and is repeated");
         self.state.send_modify(|state| {
             let since = match state {
                 CacheState::Degraded { since, .. } => *since,
@@ -184,7 +191,7 @@ impl<T: CacheObject> Hub<T> {
             return;
         };
         if catch_unwind(AssertUnwindSafe(|| on_error(error))).is_err() {
-            tracing::error!(%error, "the error function of a cache panicked");
+            tracing::error!(cache = self.name, %error, "the error function of a cache panicked");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -106,7 +106,7 @@ impl<T: CacheObject> InformerBuilder<T> {
     }
     /// The informer; it reads nothing before it is started.
     pub fn build(self) -> Informer<T> {
-        let hub = Hub::new();
+        let hub = Hub::new(&self.name);
         if let Some(on_error) = self.on_error {
             hub.set_on_error(on_error);
         }
@@ -114,7 +114,6 @@ impl<T: CacheObject> InformerBuilder<T> {
             Reflector::new(self.source, Arc::clone(&hub), self.transform, self.settings);
         Informer {
             shared: Arc::new(Shared {
-                name: self.name,
                 hub,
                 phase: watch::Sender::new(Phase::New),
                 tasks: Mutex::new(Tasks {
@@ -122,6 +121,7 @@ impl<T: CacheObject> InformerBuilder<T> {
                     running: None,
                     handlers: Vec::new(),
                 }),
+                ending: AsyncMutex::new(Ending::default()),
             }),
         }
     }
@@ -134,11 +134,19 @@ struct Tasks<T> {
     handlers: Vec<JoinHandle<()>>,
 }
 
+/// The tasks that a shutdown waits for.
+#[derive(Default)]
+struct Ending {
+    reflector: Option<JoinHandle<()>>,
+    handlers: Vec<JoinHandle<()>>,
+}
+
 struct Shared<T: CacheObject> {
-    name: String,
     hub: Arc<Hub<T>>,
     phase: watch::Sender<Phase>,
     tasks: Mutex<Tasks<T>>,
+    /// Held by a shutdown: another one waits for the same tasks, also if the first is cancelled.
+    ending: AsyncMutex<Ending>,
 }
 
 impl<T: CacheObject> Drop for Shared<T> {
@@ -187,7 +195,7 @@ impl<T: CacheObject> Clone for Informer<T> {
 impl<T: CacheObject> fmt::Debug for Informer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Informer")
-            .field("name", &self.shared.name)
+            .field("name", &self.shared.hub.name())
             .finish_non_exhaustive()
     }
 }
@@ -206,7 +214,7 @@ impl<T: CacheObject> Informer<T> {
 
     /// The name for errors and logs.
     pub fn name(&self) -> &str {
-        &self.shared.name
+        self.shared.hub.name()
     }
     /// Reads the objects; empty before the first state is complete.
     pub fn lister(&self) -> Lister<T> {
@@ -280,7 +288,7 @@ impl<T: CacheObject> Informer<T> {
     pub async fn wait_for_sync(&self, limit: Duration) -> Result<(), SyncError> {
         let lister = self.shared.hub.lister();
         let mut phase = self.shared.phase.subscribe();
-        let name = || self.shared.name.clone();
+        let name = || self.name().to_owned();
         if self.phase() == Phase::New {
             return Err(SyncError::NotStarted { name: name() });
         }
@@ -314,27 +322,38 @@ impl<T: CacheObject> Informer<T> {
 
     /// As [`Informer::shutdown`], with another limit for the handlers.
     pub async fn shutdown_within(&self, limit: Duration) {
-        let (running, mut handlers) = {
+        let mut ending = self.shared.ending.lock().await;
+        let Ending {
+            reflector,
+            handlers,
+        } = &mut *ending;
+        {
             let mut tasks = self.shared.tasks.lock();
             tasks.reflector = None;
-            let handlers = std::mem::take(&mut tasks.handlers);
-            (tasks.running.take(), handlers)
-        };
+            if let Some(running) = tasks.running.take() {
+                *reflector = Some(running);
+            }
+            handlers.append(&mut tasks.handlers);
+        }
         self.shared.phase.send_replace(Phase::Stopped);
-        if let Some(running) = running {
-            running.abort();
+        if let Some(task) = reflector {
+            task.abort();
             // It was cancelled, or has panicked, which was logged; either way it has ended.
-            let _ = running.await;
+            let _ = task.await;
+            *reflector = None;
         }
         self.shared.hub.close();
-        if timeout(limit, join_all(&mut handlers)).await.is_err() {
-            let late = handlers.iter().filter(|task| !task.is_finished()).count();
-            tracing::warn!(name = self.shared.name, late, "handlers are cancelled");
+        // A shutdown that was cancelled may have seen the end of some, which must not be awaited again.
+        handlers.retain(|task| !task.is_finished());
+        if timeout(limit, join_all(handlers.iter_mut())).await.is_err() {
             handlers.retain(|task| !task.is_finished());
-            for task in &handlers {
+            let (cache, late) = (self.name(), handlers.len());
+            tracing::warn!(cache, late, "handlers are cancelled");
+            for task in handlers.iter() {
                 task.abort();
             }
-            join_all(handlers).await;
+            join_all(handlers.iter_mut()).await;
         }
+        handlers.clear();
     }
 }

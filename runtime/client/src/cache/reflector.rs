@@ -189,7 +189,7 @@ impl<T: CacheObject> Reflector<T> {
                     return Ok(Some(stream));
                 }
                 Err(error) if error.kind == SourceErrorKind::Refused => {
-                    tracing::info!(%error, "a streaming list is refused; the objects are listed");
+                    tracing::info!(cache = self.hub.name(), %error, "a streaming list is refused; the objects are listed");
                     refusal = Some(error);
                 }
                 Err(error) => {

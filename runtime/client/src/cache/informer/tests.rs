@@ -421,6 +421,42 @@ async fn trap_35_no_handler_is_called_after_the_shutdown_and_no_task_remains() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn trap_35_every_shutdown_waits_for_the_handlers() {
+    let (informer, _) = informer(&["+a@1 end@5"]);
+    let ended = Arc::new(AtomicUsize::new(0));
+    let handlers: Vec<_> = (1..4)
+        .map(|seconds| {
+            let ended = Arc::clone(&ended);
+            informer.on_event(move |_| {
+                let ended = Arc::clone(&ended);
+                async move {
+                    tokio::time::sleep(Duration::from_secs(seconds)).await;
+                    ended.fetch_add(1, Ordering::SeqCst);
+                }
+            })
+        })
+        .collect();
+    informer.start();
+    informer
+        .wait_for_sync(Duration::from_secs(5))
+        .await
+        .expect("synced");
+    tokio::task::yield_now().await;
+    // One is cancelled when some handlers have ended; of two others, neither ends before all handlers have.
+    let cancelled = timeout(Duration::from_millis(2500), informer.shutdown()).await;
+    assert!(cancelled.is_err());
+    let other = tokio::spawn({
+        let informer = informer.clone();
+        async move { informer.shutdown().await }
+    });
+    informer.shutdown().await;
+    assert_eq!(ended.load(Ordering::SeqCst), 6);
+    other.await.expect("no panic");
+    drop(handlers);
+    assert_eq!(Handle::current().metrics().num_alive_tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn trap_36_the_life_of_an_informer_has_defined_results() {
     let limit = Duration::from_secs(5);
     // Not started.

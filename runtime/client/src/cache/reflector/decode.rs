@@ -8,6 +8,9 @@ use crate::cache::hub::{CacheError, Hub};
 use crate::cache::object::{CacheObject, ObjectKey};
 use crate::cache::source::Undecodable;
 
+/// Most bad objects that are remembered between two lists.
+const MOST_BAD: usize = 10_000;
+
 /// Changes an object before it is cached, for instance to drop fields that are not needed. An error keeps the object out
 /// of the cache.
 pub(in crate::cache) type Transform<T> = Arc<dyn Fn(&mut T) -> Result<(), String> + Send + Sync>;
@@ -34,6 +37,13 @@ impl<T: CacheObject> Decoder<T> {
 
     /// The object as it is cached.
     pub(super) fn transform(&self, mut object: T) -> Result<T, Undecodable> {
+        if object.name().is_empty() {
+            return Err(Undecodable {
+                key: None,
+                resource_version: None,
+                error: "it has no metadata.name".to_owned(),
+            });
+        }
         let Some(transform) = &self.transform else {
             return Ok(object);
         };
@@ -87,6 +97,10 @@ impl<T: CacheObject> Decoder<T> {
         let version = object.resource_version.clone();
         if self.bad.get(&key) != Some(&version) {
             self.hub.report(&CacheError::Object(object));
+        }
+        // Nothing says when such an object is deleted: after a while some are reported once more.
+        if self.bad.len() >= MOST_BAD {
+            self.bad.clear();
         }
         self.bad.insert(key, version);
     }

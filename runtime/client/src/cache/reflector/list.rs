@@ -34,7 +34,10 @@ impl<T: CacheObject> Reflector<T> {
                 Ok(page) => page,
                 // The state of the first page is gone: all objects at once are one state again.
                 Err(error) if error.kind == SourceErrorKind::Expired && !is_first => {
-                    tracing::debug!("a list expired between its pages; all objects are listed");
+                    tracing::debug!(
+                        cache = self.hub.name(),
+                        "a list expired between its pages; all objects are listed"
+                    );
                     relist = self.begin_list();
                     request = ListRequest {
                         resource_version: version.clone(),
@@ -52,6 +55,12 @@ impl<T: CacheObject> Reflector<T> {
                 self.finish_list(relist, &page.resource_version);
                 return Ok(());
             };
+            if request.continue_token.as_ref() == Some(&token) {
+                return Err(SourceError::new(
+                    SourceErrorKind::Transport,
+                    "the server gave the same continue token twice",
+                ));
+            }
             self.is_paged |= version == "0";
             request = ListRequest {
                 resource_version: String::new(),

@@ -45,7 +45,10 @@ impl<T: CacheObject> Reflector<T> {
                 if has_warned || start.elapsed() >= TOTAL_LIMIT {
                     return Err(without_bookmark());
                 }
-                tracing::warn!("a streaming list has sent nothing for 10 s, and not yet its end");
+                tracing::warn!(
+                    cache = self.hub.name(),
+                    "a streaming list has sent nothing for 10 s, and not yet its end"
+                );
                 has_warned = true;
                 continue;
             };

@@ -46,7 +46,7 @@ struct Run {
 impl Run {
     fn new(answers: &[&str], server: &ServerTraits, transform: Option<Transform<Pod>>) -> Self {
         let script = Script::new(answers.iter().map(|answer| (*answer).to_owned()));
-        let (hub, log) = (Hub::new(), Arc::new(Mutex::new(Vec::new())));
+        let (hub, log) = (Hub::new("pods"), Arc::new(Mutex::new(Vec::new())));
         hub.listen(|_, _| Box::new(Log(Arc::clone(&log))));
         let errors = Arc::new(Mutex::new(Vec::new()));
         hub.set_on_error({
@@ -419,7 +419,7 @@ async fn trap_21_watches_that_began_together_end_apart() {
             ..Settings::default()
         };
         let source: Arc<dyn ListWatch<Pod>> = Arc::clone(&script) as _;
-        let task = tokio::spawn(Reflector::new(source, Hub::new(), None, settings).run());
+        let task = tokio::spawn(Reflector::new(source, Hub::new("pods"), None, settings).run());
         sleep_seconds(0.1).await;
         timeouts.push(script.requests.lock()[1].timeout);
         task.abort();
@@ -593,6 +593,25 @@ async fn a_server_without_a_cache_is_read_in_pages_again() {
         ("watch rv=9", ""),
     ];
     run(&pages(), &steps, "+a@1 +b@1 synced").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_repeats_a_page_is_not_followed_for_ever() {
+    let steps = [
+        ("list rv=0 limit=500", "a@1 rv=5 continue=c1"),
+        ("list continue=c1 limit=500", "b@1 rv=5 continue=c1"),
+        ("list rv=0 limit=500", "a@1 rv=5"),
+        ("watch rv=5", ""),
+    ];
+    run(&pages(), &steps, "+a@1 synced").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_without_a_name_are_not_cached() {
+    let steps = [("stream rv=", "+@1 +a@2 end@5 +@6 ~@7")];
+    let run = run(&ServerTraits::new(), &steps, "+a@2 synced").await;
+    let error = "the object without a name cannot be cached: it has no metadata.name";
+    assert_eq!(*run.errors.lock(), [error]);
 }
 
 /// A server that accepts connections and then says nothing.

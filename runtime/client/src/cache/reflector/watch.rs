@@ -77,7 +77,7 @@ impl<T: CacheObject> Reflector<T> {
             match error.kind {
                 SourceErrorKind::Expired => {
                     // The list may begin at once: its version is as new as the one that expired.
-                    tracing::debug!(%error, "a watch expired");
+                    tracing::debug!(cache = self.hub.name(), %error, "a watch expired");
                     self.backoff.wait_if_repeated().await;
                     return;
                 }
@@ -118,7 +118,10 @@ impl<T: CacheObject> Reflector<T> {
         loop {
             let Ok(first) = timeout(watch.idle_limit, watch.stream.next()).await else {
                 // The connection may be dead without a sign of it.
-                tracing::debug!("a watch was silent for too long and is opened again");
+                tracing::debug!(
+                    cache = self.hub.name(),
+                    "a watch was silent for too long and is opened again"
+                );
                 return Ok(());
             };
             let mut batch = Batch {
