@@ -477,3 +477,41 @@ async fn created_in_time(client: &Client, name: &str) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
+
+/// Deletes an owner, and waits until its dependent is gone.
+async fn check_collects(client: &Client, name: &str) {
+    let config_maps = "/api/v1/namespaces/default/configmaps";
+    let config_map = |name: &str, owners: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "ownerReferences": owners}});
+    let owner = created(client, config_maps, &config_map(name, json!([]))).await;
+    let reference = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": owner["metadata"]["uid"]}]);
+    let dependent = format!("{name}-dependent");
+    created(client, config_maps, &config_map(&dependent, reference)).await;
+    let deleted = client
+        .delete(&format!("{config_maps}/{name}"), &Value::Null)
+        .await;
+    assert_eq!(deleted.code, 200, "{}", deleted.text());
+    let started = Instant::now();
+    while client.get(&format!("{config_maps}/{dependent}")).await.code != 404 {
+        assert!(
+            started.elapsed() < PATIENCE,
+            "{dependent} was not collected"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn one_replica_collects_garbage_after_the_other() {
+    let etcd = Etcd::start(Etcd::NEWEST);
+    let first = over(&etcd);
+    check_collects(&first.client(), "alone").await;
+    let second = over(&etcd);
+    check_collects(&second.client(), "beside").await;
+    // One that stops gives its lease up.
+    first.stop();
+    check_collects(&second.client(), "after-the-end").await;
+    // That of one which was killed ends.
+    let third = over(&etcd);
+    second.kill();
+    check_collects(&third.client(), "after-a-kill").await;
+}

@@ -103,6 +103,9 @@ impl<L: Layer> Storage for L {
     async fn health(&self) -> Result<(), StorageError> {
         self.behind().health().await
     }
+    fn is_shared(&self) -> bool {
+        self.behind().is_shared()
+    }
     async fn size_bytes(&self) -> Result<Option<u64>, StorageError> {
         self.behind().size_bytes().await
     }

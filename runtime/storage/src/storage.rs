@@ -232,6 +232,12 @@ pub trait Storage: Send + Sync + fmt::Debug + 'static {
     /// wait for the next regular one.
     async fn request_progress(&self) -> Result<(), StorageError>;
 
+    /// Whether other processes may write to the store. Of the servers over a shared store one runs the controllers, which
+    /// they decide by a lease in it. Default false.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// The revision of the newest write.
     async fn current_revision(&self) -> Result<Revision, StorageError>;
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use apiloom_client::controller::Cancel;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::controllers::{self, ControllerConfig};
+use super::controllers::{ControllerConfig, Controllers, SharedStore};
 use super::filters::{Auth, Filters};
 use super::loopback::{Loopback, LoopbackToken};
 use super::stores::Stores;
@@ -14,6 +15,9 @@ use super::{Config, ServerError, health, object_counts};
 use crate::http::metrics::Metrics;
 use crate::http::{Api, ServerInfo};
 use crate::registry::Registry;
+
+/// How long the end of the server waits for that of its controllers.
+const END_OF_CONTROLLERS: Duration = Duration::from_secs(5);
 
 /// A server whose registry is started.
 pub(super) struct RunningServer {
@@ -29,6 +33,8 @@ pub(super) struct RunningServer {
     shutdown_delay: Duration,
     drain: Duration,
     controllers: ControllerConfig,
+    /// The store, if other servers may have it too.
+    shared: Option<SharedStore>,
 }
 
 impl RunningServer {
@@ -46,6 +52,10 @@ impl RunningServer {
         };
         let (leave, left) = watch::channel(false);
         let (stop, stopped) = watch::channel(false);
+        let shared = stores.shared().map(|store| SharedStore {
+            store,
+            key_prefix: config.storage_prefix.clone(),
+        });
         let health = health::checks(&stores, Arc::clone(&registry), left);
         let api = Api::new(Arc::clone(&registry), &info, health).stopping(stopped);
         let metrics = api.metrics();
@@ -63,6 +73,7 @@ impl RunningServer {
             shutdown_delay: config.shutdown_delay,
             drain: config.request_timeout,
             controllers: config.controllers.clone(),
+            shared,
         })
     }
 
@@ -92,17 +103,21 @@ impl RunningServer {
             shutdown_delay,
             drain,
             controllers,
+            shared,
             ..
         } = self;
         // Aborted when this function ends or is cancelled.
         let mut background = JoinSet::new();
         background.spawn(object_counts::keep(Arc::clone(&registry), metrics));
+        let controllers = Controllers {
+            config: controllers,
+            registry: Arc::clone(&registry),
+            loopback: loopback.clone(),
+            shared,
+        };
+        let end = Cancel::new();
         let mut own = JoinSet::new();
-        own.spawn(controllers::run(
-            Arc::clone(&registry),
-            loopback.clone(),
-            controllers,
-        ));
+        own.spawn(controllers.run(end.clone()));
         let listening = listen(stop.subscribe());
         tokio::pin!(listening);
         let asked_to_stop = async {
@@ -124,7 +139,12 @@ impl RunningServer {
                 listening.await;
             }
         }
-        // They would go on sending requests.
+        // They would go on sending requests. An elected one gives its lease up, which needs the store.
+        end.cancel();
+        let ended = tokio::time::timeout(END_OF_CONTROLLERS, own.join_next());
+        if ended.await.is_err() {
+            tracing::warn!("the controllers are cut off after {END_OF_CONTROLLERS:?}");
+        }
         own.shutdown().await;
         loopback.drain(drain).await;
         background.shutdown().await;

@@ -53,6 +53,11 @@ impl Stores {
         }
     }
 
+    /// The main store, if other servers may have it too.
+    pub(super) fn shared(&self) -> Option<Arc<dyn Storage>> {
+        self.main.is_shared().then(|| Arc::clone(&self.main))
+    }
+
     /// Whether the main store is etcd.
     pub(super) fn is_etcd(&self) -> bool {
         self.is_etcd

@@ -333,6 +333,10 @@ impl Storage for Etcd {
         }
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     async fn size_bytes(&self) -> Result<Option<u64>, StorageError> {
         self.check_open()?;
         Ok(Some(self.status().await?.db_size().unsigned_abs()))

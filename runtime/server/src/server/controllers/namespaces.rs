@@ -24,11 +24,9 @@ use super::feed::{self, Sink};
 use super::graph::Observed;
 use super::requests::{RequestError, Requests, Served};
 use super::uid::Uid;
-use crate::registry::Registry;
-use crate::server::loopback::Loopback;
 
 /// The manager of fields that the controller writes.
-const NAME: &str = "namespace-controller";
+pub(super) const NAME: &str = "namespace-controller";
 
 /// The finalizer of this controller, in the spec of namespaces.
 const KUBERNETES: &str = "kubernetes";
@@ -43,13 +41,14 @@ const LOOK_AGAIN: Backoff = Backoff {
 const PAGE: usize = 500;
 
 /// Runs the controller; never returns while the server serves namespaces.
-pub(super) async fn run(registry: Arc<Registry>, loopback: Loopback, workers: NonZeroUsize) {
+pub(super) async fn run(requests: Requests, workers: NonZeroUsize) {
+    let registry = requests.registry();
     let Some(endpoint) = registry.endpoint(Namespace::GROUP, Namespace::VERSION, Namespace::PLURAL)
     else {
         return;
     };
     let controller = Arc::new(NamespaceController {
-        requests: Requests::new(registry, &loopback, NAME),
+        requests,
         queue: WorkQueue::with_config(WorkQueueConfig {
             backoff: LOOK_AGAIN,
             ..WorkQueueConfig::default()

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use apiloom_client::controller::{NotLeader, WriteGuard};
 use apiloom_meta::kind::{Scope, SmolStr};
 use apiloom_meta::{ObjectMeta, Resource, ResourceDef, Status};
 use bytes::Bytes;
@@ -31,6 +32,8 @@ pub(super) struct Requests {
     loopback: Loopback,
     /// The name of the controller, which is the manager of the fields that it writes.
     user_agent: &'static str,
+    /// Refuses writes once another server may run the controller.
+    guard: Option<WriteGuard>,
 }
 
 /// Why a request had no result.
@@ -38,6 +41,8 @@ pub(super) struct Requests {
 pub(super) enum RequestError {
     #[error("no resource is served for the kind {kind} of the group {group:?}")]
     NotServed { group: SmolStr, kind: SmolStr },
+    #[error(transparent)]
+    NotLeader(#[from] NotLeader),
     #[error("{method} {path}: {code} {message}")]
     Refused {
         method: Method,
@@ -123,11 +128,13 @@ impl Requests {
         registry: Arc<Registry>,
         loopback: &Loopback,
         user_agent: &'static str,
+        guard: Option<WriteGuard>,
     ) -> Self {
         Self {
             registry,
             loopback: loopback.privileged(),
             user_agent,
+            guard,
         }
     }
 
@@ -240,6 +247,9 @@ impl Requests {
             path: path.to_owned(),
             problem,
         };
+        if let Some(guard) = self.guard.as_ref().filter(|_| method != Method::GET) {
+            guard.check()?;
+        }
         let mut request = Request::builder()
             .method(method.clone())
             .uri(path)

@@ -18,15 +18,14 @@ use tokio::task::{AbortHandle, JoinSet};
 use self::collector::Collector;
 use super::feed::{self, Sink};
 use super::requests::Requests;
-use crate::registry::{Catalog, Endpoint, EndpointId, Registry};
-use crate::server::loopback::Loopback;
+use crate::registry::{Catalog, Endpoint, EndpointId};
 
 /// The manager of fields that the collector writes.
-const NAME: &str = "garbage-collector";
+pub(super) const NAME: &str = "garbage-collector";
 
 /// Runs the collector; never returns.
-pub(super) async fn run(registry: Arc<Registry>, loopback: Loopback, workers: NonZeroUsize) {
-    let requests = Requests::new(Arc::clone(&registry), &loopback, NAME);
+pub(super) async fn run(requests: Requests, workers: NonZeroUsize) {
+    let registry = Arc::clone(requests.registry());
     let collector = Arc::new(Collector::new(requests));
     let (complete, is_complete) = watch::channel(false);
     let mut tasks = JoinSet::new();
