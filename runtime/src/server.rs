@@ -8,6 +8,8 @@ pub use apiloom_server::Backend;
 pub use apiloom_server::BoundServer;
 pub use apiloom_server::Builder;
 pub use apiloom_server::Config;
+pub use apiloom_server::ControllerConfig;
+pub use apiloom_server::ControllerNames;
 pub use apiloom_server::CreateOptions;
 pub use apiloom_server::CreateSubresource;
 pub use apiloom_server::GetSubresource;

@@ -2,6 +2,7 @@
 
 mod config_maps_and_secrets;
 mod events;
+mod garbage;
 mod leases;
 mod service_accounts;
 

@@ -119,6 +119,10 @@ impl Collector {
         if known.is_foreground {
             return self.complete_foreground(uid, &path, &latest).await;
         }
+        // Its event is on the way.
+        if latest.deletion_timestamp.is_some() {
+            return Ok(());
+        }
         let mut owners = Vec::new();
         for owner in &latest.owner_references {
             match self.owner(owner, &known.place.namespace).await? {
