@@ -96,6 +96,15 @@ impl Changes {
         {
             return;
         }
+        self.compare_unequal(before, after, node);
+    }
+
+    fn compare_unequal(
+        &mut self,
+        before: Option<&Value>,
+        after: Option<&Value>,
+        node: Option<&Node>,
+    ) {
         let is_value = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
         // An empty list or map is one value beside another, or beside none.
         let is_leaf = before.is_none_or(is_empty) && after.is_none_or(is_empty);
@@ -160,14 +169,20 @@ impl Changes {
         node: Option<&Node>,
         skipped: &[&str],
     ) {
-        // In order, so that changes are appended: each of many in the middle of a set would move all behind it.
+        let differs = |(name, value): &(&String, &Value)| new.get(*name) != Some(*value);
         let is_new = |name: &&String| !old.contains_key(*name);
-        let mut names: Vec<&String> = old.keys().chain(new.keys().filter(is_new)).collect();
+        let changed = old.iter().filter(differs).map(|(name, _)| name);
+        let names = changed.chain(new.keys().filter(is_new));
+        let mut names: Vec<&String> = names
+            .filter(|name| !skipped.contains(&name.as_str()))
+            .collect();
+        // In order, so that changes are appended: each of many in the middle of a set would move all behind it.
         names.sort();
         for name in names {
-            if !skipped.contains(&name.as_str()) {
-                self.compare_field(name, old.get(name), new.get(name), node);
-            }
+            let mut changes = Self::default();
+            let node = field(node, name).0;
+            changes.compare_unequal(old.get(name), new.get(name), node);
+            self.add_field(name, changes);
         }
     }
 
