@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use serde::de::{
@@ -104,13 +105,28 @@ pub(super) fn stored(body: &[u8]) -> Result<DecodedDocument, DecodeError> {
     decode_by(body, Format::Json, Some(&STORED), false)
 }
 
-/// Decodes the JSON of an object as the encoder wrote it, without its schema: managedFields stay text.
-pub(super) fn encoded(body: &[u8]) -> Result<DecodedDocument, DecodeError> {
-    let text = std::str::from_utf8(body).map_err(|error| DecodeError::Syntax(error.to_string()))?;
-    let mut walk = Walk::new(Some(&STORED), Format::Json, false);
-    walk.is_encoded = true;
-    let value = json_here(text, Some(&STORED), &mut walk);
-    walk.finish(value.map_err(|error| DecodeError::Syntax(syntax::json(&error, body)))?)
+/// Decodes the JSON of an object as the encoder wrote it, without its schema: managedFields stay text. The metadata has this
+/// start and end.
+pub(super) fn encoded(json: &[u8], metadata: (usize, usize)) -> Result<Value, DecodeError> {
+    let Some((member, entries)) = managed_fields(json, metadata) else {
+        return Ok(stored(json)?.value);
+    };
+    let rest = [&json[..member.start], &json[member.end..]].concat();
+    let mut document = stored(&rest)?.value;
+    if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
+        metadata.insert("managedFields".to_owned(), entries.into());
+    }
+    Ok(document)
+}
+
+/// The place of managedFields in encoded JSON, with the comma before it, and their text. They are the last member of the
+/// metadata; no other member of it can hold a list under this name.
+fn managed_fields(json: &[u8], (start, end): (usize, usize)) -> Option<(Range<usize>, &str)> {
+    const MEMBER: &[u8] = b",\"managedFields\":[{";
+    let found = start + memchr::memmem::find(json.get(start..end)?, MEMBER)?;
+    let member = found..end.checked_sub(1)?;
+    let text = json.get(found + MEMBER.len() - 2..member.end)?;
+    Some((member, std::str::from_utf8(text).ok()?))
 }
 
 /// An object of any kind.
@@ -228,8 +244,6 @@ struct Walk<'a> {
     has_schema: bool,
     /// Whether JSON is parsed, so that a part of it can be taken as it is.
     is_parsed_json: bool,
-    /// Whether the JSON is that of the encoder.
-    is_encoded: bool,
     /// For YAML, the approximate size of the document as JSON so far, in bytes, never more than the real size.
     expanded: usize,
 }
@@ -250,7 +264,6 @@ impl<'a> Walk<'a> {
             is_yaml: format == Format::Yaml,
             has_schema,
             is_parsed_json: false,
-            is_encoded: false,
             expanded: 0,
         }
     }
@@ -422,15 +435,6 @@ impl<'a, 'w, 'k> Seed<'a, 'w, 'k> {
         deserializer.deserialize_any(self).map_err(E::custom)
     }
 
-    /// Keeps encoded managedFields as text.
-    fn entries<E: serde::de::Error>(self, json: &str) -> Result<Value, E> {
-        if json.starts_with("[{") {
-            return Ok(Value::String(json.to_owned()));
-        }
-        let mut deserializer = serde_json::Deserializer::from_str(json);
-        deserializer.deserialize_any(self).map_err(E::custom)
-    }
-
     fn integer(self, number: Number) -> Value {
         let Some(node) = self.node else {
             return Value::Number(number);
@@ -465,9 +469,6 @@ impl<'de> DeserializeSeed<'de> for Seed<'_, '_, '_> {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         if self.depth > MAX_DEPTH {
             return Err(D::Error::custom(TOO_DEEP));
-        }
-        if self.walk.is_encoded && self.node.is_some_and(|node| node.is_checked_apart) {
-            return self.entries(<&RawValue>::deserialize(deserializer)?.get());
         }
         if self.walk.is_parsed_json && self.node.is_some_and(|node| node.is_json_text) {
             return self.raw(<&RawValue>::deserialize(deserializer)?.get());

@@ -116,13 +116,13 @@ pub fn pack_managed_fields(object: &mut Object, schema: &Schema) {
     encode::managed_fields(object, schema.root());
 }
 
-/// Decodes the result of [`encode_object`] without a schema. In contrast to [`decode_stored`], `metadata.managedFields` is a
-/// string with its JSON.
+/// Decodes the result of [`encode_object`], whose metadata has this start and end, without a schema. In contrast to
+/// [`decode_stored`], `metadata.managedFields` is a string with its JSON.
 ///
 /// # Errors
 /// As [`decode_value`].
-pub fn decode_encoded(json: &[u8]) -> Result<Value, DecodeError> {
-    decode::encoded(json).map(|decoded| decoded.value)
+pub fn decode_encoded(json: &[u8], metadata: (usize, usize)) -> Result<Value, DecodeError> {
+    decode::encoded(json, metadata)
 }
 
 /// As [`decode`], for JSON that is not an object of a kind.

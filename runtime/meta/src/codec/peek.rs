@@ -181,18 +181,18 @@ pub fn value_end(json: &[u8], at: usize) -> Option<usize> {
             let mut depth = 0usize;
             let mut at = at;
             loop {
-                match json.get(at)? {
-                    b'"' => {
-                        at = string_end(json, at)?;
-                        continue;
-                    }
-                    b'{' | b'[' => depth += 1,
-                    b'}' | b']' => depth -= 1,
-                    _ => {}
-                }
+                let byte = *json.get(at)?;
                 at += 1;
-                if depth == 0 {
-                    return Some(at);
+                match byte {
+                    b'"' => at = end_of_text(json, at)?,
+                    b'{' | b'[' => depth += 1,
+                    b'}' | b']' => {
+                        depth -= 1;
+                        if depth == 0 {
+                            return Some(at);
+                        }
+                    }
+                    _ => {}
                 }
             }
         }
@@ -211,7 +211,26 @@ pub(crate) fn string_end(json: &[u8], at: usize) -> Option<usize> {
     if json.get(at) != Some(&b'"') {
         return None;
     }
-    let mut at = at + 1;
+    end_of_text(json, at + 1)
+}
+
+/// Number of words in which the end of a string is searched without the setup of a search, which takes longer.
+const SHORT_WORDS: usize = 4;
+
+/// End of the string whose text begins at `at`, after its quote.
+fn end_of_text(json: &[u8], at: usize) -> Option<usize> {
+    let mut at = at;
+    for _ in 0..SHORT_WORDS {
+        let Some(word) = json.get(at..)?.first_chunk() else {
+            break;
+        };
+        match quote_or_backslash(u64::from_le_bytes(*word)) {
+            None => at += size_of_val(word),
+            Some(found) if json[at + found] == b'"' => return Some(at + found + 1),
+            // The character after a backslash does not end the string.
+            Some(found) => at += found + 2,
+        }
+    }
     loop {
         let rest = json.get(at..)?;
         at += memchr2(b'"', b'\\', rest)?;
@@ -221,6 +240,15 @@ pub(crate) fn string_end(json: &[u8], at: usize) -> Option<usize> {
             _ => at += 2,
         }
     }
+}
+
+/// The first byte of a word that is a quote or a backslash.
+fn quote_or_backslash(word: u64) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    // Sets the highest bit of each byte that is zero, and perhaps of later ones.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
+    let found = zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\')));
+    (found != 0).then(|| (found.trailing_zeros() / u8::BITS) as usize)
 }
 
 #[cfg(test)]
@@ -293,6 +321,25 @@ mod tests {
         let paths: Vec<String> = (0..150).rev().map(|n| format!("f{n}")).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         check(&document, &paths);
+    }
+
+    #[test]
+    fn strings_of_any_length_end_at_their_quote() {
+        for len in 0..100 {
+            for escape in ["", "\\\"", "\\\\", "é"] {
+                for at in 0..=len {
+                    let text = format!("{}{escape}{}", "a".repeat(at), "b".repeat(len - at));
+                    let json = format!("[\"{text}\",1]");
+                    assert_eq!(
+                        string_end(json.as_bytes(), 1),
+                        Some(json.len() - 3),
+                        "{json}"
+                    );
+                    assert_eq!(value_end(json.as_bytes(), 0), Some(json.len()), "{json}");
+                    assert_eq!(string_end(&json.as_bytes()[..json.len() - 4], 1), None);
+                }
+            }
+        }
     }
 
     #[test]

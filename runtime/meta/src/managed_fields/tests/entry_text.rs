@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::codec::{decode_document, decode_encoded, encode_object, pack_managed_fields};
+use crate::codec::{
+    decode_document, decode_encoded, decode_stored, encode_object, pack_managed_fields, value_end,
+};
 use crate::managed_fields::ManagedFields;
 use crate::object::Object;
 use crate::schema::Schema;
@@ -50,6 +52,13 @@ fn shown(object: &Object) -> String {
     String::from_utf8_lossy(&encode_object(object, &schema())).into_owned()
 }
 
+/// The document of encoded JSON.
+fn decoded(json: &str) -> Object {
+    let start = json.find("\"metadata\":").unwrap() + "\"metadata\":".len();
+    let end = value_end(json.as_bytes(), start).unwrap();
+    Object::from_value(decode_encoded(json.as_bytes(), (start, end)).unwrap()).unwrap()
+}
+
 proptest! {
     #[test]
     fn a_text_is_the_tree_in_another_form(entries in prop::collection::vec(entry(), 1..4)) {
@@ -61,8 +70,7 @@ proptest! {
         prop_assert_eq!(packed.clone().into_tree(), tree.clone().into_tree());
         prop_assert_eq!(packed.metadata().unwrap(), tree.metadata().unwrap());
         prop_assert_eq!(serde_json::to_value(&packed).unwrap(), serde_json::to_value(&tree).unwrap());
-        let encoded = Object::from_value(decode_encoded(shown(&tree).as_bytes()).unwrap()).unwrap();
-        prop_assert_eq!(ManagedFields::value(&encoded), ManagedFields::value(&packed));
+        prop_assert_eq!(&decoded(&shown(&tree)), &packed);
         // Entries that are read and written are those of the tree.
         let [mut of_text, mut of_tree] = [packed, tree];
         ManagedFields::read(&of_text).unwrap().write(&mut of_text);
@@ -98,6 +106,34 @@ fn malformed_texts_are_errors() {
 }
 
 #[test]
+fn only_managed_fields_of_the_metadata_are_taken_out() {
+    assert_eq!(
+        schema()
+            .root()
+            .property("metadata")
+            .unwrap()
+            .node
+            .properties
+            .last()
+            .unwrap()
+            .name,
+        "managedFields"
+    );
+    let document = json!({"kind": "A", "apiVersion": "a/v1", "metadata": {"name": "a",
+        "annotations": {"managedFields": "x", "note": ",\"managedFields\":[{"},
+        "managedFields": [{"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+            "fieldsV1": {"x:other": {"a": 1, "managedFields": [{"b": 2}]}}}]}});
+    let tree = Object::from_value(decode_document(document, &schema()).unwrap().value).unwrap();
+    let mut packed = tree.clone();
+    pack_managed_fields(&mut packed, &schema());
+    assert!(ManagedFields::value(&packed).unwrap().is_string());
+    assert_eq!(decoded(&shown(&tree)), packed);
+    let mut without = tree;
+    without.meta_mut().remove("managedFields");
+    assert_eq!(decoded(&shown(&without)), without);
+}
+
+#[test]
 fn what_is_no_list_of_entries_is_no_text() {
     for (json, kept) in [
         ("[]", json!([])),
@@ -105,10 +141,9 @@ fn what_is_no_list_of_entries_is_no_text() {
         ("{}", Value::Null),
         ("\"x\"", Value::Null),
     ] {
-        let document = format!("{{\"metadata\":{{\"managedFields\":{json}}}}}");
-        let decoded = decode_encoded(document.as_bytes()).unwrap();
-        assert_eq!(decoded["metadata"]["managedFields"], kept);
-        let stored = crate::codec::decode_stored(document.as_bytes()).unwrap();
+        let document = format!("{{\"metadata\":{{\"name\":\"a\",\"managedFields\":{json}}}}}");
+        let stored = decode_stored(document.as_bytes()).unwrap();
         assert_eq!(stored["metadata"]["managedFields"], kept);
+        assert_eq!(decoded(&document).into_value(), stored);
     }
 }

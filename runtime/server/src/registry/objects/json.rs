@@ -94,8 +94,8 @@ impl<'a> Json<'a> {
 
     /// Decodes the document.
     pub(crate) fn object(&self) -> Result<Object, ApiError> {
-        let value =
-            decode_encoded(&self.bytes).map_err(|error| ApiError::internal(error.to_string()))?;
+        let value = decode_encoded(&self.bytes, self.metadata)
+            .map_err(|error| ApiError::internal(error.to_string()))?;
         Object::from_value(value).ok_or_else(|| ApiError::internal("a cached object is no object"))
     }
 }
