@@ -8,6 +8,7 @@ on_each_backend![
     a_handler_is_listed_and_takes_its_verbs_only,
     a_handler_responds_with_a_status_or_with_an_object,
     a_body_of_a_handler_is_checked_like_an_object,
+    a_put_on_a_handler_has_preconditions,
     a_handler_of_an_object_that_does_not_exist_is_not_called,
     a_handler_changes_nothing_in_a_dry_run,
     a_body_of_a_handler_has_its_own_protobuf,
@@ -178,6 +179,51 @@ async fn a_body_of_a_handler_is_checked_like_an_object(on: Backend) {
     unnamed["metadata"] = json!({});
     assert_eq!(client.put(POWER, &unnamed).await.code, 400);
     assert_eq!(client.get(ITEM).await.json()["status"], Value::Null);
+}
+
+async fn a_put_on_a_handler_has_preconditions(on: Backend) {
+    let (_server, client, machine) = start(on).await;
+    let with = |metadata: Value, on: bool| {
+        let mut body = power(on);
+        for (key, value) in metadata.as_object().unwrap() {
+            body["metadata"][key] = value.clone();
+        }
+        body
+    };
+    let uid = &machine["metadata"]["uid"];
+    let version = &machine["metadata"]["resourceVersion"];
+    let details = json!({"name": "a", "group": "machine.example.com", "kind": "machines"});
+    let modified = r#"Operation cannot be fulfilled on machines.machine.example.com "a": the object has been modified; please apply your changes to the latest version and try again"#;
+
+    let answer = client
+        .put(POWER, &with(json!({"uid": "another"}), false))
+        .await;
+    assert_eq!(
+        (answer.code, &answer.json()["reason"]),
+        (409, &json!("Conflict"))
+    );
+    assert!(answer.text().contains("UID in precondition: another"));
+    let dry_run = format!("{POWER}?dryRun=All");
+    let stale = with(json!({"resourceVersion": "1"}), false);
+    for path in [POWER, &dry_run] {
+        let answer = client.put(path, &stale).await;
+        check_failure(&answer, 409, "Conflict", modified, details.clone());
+    }
+    assert_eq!(client.get(ITEM).await.json(), machine);
+
+    // Of many that start from the same object, one succeeds.
+    let body = with(json!({"uid": uid, "resourceVersion": version}), false);
+    let puts = (0..8).map(|_| client.put(POWER, &body));
+    let answers = futures_util::future::join_all(puts).await;
+    let count = |code: u16| answers.iter().filter(|answer| answer.code == code).count();
+    assert_eq!((count(200), count(409)), (1, 7));
+    // What a PUT responds with has the preconditions of the next one.
+    let winner = answers.iter().find(|answer| answer.code == 200).unwrap();
+    let mut next = winner.json();
+    next["on"] = true.into();
+    assert_eq!(client.put(POWER, &next).await.code, 200);
+    let without = with(json!({"resourceVersion": "0"}), false);
+    assert_eq!(client.put(POWER, &without).await.code, 200);
 }
 
 async fn a_handler_of_an_object_that_does_not_exist_is_not_called(on: Backend) {

@@ -145,7 +145,7 @@ pub struct ListOptions {
     pub timeout_seconds: Option<u64>,
 }
 
-/// `preconditions` of a delete.
+/// `preconditions` of a delete, and those of a PUT on a subresource with a handler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preconditions {
     /// The uid that the object must have.

@@ -9,7 +9,7 @@ use apiloom_meta::{ApiError, Object};
 
 use super::subresource::{SubresourceAnswer, SubresourceCall};
 use super::{Bodies, Endpoint};
-use crate::registry::options::{CreateOptions, GetOptions, RequestContext};
+use crate::registry::options::{CreateOptions, GetOptions, Preconditions, RequestContext};
 
 impl Endpoint {
     fn bodies_of(&self, subresource: &str) -> Option<&Bodies> {
@@ -76,8 +76,15 @@ impl Endpoint {
         let present = GetOptions::default();
         let object = self.reads.get(ctx, namespace, name, &present).await?;
         let object = object.object()?;
+        let preconditions = match &body {
+            Some(body) if verb == Verb::Update => preconditions_of(body),
+            Some(_) | None => Preconditions::default(),
+        };
+        self.writes
+            .check_present(&preconditions, namespace, &object)?;
         let target = SubresourceCall {
             writes: &self.writes,
+            preconditions: &preconditions,
             ctx,
             namespace,
             name,
@@ -89,5 +96,14 @@ impl Endpoint {
             output.writes.set_type(object);
         }
         Ok(answer)
+    }
+}
+
+/// The preconditions in the metadata of a body. A resourceVersion of 0 is none, as in an update.
+fn preconditions_of(body: &Object) -> Preconditions {
+    let given = |value: &str| (!value.is_empty()).then(|| value.to_owned());
+    Preconditions {
+        uid: given(body.uid()),
+        resource_version: given(body.resource_version()).filter(|version| version != "0"),
     }
 }

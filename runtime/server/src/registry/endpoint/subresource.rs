@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use apiloom_meta::kind::{
     Resource, ResourceDef, SubresourceDef, SubresourceHandler, SubresourceOutput, Verb,
@@ -16,8 +17,11 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use crate::registry::options::{CreateOptions, DeleteOptions, RequestContext, UpdateOptions};
+use crate::registry::options::{
+    CreateOptions, DeleteOptions, Preconditions, RequestContext, UpdateOptions,
+};
 use crate::registry::writes::Writes;
+use crate::registry::writes::update::Change;
 
 /// The code of a subresource of the kind `K`, which the key `handler` of the subresource names: the kinds of its bodies.
 /// Each verb of the declaration is a trait of its own: [`CreateSubresource`], [`GetSubresource`], [`UpdateSubresource`].
@@ -104,7 +108,8 @@ pub trait GetSubresource<K: Resource>: Subresource<K> {
     note = "write `#[async_trait] impl UpdateSubresource<{K}> for {Self}`, or remove `update` from its verbs"
 )]
 pub trait UpdateSubresource<K: Resource>: Subresource<K> {
-    /// Handles a PUT. With `request.options.dry_run` the response must be the same, but nothing may be changed outside of
+    /// Handles a PUT. A resourceVersion and a uid in the metadata of the body are preconditions on the object
+    /// ([`SubresourceRequest::preconditions`]). With `request.options.dry_run` the response must be the same, but nothing may be changed outside of
     /// the server.
     ///
     /// # Errors
@@ -130,13 +135,20 @@ pub struct SubresourceRequest<'a, K> {
     pub object: Arc<K>,
     /// The options of a write; the defaults for a get.
     pub options: &'a CreateOptions,
+    /// The uid and the resourceVersion of the object that the body of a PUT requires. They were met when the request began,
+    /// else the client got Conflict; [`SubresourceRequest::update`] and [`SubresourceRequest::delete`] check them again.
+    pub preconditions: &'a Preconditions,
     call: SubresourceCall<'a>,
+    /// Whether an update has succeeded: the object has a new resourceVersion then.
+    is_updated: AtomicBool,
 }
 
 impl<K: Resource> SubresourceRequest<'_, K> {
     /// Changes the object as a PUT would, or as a PUT on one of its subresources, such as `status`: with the rules, the
     /// validation and the admission of the kind, in the name of the user, without asking whether the user may do that.
     /// After a conflict the change is made again, from the new present object. Nothing is stored in a dry run.
+    ///
+    /// The object must meet the preconditions of the request; after the first successful update only the uid is required.
     ///
     /// # Errors
     /// Those of an update.
@@ -154,14 +166,28 @@ impl<K: Resource> SubresourceRequest<'_, K> {
             options,
             ..
         } = self.call;
+        let preconditions = self.remaining_preconditions();
+        let change = Change::Edit(&change, &preconditions);
         let written = writes
-            .change(ctx, namespace, name, subresource, options, &change)
+            .change(ctx, namespace, name, subresource, options, change)
             .await?;
+        self.is_updated.store(true, Ordering::Relaxed);
         let typed = written.object.to_typed();
         typed.map_err(|error| ApiError::internal_text(error.to_string()))
     }
 
+    fn remaining_preconditions(&self) -> Preconditions {
+        let mut preconditions = self.preconditions.clone();
+        if self.is_updated.load(Ordering::Relaxed) {
+            preconditions.resource_version = None;
+        }
+        preconditions
+    }
+
     /// Deletes the object, in the name of the user. Nothing is deleted in a dry run.
+    ///
+    /// The object must meet the preconditions of the request, as in [`SubresourceRequest::update`], where the options have
+    /// none.
     ///
     /// # Errors
     /// Those of a delete.
@@ -173,10 +199,17 @@ impl<K: Resource> SubresourceRequest<'_, K> {
             name,
             ..
         } = self.call;
-        let options = DeleteOptions {
+        let mut options = DeleteOptions {
             dry_run: options.dry_run || self.options.dry_run,
             ..options.clone()
         };
+        let Preconditions {
+            uid,
+            resource_version,
+        } = self.remaining_preconditions();
+        let given = &mut options.preconditions;
+        given.uid = given.uid.take().or(uid);
+        given.resource_version = given.resource_version.take().or(resource_version);
         let deleted = writes.delete(ctx, namespace, name, &options).await;
         deleted.map(drop)
     }
@@ -190,6 +223,7 @@ pub(super) struct SubresourceCall<'a> {
     pub(super) namespace: Option<&'a str>,
     pub(super) name: &'a str,
     pub(super) options: &'a UpdateOptions,
+    pub(super) preconditions: &'a Preconditions,
 }
 
 /// What the code of a subresource responded with.
@@ -325,7 +359,9 @@ fn request<'a, K: Resource, H: Subresource<K>>(
         name: call.name,
         object,
         options: call.options,
+        preconditions: call.preconditions,
         call,
+        is_updated: AtomicBool::new(false),
     };
     Ok((handler, request))
 }

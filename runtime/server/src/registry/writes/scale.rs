@@ -84,14 +84,14 @@ impl Writes {
         of_scale.write(&mut live);
         let mut new = match change {
             Change::Replace(scale) => {
-                self.check_uid(scale, old.uid(), target.name, key)?;
+                self.check_uid(scale.uid(), old.uid(), target.name, key)?;
                 scale.clone()
             }
             Change::Patch(patch, validation) => {
                 scales.patched(target, &live, patch, *validation)?
             }
             Change::Apply(applied) => scales.applied(target, applied, Some(&live)).await?,
-            Change::Edit(_) => {
+            Change::Edit(..) => {
                 let text = "a handler changes the number of replicas in the object itself";
                 return Err(ApiError::internal_text(text));
             }

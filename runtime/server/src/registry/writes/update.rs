@@ -23,7 +23,7 @@ use super::stamp;
 use super::target::Target;
 use crate::registry::error;
 use crate::registry::objects::present_object::PresentObject;
-use crate::registry::options::{FieldValidation, RequestContext, UpdateOptions};
+use crate::registry::options::{FieldValidation, Preconditions, RequestContext, UpdateOptions};
 
 /// The change of a request to the present object.
 pub(crate) enum Change<'a> {
@@ -33,8 +33,8 @@ pub(crate) enum Change<'a> {
     Patch(&'a Patch, FieldValidation),
     /// Applies the fields of a manager to it, or creates it with them.
     Apply(Applied<'a>),
-    /// Changes it by code of the program, which handles a subresource.
-    Edit(EditFn<'a>),
+    /// Changes it by code of the program, which handles a subresource, if it meets the preconditions.
+    Edit(EditFn<'a>, &'a Preconditions),
 }
 
 /// A change of an object by code; fails if the object cannot be decoded.
@@ -77,7 +77,7 @@ impl Writes {
         self.write(target, &Change::Replace(object)).await
     }
 
-    /// Changes the present object by code, as an update would.
+    /// Changes the present object by code ([`Change::Edit`]), as an update would.
     pub(crate) async fn change(
         &self,
         ctx: &RequestContext,
@@ -85,11 +85,32 @@ impl Writes {
         name: &str,
         subresource: &str,
         options: &UpdateOptions,
-        change: EditFn<'_>,
+        change: Change<'_>,
     ) -> Result<WrittenObject, ApiError> {
         let target = Target::of_write(ctx, namespace, name, subresource, options);
-        let written = self.write(target, &Change::Edit(change)).await?;
+        let written = self.write(target, &change).await?;
         Ok(written.0)
+    }
+
+    /// Checks the preconditions of a request for a subresource, before its handler is called.
+    ///
+    /// # Errors
+    /// Conflict, with the texts of an update.
+    pub(crate) fn check_present(
+        &self,
+        preconditions: &Preconditions,
+        namespace: Option<&str>,
+        present: &Object,
+    ) -> Result<(), ApiError> {
+        let uid = preconditions.uid.as_deref().unwrap_or_default();
+        let key = self.resource.kind.key(namespace, present.name())?;
+        self.check_uid(uid, present.uid(), present.name(), &key)?;
+        match &preconditions.resource_version {
+            Some(version) if version != present.resource_version() => {
+                Err(self.modified(present.name()))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Update and patch. Returns `true` if the object was created.
@@ -132,11 +153,11 @@ impl Writes {
         }
         let mut object = match change {
             Change::Replace(object) if self.resource.def().create_on_update => {
-                self.check_uid(object, "", target.name, key)?;
+                self.check_uid(object.uid(), "", target.name, key)?;
                 object.clone()
             }
             Change::Apply(applied) => self.created_by_apply(target, applied).await?,
-            Change::Replace(_) | Change::Patch(..) | Change::Edit(_) => return not_found(),
+            Change::Replace(_) | Change::Patch(..) | Change::Edit(..) => return not_found(),
         };
         stamp::wipe_for_create(&mut object);
         object.set_meta_str("resourceVersion", "");
@@ -280,12 +301,13 @@ impl Writes {
         let old = &before.object;
         let mut new = match change {
             Change::Replace(object) => {
-                self.check_uid(object, old.uid(), target.name, key)?;
+                self.check_uid(object.uid(), old.uid(), target.name, key)?;
                 object.clone()
             }
             Change::Patch(patch, validation) => self.patched(target, old, patch, *validation)?,
             Change::Apply(applied) => self.applied(target, applied, Some(old)).await?,
-            Change::Edit(change) => {
+            Change::Edit(change, preconditions) => {
+                self.check_present(preconditions, target.namespace, old)?;
                 let mut new = old.clone();
                 change(&mut new).map_err(|error| ApiError::internal_text(error.to_string()))?;
                 new
@@ -304,12 +326,11 @@ impl Writes {
     /// Conflict if a body has another uid than the present object.
     pub(crate) fn check_uid(
         &self,
-        object: &Object,
+        uid: &str,
         present: &str,
         name: &str,
         key: &str,
     ) -> Result<(), ApiError> {
-        let uid = object.uid();
         if uid.is_empty() || uid == present {
             return Ok(());
         }
@@ -333,11 +354,7 @@ impl Writes {
             return Ok(());
         }
         if given != 0 {
-            return Err(ApiError::conflict(
-                self.resource.group_resource(),
-                name,
-                error::MODIFIED,
-            ));
+            return Err(self.modified(name));
         }
         let path = FieldPath::new("metadata").child("resourceVersion");
         let error = FieldError::invalid(&path, 0, "must be specified for an update");
@@ -347,6 +364,10 @@ impl Writes {
             &self.resource.group_resource().resource,
         );
         Err(ApiError::invalid(&resource, name, &[error]))
+    }
+
+    fn modified(&self, name: &str) -> ApiError {
+        ApiError::conflict(self.resource.group_resource(), name, error::MODIFIED)
     }
 
     /// Restores fields that the request may not change, runs `prepare_for_update` of the strategy, and sets the
