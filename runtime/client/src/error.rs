@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use apiloom_meta::{Status, StatusCause};
 
-use crate::transport::TransportError;
+use crate::transport::{HttpTransportError, TransportError};
 
 /// The error of a request, or of a stream.
 ///
@@ -89,6 +89,12 @@ impl From<TransportError> for Error {
         } else {
             Self::Transport(error)
         }
+    }
+}
+
+impl From<HttpTransportError> for Error {
+    fn from(error: HttpTransportError) -> Self {
+        Self::Request(error.to_string())
     }
 }
 

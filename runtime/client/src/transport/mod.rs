@@ -2,14 +2,18 @@
 
 mod body;
 mod error;
+mod http;
 
 use std::future::poll_fn;
 
+use ::http::{Request, Response};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{Request, Response};
 use tower_service::Service;
 
+pub use self::http::{HttpTransport, HttpTransportBuilder, HttpTransportError};
+#[cfg(feature = "tls")]
+pub use self::http::{TlsError, TlsOptions};
 pub use body::{Body, CollectError};
 pub use error::{BoxError, TransportError};
 
@@ -23,7 +27,7 @@ pub use error::{BoxError, TransportError};
 ///
 /// ```
 /// use apiloom_client::{Body, Client};
-/// use http::{Request, Response};
+/// use ::http::{Request, Response};
 ///
 /// # #[derive(Clone)] struct Teapot;
 /// impl tower_service::Service<Request<Body>> for Teapot {

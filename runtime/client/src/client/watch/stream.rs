@@ -95,7 +95,7 @@ impl<K: ApiObject> WatchStream<K> {
         let line = match self.lines.next() {
             Ok(line) => line?,
             Err(_) => {
-                self.state = State::Ended;
+                self.close();
                 return Some(Err(self.malformed(
                     "an event is longer than max_watch_line_bytes of the client",
                 )));
@@ -107,7 +107,7 @@ impl<K: ApiObject> WatchStream<K> {
                 Some(Ok(event))
             }
             Err(LineError::Failure(error)) => {
-                self.state = State::Ended;
+                self.close();
                 Some(Err(error))
             }
             Err(LineError::Malformed(error)) if matches!(self.state, State::First) => {
@@ -115,10 +115,16 @@ impl<K: ApiObject> WatchStream<K> {
                 None
             }
             Err(LineError::Malformed(error)) => {
-                self.state = State::Ended;
+                self.close();
                 Some(Err(Error::Decode(Box::new(error))))
             }
         }
+    }
+
+    /// Ends the stream. The body is dropped at once: servers wait for it when they stop.
+    fn close(&mut self) {
+        self.state = State::Ended;
+        self.body = Body::empty();
     }
 
     /// The body is something else than a watch, for instance a Status of several lines.
@@ -190,7 +196,7 @@ impl<K: ApiObject> WatchStream<K> {
                 error.excerpt = failure::excerpt(text);
                 let failure = failure::failure_in_success(text);
                 let error = failure.unwrap_or_else(|| Error::Decode(error.clone()));
-                self.state = State::Ended;
+                self.close();
                 return Poll::Ready(error);
             }
         }
@@ -216,7 +222,7 @@ impl<K: ApiObject> Stream for WatchStream<K> {
             match self.poll_bytes(cx) {
                 Poll::Ready(Some(Ok(bytes))) => self.lines.push(bytes),
                 Poll::Ready(Some(Err(error))) => {
-                    self.state = State::Ended;
+                    self.close();
                     return Poll::Ready(Some(Err(error.into())));
                 }
                 Poll::Ready(None) => return Poll::Ready(self.end()),
@@ -226,7 +232,7 @@ impl<K: ApiObject> Stream for WatchStream<K> {
                     };
                     ready!(deadline.as_mut().poll(cx));
                     let error = Error::Timeout(*most);
-                    self.state = State::Ended;
+                    self.close();
                     return Poll::Ready(Some(Err(error)));
                 }
             }
@@ -238,7 +244,7 @@ impl<K: ApiObject> WatchStream<K> {
     /// The end of the body. An event that is not complete is dropped: it comes again in the next watch.
     fn end(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
         let is_first = matches!(self.state, State::First);
-        self.state = State::Ended;
+        self.close();
         let rest = self.lines.rest().trim_ascii();
         if !is_first || rest.is_empty() {
             return None;

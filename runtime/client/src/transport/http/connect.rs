@@ -1,0 +1,86 @@
+//! New connections: TCP, TLS, and the handshake of HTTP.
+
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+use super::connection::Sender;
+use super::origin::Origin;
+use crate::transport::TransportError;
+
+/// A peer that answers no ping of HTTP/2 for these times is gone: as client-go, 30 seconds without a byte and 15 for the
+/// answer.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How long one address of several may take before the next one is tried.
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The bytes of a connection, encrypted or not.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send {}
+impl<T: AsyncRead + AsyncWrite + Send> Stream for T {}
+pub(super) type BoxStream = Pin<Box<dyn Stream>>;
+
+/// Connects to one of the addresses of a host.
+pub(super) async fn tcp(origin: &Origin) -> io::Result<TcpStream> {
+    let addresses: Vec<_> = tokio::net::lookup_host((origin.host.as_str(), origin.port))
+        .await?
+        .collect();
+    let mut last = io::Error::other(format!("{} has no address", origin.host));
+    for address in &addresses {
+        let connecting = TcpStream::connect(address);
+        let connected = if addresses.len() == 1 {
+            connecting.await
+        } else {
+            match tokio::time::timeout(ADDRESS_TIMEOUT, connecting).await {
+                Ok(connected) => connected,
+                Err(_) => Err(io::ErrorKind::TimedOut.into()),
+            }
+        };
+        match connected {
+            Ok(stream) => {
+                // Requests are written in one piece: to wait for more would only delay them.
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = io::Error::new(error.kind(), format!("{address}: {error}")),
+        }
+    }
+    Err(last)
+}
+
+/// Begins HTTP/2 or HTTP/1.1; the connection runs in a task of its own.
+pub(super) async fn handshake(stream: BoxStream, is_http2: bool) -> Result<Sender, TransportError> {
+    let io = TokioIo::new(stream);
+    if is_http2 {
+        let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+        builder
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_TIMEOUT)
+            .keep_alive_while_idle(false);
+        let (sender, connection) = builder
+            .handshake(io)
+            .await
+            .map_err(TransportError::unsent)?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection of HTTP/2 broke off");
+            }
+        });
+        return Ok(Sender::Http2(sender));
+    }
+    let (sender, connection) = hyper::client::conn::http1::handshake(io)
+        .await
+        .map_err(TransportError::unsent)?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.with_upgrades().await {
+            tracing::debug!(%error, "a connection of HTTP/1.1 broke off");
+        }
+    });
+    Ok(Sender::Http1(sender))
+}

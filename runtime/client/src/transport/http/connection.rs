@@ -1,0 +1,148 @@
+//! One connection in use: sending a request, and the end of its response.
+
+use std::error::Error as _;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+
+use crate::transport::{Body, TransportError};
+
+/// The end of a connection at which requests go in.
+pub(super) enum Sender {
+    Http1(http1::SendRequest<Body>),
+    Http2(http2::SendRequest<Body>),
+}
+
+/// The right to send one request.
+pub(super) struct Lease {
+    pub(super) sender: Sender,
+    pub(super) end: LeaseEnd,
+}
+
+/// Takes back a connection of HTTP/1.1 whose response has ended.
+pub(super) type GiveBack = Box<dyn FnOnce(http1::SendRequest<Body>) + Send>;
+
+/// What happens when the response of a request has ended.
+pub(super) struct LeaseEnd {
+    /// `None` for HTTP/2, and for a connection that is not used again.
+    pub(super) give_back: Option<GiveBack>,
+    /// Held as long as a stream of HTTP/2 is in use: the pool counts the references.
+    pub(super) _stream: Option<Arc<()>>,
+}
+
+/// The result of sending a request once.
+pub(super) enum Attempt {
+    Response(Response<Body>),
+    /// The server saw nothing of it: it can be sent again.
+    NotTaken(TransportError),
+    Failed(TransportError),
+}
+
+impl Lease {
+    pub(super) fn is_http2(&self) -> bool {
+        matches!(self.sender, Sender::Http2(_))
+    }
+
+    pub(super) async fn send(self, request: Request<Body>) -> Attempt {
+        let Self { sender, end } = self;
+        let (sent, sender) = match sender {
+            Sender::Http1(mut sender) => {
+                let sent = sender.try_send_request(request).await;
+                (sent, Some(sender))
+            }
+            // All clones of a sender are one connection, which the pool has.
+            Sender::Http2(mut sender) => (sender.try_send_request(request).await, None),
+        };
+        match sent {
+            Ok(response) => Attempt::Response(response_of(response, sender, end)),
+            Err(mut error) => {
+                let was_taken = error.take_message().is_none();
+                let error = error.into_error();
+                if was_taken && !is_refused(&error) {
+                    Attempt::Failed(TransportError::new(error))
+                } else {
+                    Attempt::NotTaken(TransportError::unsent(error))
+                }
+            }
+        }
+    }
+}
+
+/// Whether the server says that it did nothing with a request: a stream behind the last one of a GOAWAY without an error,
+/// or one that is refused (RFC 9113, section 8.7).
+fn is_refused(error: &hyper::Error) -> bool {
+    let mut source = error.source();
+    while let Some(error) = source {
+        if let Some(error) = error.downcast_ref::<h2::Error>() {
+            let is_shutdown = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
+            let is_refusal = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+            return error.is_remote() && (is_shutdown || is_refusal);
+        }
+        source = error.source();
+    }
+    false
+}
+
+fn response_of(
+    response: Response<Incoming>,
+    sender: Option<http1::SendRequest<Body>>,
+    end: LeaseEnd,
+) -> Response<Body> {
+    // A connection that was switched to another protocol takes no more requests.
+    let sender = sender.filter(|_| response.status() != StatusCode::SWITCHING_PROTOCOLS);
+    response.map(|body| {
+        let mut body = LeasedBody {
+            body,
+            sender,
+            end: Some(end),
+        };
+        if body.body.is_end_stream() {
+            body.finish();
+        }
+        Body::new(body)
+    })
+}
+
+/// A response's body, at whose end the connection is free for the next request.
+struct LeasedBody {
+    body: Incoming,
+    sender: Option<http1::SendRequest<Body>>,
+    end: Option<LeaseEnd>,
+}
+
+impl LeasedBody {
+    fn finish(&mut self) {
+        let give_back = self.end.take().and_then(|end| end.give_back);
+        if let (Some(give_back), Some(sender)) = (give_back, self.sender.take()) {
+            give_back(sender);
+        }
+    }
+}
+
+impl HttpBody for LeasedBody {
+    type Data = Bytes;
+    type Error = TransportError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, TransportError>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.finish();
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(TransportError::new)))
+    }
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,292 @@
+//! The transport over the network: HTTP/2 with TLS, falling back to HTTP/1.1, and plain HTTP/1.1.
+//!
+//! Connections are made when they are needed and shared. A request that a connection did not take, because it was being
+//! closed, is sent on another one; no other request is sent twice.
+
+mod connect;
+mod connection;
+#[cfg(feature = "gzip")]
+mod gzip;
+mod origin;
+mod pool;
+mod settings;
+#[cfg(feature = "tls")]
+mod tls;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{HeaderValue, Request, Response, Version, header};
+use http_body::Body as _;
+
+use self::connection::{Attempt, Lease};
+use self::origin::Origin;
+use self::pool::Pool;
+use self::settings::Settings;
+use super::{Body, Transport, TransportError};
+
+#[cfg(feature = "tls")]
+pub use tls::{TlsError, TlsOptions};
+
+/// Most times a request is sent after connections that were being closed did not take it.
+const MAX_ATTEMPTS: usize = 4;
+
+/// Most bytes of a request's body that are kept to send it on another connection.
+const MAX_KEPT_BODY: u64 = 64 << 20;
+
+/// A transport to one server. Cheap to clone; clones share the connections.
+///
+/// Each connection has a task in the runtime in which it was made. Dropping the last clone ends idle connections.
+///
+/// ```no_run
+/// # fn example() -> Result<(), apiloom_client::Error> {
+/// use apiloom_client::{Client, transport::HttpTransport};
+///
+/// let transport = HttpTransport::builder("http://127.0.0.1:8001").build()?;
+/// let client = Client::new(transport);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct HttpTransport {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    authority: HeaderValue,
+    origin: Origin,
+    pool: Arc<Pool>,
+}
+
+/// Makes an [`HttpTransport`].
+#[must_use = "call `build`"]
+pub struct HttpTransportBuilder {
+    url: String,
+    settings: Settings,
+    #[cfg(feature = "tls")]
+    tls: TlsOptions,
+}
+
+/// Settings of which no transport can be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpTransportError {
+    /// The URL is malformed, or of another scheme.
+    #[error("{0}")]
+    Url(String),
+    /// The options of TLS cannot be used.
+    #[cfg(feature = "tls")]
+    #[error("{0}")]
+    Tls(#[from] TlsError),
+}
+
+impl HttpTransport {
+    /// Begins a transport to the server at this URL, whose path is ignored: it is the base path of the client.
+    pub fn builder(url: &str) -> HttpTransportBuilder {
+        HttpTransportBuilder {
+            url: url.to_owned(),
+            settings: Settings {
+                connect_timeout: Duration::from_secs(30),
+                max_streams: 100,
+                is_http1_only: false,
+            },
+            #[cfg(feature = "tls")]
+            tls: TlsOptions::default(),
+        }
+    }
+
+    /// Makes new connections with these options, for instance a renewed certificate. Idle connections end; requests in
+    /// flight keep theirs.
+    ///
+    /// # Errors
+    /// If the options have a malformed certificate or key: then the present ones stay.
+    #[cfg(feature = "tls")]
+    pub fn set_tls(&self, options: &TlsOptions) -> Result<(), TlsError> {
+        let connector = tls::Tls::new(options, &self.inner.origin, self.inner.pool.settings())?;
+        self.inner.pool.set_tls(connector);
+        Ok(())
+    }
+
+    async fn send(self, request: Request<Body>) -> Result<Response<Body>, TransportError> {
+        let (parts, body) = request.into_parts();
+        let is_upgrade = parts.headers.contains_key(header::UPGRADE);
+        #[cfg(feature = "gzip")]
+        let (parts, decodes) = {
+            let mut parts = parts;
+            let decodes = gzip::ask(&mut parts.headers);
+            (parts, decodes)
+        };
+        let mut body = if body
+            .size_hint()
+            .exact()
+            .is_some_and(|size| size <= MAX_KEPT_BODY)
+        {
+            let bytes = body.collect(usize::MAX).await;
+            Sendable::Kept(bytes.map_err(TransportError::new)?)
+        } else {
+            Sendable::Once(Some(body))
+        };
+        for _ in 0..MAX_ATTEMPTS {
+            let lease = if is_upgrade {
+                self.inner.pool.connect_for_upgrade().await?
+            } else {
+                self.inner.pool.lease().await?
+            };
+            let Some(body) = body.take() else {
+                break;
+            };
+            let mut request = Request::new(body);
+            *request.method_mut() = parts.method.clone();
+            *request.headers_mut() = parts.headers.clone();
+            *request.extensions_mut() = parts.extensions.clone();
+            self.address(&mut request, &parts.uri, &lease)?;
+            match lease.send(request).await {
+                Attempt::Response(response) => {
+                    #[cfg(feature = "gzip")]
+                    let response = gzip::decoded(response, decodes);
+                    return Ok(response);
+                }
+                Attempt::Failed(error) => return Err(error),
+                Attempt::NotTaken(error) => {
+                    tracing::debug!(%error, "a connection that is being closed did not take a request");
+                }
+            }
+        }
+        Err(TransportError::unsent(
+            "the server closes its connections before they take a request",
+        ))
+    }
+
+    /// HTTP/1.1 has the host in a header, and the path alone in its first line; HTTP/2 has all in the URI.
+    fn address(
+        &self,
+        request: &mut Request<Body>,
+        uri: &http::Uri,
+        lease: &Lease,
+    ) -> Result<(), TransportError> {
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        let uri = if lease.is_http2() {
+            *request.version_mut() = Version::HTTP_2;
+            format!("{}{path}", self.inner.origin)
+        } else {
+            let host = self.inner.authority.clone();
+            request.headers_mut().insert(header::HOST, host);
+            path.to_owned()
+        };
+        *request.uri_mut() = uri
+            .parse()
+            .map_err(|error| TransportError::unsent(format!("{uri:?} is no URI: {error}")))?;
+        Ok(())
+    }
+}
+
+/// A body that can be sent once, or again.
+enum Sendable {
+    Kept(Bytes),
+    Once(Option<Body>),
+}
+
+impl Sendable {
+    fn take(&mut self) -> Option<Body> {
+        match self {
+            Self::Kept(bytes) if bytes.is_empty() => Some(Body::empty()),
+            Self::Kept(bytes) => Some(Body::from(bytes.clone())),
+            Self::Once(body) => body.take(),
+        }
+    }
+}
+
+impl Transport for HttpTransport {
+    fn call(
+        &self,
+        request: Request<Body>,
+    ) -> BoxFuture<'static, Result<Response<Body>, TransportError>> {
+        Box::pin(self.clone().send(request))
+    }
+}
+
+impl fmt::Debug for HttpTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpTransport")
+            .field("origin", &self.inner.origin.to_string())
+            .finish_non_exhaustive()
+    }
+}
+
+impl HttpTransportBuilder {
+    /// How long a connection may take until it is ready for requests. Default 30 seconds.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.connect_timeout = timeout;
+        self
+    }
+
+    /// Most requests at a time on one connection of HTTP/2; more get further connections. Watches count until they end.
+    /// Default 100, which servers allow as a rule.
+    pub fn max_streams_per_connection(mut self, streams: usize) -> Self {
+        self.settings.max_streams = streams.max(1);
+        self
+    }
+
+    /// Uses HTTP/1.1 also if the server offers HTTP/2. Default false.
+    pub fn http1_only(mut self) -> Self {
+        self.settings.is_http1_only = true;
+        self
+    }
+
+    /// Authorities, certificates and names of TLS. Default: the authorities of the system.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, options: TlsOptions) -> Self {
+        self.tls = options;
+        self
+    }
+
+    /// Makes the transport. No connection is made yet.
+    ///
+    /// # Errors
+    /// For a malformed URL, a scheme other than `http` and `https`, and malformed certificates and keys.
+    pub fn build(self) -> Result<HttpTransport, HttpTransportError> {
+        let origin = Origin::parse(&self.url).map_err(HttpTransportError::Url)?;
+        let authority = HeaderValue::try_from(origin.authority()).map_err(|_| {
+            HttpTransportError::Url(format!("{:?} has no host for a header", self.url))
+        })?;
+        #[cfg(feature = "tls")]
+        let tls = if origin.is_https {
+            let tls = tls::Tls::new(&self.tls, &origin, self.settings);
+            Some(tls?)
+        } else {
+            None
+        };
+        #[cfg(not(feature = "tls"))]
+        if origin.is_https {
+            let problem = format!("{:?} needs the feature `tls` of apiloom-client", self.url);
+            return Err(HttpTransportError::Url(problem));
+        }
+        let pool = Pool::new(
+            origin.clone(),
+            self.settings,
+            #[cfg(feature = "tls")]
+            tls,
+        );
+        Ok(HttpTransport {
+            inner: Arc::new(Inner {
+                authority,
+                origin,
+                pool: Arc::new(pool),
+            }),
+        })
+    }
+}
+
+impl fmt::Debug for HttpTransportBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpTransportBuilder")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! Every verb of a typed client, in process and over TLS.
+
+use std::time::Duration;
+
+use apiloom_client::client::{Deletion, FieldValidation, VersionMatch};
+use apiloom_client::{Client, Error, HasMetadata as _, Patch, WatchEvent};
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use serde_json::json;
+use wardle::v1alpha1::{Fischer, Flunder};
+
+use super::{InMemory, flunder};
+
+/// A resourceVersion that no server has reached.
+const FUTURE: &str = "9000000000000000000";
+
+/// Uses every verb; the server is empty before and afterwards.
+pub(super) async fn every_verb(client: &Client) {
+    let flunders = client.namespaced::<Flunder>("default");
+    let everywhere = client.all_namespaces::<Flunder>();
+    let begin = everywhere.list().await.unwrap();
+    assert!(begin.items.is_empty());
+    let watch = everywhere.watch().from(begin.resource_version());
+    let mut events = watch.bookmarks().await.unwrap();
+
+    let dry = flunders.create(&flunder("a")).dry_run().await.unwrap();
+    assert_eq!(dry.resource_version(), "");
+    let created = flunders
+        .create(&flunder("a"))
+        .field_manager("me")
+        .await
+        .unwrap();
+    assert_eq!((created.name(), created.namespace()), ("a", "default"));
+    let again = flunders.create(&flunder("a")).await.unwrap_err();
+    assert!(again.is_already_exists(), "{again}");
+    assert_eq!(flunders.get("a").await.unwrap(), created);
+    assert_eq!(flunders.get("none").optional().await.unwrap(), None);
+
+    let mut stale = created.clone();
+    stale
+        .metadata
+        .labels
+        .insert("stale".to_owned(), "true".to_owned());
+    let relabel = |flunder: &mut Flunder| {
+        flunder
+            .metadata
+            .labels
+            .insert("seen".to_owned(), "true".to_owned());
+    };
+    let updated = flunders.update_with("a", relabel).await.unwrap();
+    assert_eq!(updated.label("seen"), Some("true"));
+    let conflict = flunders.update(&stale).await.unwrap_err();
+    assert!(conflict.is_conflict(), "{conflict}");
+    let patched = flunders
+        .patch(
+            "a",
+            Patch::merge(&json!({"metadata": {"labels": {"seen": null}}})),
+        )
+        .await;
+    assert_eq!(patched.unwrap().label("seen"), None);
+    let test = json!([{"op": "test", "path": "/metadata/name", "value": "b"}]);
+    let failed = flunders.patch("a", Patch::json(&test)).await.unwrap_err();
+    assert!(failed.is_invalid(), "{failed}");
+    let status = json!({"status": {}});
+    flunders
+        .patch_status("a", Patch::merge(&status))
+        .await
+        .unwrap();
+    flunders.update_status_with("a", |_| ()).await.unwrap();
+
+    let unknown = Patch::merge(&json!({"spec": {"bogus": 1}}));
+    let strict = flunders
+        .patch("a", unknown)
+        .field_validation(FieldValidation::Strict);
+    let error = strict.await.unwrap_err();
+    assert!(error.to_string().contains("spec.bogus"), "{error}");
+    let mut invalid = flunder("b");
+    invalid.metadata.name = Some("No Name".to_owned());
+    let error = flunders.create(&invalid).await.unwrap_err();
+    assert!(error.is_invalid() && !error.causes().is_empty(), "{error}");
+
+    let configuration = json!({"spec": {"reference": "mine"}});
+    let conflict = flunders
+        .apply("a", &configuration, "other")
+        .await
+        .unwrap_err();
+    let conflicts: Vec<_> = conflict.conflicts().collect();
+    assert_eq!(
+        (conflicts[0].field, conflicts[0].manager),
+        (".spec.reference", "me")
+    );
+    let forced = flunders
+        .apply("a", &configuration, "other")
+        .force()
+        .await
+        .unwrap();
+    assert_eq!(forced.spec.unwrap().reference.as_deref(), Some("mine"));
+    flunders
+        .apply("applied", &configuration, "other")
+        .await
+        .unwrap();
+
+    for name in ["c", "d", "e"] {
+        flunders.create(&flunder(name)).await.unwrap();
+    }
+    let pages: Vec<_> = everywhere
+        .list()
+        .limit(2)
+        .pages()
+        .try_collect()
+        .await
+        .unwrap();
+    let counts: Vec<usize> = pages.iter().map(|page| page.items.len()).collect();
+    assert_eq!(counts, [2, 2, 1]);
+    let all = everywhere.list().limit(2).all().await.unwrap();
+    assert_eq!(all.items.len(), 5);
+    let some = flunders
+        .list()
+        .labels("app in (c,d)")
+        .fields("metadata.name!=c");
+    let names: Vec<String> = some
+        .stream()
+        .map_ok(|f| f.name().to_owned())
+        .try_collect()
+        .await
+        .unwrap();
+    assert_eq!(names, ["d"]);
+    let exact = flunders.list().resource_version(all.resource_version());
+    let exact = exact.version_match(VersionMatch::Exact).await.unwrap();
+    assert_eq!(exact.items.len(), 5);
+
+    let deleted = flunders.delete("c").uid("other").await.unwrap_err();
+    assert!(deleted.is_conflict(), "{deleted}");
+    let deletion = flunders.delete("c").await.unwrap();
+    assert!(matches!(deletion, Deletion::Done(_)), "{deletion:?}");
+    assert!(flunders.delete("c").await.unwrap_err().is_not_found());
+    let rest = flunders.delete_collection().labels("app=d").await.unwrap();
+    assert_eq!(rest.items.len(), 1);
+    flunders.delete_collection().await.unwrap();
+
+    let mut found = Vec::new();
+    while found.last().is_none_or(|last| last != "-e") {
+        let event = tokio::time::timeout(Duration::from_secs(20), events.next());
+        found.push(match event.await.unwrap().unwrap().unwrap() {
+            WatchEvent::Added(flunder) => format!("+{}", flunder.name()),
+            WatchEvent::Deleted(flunder) => format!("-{}", flunder.name()),
+            WatchEvent::Modified(_) | WatchEvent::Bookmark(_) => continue,
+            WatchEvent::Undecodable(other) => panic!("{}", other.error),
+        });
+    }
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "+a", "+applied", "+c", "+d", "+e", "-a", "-applied", "-c", "-d", "-e"
+        ]
+    );
+    let late = everywhere.watch().from(FUTURE).await.unwrap();
+    drop(late);
+
+    let fischers = client.cluster::<Fischer>();
+    let created = fischers.create(&Fischer::default_named("f")).await.unwrap();
+    assert_eq!(created.namespace(), "");
+    fischers.delete("f").await.unwrap();
+}
+
+trait Named {
+    fn default_named(name: &str) -> Self;
+}
+
+impl Named for Fischer {
+    fn default_named(name: &str) -> Self {
+        Self {
+            metadata: apiloom_meta::ObjectMeta {
+                name: Some(name.to_owned()),
+                ..Default::default()
+            },
+            disallowed_flunders: Vec::new(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_verb_works_in_process() {
+    let server = InMemory::start().await;
+    every_verb(&server.client).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn initial_events_end_with_a_bookmark() {
+    let server = InMemory::start().await;
+    let flunders = server.client.namespaced::<Flunder>("default");
+    flunders.create(&flunder("a")).await.unwrap();
+    let mut events = flunders.watch().initial_events().await.unwrap();
+    let first = events.next().await.unwrap().unwrap();
+    assert!(matches!(first, WatchEvent::Added(_)));
+    let WatchEvent::Bookmark(end) = events.next().await.unwrap().unwrap() else {
+        panic!("no bookmark after the object");
+    };
+    assert!(end.ends_initial_events && !end.resource_version.is_empty());
+    drop(events);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_watch_ends_when_the_server_stops() {
+    let server = InMemory::start().await;
+    let flunders = server.client.namespaced::<Flunder>("default");
+    let mut events = flunders.watch().await.unwrap();
+    // The server waits for its clients to read to the end.
+    let (end, ()) = tokio::join!(events.next(), server.stop());
+    assert!(end.is_none(), "{end:?}");
+}
+
+#[tokio::test]
+async fn an_old_resource_version_expires_in_the_stream() {
+    let server = InMemory::start().await;
+    let flunders = server.client.namespaced::<Flunder>("default");
+    // The first revision of the store is before the cache's window.
+    let mut events = flunders
+        .watch()
+        .from("1")
+        .timeout(Duration::from_secs(1))
+        .await
+        .unwrap();
+    match events.next().await {
+        None => {}
+        Some(Err(error)) => assert!(error.is_expired(), "{error}"),
+        Some(Ok(event)) => panic!("{event:?}"),
+    }
+    let future = flunders
+        .list()
+        .resource_version(FUTURE)
+        .without_retry()
+        .await;
+    assert!(future.unwrap_err().is_too_large_resource_version());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_anonymous_client_is_refused() {
+    let server = InMemory::start().await;
+    let other = server
+        .client
+        .rebuild()
+        .header("authorization", "Bearer wrong");
+    let error = other
+        .build()
+        .unwrap()
+        .all_namespaces::<Flunder>()
+        .list()
+        .await;
+    let error: Error = error.unwrap_err();
+    assert!(error.is_unauthorized(), "{error}");
+    server.stop().await;
+}
