@@ -178,6 +178,21 @@ impl Storage for JsonLines {
         .await
     }
 
+    async fn rewrite_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+    ) -> Result<Revision, StorageError> {
+        let key = key.to_owned();
+        self.write(move |state| {
+            state.check(&key, expected)?;
+            let end = state.end_of(&key);
+            Ok(Line::put(state.next_revision(), key, &value, end))
+        })
+        .await
+    }
+
     async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
         let key = key.to_owned();
         self.write(move |state| {

@@ -119,6 +119,11 @@ impl State {
         &self.changes[first..]
     }
 
+    /// When a key ends; `None` if it has no time to live.
+    pub(crate) fn end_of(&self, key: &str) -> Option<SystemTime> {
+        self.expiring.get(key).copied()
+    }
+
     /// The key whose time ends next, its revision, and when that is.
     pub(crate) fn next_to_expire(&self) -> Option<(Key, Revision, SystemTime)> {
         let (key, at) = self.expiring.iter().min_by_key(|(_, at)| **at)?;

@@ -122,6 +122,9 @@ impl Storage for Source {
     ) -> Result<Revision, StorageError> {
         closed()
     }
+    async fn rewrite_if(&self, _: &str, _: Revision, _: Bytes) -> Result<Revision, StorageError> {
+        closed()
+    }
     async fn delete_if(&self, _: &str, _: Revision) -> Result<Revision, StorageError> {
         closed()
     }

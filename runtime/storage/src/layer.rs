@@ -50,6 +50,15 @@ pub trait Layer: Send + Sync + fmt::Debug + 'static {
     async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
         self.behind().delete_if(key, expected).await
     }
+    /// [`Storage::rewrite_if`].
+    async fn rewrite_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+    ) -> Result<Revision, StorageError> {
+        self.behind().rewrite_if(key, expected, value).await
+    }
     /// [`Storage::close`].
     async fn close(&self) {
         self.behind().close().await;
@@ -84,6 +93,14 @@ impl<L: Layer> Storage for L {
         ttl: Option<Duration>,
     ) -> Result<Revision, StorageError> {
         self.behind().update_if(key, expected, value, ttl).await
+    }
+    async fn rewrite_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+    ) -> Result<Revision, StorageError> {
+        Layer::rewrite_if(self, key, expected, value).await
     }
     async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
         Layer::delete_if(self, key, expected).await

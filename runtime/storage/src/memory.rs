@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use crate::beginning;
 use crate::feed::{Change, Feed, History, Replay};
 use crate::keys::{prefix_end, range_start};
-use crate::op::Op;
+use crate::op::{Expiry, Op};
 use crate::retention::Horizon;
 use crate::{
     Entry, Event, ListRequest, Page, Retention, Revision, Storage, StorageError, WatchStart,
@@ -178,7 +178,7 @@ impl Memory {
         state.check_open()?;
         let event = state.apply(key, op)?;
         let revision = event.revision;
-        if op.ttl().is_some() {
+        if matches!(op.expiry(), Expiry::After(_)) {
             state.wake_reaper(&self.me);
         }
         self.feed.publish(&[Change::Loaded(event)], revision);
@@ -222,7 +222,11 @@ impl State {
         }
         let revision = Revision(self.view.revision.0 + 1);
         let shared_key: Arc<str> = key.into();
-        let deadline = op.ttl().and_then(|ttl| Instant::now().checked_add(ttl));
+        let deadline = match op.expiry() {
+            Expiry::Never => None,
+            Expiry::After(ttl) => Instant::now().checked_add(ttl),
+            Expiry::Kept => present.and_then(|stored| stored.deadline),
+        };
         let previous = match op.value() {
             Some(value) => {
                 let stored = Stored {
@@ -459,14 +463,26 @@ impl Storage for Memory {
         value: Bytes,
         ttl: Option<Duration>,
     ) -> Result<Revision, StorageError> {
-        self.write(
-            key,
-            &Op::Update {
-                expected,
-                value,
-                ttl,
-            },
-        )
+        let op = Op::Update {
+            expected,
+            value,
+            expiry: ttl.into(),
+        };
+        self.write(key, &op)
+    }
+
+    async fn rewrite_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+    ) -> Result<Revision, StorageError> {
+        let op = Op::Update {
+            expected,
+            value,
+            expiry: Expiry::Kept,
+        };
+        self.write(key, &op)
     }
 
     async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {

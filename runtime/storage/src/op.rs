@@ -6,6 +6,21 @@ use bytes::Bytes;
 
 use crate::{Entry, EventKind, Revision, StorageError};
 
+/// When a written key is removed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Expiry {
+    Never,
+    After(Duration),
+    /// When it was to be removed before the write.
+    Kept,
+}
+
+impl From<Option<Duration>> for Expiry {
+    fn from(ttl: Option<Duration>) -> Self {
+        ttl.map_or(Self::Never, Self::After)
+    }
+}
+
 /// The operation of a write.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
@@ -16,7 +31,7 @@ pub(crate) enum Op {
     Update {
         expected: Revision,
         value: Bytes,
-        ttl: Option<Duration>,
+        expiry: Expiry,
     },
     Delete {
         expected: Revision,
@@ -59,10 +74,11 @@ impl Op {
         }
     }
 
-    pub(crate) fn ttl(&self) -> Option<Duration> {
+    pub(crate) fn expiry(&self) -> Expiry {
         match self {
-            Op::Create { ttl, .. } | Op::Update { ttl, .. } => *ttl,
-            Op::Delete { .. } => None,
+            Op::Create { ttl, .. } => (*ttl).into(),
+            Op::Update { expiry, .. } => *expiry,
+            Op::Delete { .. } => Expiry::Never,
         }
     }
 }

@@ -230,6 +230,17 @@ impl Storage for Paired {
         let written = self.store.update_if(key, expected, value, ttl).await;
         self.single(written).await
     }
+    async fn rewrite_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+    ) -> Result<Revision, StorageError> {
+        let _whole = self.whole.lock().await;
+        let expected = self.expected(key, expected).await?;
+        let written = self.store.rewrite_if(key, expected, value).await;
+        self.single(written).await
+    }
     async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {
         let _whole = self.whole.lock().await;
         let expected = self.expected(key, expected).await?;

@@ -214,6 +214,18 @@ pub trait Storage: Send + Sync + fmt::Debug + 'static {
         ttl: Option<Duration>,
     ) -> Result<Revision, StorageError>;
 
+    /// Replaces the value of a key that must be at revision `expected`. The key keeps the time at which it is removed, if it
+    /// has one: the value says the same in another form, so that it must not live longer.
+    ///
+    /// # Errors
+    /// [`StorageError::Conflict`] with the present entry.
+    async fn rewrite_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+    ) -> Result<Revision, StorageError>;
+
     /// Deletes a key that must be at revision `expected`; returns the revision of the delete.
     ///
     /// # Errors

@@ -160,6 +160,9 @@ caught! {
     keeps_ttl_after_an_update: KeepsTtlAfterUpdate fails update_without_ttl_lives_on;
     counts_ttl_from_the_create: CountsTtlFromCreate fails update_with_ttl_begins_anew;
     ends_ttl_of_the_next_owner: EndsTtlOfNextOwner fails ttl_ends_with_its_key;
+    loses_rewrites: LosesRewrites fails rewrite_replaces_the_value_at_its_revision;
+    forgets_ttl_at_a_rewrite: ForgetsTtlOfRewrite fails rewrite_keeps_the_time_to_live;
+    begins_ttl_anew_at_a_rewrite: BeginsTtlOfRewriteAnew fails rewrite_keeps_the_time_to_live;
     expires_without_an_event: ExpiresSilently fails ttl_removes_and_watchers_see_it;
     // Wrong compaction or closing.
     compacts_what_is_present: CompactsPresent fails compaction_keeps_what_is_present;

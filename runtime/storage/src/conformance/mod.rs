@@ -182,6 +182,8 @@ macro_rules! __each_behavior {
             ttl_ends_with_its_key
             update_without_ttl_lives_on
             update_with_ttl_begins_anew
+            rewrite_keeps_the_time_to_live
+            rewrite_replaces_the_value_at_its_revision
             compaction_keeps_what_is_present
             compaction_keeps_the_state_at_its_revision
             compaction_of_the_future_is_refused

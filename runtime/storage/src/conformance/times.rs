@@ -94,6 +94,64 @@ pub async fn update_with_ttl_begins_anew(store: Arc<dyn Storage>) {
     assert_eq!(state(&*store, "/r/", None).await, ["/r/longer=2"]);
 }
 
+/// A rewrite neither begins the time to live anew nor ends it, and gives none to a key without one.
+pub async fn rewrite_keeps_the_time_to_live(store: Arc<dyn Storage>) {
+    let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
+    let long = store
+        .create("/r/long", "1".into(), Some(3 * TTL))
+        .await
+        .expect("created");
+    let endless = create(&*store, "/r/endless", "1").await;
+    let rewritten = store.rewrite_if("/r/endless", endless, "2".into()).await;
+    rewritten.expect("rewritten");
+    // Part of the time passes before the rewrite, so that a whole time to live from there ends later.
+    outlast(&*store, 2 * TTL).await;
+    let rewritten = store.rewrite_if("/r/long", long, "2".into()).await;
+    rewritten.expect("rewritten");
+    let created = store.create("/other", "1".into(), Some(2 * TTL)).await;
+    created.expect("created");
+    let removed = loop {
+        let event = next_event(&mut changes).await;
+        if event.kind == EventKind::Deleted {
+            break event;
+        }
+    };
+    assert_eq!(removed.key, "/r/long");
+    let previous = removed.previous.map(|(value, _)| value);
+    assert_eq!(previous.as_deref(), Some(&b"2"[..]));
+    let (other, _) = store.get("/other").await.expect("got");
+    assert!(
+        other.is_some(),
+        "its time began at the rewrite, and ends later"
+    );
+    assert_eq!(state(&*store, "/r/", None).await, ["/r/endless=2"]);
+}
+
+/// A rewrite is a write like others: it has a revision, watchers see it, and its precondition is checked.
+pub async fn rewrite_replaces_the_value_at_its_revision(store: Arc<dyn Storage>) {
+    let created = create(&*store, "/r/a", "1").await;
+    let mut changes = watch(&*store, "/r/", WatchStart::Now).await;
+    let rewritten = store.rewrite_if("/r/a", created, "2".into()).await;
+    let rewritten = rewritten.expect("rewritten");
+    assert!(rewritten > created);
+    let event = next_event(&mut changes).await;
+    assert_eq!(
+        (event.kind, &*event.key, &event.value[..], event.revision),
+        (EventKind::Updated, "/r/a", &b"2"[..], rewritten)
+    );
+    for (key, expected) in [("/r/a", created), ("/r/none", created)] {
+        let refused = store.rewrite_if(key, expected, "3".into()).await;
+        let present = match refused {
+            Err(StorageError::Conflict { present, .. }) => present,
+            other => panic!("{other:?}"),
+        };
+        let present = present.map(|entry| (entry.key, entry.revision));
+        let is = (key == "/r/a").then(|| (key.to_owned(), rewritten));
+        assert_eq!(present, is);
+    }
+    assert_eq!(state(&*store, "/r/", None).await, ["/r/a=2"]);
+}
+
 /// The time to live of a deleted key does not apply to a key that is created in its place.
 pub async fn ttl_ends_with_its_key(store: Arc<dyn Storage>) {
     let created = store

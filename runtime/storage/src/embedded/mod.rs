@@ -30,7 +30,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::feed::{Feed, History, Replay};
-use crate::op::Op;
+use crate::op::{Expiry, Op};
 use crate::{
     Entry, ListRequest, Page, Retention, Revision, Storage, StorageError, WatchStart, WatchStream,
 };
@@ -287,15 +287,26 @@ impl Storage for Embedded {
         value: Bytes,
         ttl: Option<Duration>,
     ) -> Result<Revision, StorageError> {
-        self.write(
-            key,
-            Op::Update {
-                expected,
-                value,
-                ttl,
-            },
-        )
-        .await
+        let op = Op::Update {
+            expected,
+            value,
+            expiry: ttl.into(),
+        };
+        self.write(key, op).await
+    }
+
+    async fn rewrite_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+    ) -> Result<Revision, StorageError> {
+        let op = Op::Update {
+            expected,
+            value,
+            expiry: Expiry::Kept,
+        };
+        self.write(key, op).await
     }
 
     async fn delete_if(&self, key: &str, expected: Revision) -> Result<Revision, StorageError> {

@@ -43,6 +43,7 @@ use self::single_flight::SingleFlight;
 use self::wire::Range;
 use self::write::Expected;
 use crate::feed::Feed;
+use crate::op::Expiry;
 use crate::{Entry, ListRequest, Page, Revision, Storage, StorageError, WatchStart, WatchStream};
 
 /// Timeout of a caller that waits until the watch of etcd has caught up.
@@ -254,7 +255,7 @@ impl Storage for Etcd {
         ttl: Option<Duration>,
     ) -> Result<Revision, StorageError> {
         self.check_open()?;
-        match self.put(key, Expected::Nothing, value, ttl).await? {
+        match self.put(key, Expected::Nothing, value, ttl.into()).await? {
             Ok(revision) => Ok(revision),
             Err(Some(present)) => Err(StorageError::Exists(Box::new(present))),
             Err(None) => Err(StorageError::Unavailable(format!(
@@ -272,7 +273,20 @@ impl Storage for Etcd {
     ) -> Result<Revision, StorageError> {
         self.check_open()?;
         let done = self
-            .put(key, Expected::Revision(expected), value, ttl)
+            .put(key, Expected::Revision(expected), value, ttl.into())
+            .await?;
+        done.map_err(|present| conflict(key, present))
+    }
+
+    async fn rewrite_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+    ) -> Result<Revision, StorageError> {
+        self.check_open()?;
+        let done = self
+            .put(key, Expected::Revision(expected), value, Expiry::Kept)
             .await?;
         done.map_err(|present| conflict(key, present))
     }

@@ -1,7 +1,5 @@
 //! Writes: one transaction each, which compares the key's revision and returns the present entry if it differs.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use etcd_client::proto::{PbKeyValue, PbTxnOpResponse};
 use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp};
@@ -9,6 +7,7 @@ use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp};
 use super::failure::Failure;
 use super::members::Safety;
 use super::{Etcd, wire};
+use crate::op::Expiry;
 use crate::{Entry, Revision, Storage as _, StorageError};
 
 /// The precondition of a write.
@@ -41,14 +40,22 @@ impl Etcd {
         key: &str,
         expected: Expected,
         value: Bytes,
-        ttl: Option<Duration>,
+        expiry: Expiry,
     ) -> Result<Done, StorageError> {
         let Some(compare) = expected.compare(key) else {
             return Ok(Err(self.get(key).await?.0));
         };
-        let Some(ttl) = ttl else {
-            let put = TxnOp::put(key, value.as_ref(), None);
-            return done(self.transact(key, compare, put).await?);
+        let ttl = match expiry {
+            Expiry::After(ttl) => ttl,
+            Expiry::Never => {
+                let put = TxnOp::put(key, value.as_ref(), None);
+                return done(self.transact(key, compare, put).await?);
+            }
+            Expiry::Kept => {
+                let options = PutOptions::new().with_ignore_lease();
+                let put = TxnOp::put(key, value.as_ref(), Some(options));
+                return done(self.transact(key, compare, put).await?);
+            }
         };
         let lease = self.leases.get(ttl).await?;
         let leased = |lease| {

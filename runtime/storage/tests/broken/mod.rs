@@ -73,6 +73,9 @@ pub(crate) enum Defect {
     KeepsTtlAfterUpdate,
     CountsTtlFromCreate,
     EndsTtlOfNextOwner,
+    LosesRewrites,
+    ForgetsTtlOfRewrite,
+    BeginsTtlOfRewriteAnew,
     ExpiresSilently,
     CompactsPresent,
     CompactsTooMuch,
@@ -409,6 +412,30 @@ impl Storage for Broken {
             }
             _ => {}
         }
+        self.answer(done).await
+    }
+
+    async fn rewrite_if(
+        &self,
+        key: &str,
+        expected: Revision,
+        value: Bytes,
+    ) -> Result<Revision, StorageError> {
+        let key = self.key(key);
+        self.note_before(&key).await?;
+        if self.is(Defect::LosesRewrites) {
+            return self.pretend().await;
+        }
+        let value = self.value(value);
+        let old = self.notes.ttls.lock().get(&key).copied();
+        let done = match self.defect {
+            Defect::ForgetsTtlOfRewrite => self.inner.update_if(&key, expected, value, None).await,
+            Defect::BeginsTtlOfRewriteAnew => {
+                let ttl = old.map(|(ttl, _)| ttl);
+                self.inner.update_if(&key, expected, value, ttl).await
+            }
+            _ => self.inner.rewrite_if(&key, expected, value).await,
+        };
         self.answer(done).await
     }
 

@@ -49,6 +49,9 @@ impl Storage for Script {
     ) -> Result<Revision, StorageError> {
         unknown()
     }
+    async fn rewrite_if(&self, _: &str, _: Revision, _: Bytes) -> Result<Revision, StorageError> {
+        unknown()
+    }
     async fn delete_if(&self, _: &str, _: Revision) -> Result<Revision, StorageError> {
         unknown()
     }

@@ -9,7 +9,7 @@ use crate::embedded::reader::{load, name_key, query};
 use crate::embedded::row::Checksums;
 use crate::embedded::verify::Head;
 use crate::feed::Change;
-use crate::op::Op;
+use crate::op::{Expiry, Op};
 use crate::{Event, Revision, StorageError};
 
 /// The result of a transaction.
@@ -74,10 +74,11 @@ impl Transaction<'_> {
     /// Runs one write. The inner error is the answer to it, the outer one aborts the transaction.
     fn apply(&mut self, key: &str, op: &Op) -> rusqlite::Result<Result<Revision, StorageError>> {
         let revision = self.head.revision + 1;
-        let expires = op.ttl().map(|ttl| {
-            self.now
-                .saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX))
-        });
+        let ttl = match op.expiry() {
+            Expiry::After(ttl) => Some(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)),
+            Expiry::Never | Expiry::Kept => None,
+        };
+        let mut expires = ttl.map(|ttl| self.now.saturating_add(ttl));
         let is_new = matches!(op, Op::Create { .. }) && self.insert(key, revision, expires)?;
         let present = if is_new {
             None
@@ -90,6 +91,9 @@ impl Transaction<'_> {
                 op,
                 present.map(|(revision, _)| revision),
             )));
+        }
+        if matches!(op.expiry(), Expiry::Kept) {
+            expires = present.and_then(|(_, expires)| expires);
         }
         match op {
             Op::Create { .. } => {}
