@@ -77,6 +77,41 @@ fn import_check_and_export_agree() {
     );
 }
 
+/// Values in Protobuf, with bytes that are not UTF-8, and values that are nearly JSON.
+#[test]
+fn values_that_are_not_json_survive_export_and_import() {
+    let lines = concat!(
+        // k8s\0, and bytes from 0xff downwards.
+        r#"{"key":"/registry/events/ns/a","revision":3,"expires":4102444800000,"base64":"azhzAP/+/fwA"}"#,
+        "\n",
+        r#"{"key":"/registry/events/ns/b","revision":4,"base64":""}"#,
+        "\n",
+        // JSON with a line break after it.
+        r#"{"key":"/registry/g/pods/ns/c","revision":5,"base64":"e30K"}"#,
+        "\n",
+        r#"{"key":"/registry/g/pods/ns/d","revision":6,"value":{"kind":"Pod","a":"\u00e4"}}"#,
+        "\n",
+        r#"{"revision":7,"objects":4}"#,
+        "\n"
+    );
+    let objects = |lines: &str| -> Vec<String> {
+        let mut lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+        lines.pop();
+        lines
+    };
+    let mut export = lines.to_owned();
+    for _ in 0..2 {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (code, _, err) = store("import", dir.path(), &export);
+        assert_eq!(code, Some(0), "{err}");
+        let (code, out, err) = store("check", dir.path(), "");
+        assert_eq!(code, Some(0), "{err}");
+        assert!(out.starts_with("DIR: no damage; 4 objects"), "{out}");
+        export = store("export", dir.path(), "").1;
+        assert_eq!(objects(&export), objects(lines));
+    }
+}
+
 #[test]
 fn failures_are_told_and_end_with_1() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -1,10 +1,14 @@
 //! Keys and values in the store. The tests read the store itself, after the server has ended.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
 
 use apiloom::meta::kind::Resource as _;
 use apiloom_meta::codec::{InvalidText, ProtobufBody};
-use apiloom_storage::ListRequest;
+use apiloom_storage::{Embedded, EmbeddedConfig, ListRequest, Storage as _};
+use apiloom_tests::build;
 use serde_json::json;
 
 use crate::*;
@@ -14,7 +18,13 @@ on_each_backend![
     c_142_stored_bytes_hold_no_resource_version_which_is_the_revision_of_the_write,
     c_142_values_are_stored_in_the_storage_media_type_and_read_by_their_prefix,
     c_142_replicas_with_different_storage_media_types_read_and_watch_each_other,
+    c_142_history_and_times_to_live_do_not_depend_on_the_storage_media_type,
 ];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c_142_a_store_with_both_media_types_is_checked_exported_and_imported() {
+    a_mixed_store_is_moved().await;
+}
 
 /// The flags for the two media types.
 const MEDIA_TYPES: [&str; 2] = [
@@ -257,4 +267,137 @@ async fn c_142_replicas_with_different_storage_media_types_read_and_watch_each_o
             assert_eq!(watch.event().await["object"], patched_again);
         }
     }
+}
+
+/// Events of the past have the previous values, in Protobuf too: from the cache, and from the store by a server that did not
+/// write them. Objects that expire end as they do in JSON.
+async fn c_142_history_and_times_to_live_do_not_depend_on_the_storage_media_type(on: Backend) {
+    const EVENTS: &str = "/api/v1/namespaces/default/events";
+    let [_, protobuf_type] = MEDIA_TYPES;
+    let flags = [
+        "--event-ttl=3s",
+        protobuf_type,
+        "--watch-cache-history-bytes=1000000",
+    ];
+    let mut cluster = Cluster::start_alone(on, &flags);
+    let client = cluster.client();
+    let listed = revision(&client.get(FLUNDERS).await.json());
+    let mut red = flunder("a");
+    red["metadata"]["labels"] = json!({"color": "red"});
+    let red = created(&client, FLUNDERS, &red).await;
+    let path = format!("{FLUNDERS}/a");
+    let green = json!({"metadata": {"labels": {"color": "green"}}});
+    let green = client.merge(&path, &green).await.json();
+    assert_eq!(client.delete(&path, &Value::Null).await.code, 200);
+    let check = async |client: &Client| {
+        let watched = |color: &str| {
+            format!("{FLUNDERS}?watch=1&resourceVersion={listed}&labelSelector=color%3D{color}")
+        };
+        for (color, content) in [("red", &red), ("green", &green)] {
+            let mut watch = client.watch(&watched(color)).await;
+            let added = watch.event().await;
+            assert_eq!(
+                (&added["type"], &added["object"]),
+                (&json!("ADDED"), content)
+            );
+            let deleted = watch.event().await;
+            assert_eq!(deleted["type"], "DELETED", "{deleted}");
+            let of = |object: &Value| {
+                let mut object = object.clone();
+                object["metadata"]["resourceVersion"] = Value::Null;
+                object
+            };
+            assert_eq!(of(&deleted["object"]), of(content));
+        }
+    };
+    check(&client).await;
+
+    let event = json!({"metadata": {"name": "brief"}, "reason": "Tested", "involvedObject": {"namespace": "default"}});
+    let event = created(&client, EVENTS, &event).await;
+    let watched = format!("{EVENTS}?watch=1&resourceVersion={}", revision(&event));
+    let key = format!("{}/registry/events/default/brief", cluster.prefix());
+    cluster.restart_with("--watch-cache=false");
+    let client = cluster.client();
+    check(&client).await;
+    let mut watch = client.watch(&watched).await;
+    let deleted = watch.event().await;
+    assert_eq!(deleted["type"], "DELETED");
+    assert_eq!(deleted["object"]["reason"], event["reason"]);
+    assert_eq!(
+        deleted["object"]["metadata"]["uid"],
+        event["metadata"]["uid"]
+    );
+    cluster.stop();
+    let store = cluster.store().await;
+    assert!(store.get(&key).await.unwrap().0.is_none());
+    store.close().await;
+}
+
+/// Runs `apiloom store`; returns its standard output.
+fn store_tool(command: &str, dir: &Path, input: Option<File>) -> Vec<u8> {
+    let mut tool = Command::new(build("apiloom"));
+    tool.args(["store", command]).arg(dir);
+    if let Some(input) = input {
+        tool.stdin(input);
+    }
+    let output = tool.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command}: {errors}");
+    output.stdout
+}
+
+async fn a_mixed_store_is_moved() {
+    const STORED: &str = "/registry/wardle.example.com/flunders/";
+    let [json_type, protobuf_type] = MEDIA_TYPES;
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let [from, to] = dirs.each_ref().map(|dir| dir.path().join("data"));
+    let start = |data: &Path, media_type| Server::start_in(data, &[media_type]);
+    let mut listed = Value::Null;
+    for (name, media_type) in [("a", json_type), ("b", protobuf_type)] {
+        let server = start(&from, media_type);
+        created(&server.client(), FLUNDERS, &flunder(name)).await;
+        listed = server.client().get(FLUNDERS).await.json()["items"].clone();
+        drop(server);
+    }
+    let checked = store_tool("check", &from.join("store"), None);
+    let checked = String::from_utf8(checked).unwrap();
+    assert!(checked.contains("no damage"), "{checked}");
+    let lines = dirs[0].path().join("lines");
+    std::fs::write(&lines, store_tool("export", &from.join("store"), None)).unwrap();
+    store_tool(
+        "import",
+        &to.join("store"),
+        Some(File::open(&lines).unwrap()),
+    );
+    let mut values = Vec::new();
+    for dir in [&from, &to] {
+        let store = Embedded::open(dir.join("store"), EmbeddedConfig::default()).unwrap();
+        let request = ListRequest {
+            prefix: STORED.to_owned(),
+            ..ListRequest::default()
+        };
+        let page = store.list(request).await.unwrap();
+        store.close().await;
+        let entries = page.entries.into_iter();
+        values.push(
+            entries
+                .map(|entry| (entry.key, entry.value))
+                .collect::<Vec<_>>(),
+        );
+    }
+    assert_eq!(values[0], values[1]);
+    let is_protobuf = values[0]
+        .iter()
+        .map(|(_, value)| value.starts_with(PROTOBUF));
+    assert_eq!(is_protobuf.collect::<Vec<_>>(), [false, true]);
+    let server = start(&to, json_type);
+    let items = server.client().get(FLUNDERS).await.json()["items"].clone();
+    let without_revisions = |items: &Value| {
+        let mut items = items.clone();
+        for item in items.as_array_mut().unwrap() {
+            item["metadata"]["resourceVersion"] = Value::Null;
+        }
+        items
+    };
+    assert_eq!(without_revisions(&items), without_revisions(&listed));
 }
